@@ -1,0 +1,72 @@
+"""The audit: do the maps agree with each other? Exactly what is reachable is allocated, and counted.
+
+It costs a walk over everything, so it belongs to tests, to `scrub`, and to whoever changes the engine.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from refmodel.state import State
+from refmodel.tree import LAST, Tree
+
+
+def audit(state: State) -> list[str]:
+    """What is wrong, one line each; empty if nothing is. Reclaim may be under way."""
+    return [*_chunks(state), *_segments(state), *_pages(state)]
+
+
+def _chunks(state: State) -> Iterator[str]:
+    """Every chunk that a view holds is somewhere, and no chunk is anywhere that no view holds."""
+    stored = {mba for mba, _ in state.chunks.middle.items()}
+    banked = set(state.chunks.bank)
+    if both := stored & banked:
+        yield f"chunks {sorted(both)} are in the bank and in a segment"
+    held: set[int] = set()
+    for view in state.views.by_id.values():
+        held.update(mba for lba, mba in view.map.items(view.cursor))
+    if dangling := held - stored - banked:
+        yield f"chunks {sorted(dangling)} are held by a view and stored nowhere"
+    if leaked := (stored | banked) - held:
+        yield f"chunks {sorted(leaked)} are stored and held by no view"
+    if astray := set(state.chunks.moving) - stored:
+        yield f"chunks {sorted(astray)} are moving and stored nowhere"
+
+
+def _segments(state: State) -> Iterator[str]:
+    """The owners are the inverse of the middle map, and the usage table counts them."""
+    places = {pba: mba for mba, (pba, _) in state.chunks.middle.items()}
+    if places != dict(state.segments.owners.items()):
+        yield "the segments' owners are not the inverse of the middle map"
+    counted = Counter(pba // state.segments.blocks for pba in places)
+    if counted != Counter({segment: usage.live for segment, usage in state.segments.sealed.items()}):
+        yield "the usage table does not count what lives in the segments"
+    if state.segments.live != len(places):
+        yield f"{len(places)} chunks live in segments, {state.segments.live} are counted"
+    if overlap := set(state.segments.sealed) & set(state.segments.dead):
+        yield f"segments {sorted(overlap)} are sealed and dead"
+
+
+def _pages(state: State) -> Iterator[str]:
+    """Exactly the reachable pages are in use."""
+    reachable: set[int] = set()
+    for tree in (state.views.table, state.chunks.middle, state.segments.owners, state.segments.table):
+        _reach(tree, tree.root, 0, LAST, reachable)
+    for view in state.views.by_id.values():
+        _reach(view.map, view.map.root, view.cursor, LAST, reachable)
+    if leaked := state.pages.in_use - reachable:
+        yield f"pages {sorted(leaked)} are in use and not reachable"
+    if dangling := reachable - state.pages.in_use:
+        yield f"pages {sorted(dangling)} are reachable and not in use"
+
+
+def _reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> None:
+    if not page or page in reachable:
+        return
+    reachable.add(page)
+    node = tree.pages.get(page, tree.kind, "scrub")
+    if node.level == 0:
+        return
+    for at, child in enumerate(node.values):
+        child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
+        if child_end > low:
+            _reach(tree, child, low, child_end, reachable)

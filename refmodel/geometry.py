@@ -1,0 +1,119 @@
+"""Where things are: the sizes that a disk is created with and the regions that follow from them.
+
+On every device: two copies of the label, then the component of the performance leg, then that of the capacity leg.
+In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
+In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
+"""
+
+from dataclasses import asdict, dataclass
+
+from refmodel.errors import BadRequest
+
+PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
+RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
+RESERVE_SEGMENTS = 4  # kept from users, so that the cleaner and checkpoints always have room
+LAYOUTS = {"mirror": 2}  # layout: number of devices
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+
+    blocks: int  # of the virtual disk
+    block_bytes: int
+    layout: str
+    segments: int
+    segment_blocks: int
+    log_bytes: int
+    pages: int
+    fanout: int  # entries of a tree node at most; 0: as many as a page holds
+    write_back: bool
+
+    @property
+    def devices(self) -> int:
+        return LAYOUTS[self.layout]
+
+    @property
+    def segment_bytes(self) -> int:
+        return self.segment_blocks * self.block_bytes
+
+    @property
+    def usable_chunks(self) -> int:
+        """How many chunks all views together may hold."""
+        return (self.segments - RESERVE_SEGMENTS) * self.segment_blocks
+
+    @property
+    def log_base(self) -> int:
+        return 2 * PAGE
+
+    @property
+    def pages_base(self) -> int:
+        return self.log_base + self.log_bytes
+
+    @property
+    def performance_bytes(self) -> int:
+        return self.pages_base + self.pages * PAGE
+
+    @property
+    def performance_base(self) -> int:
+        """Byte offset of the performance component on each device."""
+        return 2 * PAGE
+
+    @property
+    def capacity_base(self) -> int:
+        """Byte offset of the capacity component on each device."""
+        return self.performance_base + self.performance_bytes
+
+    @property
+    def device_bytes(self) -> int:
+        return self.capacity_base + self.segments * self.segment_bytes
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def plan(
+    blocks: int,
+    *,
+    layout: str = "mirror",
+    block_bytes: int = 4096,
+    segment_blocks: int = 128,
+    segments: int | None = None,
+    log_bytes: int | None = None,
+    pages: int | None = None,
+    fanout: int = 0,
+    write_back: bool = False,
+) -> Geometry:
+    """Fill in what was not asked for. Raises BadRequest for what cannot work.
+
+    By default the capacity leg holds twice the disk's blocks, so that snapshots have room, and the log a full write
+    of a small disk or 64 MiB. Files are sparse: what is not used takes no space.
+    """
+    _require(blocks >= 1, "a disk has at least 1 block")
+    _require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
+    _require(
+        block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536"
+    )
+    _require(1 <= segment_blocks <= 65536, "a segment has 1 to 65536 blocks")
+    _require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
+    if segments is None:
+        segments = -(-2 * blocks // segment_blocks) + RESERVE_SEGMENTS + 1
+    _require(segments > RESERVE_SEGMENTS, f"at least {RESERVE_SEGMENTS + 1} segments, of which {RESERVE_SEGMENTS} are a reserve")
+    smallest_log = 2 * (RECORD_UNIT + block_bytes) + 4 * RECORD_UNIT
+    if log_bytes is None:
+        log_bytes = max(smallest_log, min(3 * blocks * block_bytes + (1 << 16), 1 << 26))
+        log_bytes += -log_bytes % PAGE
+    _require(
+        log_bytes >= smallest_log and log_bytes % RECORD_UNIT == 0,
+        f"the log has at least {smallest_log} bytes, a multiple of {RECORD_UNIT}",
+    )
+    if pages is None:
+        fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
+        pages = 256 + 2 * (3 * segments * segment_blocks + 2 * blocks) // fill
+    _require(pages >= 64, "at least 64 pages")
+    return Geometry(blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise BadRequest(message)

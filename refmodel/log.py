@@ -1,0 +1,181 @@
+"""The durable log: operations in the order in which they happened, before anything else is done about them.
+
+A ring of records on the performance leg. A record is whole or it is not there: it carries a checksum, its sequence number and
+the generation of the log. The first record after the disk was opened begins a generation and is flushed before any other is written, so
+what an earlier life left behind the end of the log can never be taken for a continuation of it.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from refmodel.checksum import crc32c
+from refmodel.geometry import RECORD_UNIT, Geometry
+from refmodel.leg import Leg
+
+MAGIC = b"LFSR"
+HEADER = struct.Struct("<4sIQIHHQII")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
+COVERED = 8  #                                     LBA, count, payload length; the checksum covers from this byte on
+
+
+class Kind(IntEnum):
+    OPEN = 1  # a generation begins
+    WRITE = 2
+    UNMAP = 3
+    SNAPSHOT = 4
+    DELETE = 5
+    REVERT = 6
+
+
+@dataclass(slots=True)
+class Record:
+    kind: Kind
+    lba: int = 0
+    count: int = 0
+    name: str = ""
+    data: bytes = b""
+    sequence: int = 0
+    generation: int = 0
+
+
+class DurableLog:
+    """Positions count bytes since the log began; the place in the ring is the position modulo its size."""
+
+    def __init__(self, leg: Leg, geometry: Geometry) -> None:
+        self._leg = leg
+        self._base = geometry.log_base
+        self._size = geometry.log_bytes
+        self._begun = False  # whether this life's generation has been begun
+        self.tail = 0  # position of the oldest record that is still needed
+        self.head = 0  # position behind the newest record
+        self.sequence = 1  # of the next record
+        self.generation = 0
+        self.remirrored = 0  # copies of records made good by recovery
+
+    @property
+    def used(self) -> int:
+        """Bytes between tail and head."""
+        return self.head - self.tail
+
+    def fits(self, payload: int, name: str = "") -> bool:
+        """Whether a record with so many bytes of data can be appended without forgetting any."""
+        opening = 0 if self._begun else RECORD_UNIT
+        return self.used + opening + record_bytes(payload, name) <= self._size
+
+    def could_ever_fit(self, payload: int) -> bool:
+        return RECORD_UNIT + record_bytes(payload) <= self._size
+
+    def append(self, record: Record) -> None:
+        """Write the record on every component; it is durable after the next flush."""
+        if not self._begun:
+            self.generation += 1
+            self._write(Record(Kind.OPEN))
+            self.flush()
+            self._begun = True
+        self._write(record)
+
+    def flush(self) -> None:
+        self._leg.flush("foreground")
+
+    def truncate(self) -> None:
+        """A checkpoint holds everything so far: forget it."""
+        self.tail = self.head
+
+    def recover(self, tail: int, sequence: int, generation: int) -> Iterator[Record]:
+        """The records from the tail on, each made the same on every component before it is given out.
+
+        The log ends at the first place where no component has the next record.
+        """
+        self.tail = self.head = tail
+        self.sequence, self.generation = sequence, generation
+        while (found := self._find()) is not None:
+            record, raw = found
+            self._remirror(raw)
+            self.head += len(raw)
+            self.sequence += 1
+            self.generation = record.generation
+            yield record
+        self._leg.flush("recovery")
+
+    def _write(self, record: Record) -> None:
+        record.sequence, record.generation = self.sequence, self.generation
+        raw = encode(record)
+        for offset, part in self._places(raw):
+            self._leg.write(offset, part, "foreground")
+        self.head += len(raw)
+        self.sequence += 1
+
+    def _places(self, raw: bytes) -> Iterator[tuple[int, bytes]]:
+        """The record at the head, cut where the ring ends."""
+        at = self.head % self._size
+        yield self._base + at, raw[: self._size - at]
+        if at + len(raw) > self._size:
+            yield self._base, raw[self._size - at :]
+
+    def _find(self) -> tuple[Record, bytes] | None:
+        for component in range(len(self._leg.components)):
+            header = self._read(component, RECORD_UNIT)
+            length = stored_bytes(header)
+            if length is None or self.used + length > self._size:
+                continue
+            raw = self._read(component, length)
+            record = decode(raw)
+            if record is not None and self._is_next(record):
+                return record, raw
+        return None
+
+    def _is_next(self, record: Record) -> bool:
+        if record.sequence != self.sequence:
+            return False
+        return record.generation == self.generation or (record.kind is Kind.OPEN and record.generation > self.generation)
+
+    def _read(self, component: int, length: int) -> bytes:
+        """So many bytes at the head, as one component has them."""
+        at = self.head % self._size
+        part = self._leg.components[component].read(self._base + at, min(length, self._size - at), "recovery")
+        if len(part) < length:
+            part += self._leg.components[component].read(self._base, length - len(part), "recovery")
+        return part
+
+    def _remirror(self, raw: bytes) -> None:
+        for component in range(len(self._leg.components)):
+            if self._read(component, len(raw)) != raw:
+                for offset, part in self._places(raw):
+                    self._leg.components[component].write(offset, part, "recovery")
+                self.remirrored += 1
+
+
+def record_bytes(payload: int, name: str = "") -> int:
+    """Stored size of a record."""
+    length = HEADER.size + len(name) + payload
+    return length + -length % RECORD_UNIT
+
+
+def encode(record: Record) -> bytes:
+    name = record.name.encode("ascii")
+    header = HEADER.pack(
+        MAGIC, 0, record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(record.data)
+    )
+    covered = header[COVERED:] + name + record.data
+    covered = covered.ljust(record_bytes(len(record.data), record.name) - COVERED, b"\0")
+    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+
+
+def stored_bytes(header: bytes) -> int | None:
+    """How long the record is that begins like this, if one does."""
+    magic, _, _, _, _, name_length, _, _, payload = HEADER.unpack_from(header)
+    if magic != MAGIC:
+        return None
+    length = HEADER.size + name_length + payload
+    return length + -length % RECORD_UNIT
+
+
+def decode(raw: bytes) -> Record | None:
+    """The record, if it is whole."""
+    magic, crc, sequence, generation, kind, name_length, lba, count, payload = HEADER.unpack_from(raw)
+    if magic != MAGIC or crc32c(raw[COVERED:]) != crc:
+        return None
+    name_end = HEADER.size + name_length
+    name = raw[HEADER.size : name_end].decode("ascii")
+    return Record(Kind(kind), lba, count, name, raw[name_end : name_end + payload], sequence, generation)

@@ -1,0 +1,88 @@
+"""Tree nodes and their stored form: one page each, with who it is and a checksum.
+
+A leaf maps keys to values; an inner node maps the lowest key of each child to the child's page. All keys are unsigned 64-bit.
+`kind` says which of the disk's maps a node belongs to, and so what a leaf's values are.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from refmodel.checksum import crc32c
+from refmodel.geometry import PAGE
+
+MAGIC = b"LFSN"
+HEADER = struct.Struct("<4sIQQHHH2x")  # magic, CRC-32C of what follows it, page, born, kind, level, entries
+COVERED = 8  # the checksum covers everything from this byte on
+ROOM = PAGE - HEADER.size
+
+
+class Kind(IntEnum):
+    LOGICAL = 1  # one per view: LBA -> MBA
+    MIDDLE = 2  # MBA -> PBA, CRC-32C of the chunk
+    SEGMENT_OWNERS = 3  # PBA -> MBA: what lives in a segment
+    SEGMENT_USAGE = 4  # segment -> live chunks, sequence number of the destage that filled it
+    VIEWS = 5  # view -> name, root, parent, ...
+
+
+LEAF_VALUE = {
+    Kind.LOGICAL: struct.Struct("<Q"),
+    Kind.MIDDLE: struct.Struct("<QI"),
+    Kind.SEGMENT_OWNERS: struct.Struct("<Q"),
+    Kind.SEGMENT_USAGE: struct.Struct("<IQ"),
+    Kind.VIEWS: struct.Struct("<64sQQQQQB"),
+}
+CHILD = struct.Struct("<Q")
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """`values` holds ints where the stored value is one integer, else tuples."""
+
+    page: int
+    born: int  # when, by the disk's clock
+    kind: Kind
+    level: int  # 0: leaf
+    keys: list[int]
+    values: list
+
+    def value_format(self) -> struct.Struct:
+        return CHILD if self.level else LEAF_VALUE[self.kind]
+
+
+def capacity(kind: Kind, level: int) -> int:
+    """How many entries fit a page."""
+    return ROOM // (8 + (CHILD if level else LEAF_VALUE[kind]).size)
+
+
+def encode(node: Node) -> bytes:
+    form = node.value_format()
+    count = len(node.keys)
+    if form.format == "<Q":
+        values = struct.pack(f"<{count}Q", *node.values)
+    else:
+        values = b"".join(form.pack(*value) for value in node.values)
+    covered = (
+        HEADER.pack(MAGIC, 0, node.page, node.born, node.kind, node.level, count)[COVERED:]
+        + struct.pack(f"<{count}Q", *node.keys)
+        + values
+    ).ljust(PAGE - COVERED, b"\0")
+    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+
+
+def is_node(page: int, kind: Kind, data: bytes) -> bool:
+    """Whether the data is a whole node, this page's, of this map."""
+    magic, crc, stored_page, _, stored_kind, _, _ = HEADER.unpack_from(data)
+    return magic == MAGIC and stored_page == page and stored_kind == kind and crc32c(data[COVERED:]) == crc
+
+
+def decode(data: bytes) -> Node:
+    """The node in a page that `is_node` accepts."""
+    _, _, page, born, kind, level, count = HEADER.unpack_from(data)
+    node = Node(page, born, Kind(kind), level, list(struct.unpack_from(f"<{count}Q", data, HEADER.size)), [])
+    form, start = node.value_format(), HEADER.size + 8 * count
+    if form.format == "<Q":
+        node.values = list(struct.unpack_from(f"<{count}Q", data, start))
+    else:
+        node.values = list(form.iter_unpack(data[start : start + count * form.size]))
+    return node

@@ -1,0 +1,135 @@
+"""The pages of the performance leg: where tree nodes are kept, and which pages are free.
+
+What a durable checkpoint refers to is never overwritten: a page freed while it does waits in `pending` until the next
+checkpoint is durable. Which pages are in use is not stored: opening a disk walks its trees and marks them.
+"""
+
+import heapq
+from collections import Counter, OrderedDict
+
+from refmodel.clock import Clock
+from refmodel.errors import DataLost, NoSpace
+from refmodel.geometry import PAGE, Geometry
+from refmodel.leg import Leg
+from refmodel.node import Kind, Node, decode, encode, is_node
+
+CACHED_NODES = 8192  # clean nodes kept in memory
+
+
+class Pages:
+    """Page 0 is never used: as a root it means an empty tree."""
+
+    def __init__(self, leg: Leg, geometry: Geometry, clock: Clock) -> None:
+        self._leg = leg
+        self._base = geometry.pages_base
+        self._count = geometry.pages
+        self.clock = clock
+        self.durable = 0  # nodes born up to this time may be in the durable checkpoint
+        self.dirty: dict[int, Node] = {}  # born since the last checkpoint; only in memory
+        self._clean: OrderedDict[int, Node] = OrderedDict()
+        self.in_use: set[int] = set()
+        self.used: Counter[Kind] = Counter()
+        self.pending: list[int] = []
+        self._fresh = 1  # pages from here on were never used
+        self._released: list[int] = []  # a heap, so that low pages are used first
+        self.created = 0
+        self.freed = 0
+
+    @property
+    def free_count(self) -> int:
+        """Pages that can be allocated now."""
+        return len(self._released) + self._count - self._fresh
+
+    def get(self, page: int, kind: Kind, cause: str = "foreground") -> Node:
+        """The node in a page. Raises DataLost."""
+        if (node := self.dirty.get(page)) is not None:
+            return node
+        if (node := self._clean.get(page)) is not None:
+            self._clean.move_to_end(page)
+            return node
+        node = decode(self._leg.read(self.offset(page), PAGE, lambda data: is_node(page, kind, data), cause))
+        self._remember(node)
+        return node
+
+    def new(self, kind: Kind, level: int, keys: list[int], values: list) -> Node:
+        """A node in a fresh page, not yet on the media. Raises NoSpace."""
+        node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
+        self.dirty[node.page] = node
+        self.used[kind] += 1
+        self.created += 1
+        return node
+
+    def free(self, node: Node) -> None:
+        """Nothing refers to the node any more, except perhaps the durable checkpoint."""
+        if node.page not in self.in_use:
+            raise AssertionError(f"page {node.page} is freed twice")
+        self.in_use.remove(node.page)
+        self.dirty.pop(node.page, None)
+        self._clean.pop(node.page, None)
+        self.used[node.kind] -= 1
+        self.freed += 1
+        if self.may_be_durable(node):
+            self.pending.append(node.page)
+        else:
+            heapq.heappush(self._released, node.page)
+
+    def may_be_durable(self, node: Node) -> bool:
+        return node.born <= self.durable
+
+    def write_dirty(self) -> None:
+        """Write every node that is only in memory, neighbours in one I/O."""
+        run: list[bytes] = []
+        start = 0
+        for page in sorted(self.dirty):
+            if run and page != start + len(run):
+                self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+                run = []
+            if not run:
+                start = page
+            run.append(encode(self.dirty[page]))
+        if run:
+            self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+
+    def checkpointed(self) -> None:
+        """A checkpoint is durable: what was written for it is clean, what only older ones needed is free."""
+        for node in self.dirty.values():
+            self._remember(node)
+        self.dirty.clear()
+        for page in self.pending:
+            heapq.heappush(self._released, page)
+        self.pending.clear()
+        self.durable = self.clock.tick()
+
+    def mark(self, node: Node) -> bool:
+        """While opening: the page is in use. Says whether that is news."""
+        if node.page in self.in_use:
+            return False
+        if not 0 < node.page < self._count:
+            raise DataLost(f"a tree refers to page {node.page}, which does not exist")
+        self.in_use.add(node.page)
+        self.used[node.kind] += 1
+        return True
+
+    def marked(self) -> None:
+        """While opening: every page in use has been marked."""
+        self._fresh = max(self.in_use, default=0) + 1
+        self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
+
+    def offset(self, page: int) -> int:
+        return self._base + page * PAGE
+
+    def _allocate(self) -> int:
+        if self._released:
+            page = heapq.heappop(self._released)
+        elif self._fresh < self._count:
+            page = self._fresh
+            self._fresh += 1
+        else:
+            raise NoSpace("no page is left for the maps")
+        self.in_use.add(page)
+        return page
+
+    def _remember(self, node: Node) -> None:
+        self._clean[node.page] = node
+        if len(self._clean) > CACHED_NODES:
+            self._clean.popitem(last=False)

@@ -1,0 +1,122 @@
+"""Power cuts that are real: unflushed writes survive in any combination, torn at 512 bytes.
+
+A `PowerSupply` feeds the devices of one disk. It can be told to fail at the n-th device write from now. From then
+on every device raises PowerCut, until `restore` decides by a seed what the media kept and the disk is opened again.
+"""
+
+import random
+from dataclasses import dataclass
+
+from refmodel.device import Device
+from refmodel.errors import PowerCut
+
+SECTOR = 512  # bytes that a device writes whole or not at all
+
+
+@dataclass(slots=True)
+class Unflushed:
+    """One write that a flush has not covered yet, and what it wrote over."""
+
+    offset: int
+    before: bytes
+    after: bytes
+
+
+class PowerSupply:
+    """Power for the devices of one disk. It counts their writes and fails where it is told to."""
+
+    def __init__(self) -> None:
+        self.on = True
+        self.writes = 0
+        self._cut_at: int | None = None
+        self._devices: dict[str, VolatileDevice] = {}
+
+    def feed(self, device: Device) -> "VolatileDevice":
+        """The device, with a write cache that loses power when this supply does.
+
+        A device opened again still has in its cache what no flush covered before.
+        """
+        earlier = self._devices.get(device.name)
+        fed = VolatileDevice(device, self, earlier.unflushed if earlier else [])
+        self._devices[device.name] = fed
+        return fed
+
+    def cut_at(self, writes_from_now: int | None) -> None:
+        """Fail in the middle of the n-th device write from now (1 is the next); None disarms."""
+        self._cut_at = None if writes_from_now is None else self.writes + writes_from_now
+
+    def cut(self) -> None:
+        """Fail now, between two device writes."""
+        self.on = False
+        self._cut_at = None
+
+    def restore(self, seed: int) -> None:
+        """Settle by the seed what each medium kept, let go of the devices, and switch on again.
+
+        The disk has to be opened anew: its devices come to life with no write in flight.
+        """
+        choose = random.Random(seed)
+        self._cut_at = None
+        self.on = True
+        for device in self._devices.values():
+            device.settle(choose)
+            device.close()
+        self._devices.clear()
+
+    def require(self) -> None:
+        if not self.on:
+            raise PowerCut
+
+    def spend_write(self) -> None:
+        """Count one device write; the one that the supply fails at is cut after it reached the cache."""
+        self.writes += 1
+        if self.writes == self._cut_at:
+            self.cut()
+            raise PowerCut
+
+
+class VolatileDevice:
+    """A device whose unflushed writes a power cut may lose, keep, or tear."""
+
+    def __init__(self, device: Device, supply: PowerSupply, unflushed: list[Unflushed]) -> None:
+        self.name = device.name
+        self.unflushed = unflushed
+        self._device = device
+        self._supply = supply
+
+    def read(self, offset: int, length: int) -> bytes:
+        self._supply.require()
+        return self._device.read(offset, length)
+
+    def write(self, offset: int, data: bytes) -> None:
+        self._supply.require()
+        self.unflushed.append(Unflushed(offset, self._device.read(offset, len(data)), bytes(data)))
+        self._device.write(offset, data)
+        self._supply.spend_write()
+
+    def flush(self) -> None:
+        self._supply.require()
+        self._device.flush()
+        self.unflushed.clear()
+
+    def close(self) -> None:
+        if self._supply.on:  # else `settle` still has to be done to it
+            self._device.close()
+
+    def settle(self, choose: random.Random) -> None:
+        """Undo every unflushed write, then redo a random part of them in a random order."""
+        for write in reversed(self.unflushed):
+            self._device.write(write.offset, write.before)
+        kept = [write for write in self.unflushed if choose.random() < 0.5]
+        choose.shuffle(kept)
+        for write in kept:
+            if choose.random() < 0.5:
+                self._device.write(write.offset, write.after)
+            else:
+                self._tear(write, choose)
+        self.unflushed.clear()
+
+    def _tear(self, write: Unflushed, choose: random.Random) -> None:
+        for at in range(0, len(write.after), SECTOR):
+            if choose.random() < 0.5:
+                self._device.write(write.offset + at, write.after[at : at + SECTOR])

@@ -1,0 +1,72 @@
+"""Reclaim: free, a little at a time, what only deleted views held.
+
+The walk follows the view's map in key order and descends only into nodes that no neighbour holds, so its cost is what it frees and a
+look beside each such node. Its whole state is the view's cursor: a checkpoint saves it together with what was freed,
+so a crash resumes at the last checkpoint and frees nothing twice.
+"""
+
+from refmodel.chunks import Chunks
+from refmodel.node import Kind, Node
+from refmodel.pages import Pages
+from refmodel.tree import LAST, child_index
+from refmodel.views import View, Views
+
+
+class Reclaim:
+    def __init__(self, views: Views, pages: Pages, chunks: Chunks) -> None:
+        self._views = views
+        self._pages = pages
+        self._chunks = chunks
+
+    def step(self) -> bool:
+        """Free one leaf, or skip one subtree that others hold. Says whether there was anything to do."""
+        if not self._views.deleted:
+            return False
+        view = self._views.deleted[0]
+        view.cursor = self._advance(view) if view.map.root else LAST
+        if view.cursor == LAST:
+            self._views.remove(view)
+        else:
+            self._views.touch(view)
+        return True
+
+    def finish(self) -> None:
+        """Free all there is to free."""
+        while self.step():
+            pass
+
+    def _advance(self, view: View) -> int:
+        """Deal with what lies at the cursor. Returns where that ends."""
+        path: list[tuple[Node, int]] = []
+        page, end = view.map.root, LAST
+        while True:
+            node = self._pages.get(page, Kind.LOGICAL, "reclaim")
+            if self._held_by_others(view, node):
+                break
+            path.append((node, end))
+            if node.level == 0:
+                self._drop_chunks(view, node)
+                break
+            at = child_index(node, view.cursor)
+            page = node.values[at]
+            if at + 1 < len(node.keys):
+                end = node.keys[at + 1]
+        for node, node_end in path:
+            if node_end == end:
+                self._pages.free(node)
+        return end
+
+    def _held_by_others(self, view: View, node: Node) -> bool:
+        def holds(other: View) -> bool:
+            return other.map.contains(node)
+
+        return self._views.held_below(view, holds) or self._views.held_elsewhere(view, node.born, node.keys[0], holds)
+
+    def _drop_chunks(self, view: View, leaf: Node) -> None:
+        for lba, mba in zip(leaf.keys, leaf.values):
+
+            def holds(other: View) -> bool:
+                return other.map.get(lba) == mba
+
+            if not self._views.held_below(view, holds) and not self._views.held_elsewhere(view, mba, lba, holds):
+                self._chunks.drop(mba)

@@ -1,0 +1,92 @@
+"""Room: what has to be free before an operation is logged, and how it is made.
+
+Everything that an operation may need is found before it is logged, so that once it is durable nothing can stop it. What the cleaner,
+checkpoints and reclaim need is never given to users: a full disk can still delete, clean and recover.
+"""
+
+from refmodel.cleaner import Cleaner
+from refmodel.errors import BadRequest, NoSpace
+from refmodel.log import Record
+from refmodel.node import Kind as Map
+from refmodel.state import State
+
+SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS)
+
+
+class Room:
+    def __init__(self, state: State, cleaner: Cleaner) -> None:
+        self._state = state
+        self._cleaner = cleaner
+
+    def make(self, record: Record, *, refusable: bool = True) -> None:
+        """Make room for the operation. Raises NoSpace if there is none, unless the operation may not be refused."""
+        state = self._state
+        if not state.log.could_ever_fit(len(record.data)):
+            raise BadRequest(f"one write of {len(record.data)} bytes does not fit the log of {state.geometry.log_bytes}")
+        blocks = len(record.data) // state.geometry.block_bytes
+        if blocks:
+            self._chunks(record.lba, blocks)
+        if refusable:
+            self._pages(max(blocks, record.count))
+            self._segments(blocks)
+        if not state.log.fits(len(record.data), record.name):
+            state.checkpoint()
+
+    def clean(self) -> bool:
+        """Clean until a segment has died, and free it. Says whether there was anything to gain.
+
+        The gain may be no more than that dead slots have come together; so the next call may gain a segment.
+        """
+        state = self._state
+        while not state.segments.dead:
+            if not self._cleaner.clean():
+                return False
+        state.checkpoint()
+        return True
+
+    def _chunks(self, lba: int, blocks: int) -> None:
+        """All views together must not hold more chunks than the cleaner can work with."""
+        state, limit = self._state, self._state.geometry.usable_chunks
+        if state.chunks.live + blocks <= limit:
+            return
+        held = dict(state.views.live.map.items(lba, lba + blocks))
+        replaced = sum(state.views.owns_alone(at, mba) for at, mba in held.items())
+        if state.chunks.live + blocks - replaced <= limit:
+            return
+        state.reclaim.finish()
+        if state.chunks.live + blocks - replaced <= limit:
+            return
+        raise NoSpace(
+            f"{state.chunks.live} of {limit} chunks are held, {self._held_by_snapshots()} of them by snapshots only;"
+            " delete snapshots or unmap blocks"
+        )
+
+    def _held_by_snapshots(self) -> int:
+        return self._state.chunks.live - sum(1 for _ in self._state.views.live.map.items())
+
+    def _segments(self, blocks: int) -> None:
+        """Free segments for what will be destaged, and one that the cleaner can move to."""
+        segments = self._state.segments
+        needed = -(-(len(self._state.chunks.bank) + blocks) // segments.blocks) + 1
+        for _ in range(4 * segments.count):
+            if segments.free_count >= needed:
+                return
+            if not self.clean():
+                break
+        raise NoSpace(f"{segments.free_count} segments are free, {needed} are needed, and cleaning gains nothing")
+
+    def _pages(self, blocks: int) -> None:
+        """Free pages for the maps that the operation changes, beyond those that are kept back."""
+        if self._pages_short(blocks):
+            self._state.reclaim.finish()
+            self._state.checkpoint()
+            if self._pages_short(blocks):
+                raise NoSpace(f"the maps have only {self._state.pages.free_count} pages left; delete snapshots")
+
+    def _pages_short(self, blocks: int) -> bool:
+        """Whether the operation, and then a checkpoint after cleaning and reclaim, could run out of pages."""
+        state = self._state
+        paths = 2 * (blocks + 1) * (state.views.live.map.height() + 1)
+        service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)
+        growth = 4 * (len(state.chunks.bank) + blocks + state.segments.blocks) + 32
+        return state.pages.free_count < paths + service + growth

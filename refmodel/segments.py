@@ -1,0 +1,100 @@
+"""Segments of the capacity leg: written whole, and what lives in each.
+
+free -> open (being filled in memory) -> sealed (written) -> dead (nothing lives in it) -> free. A dead segment becomes free only when a
+checkpoint is durable that does not refer to it.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+from refmodel.errors import NoSpace
+from refmodel.geometry import Geometry
+from refmodel.node import Kind
+from refmodel.pages import Pages
+from refmodel.tree import Tree
+
+
+@dataclass(slots=True)
+class Usage:
+    live: int  # chunks
+    filled: int  # sequence number of the destage that filled it: its age
+
+
+class Segments:
+    """A PBA is segment * segment_blocks + slot."""
+
+    def __init__(self, pages: Pages, geometry: Geometry) -> None:
+        self.blocks = geometry.segment_blocks
+        self.count = geometry.segments
+        self.owners = Tree(pages, Kind.SEGMENT_OWNERS, fanout=geometry.fanout)
+        self.table = Tree(pages, Kind.SEGMENT_USAGE)
+        self.sealed: dict[int, Usage] = {}
+        self.dead: list[int] = []
+        self.live = 0  # chunks in all segments
+        self.fillings = 0  # destages ever
+        self._changed: set[int] = set()
+        self._free: list[int] = []  # a heap of freed ones; from _fresh on none was ever used
+        self._fresh = 0
+
+    @property
+    def free_count(self) -> int:
+        return len(self._free) + self.count - self._fresh
+
+    def open(self) -> int:
+        """A free segment, to be filled and sealed at once. Raises NoSpace."""
+        if self._free:
+            return heapq.heappop(self._free)
+        if self._fresh == self.count:
+            raise NoSpace("no segment is free")
+        self._fresh += 1
+        return self._fresh - 1
+
+    def seal(self, segment: int, mbas: list[int]) -> None:
+        """The segment is written; slot i holds the chunk mbas[i]."""
+        for slot, mba in enumerate(mbas):
+            self.owners.put(segment * self.blocks + slot, mba)
+        self.fillings += 1
+        self.sealed[segment] = Usage(len(mbas), self.fillings)
+        self.live += len(mbas)
+        self._changed.add(segment)
+
+    def drop(self, pba: int) -> None:
+        """Nothing lives at the PBA any more."""
+        self.owners.remove(pba)
+        segment = pba // self.blocks
+        usage = self.sealed[segment]
+        usage.live -= 1
+        self.live -= 1
+        self._changed.add(segment)
+        if usage.live == 0:
+            del self.sealed[segment]
+            self.dead.append(segment)
+
+    def living(self, segment: int) -> list[tuple[int, int]]:
+        """PBA and MBA of every chunk that lives in the segment."""
+        return list(self.owners.items(segment * self.blocks, (segment + 1) * self.blocks))
+
+    def store(self) -> None:
+        """Bring the stored usage table up to date."""
+        for segment in sorted(self._changed):
+            if (usage := self.sealed.get(segment)) is not None:
+                self.table.put(segment, (usage.live, usage.filled))
+            else:
+                self.table.remove(segment)
+        self._changed.clear()
+
+    def checkpointed(self) -> list[int]:
+        """A checkpoint is durable: dead segments become free. Returns them."""
+        freed, self.dead = self.dead, []
+        for segment in freed:
+            heapq.heappush(self._free, segment)
+        return freed
+
+    def load(self, owners_root: int, table_root: int) -> None:
+        """Read the usage table that a checkpoint refers to."""
+        self.owners.root, self.table.root = owners_root, table_root
+        self.sealed = {segment: Usage(*usage) for segment, usage in self.table.items()}
+        self.live = sum(usage.live for usage in self.sealed.values())
+        self.fillings = max((usage.filled for usage in self.sealed.values()), default=0)
+        self._fresh = max(self.sealed, default=-1) + 1
+        self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]

@@ -1,0 +1,158 @@
+"""The disk in memory: its maps, chunks and views, and what each operation makes of them.
+
+`apply` is the one place where an operation takes effect: for a request that was just logged and for a record that is replayed.
+"""
+
+from collections.abc import Callable
+
+from refmodel import checkpoint as checkpoints
+from refmodel.checkpoint import Checkpoint
+from refmodel.chunks import Chunks
+from refmodel.clock import Clock
+from refmodel.errors import DataLost
+from refmodel.geometry import Geometry
+from refmodel.leg import Leg
+from refmodel.log import DurableLog, Kind, Record
+from refmodel.pages import Pages
+from refmodel.reclaim import Reclaim
+from refmodel.segments import Segments
+from refmodel.tree import LAST, Tree
+from refmodel.views import Views
+
+Emit = Callable[..., None]
+
+
+class State:
+    def __init__(self, geometry: Geometry, performance: Leg, capacity: Leg, emit: Emit) -> None:
+        self.geometry = geometry
+        self.performance = performance
+        self.capacity = capacity
+        self.emit = emit
+        self.clock = Clock()
+        self.log = DurableLog(performance, geometry)
+        self.pages = Pages(performance, geometry, self.clock)
+        self.segments = Segments(self.pages, geometry)
+        self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
+        self.views = Views(self.pages, geometry.fanout)
+        self.reclaim = Reclaim(self.views, self.pages, self.chunks)
+        self.checkpoint_number = 0
+        self.damaged_pages: list[int] = []  # nodes that no component could give when the disk was opened
+
+    # What operations do.
+
+    def apply(self, record: Record) -> None:
+        """Make the operation of a durable record happen."""
+        if record.kind is Kind.WRITE:
+            self._write(record.lba, record.data)
+        elif record.kind is Kind.UNMAP:
+            self._unmap(record.lba, record.count)
+        elif record.kind is Kind.SNAPSHOT:
+            self.views.snapshot(record.name)
+        elif record.kind is Kind.DELETE:
+            self.views.delete(record.name)
+        elif record.kind is Kind.REVERT:
+            self.views.revert(record.name)
+
+    def _write(self, lba: int, data: bytes) -> None:
+        size = self.geometry.block_bytes
+        for at in range(0, len(data), size):
+            mba = self.clock.tick()
+            self.chunks.add(mba, data[at : at + size])
+            self._drop(lba, self.views.live.map.put(lba, mba))
+            lba += 1
+
+    def _unmap(self, lba: int, count: int) -> None:
+        for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:
+            self._drop(mapped, self.views.live.map.remove(mapped))
+
+    def _drop(self, lba: int, mba: int | None) -> None:
+        """Live no longer holds the chunk at the block."""
+        if mba is not None and self.views.owns_alone(lba, mba):
+            self.chunks.drop(mba)
+
+    # The steps of a checkpoint.
+
+    def checkpoint(self) -> None:
+        """Make the maps durable, so that the log may be forgotten and what only older checkpoints needed is free."""
+        self.chunks.destage_all()
+        self.write_maps()
+        slot = self.describe()
+        self.commit(slot)
+        self.log.truncate()
+        self.pages.checkpointed()
+        self.emit("checkpoint", number=slot.number)
+        for segment in self.segments.checkpointed():
+            self.emit("free", segment=segment)
+
+    def write_maps(self) -> None:
+        """Write everything that the slot will refer to, and wait until it is durable."""
+        self.segments.store()
+        self.views.store()
+        self.pages.write_dirty()
+        self.capacity.flush("checkpoint")
+        self.performance.flush("checkpoint")
+
+    def describe(self) -> Checkpoint:
+        """The checkpoint of this moment."""
+        return Checkpoint(
+            number=self.checkpoint_number + 1,
+            clock=self.clock.now,
+            log_tail=self.log.head,
+            log_sequence=self.log.sequence,
+            log_generation=self.log.generation,
+            next_view=self.views.next_id,
+            middle=self.chunks.middle.root,
+            owners=self.segments.owners.root,
+            usage=self.segments.table.root,
+            views=self.views.table.root,
+        )
+
+    def commit(self, slot: Checkpoint) -> None:
+        """The moment at which the checkpoint counts."""
+        checkpoints.write(self.performance, slot)
+        self.performance.flush("checkpoint")
+        self.checkpoint_number = slot.number
+
+    # Recovery.
+
+    def recover(self) -> None:
+        """Load the newest checkpoint, then replay the log behind it, one record a step."""
+        slot = self.load()
+        replayed = 0
+        for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
+            self.apply(record)
+            replayed += 1
+        self.emit("recover", checkpoint=slot.number, replayed=replayed)
+
+    def load(self) -> Checkpoint:
+        """Take over the newest checkpoint. Raises DataLost if none is whole."""
+        slot = checkpoints.newest(self.performance)
+        self.checkpoint_number = slot.number
+        self.clock.now = slot.clock
+        self.pages.durable = self.clock.tick()
+        self.segments.load(slot.owners, slot.usage)
+        self.chunks.middle.root = slot.middle
+        self.views.load(slot.views, slot.next_view)
+        for tree in (self.views.table, self.chunks.middle, self.segments.owners, self.segments.table):
+            self._mark(tree, tree.root, 0, LAST)
+        for view in self.views.by_id.values():
+            self._mark(view.map, view.map.root, view.cursor, LAST)
+        self.pages.marked()
+        return slot
+
+    def _mark(self, tree: Tree, page: int, low: int, end: int) -> None:
+        """Mark the pages of a tree as in use, but for what a reclaim below `low` has freed."""
+        if not page:
+            return
+        try:
+            node = self.pages.get(page, tree.kind, "recovery")
+        except DataLost:
+            self.pages.in_use.add(page)
+            self.damaged_pages.append(page)
+            return
+        if not self.pages.mark(node) or node.level == 0:
+            return
+        for at, child in enumerate(node.values):
+            child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
+            if child_end > low:
+                self._mark(tree, child, low, child_end)

@@ -1,0 +1,165 @@
+"""A copy-on-write B+tree of pages: every map of the disk is one.
+
+A node may be changed in place only if it was born since the tree was last frozen (by a snapshot, a revert or a
+checkpoint); else it is copied, and so is the path to it. Nodes are freed when empty and never merged
+(Johnson and Shasha, "B-trees with free-at-empty", 1993). An inner node's keys are lower bounds of what is below each child;
+a key below all of them is put into the first child, and lowers its bound.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+
+from refmodel.node import Kind, Node, capacity
+from refmodel.pages import Pages
+
+LAST = 1 << 64  # above every key
+
+
+class Tree:
+    """`release` is told of every node that the tree lets go of; by default it is freed."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        kind: Kind,
+        root: int = 0,
+        *,
+        fanout: int = 0,
+        release: Callable[[Node], None] | None = None,
+    ) -> None:
+        self.pages = pages
+        self.kind = kind
+        self.root = root  # a page, 0 when empty
+        self.frozen = 0  # nodes born at this time or before are shared with a snapshot
+        self.release = release or pages.free
+        self._room = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
+
+    def get(self, key: int):
+        """The value, or None."""
+        if not self.root:
+            return None
+        node = self.leaf(key)
+        at = bisect_left(node.keys, key)
+        return node.values[at] if at < len(node.keys) and node.keys[at] == key else None
+
+    def leaf(self, key: int) -> Node:
+        """The leaf that holds the key if any does; the tree must not be empty."""
+        node = self.pages.get(self.root, self.kind)
+        while node.level:
+            node = self.pages.get(node.values[child_index(node, key)], self.kind)
+        return node
+
+    def height(self) -> int:
+        return self.pages.get(self.root, self.kind).level + 1 if self.root else 0
+
+    def put(self, key: int, value):
+        """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
+        if not self.root:
+            self.root = self.pages.new(self.kind, 0, [key], [value]).page
+            return None
+        path = self._writable_path(key)
+        leaf = path[-1]
+        at = bisect_left(leaf.keys, key)
+        if at < len(leaf.keys) and leaf.keys[at] == key:
+            before, leaf.values[at] = leaf.values[at], value
+            return before
+        leaf.keys.insert(at, key)
+        leaf.values.insert(at, value)
+        if len(leaf.keys) > self._room[0]:
+            self._split(path)
+        return None
+
+    def remove(self, key: int):
+        """Forget the key. Returns the value before, or None. Raises NoSpace."""
+        if (before := self.get(key)) is None:
+            return None
+        path = self._writable_path(key)
+        at = bisect_left(path[-1].keys, key)
+        del path[-1].keys[at], path[-1].values[at]
+        while path and not path[-1].keys:
+            empty = path.pop()
+            self.release(empty)
+            if path:
+                at = path[-1].values.index(empty.page)
+                del path[-1].keys[at], path[-1].values[at]
+            else:
+                self.root = 0
+        self._lower_root()
+        return before
+
+    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple]:
+        """Keys and values, low <= key < high, in order. The tree must not change meanwhile."""
+        if self.root:
+            yield from self._items(self.root, low, high)
+
+    def contains(self, node: Node) -> bool:
+        """Whether a node, of this tree or of one that shares nodes with it, is reached from here."""
+        if not self.root:
+            return False
+        at = self.pages.get(self.root, self.kind)
+        while at.level > node.level:
+            at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
+        return at is node or at.page == node.page
+
+    def _items(self, page: int, low: int, high: int) -> Iterator[tuple]:
+        node = self.pages.get(page, self.kind)
+        if node.level == 0:
+            for at in range(bisect_left(node.keys, low), bisect_left(node.keys, high)):
+                yield node.keys[at], node.values[at]
+            return
+        for at in range(child_index(node, low), len(node.keys)):
+            if at and node.keys[at] >= high:
+                return
+            yield from self._items(node.values[at], low, high)
+
+    def _writable_path(self, key: int) -> list[Node]:
+        """From the root to the key's leaf, every frozen node on the way replaced by a copy."""
+        node = self._writable(self.pages.get(self.root, self.kind))
+        self.root = node.page
+        path = [node]
+        while node.level:
+            at = child_index(node, key)
+            node.keys[at] = min(node.keys[at], key)
+            child = self._writable(self.pages.get(node.values[at], self.kind))
+            node.values[at] = child.page
+            path.append(child)
+            node = child
+        return path
+
+    def _writable(self, node: Node) -> Node:
+        if node.born > self.frozen and not self.pages.may_be_durable(node):
+            return node
+        copy = self.pages.new(self.kind, node.level, node.keys[:], node.values[:])
+        self.release(node)
+        return copy
+
+    def _split(self, path: list[Node]) -> None:
+        """Split the last node of the path, and whatever overflows above it."""
+        node = path.pop()
+        at = len(node.keys) // 2
+        if not path or node is self.pages.get(path[-1].values[-1], self.kind):
+            at = len(node.keys) - 1 if node.level == 0 else at  # growing at the right end: leave full leaves behind
+        right = self.pages.new(self.kind, node.level, node.keys[at:], node.values[at:])
+        del node.keys[at:], node.values[at:]
+        if not path:
+            self.root = self.pages.new(self.kind, node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]).page
+            return
+        parent = path[-1]
+        above = parent.values.index(node.page) + 1
+        parent.keys.insert(above, right.keys[0])
+        parent.values.insert(above, right.page)
+        if len(parent.keys) > self._room[1]:
+            self._split(path)
+
+    def _lower_root(self) -> None:
+        while self.root:
+            node = self.pages.get(self.root, self.kind)
+            if node.level == 0 or len(node.keys) > 1:
+                return
+            self.root = node.values[0]
+            self.release(node)
+
+
+def child_index(node: Node, key: int) -> int:
+    """Which child of an inner node holds the key if any does."""
+    return max(0, bisect_right(node.keys, key) - 1)

@@ -1,0 +1,196 @@
+---------------------------- MODULE VirtualDisk ----------------------------
+(***************************************************************************)
+(* The contract of a virtual disk with snapshots: what whoever sends it    *)
+(* requests may rely on, whatever stands behind it.                        *)
+(*                                                                         *)
+(* A disk is what its live view and each of its snapshots read as.  Every  *)
+(* operation is an action that takes its answer `r` as its last argument:  *)
+(* "ok", an error code, "unknown-outcome" (it happened whole or not at     *)
+(* all, and nobody knows), or "cut" (the power failed before it answered). *)
+(*                                                                         *)
+(* What a power cut may leave behind is a set of images, `survivors`.  In  *)
+(* an image a block holds any one of a set of values, each block its own;  *)
+(* that is all it takes to state the three crash profiles.                 *)
+(*                                                                         *)
+(* Left out: devices and their failures (Redundancy), requests that        *)
+(* overlap in time, and how any of it is done (LogStructuredDisk).         *)
+(*                                                                         *)
+(* How to break it: let Survive keep `survivors` after a Flush, or give    *)
+(* Cut only the images of an operation that happened; then run             *)
+(* MCVirtualDisk, which states the same promises over the history.         *)
+(***************************************************************************)
+EXTENDS Integers, Sequences
+
+CONSTANTS
+    Size,       \* How many blocks the disk has; an LBA is one of 0 .. Size - 1.
+    Value,      \* What a block may hold.
+    Zero,       \* What a block holds that was never written, or was unmapped.
+    Name,       \* The names that a snapshot may have.
+    Profile     \* What a crash keeps: "ack", "prefix" or "block".
+
+VARIABLES
+    disk,       \* The disk: [live |-> LBA -> Value, snaps |-> name -> LBA -> Value].
+    survivors,  \* The images of which a power cut now would leave one.
+    power       \* FALSE between a power cut and the end of recovery.
+
+vars == <<disk, survivors, power>>
+
+ASSUME Zero \in Value
+ASSUME Profile \in {"ack", "prefix", "block"}
+
+Live == "(live)"    \* How a read names the live view; no snapshot may be called that.
+----------------------------------------------------------------------------
+(* Disks, and what each operation makes of one.                            *)
+
+Blank(size) == [live |-> [l \in 0 .. size - 1 |-> Zero], snaps |-> <<>>]
+
+LBA == DOMAIN disk.live
+
+Fits(lba, count) == lba \in LBA /\ lba + count - 1 \in LBA
+
+View(d, view) == IF view = Live THEN d.live ELSE d.snaps[view]
+
+Written(d, lba, data) ==
+    [d EXCEPT !.live = [l \in DOMAIN @ |->
+        IF l >= lba /\ l < lba + Len(data) THEN data[l - lba + 1] ELSE @[l]]]
+
+Unmapped(d, lba, count) ==
+    [d EXCEPT !.live = [l \in DOMAIN @ |->
+        IF l >= lba /\ l < lba + count THEN Zero ELSE @[l]]]
+
+Snapshotted(d, name) ==
+    [d EXCEPT !.snaps = [n \in DOMAIN @ \union {name} |->
+        IF n = name THEN d.live ELSE @[n]]]
+
+Deleted(d, name) ==
+    [d EXCEPT !.snaps = [n \in DOMAIN @ \ {name} |-> @[n]]]
+
+Reverted(d, name) == [d EXCEPT !.live = d.snaps[name]]
+----------------------------------------------------------------------------
+(* What survives a power cut.                                              *)
+
+Exactly(d) == [live |-> [l \in DOMAIN d.live |-> {d.live[l]}], snaps |-> d.snaps]
+
+Resolutions(image) ==   \* The disks that an image may turn out to be.
+    {[live |-> f, snaps |-> image.snaps] :
+        f \in {g \in [DOMAIN image.live -> Value] : \A l \in DOMAIN g : g[l] \in image.live[l]}}
+
+Buffered(d) ==      \* The survivors once the disk is d by a write or an unmap.
+    CASE Profile = "ack"    -> {Exactly(d)}
+      [] Profile = "prefix" -> survivors \union {Exactly(d)}
+      [] Profile = "block"  ->
+            {[i EXCEPT !.live = [l \in DOMAIN @ |-> @[l] \union {d.live[l]}]] : i \in survivors}
+
+Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
+    IF Profile = "prefix" THEN survivors \union {Exactly(d)} ELSE {Exactly(d)}
+----------------------------------------------------------------------------
+(* Answers.  A refusal changes nothing.  It is due, with one of the faults *)
+(* of the request as its code, if and only if there is a fault; only the   *)
+(* codes in `excuses` may come without one.                                *)
+
+Happens(d, left) == disk' = d /\ survivors' = left /\ power' = power
+
+Nothing == Happens(disk, survivors)
+
+Cut(left) == disk' = disk /\ survivors' = survivors \union left /\ power' = FALSE
+
+Answer(r, faults, excuses, d, left) ==
+    /\ power
+    /\ IF faults # {}
+       THEN \/ r \in faults \union {"unknown-outcome"} /\ Nothing
+            \/ r = "cut" /\ Cut({})
+       ELSE \/ r \in {"ok", "unknown-outcome"} /\ Happens(d, left)
+            \/ r \in excuses \union {"unknown-outcome"} /\ Nothing
+            \/ r = "cut" /\ Cut(left)
+
+OutOfRange(lba, count) == IF Fits(lba, count) THEN {} ELSE {"out-of-range"}
+
+Missing(name) ==
+    CASE name \notin Name               -> {"bad-request", "no-such-snapshot"}
+      [] name \notin DOMAIN disk.snaps  -> {"no-such-snapshot"}
+      [] OTHER                          -> {}
+
+Taken(name) ==
+    CASE name \notin Name               -> {"bad-request"}
+      [] name \in DOMAIN disk.snaps     -> {"snapshot-exists"}
+      [] OTHER                          -> {}
+----------------------------------------------------------------------------
+(* The operations.                                                         *)
+
+Write(lba, data, r) ==
+    LET faults == OutOfRange(lba, Len(data))
+        d == Written(disk, lba, data)
+    IN  Answer(r, faults, {"no-space"}, d, Buffered(d))
+
+Unmap(lba, count, r) ==
+    LET faults == OutOfRange(lba, count)
+        d == Unmapped(disk, lba, count)
+    IN  Answer(r, faults, {"no-space"}, d, Buffered(d))
+
+Snapshot(name, r) ==
+    LET d == Snapshotted(disk, name)
+    IN  Answer(r, Taken(name), {"no-space"}, d, Recorded(d))
+
+Delete(name, r) ==      \* Never for want of space: it is how space is made.
+    LET d == Deleted(disk, name)
+    IN  Answer(r, Missing(name), {}, d, Recorded(d))
+
+Revert(name, r) ==
+    LET d == Reverted(disk, name)
+    IN  Answer(r, Missing(name), {"no-space"}, d, Recorded(d))
+
+Flush(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
+
+Restart(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
+
+Read(view, lba, count, r, data) ==
+    LET faults == OutOfRange(lba, count) \union (IF view = Live THEN {} ELSE Missing(view))
+    IN  /\ Answer(r, faults, {}, disk, survivors)
+        /\ r = "ok" => data = [i \in 1 .. count |-> View(disk, view)[lba + i - 1]]
+
+Crash(r) ==     \* A power cut, and recovery, which another power cut may cut short.
+    \/ /\ r = "ok"
+       /\ \E image \in survivors : disk' \in Resolutions(image)
+       /\ survivors' = {Exactly(disk')}
+       /\ power' = TRUE
+    \/ /\ r = "cut"
+       /\ Cut({})
+
+Create(size) ==
+    /\ disk' = Blank(size)
+    /\ survivors' = {Exactly(Blank(size))}
+    /\ power' = TRUE
+----------------------------------------------------------------------------
+Init ==
+    /\ disk = Blank(Size)
+    /\ survivors = {Exactly(Blank(Size))}
+    /\ power = TRUE
+
+Answers == {"ok", "unknown-outcome", "cut", "out-of-range", "no-such-snapshot",
+            "snapshot-exists", "bad-request", "no-space"}
+
+Data == UNION {[1 .. n -> Value] : n \in 1 .. Size}
+
+Next ==
+    \E r \in Answers :
+        \/ \E lba \in 0 .. Size :
+            \/ \E data \in Data : Write(lba, data, r)
+            \/ \E count \in 1 .. Size : Unmap(lba, count, r)
+        \/ \E name \in Name : Snapshot(name, r) \/ Delete(name, r) \/ Revert(name, r)
+        \/ Flush(r) \/ Restart(r) \/ Crash(r)
+
+Spec == Init /\ [][Next]_vars
+----------------------------------------------------------------------------
+Disks ==
+    LET views == [0 .. Size - 1 -> Value]
+    IN  [live : views, snaps : UNION {[names -> views] : names \in SUBSET Name}]
+
+TypeOK ==
+    /\ disk \in Disks
+    /\ \A image \in survivors : Resolutions(image) \subseteq Disks
+    /\ power \in BOOLEAN
+
+Current == power => \E image \in survivors : disk \in Resolutions(image)
+
+THEOREM Spec => [](TypeOK /\ Current)
+=============================================================================
