@@ -53,9 +53,9 @@ def _pages(state: State) -> Iterator[str]:
         _reach(tree, tree.root, 0, LAST, reachable)
     for view in state.views.by_id.values():
         _reach(view.map, view.map.root, view.cursor, LAST, reachable)
-    if leaked := state.pages.in_use - reachable:
+    if leaked := state.pages.in_use.keys() - reachable:
         yield f"pages {sorted(leaked)} are in use and not reachable"
-    if dangling := reachable - state.pages.in_use:
+    if dangling := reachable - state.pages.in_use.keys():
         yield f"pages {sorted(dangling)} are reachable and not in use"
 
 

@@ -1,6 +1,7 @@
 """The log-structured disk on real files: what users of the engine call.
 
-    disk = create(Path("d"), plan(blocks=1024))
+    create(Path("d"), plan(blocks=1024))
+    disk = open_disk(Path("d"))
     disk.write(3, bytes(4096)); disk.snapshot("s1"); disk.close()
 
 An operation is appended to the durable log, made durable unless write-back is on, and applied to the maps in memory.
@@ -11,6 +12,7 @@ import fcntl
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from refmodel.cleaner import Cleaner
@@ -182,8 +184,11 @@ class LogStructuredDisk:
             self.events.append({"event": event, **facts})
 
 
-def create(path: Path, geometry: Geometry, *, sync: bool = True, power: PowerSupply | None = None) -> LogStructuredDisk:
-    """Make a new disk in an empty or absent folder, and open it. Raises NotADisk if the folder is in use."""
+Prepare = Callable[[LogStructuredDisk], None]
+
+
+def create(path: Path, geometry: Geometry, *, sync: bool = True) -> None:
+    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise NotADisk(f"{path} exists and is not an empty folder")
     path.mkdir(parents=True, exist_ok=True)
@@ -194,13 +199,15 @@ def create(path: Path, geometry: Geometry, *, sync: bool = True, power: PowerSup
     disk.state.checkpoint()
     write_labels(devices, geometry)
     disk.abandon()
-    return open_disk(path, sync=sync, power=power)
 
 
-def open_disk(path: Path, *, sync: bool = True, power: PowerSupply | None = None) -> LogStructuredDisk:
+def open_disk(
+    path: Path, *, sync: bool = True, power: PowerSupply | None = None, prepare: Prepare | None = None
+) -> LogStructuredDisk:
     """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
 
-    With `power` every device is fed by that supply, so that it can be cut.
+    With `power` every device is fed by that supply, so that it can be cut. `prepare` is given the disk before it
+    recovers: it may listen to events or, in a test, plant a bug.
     """
     if not path.is_dir():
         raise NotADisk(f"there is no disk at {path}")
@@ -212,6 +219,8 @@ def open_disk(path: Path, *, sync: bool = True, power: PowerSupply | None = None
         if len(devices) != geometry.devices:
             raise NotADisk(f"{path} has {len(devices)} devices; the disk has {geometry.devices}")
         disk = LogStructuredDisk(lock, devices, geometry)
+        if prepare is not None:
+            prepare(disk)
         disk.state.recover()
     except BaseException:
         for device in devices:

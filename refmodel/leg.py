@@ -58,6 +58,10 @@ class Leg(Protocol):
         """The data that `accept` takes; copies that it does not take are repaired. Raises DataLost if it takes none."""
         ...
 
+    def verify(self, offset: int, length: int, accept: Accept, cause: str) -> int:
+        """Read every copy, and repair those that `accept` does not take. Returns how many. Raises DataLost."""
+        ...
+
     def copies(self, offset: int, length: int, cause: str) -> Iterator[bytes]:
         """Every copy that the components hold or imply, good or not."""
         ...
@@ -84,12 +88,19 @@ class Mirror:
         for component in self.components:
             data = component.read(offset, length, cause)
             if accept(data):
-                for damaged in wrong:
-                    damaged.write(offset, data, "repair")
-                    self.repairs += 1
+                self._repair(wrong, offset, data)
                 return data
             wrong.append(component)
-        raise DataLost(f"no good copy of {length} bytes at {offset} of the {self.name} leg")
+        raise self._lost(offset, length)
+
+    def verify(self, offset: int, length: int, accept: Accept, cause: str) -> int:
+        found = [(component, component.read(offset, length, cause)) for component in self.components]
+        good = next((data for _, data in found if accept(data)), None)
+        if good is None:
+            raise self._lost(offset, length)
+        wrong = [component for component, data in found if data != good]
+        self._repair(wrong, offset, good)
+        return len(wrong)
 
     def copies(self, offset: int, length: int, cause: str) -> Iterator[bytes]:
         for component in self.components:
@@ -98,6 +109,14 @@ class Mirror:
     def flush(self, cause: str) -> None:
         for component in self.components:
             component.flush(cause)
+
+    def _repair(self, wrong: list[Component], offset: int, data: bytes) -> None:
+        for component in wrong:
+            component.write(offset, data, "repair")
+        self.repairs += len(wrong)
+
+    def _lost(self, offset: int, length: int) -> DataLost:
+        return DataLost(f"no good copy of {length} bytes at {offset} of the {self.name} leg")
 
 
 def write_where_different(leg: Leg, offset: int, data: bytes, cause: str) -> int:

@@ -27,8 +27,9 @@ class Pages:
         self.durable = 0  # nodes born up to this time may be in the durable checkpoint
         self.dirty: dict[int, Node] = {}  # born since the last checkpoint; only in memory
         self._clean: OrderedDict[int, Node] = OrderedDict()
-        self.in_use: set[int] = set()
+        self.in_use: dict[int, Kind] = {}
         self.used: Counter[Kind] = Counter()
+        self.damaged: list[int] = []  # pages that no component could give when the disk was opened
         self.pending: list[int] = []
         self._fresh = 1  # pages from here on were never used
         self._released: list[int] = []  # a heap, so that low pages are used first
@@ -54,8 +55,8 @@ class Pages:
     def new(self, kind: Kind, level: int, keys: list[int], values: list) -> Node:
         """A node in a fresh page, not yet on the media. Raises NoSpace."""
         node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
+        self._use(node.page, kind)
         self.dirty[node.page] = node
-        self.used[kind] += 1
         self.created += 1
         return node
 
@@ -63,7 +64,7 @@ class Pages:
         """Nothing refers to the node any more, except perhaps the durable checkpoint."""
         if node.page not in self.in_use:
             raise AssertionError(f"page {node.page} is freed twice")
-        self.in_use.remove(node.page)
+        del self.in_use[node.page]
         self.dirty.pop(node.page, None)
         self._clean.pop(node.page, None)
         self.used[node.kind] -= 1
@@ -106,14 +107,22 @@ class Pages:
             return False
         if not 0 < node.page < self._count:
             raise DataLost(f"a tree refers to page {node.page}, which does not exist")
-        self.in_use.add(node.page)
-        self.used[node.kind] += 1
+        self._use(node.page, node.kind)
         return True
+
+    def mark_damaged(self, page: int, kind: Kind) -> None:
+        """While opening: the page is in use, though no component can give it."""
+        self._use(page, kind)
+        self.damaged.append(page)
 
     def marked(self) -> None:
         """While opening: every page in use has been marked."""
         self._fresh = max(self.in_use, default=0) + 1
         self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
+
+    def stored(self) -> list[tuple[int, Kind]]:
+        """Page and kind of every node that is on the media."""
+        return [(page, kind) for page, kind in self.in_use.items() if page not in self.dirty]
 
     def offset(self, page: int) -> int:
         return self._base + page * PAGE
@@ -126,8 +135,11 @@ class Pages:
             self._fresh += 1
         else:
             raise NoSpace("no page is left for the maps")
-        self.in_use.add(page)
         return page
+
+    def _use(self, page: int, kind: Kind) -> None:
+        self.in_use[page] = kind
+        self.used[kind] += 1
 
     def _remember(self, node: Node) -> None:
         self._clean[node.page] = node

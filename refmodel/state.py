@@ -36,7 +36,6 @@ class State:
         self.views = Views(self.pages, geometry.fanout)
         self.reclaim = Reclaim(self.views, self.pages, self.chunks)
         self.checkpoint_number = 0
-        self.damaged_pages: list[int] = []  # nodes that no component could give when the disk was opened
 
     # What operations do.
 
@@ -147,8 +146,7 @@ class State:
         try:
             node = self.pages.get(page, tree.kind, "recovery")
         except DataLost:
-            self.pages.in_use.add(page)
-            self.damaged_pages.append(page)
+            self.pages.mark_damaged(page, tree.kind)
             return
         if not self.pages.mark(node) or node.level == 0:
             return

@@ -1,0 +1,32 @@
+"""The reference engine as a target in process."""
+
+from pathlib import Path
+from typing import Any
+
+from conformance.targets.base import Message, PowerCut
+from refmodel import errors
+from refmodel.adapter import Adapter
+
+FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
+
+
+class ReferenceTarget(Adapter):
+    """Options are those of refmodel.adapter.Adapter."""
+
+    knobs = {
+        "block_bytes": [512],
+        "segment_blocks": [1, 2, 4, 8],
+        "fanout": [3, 4, 8],
+        "capacity_percent": [100, 130, 200, 400],
+        "write_back": [False, False, True],
+    }
+    cuts = True
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(folder=FAST if FAST.is_dir() else None, **options)
+
+    def request(self, message: Message) -> Message:
+        try:
+            return super().request(message)
+        except errors.PowerCut:
+            raise PowerCut from None

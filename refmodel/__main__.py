@@ -1,0 +1,3 @@
+from refmodel.cli import main
+
+main(prog_name="refmodel")

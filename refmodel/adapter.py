@@ -1,0 +1,220 @@
+"""The engine in the dialogue of the conformance kit (design, section 5): one request, one response.
+
+`Adapter.request` speaks it with bytes for data; `serve` speaks it over two streams with base64, as a process does.
+"""
+
+import base64
+import binascii
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from refmodel import __version__
+from refmodel.bugs import BUGS
+from refmodel.counters import counters
+from refmodel.disk import LogStructuredDisk, create, open_disk
+from refmodel.errors import BadRequest, DiskError, PowerCut, Unsupported
+from refmodel.geometry import plan
+from refmodel.power import PowerSupply
+
+CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "clean"]
+Message = dict[str, Any]
+
+
+class Adapter:
+    """One disk at a time, in a temporary folder, on devices whose power can be cut.
+
+    `write_back`, `block_bytes` and what else `plan` takes go to every disk it creates; `capacity_percent` sizes the capacity leg in
+    percent of the disk's blocks, above the reserve; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
+    a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
+    chooses what the media keep when the `crash` comes that has to follow.
+    """
+
+    def __init__(
+        self, *, folder: Path | None = None, plant: str = "", capacity_percent: int | None = None, **geometry: Any
+    ) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
+        self._geometry = geometry
+        self._capacity_percent = capacity_percent
+        self._plant = BUGS[plant].plant if plant else None
+        self._power = PowerSupply()
+        self._seed = 0
+        self._disk: LogStructuredDisk | None = None
+        shape = self._plan(16)
+        self.hello: Message = {
+            "ok": True,
+            "name": "refmodel" + (f" with planted bug {plant}" if plant else ""),
+            "version": __version__,
+            "block_size": shape.block_bytes,
+            "crash_profile": "prefix" if shape.write_back else "ack",
+            "capabilities": CAPABILITIES,
+            "devices": shape.devices,
+            "tolerates": 1,
+        }
+
+    def request(self, message: Message) -> Message:
+        """The response to a request. Raises PowerCut where its `cut` struck."""
+        cut = message.get("cut")
+        if cut is not None:
+            self._seed = cut["seed"]
+        try:
+            if message.get("op") == "crash":
+                return self._with_events(self._crash(cut))
+            if cut is not None:
+                self._power.cut_at(cut["after"])
+            return self._with_events(self._answer(message))
+        except DiskError as refusal:
+            return self._with_events({"ok": False, "error": refusal.code, "message": str(refusal)})
+        finally:
+            self._power.cut_at(None)
+
+    def close(self) -> None:
+        self._let_go()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _answer(self, message: Message) -> Message:
+        op = message.get("op")
+        if op in ("hello", "bye"):
+            return self.hello if op == "hello" else {"ok": True}
+        if op == "create":
+            return self._create(_integer(message, "blocks"))
+        if self._disk is None:
+            raise BadRequest("there is no disk yet: create comes first")
+        disk = self._disk
+        match op:
+            case "write":
+                disk.write(_integer(message, "lba"), _data(message))
+            case "read":
+                view = None if message.get("view") is None else _text(message, "view")
+                return {"ok": True, "data": disk.read(_integer(message, "lba"), _integer(message, "count"), view)}
+            case "unmap":
+                disk.unmap(_integer(message, "lba"), _integer(message, "count"))
+            case "flush":
+                disk.flush()
+            case "snapshot":
+                disk.snapshot(_text(message, "name"))
+            case "delete":
+                disk.delete(_text(message, "name"))
+            case "revert":
+                disk.revert(_text(message, "name"))
+            case "restart":
+                disk.close()
+                self._open()
+            case "clean":
+                disk.clean()
+            case "checkpoint":
+                disk.checkpoint()
+            case "settle":
+                disk.settle()
+            case "stats":
+                return {"ok": True, "counters": counters(disk)}
+            case _:
+                raise Unsupported(f"there is no operation {op!r}")
+        return {"ok": True}
+
+    def _create(self, blocks: int) -> Message:
+        shape = self._plan(blocks)
+        self._let_go()
+        shutil.rmtree(self._root / "disk", ignore_errors=True)
+        self._power = PowerSupply()
+        create(self._root / "disk", shape, sync=False)
+        self._open()
+        return {"ok": True}
+
+    def _plan(self, blocks: int):
+        segments = None
+        if self._capacity_percent is not None:
+            per_segment = self._geometry.get("segment_blocks", 128)
+            segments = 5 + -(-blocks * self._capacity_percent // (100 * per_segment))
+        return plan(blocks, segments=segments, **self._geometry)
+
+    def _crash(self, cut: Message | None) -> Message:
+        """Cut the power unless it is off already, let the media keep what the seed says, and recover."""
+        if self._disk is None:
+            raise BadRequest("there is no disk yet: create comes first")
+        if self._power.on:
+            self._power.cut()
+            if cut is None:
+                self._seed = self._power.writes
+        self._disk.abandon()
+        self._power.restore(self._seed)
+        if cut is not None:
+            self._power.cut_at(cut["after"])
+        self._open()
+        return {"ok": True}
+
+    def _open(self) -> None:
+        self._disk = open_disk(self._root / "disk", sync=False, power=self._power, prepare=self._prepare)
+
+    def _prepare(self, disk: LogStructuredDisk) -> None:
+        self._disk = disk
+        disk.events = []
+        if self._plant is not None:
+            self._plant(disk)
+
+    def _with_events(self, response: Message) -> Message:
+        if self._disk is not None and self._disk.events:
+            response = {**response, "events": self._disk.events}
+            self._disk.events = []
+        return response
+
+    def _let_go(self) -> None:
+        if self._disk is not None:
+            self._disk.abandon()
+
+
+def serve(adapter: Adapter, requests: BinaryIO, responses: BinaryIO) -> None:
+    """Answer JSON lines until `bye` or the end of the requests."""
+    for line in requests:
+        message: Message = {}
+        try:
+            message = _decoded(line)
+            response = adapter.request(message)
+        except DiskError as refusal:
+            response = {"ok": False, "error": refusal.code, "message": str(refusal)}
+        except PowerCut:
+            response = {"ok": False, "error": "unknown-outcome", "message": "the power was cut; crash comes next"}
+        if "data" in response:
+            response = {**response, "data": base64.b64encode(response["data"]).decode()}
+        responses.write(json.dumps(response).encode() + b"\n")
+        responses.flush()
+        if message.get("op") == "bye":
+            return
+
+
+def _decoded(line: bytes) -> Message:
+    try:
+        message = json.loads(line)
+    except ValueError as error:
+        raise BadRequest(f"a request is one JSON object on a line: {error}") from None
+    if not isinstance(message, dict):
+        raise BadRequest("a request is one JSON object on a line")
+    if isinstance(message.get("data"), str):
+        try:
+            message["data"] = base64.b64decode(message["data"], validate=True)
+        except binascii.Error as error:
+            raise BadRequest(f"data is not base64: {error}") from None
+    return message
+
+
+def _integer(message: Message, field: str) -> int:
+    value = message.get(field)
+    if type(value) is not int:
+        raise BadRequest(f"{message.get('op')} needs an integer {field!r}")
+    return value
+
+
+def _text(message: Message, field: str) -> str:
+    value = message.get(field)
+    if not isinstance(value, str):
+        raise BadRequest(f"{message.get('op')} needs a string {field!r}")
+    return value
+
+
+def _data(message: Message) -> bytes:
+    value = message.get("data")
+    if not isinstance(value, bytes):
+        raise BadRequest("write needs data")
+    return value

@@ -1,0 +1,389 @@
+"""Bugs that real storage engines had, to be planted in this one by name: what a conformance kit has to find.
+
+A bug is a function of a disk that is about to recover. It overrides a method or two of that one disk, so the engine itself knows
+nothing of bugs and pays nothing for them. Numbers and evidence are those of the list of bugs that the project works through.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from refmodel import checkpoint as checkpoints
+from refmodel import log as logs
+from refmodel.checksum import crc32c
+from refmodel.disk import LogStructuredDisk
+from refmodel.log import Kind, Record
+from refmodel.node import Node
+from refmodel.views import State as ViewState
+from refmodel.views import View
+
+
+@dataclass(frozen=True)
+class Bug:
+    number: int
+    evidence: str  # where a real engine had it
+    what: str
+    plant: Callable[[LogStructuredDisk], None]
+
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(number: int, evidence: str, what: str):
+    def register(plant: Callable[[LogStructuredDisk], None]) -> Callable[[LogStructuredDisk], None]:
+        BUGS[plant.__name__.replace("_", "-")] = Bug(number, evidence, what, plant)
+        return plant
+
+    return register
+
+
+# Cleaning and allocation.
+
+
+@bug(1, "nilfs2 70f2fe3a2624", "a victim is free as soon as its chunks are on the move, before they are written elsewhere")
+def victim_freed_early(disk: LogStructuredDisk) -> None:
+    cleaner, segments = disk.cleaner, disk.state.segments
+    empty, seal = cleaner._empty, segments.seal
+
+    def empty_and_free(segment: int) -> None:
+        empty(segment)
+        segments._free.append(segment)
+
+    cleaner._empty = empty_and_free
+
+
+@bug(2, "nilfs2 fbb24a3a915f", "the cleaner moves a cached copy of what was at the address before")
+def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
+    chunks = disk.state.chunks
+    cache: dict[int, bytes] = {}
+
+    def move(mba: int) -> None:
+        pba = chunks.middle.get(mba)[0]
+        chunks.moving[mba] = cache.setdefault(pba, chunks.read(mba, "clean"))
+
+    chunks.move = move
+
+
+@bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")
+def reader_keeps_old_address(disk: LogStructuredDisk) -> None:
+    chunks = disk.state.chunks
+    read, known = chunks.read, {}
+
+    def read_where_it_was(mba: int, cause: str = "foreground") -> bytes:
+        if mba in chunks.bank or cause != "foreground":
+            return read(mba, cause)
+        pba, crc = known.setdefault(mba, chunks.middle.get(mba))
+        return chunks._leg.read(chunks.offset(pba), chunks._block_bytes, lambda data: crc32c(data) == crc, cause)
+
+    chunks.read = read_where_it_was
+
+
+@bug(5, "f2fs 1dc0f8991d4d", "a checkpoint counts before what it refers to is durable")
+def checkpoint_before_data(disk: LogStructuredDisk) -> None:
+    state = disk.state
+
+    def write_maps() -> None:
+        state.segments.store()
+        state.views.store()
+        state.pages.write_dirty()
+
+    state.write_maps = write_maps
+
+
+@bug(6, "fjall lsm-tree 321", "the last chunk written before a snapshot does not count as the snapshot's")
+def birth_test_off_by_one(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+
+    def owns_alone(lba: int, mba: int) -> bool:
+        parent = views.by_id.get(views.live.parent)
+        return parent is None or mba + 1 >= parent.taken
+
+    views.owns_alone = owns_alone
+
+
+@bug(7, "WiredTiger PR 227", "a dead segment is reused before a checkpoint without it is durable")
+def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+    drop = segments.drop
+
+    def drop_and_free(pba: int) -> None:
+        drop(pba)
+        segments.checkpointed()
+
+    segments.drop = drop_and_free
+
+
+@bug(8, "the rule itself: nothing that the durable checkpoint refers to is overwritten", "a freed page is reused at once")
+def freed_page_reused_early(disk: LogStructuredDisk) -> None:
+    pages = disk.state.pages
+    free = pages.free
+
+    def free_now(node: Node) -> None:
+        free(node)
+        pages._released += pages.pending
+        pages.pending.clear()
+
+    pages.free = free_now
+
+
+# Snapshots and shared nodes.
+
+
+@bug(11, "dm-thin f046f89a99cc", "what live overwrites is dropped though a snapshot holds it")
+def overwrite_drops_shared(disk: LogStructuredDisk) -> None:
+    disk.state.views.owns_alone = lambda lba, mba: True
+
+
+@bug(12, "dm-thin 2a0fbffb1e50; cloud-hypervisor 8624", "a discard is carried out late, on a block given out again")
+def late_discard(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    unmap, apply, late = state._unmap, state.apply, []
+
+    def unmap_twice(lba: int, count: int) -> None:
+        unmap(lba, count)
+        late.append((lba, count))
+
+    def apply_then_discard(record: Record) -> None:
+        apply(record)
+        if record.kind is Kind.WRITE and late:
+            unmap(*late.pop())
+
+    state._unmap, state.apply = unmap_twice, apply_then_discard
+
+
+@bug(14, "btrfs aea6f028d01d", "the progress of a deletion is not saved with what it freed")
+def reclaim_forgets_progress(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    store = views.store
+
+    def store_without_cursor() -> None:
+        cursors = {view: view.cursor for view in views.deleted}
+        for view in cursors:
+            view.cursor = 0
+        store()
+        for view, cursor in cursors.items():
+            view.cursor = cursor
+
+    views.store = store_without_cursor
+
+
+@bug(17, "longhorn-engine 108", "deleting a snapshot folds its data into the older one")
+def delete_folds_into_parent(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    delete = views.delete
+
+    def delete_and_fold(name: str) -> View:
+        view = delete(name)
+        if (parent := views.by_id.get(view.parent)) is not None:
+            parent.map.root = view.map.root
+        return view
+
+    views.delete = delete_and_fold
+
+
+@bug(18, "cloudstack 9446", "a deleted snapshot's children lose their ancestors")
+def delete_loses_chain(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    remove = views.remove
+
+    def remove_and_cut_off(view: View) -> None:
+        children = views.children(view.id)
+        remove(view)
+        for child in children:
+            child.parent = child.fork = 0
+
+    views.remove = remove_and_cut_off
+
+
+@bug(20, "SPDK 3431", "after a crash what a deleted snapshot holds is given out while it is still being freed")
+def deleted_view_unmarked(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    mark = state._mark
+    deleted = ViewState.DELETED
+
+    def mark_named(tree, page: int, low: int, end: int) -> None:
+        if all(view.map is not tree or view.state is not deleted for view in state.views.by_id.values()):
+            mark(tree, page, low, end)
+
+    state._mark = mark_named
+
+
+@bug(22, "ceph PR 52109", "a snapshot records the map as it was before the last write")
+def snapshot_of_earlier_map(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    apply, roots = state.apply, [0]
+
+    def apply_and_remember(record: Record) -> None:
+        if record.kind is Kind.WRITE:
+            roots[0] = state.views.live.map.root
+        apply(record)
+        if record.kind is Kind.SNAPSHOT and roots[0]:
+            state.views.names[record.name].map.root = roots[0]
+
+    state.apply = apply_and_remember
+
+
+@bug(23, "dattobd 129", "an unmap changes the leaf that a snapshot shares")
+def unmap_in_shared_leaf(disk: LogStructuredDisk) -> None:
+    state = disk.state
+
+    def unmap(lba: int, count: int) -> None:
+        live = state.views.live.map
+        for mapped in [at for at, _ in live.items(lba, lba + count)]:
+            leaf = live.leaf(mapped)
+            if len(leaf.keys) == 1:
+                live.remove(mapped)
+                continue
+            at = leaf.keys.index(mapped)
+            del leaf.keys[at], leaf.values[at]
+
+    state._unmap = unmap
+
+
+@bug(25, "paimon-cpp 298; OpenZFS 10931", "a cache of live blocks outlives a revert")
+def cache_outlives_revert(disk: LogStructuredDisk) -> None:
+    read, write, unmap = disk.read, disk.write, disk.unmap
+    size, cache = disk.geometry.block_bytes, {}
+
+    def cached_read(lba: int, count: int = 1, view: str | None = None) -> bytes:
+        data = read(lba, count, view)
+        if view is not None:
+            return data
+        return b"".join(cache.setdefault(lba + at, data[at * size : (at + 1) * size]) for at in range(count))
+
+    def forget(lba: int, count: int) -> None:
+        for at in range(lba, min(lba + count, disk.geometry.blocks)):
+            cache.pop(at, None)
+
+    def write_and_forget(lba: int, data: bytes) -> None:
+        write(lba, data)
+        forget(lba, len(data) // size)
+
+    def unmap_and_forget(lba: int, count: int) -> None:
+        unmap(lba, count)
+        forget(lba, count)
+
+    disk.read, disk.write, disk.unmap = cached_read, write_and_forget, unmap_and_forget
+
+
+@bug(26, "the ownership rule compared with the wrong snapshot", "a node is changed in place though a newer snapshot shares it")
+def shared_node_changed_in_place(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    snapshot = views.snapshot
+
+    def snapshot_without_freeze(name: str) -> View:
+        frozen = views.live.map.frozen
+        view = snapshot(name)
+        views.live.map.frozen = frozen
+        return view
+
+    views.snapshot = snapshot_without_freeze
+
+
+@bug(27, "the neighbour test on a chain that a revert made a tree", "siblings are not asked whether they hold something")
+def siblings_not_asked(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+
+    def held_elsewhere(view: View, born: int, key: int, holds) -> bool:
+        parent = views.by_id.get(view.parent)
+        if parent is not None and key < parent.cursor:
+            parent = views.by_id.get(parent.parent)
+        return parent is not None and born <= parent.taken
+
+    views.held_elsewhere = held_elsewhere
+
+
+# Log, checkpoint, recovery.
+
+
+@bug(28, "f2fs 1e87a78d95ec, a468f0ef516f", "a torn record is accepted at roll-forward")
+def torn_record_accepted(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    find = log._find
+
+    def find_unchecked():
+        if (found := find()) is not None:
+            return found
+        header = log._read(0, logs.RECORD_UNIT)
+        length = logs.stored_bytes(header)
+        if length is None or log.used + length > log._size:
+            return None
+        raw = log._read(0, length)
+        fixed = logs.MAGIC + crc32c(raw[logs.COVERED :]).to_bytes(4, "little") + raw[logs.COVERED :]
+        record = logs.decode(fixed)
+        return (record, raw) if record is not None and log._is_next(record) else None
+
+    log._find = find_unchecked
+
+
+@bug(29, "cqlite 1390", "the log goes on behind a torn tail instead of over it")
+def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_and_skip(tail: int, sequence: int, generation: int):
+        yield from recover(tail, sequence, generation)
+        if log._read(0, logs.RECORD_UNIT).startswith(logs.MAGIC):
+            log.head += logs.RECORD_UNIT
+
+    log.recover = recover_and_skip
+
+
+@bug(30, "Typhon 712", "sequence numbers start again after recovery")
+def sequence_starts_again(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_and_restart(tail: int, sequence: int, generation: int):
+        yield from recover(tail, sequence, generation)
+        log.sequence = 1
+
+    log.recover = recover_and_restart
+
+
+@bug(31, "nilfs2 c85399c2da8b", "recovery counts one used segment too few")
+def recovery_miscounts_segments(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+    load = segments.load
+
+    def load_one_short(owners_root: int, table_root: int) -> None:
+        load(owners_root, table_root)
+        segments._fresh = max(0, segments._fresh - 1)
+
+    segments.load = load_one_short
+
+
+@bug(33, "littlefs PR 948; Open-CAS 519, 393", "an operation is acknowledged before it is flushed")
+def acknowledged_before_flush(disk: LogStructuredDisk) -> None:
+    disk.state.log.flush = lambda: None
+
+
+@bug(34, "the log forgotten before the checkpoint that replaces it is durable", "a checkpoint leaves out the bank")
+def log_truncated_early(disk: LogStructuredDisk) -> None:
+    disk.state.chunks.destage_all = disk.state.chunks.destage_full
+
+
+@bug(35, "replay that is not idempotent", "a crash during recovery makes the last record count twice")
+def record_replayed_twice(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_twice(tail: int, sequence: int, generation: int):
+        record = None
+        for record in recover(tail, sequence, generation):
+            yield record
+        if record is not None and record.kind is not Kind.OPEN:
+            yield record
+
+    log.recover = recover_twice
+
+
+@bug(33, "a superblock that is written in place", "both checkpoint slots are the same page")
+def one_checkpoint_slot(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    commit = state.commit
+
+    def commit_in_place(slot: checkpoints.Checkpoint) -> None:
+        slot.number += slot.number % 2
+        commit(slot)
+
+    state.commit = commit_in_place

@@ -1,0 +1,239 @@
+"""The command line of the engine: one operation a call, on a disk that lasts."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from refmodel import __version__
+from refmodel import inspect as inspection
+from refmodel.adapter import Adapter, serve
+from refmodel.bugs import BUGS
+from refmodel.counters import counters
+from refmodel.disk import LogStructuredDisk, create, open_disk
+from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
+from refmodel.geometry import LAYOUTS, plan
+from refmodel.scrub import scrub as scrub_disk
+
+REFUSED, BUSY, DAMAGED = 1, 4, 5
+
+EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has the disk open; 5 data is lost or damaged."
+DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
+UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
+
+
+class Commands(click.Group):
+    """Refusals and damage end in one line and a status, never in a traceback."""
+
+    def invoke(self, ctx: click.Context):
+        try:
+            return super().invoke(ctx)
+        except DiskBusy as busy:
+            _fail(str(busy), BUSY)
+        except DataLost as lost:
+            _fail(f"data-lost: {lost}", DAMAGED)
+        except DiskError as refusal:
+            _fail(f"{refusal.code}: {refusal}", REFUSED)
+        except (NotADisk, OSError) as error:
+            _fail(str(error), REFUSED)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="refmodel")
+def main() -> None:
+    """A log-structured virtual disk with snapshots, on real files: one operation a call, on a disk that lasts."""
+
+
+@main.command("create")
+@DISK
+@click.option("--blocks", type=click.IntRange(min=1), required=True, help="Size of the virtual disk, in blocks.")
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
+@click.option("--write-back", is_flag=True, help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.")
+@click.option("--block-bytes", type=int, default=4096, show_default=True)
+@click.option("--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment.")
+@click.option("--segments", type=int, help="Segments of the capacity leg.  [default: twice the disk's blocks, and a reserve]")
+@click.option("--log-bytes", type=int, help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]")
+@click.option("--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]")
+@click.option("--fanout", type=int, default=0, help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]")
+def create_command(disk: Path, **shape) -> None:
+    """Make a new disk in an empty or absent folder."""
+    create(disk, plan(shape.pop("blocks"), **shape))
+
+
+@main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")
+@DISK
+@click.argument("lba", type=int)
+@click.option("--text", help="Write this text, filled up with zeroes to whole blocks, in place of stdin.")
+@click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
+@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Blocks, with --fill.")
+@UNSYNCED
+def write(disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool) -> None:
+    """Write whole blocks from LBA on: of stdin, filled up with zeroes to whole blocks, unless an option says otherwise."""
+    if text is not None and fill is not None:
+        raise click.UsageError("--text and --fill exclude each other")
+    with _opened(disk, no_sync) as opened:
+        size = opened.geometry.block_bytes
+        if fill is not None:
+            data = bytes([fill]) * (size * count)
+        else:
+            data = text.encode() if text is not None else sys.stdin.buffer.read()
+        opened.write(lba, data.ljust(max(1, -(-len(data) // size)) * size, b"\0"))
+
+
+@main.command()
+@DISK
+@click.argument("lba", type=int)
+@click.argument("count", type=int, default=1)
+@click.option("--view", help="A snapshot, in place of the live view.")
+def read(disk: Path, lba: int, count: int, view: str | None) -> None:
+    """Read COUNT blocks from LBA on to stdout."""
+    with _opened(disk) as opened:
+        sys.stdout.buffer.write(opened.read(lba, count, view))
+
+
+@main.command()
+@DISK
+@click.argument("lba", type=int)
+@click.argument("count", type=int, default=1)
+@UNSYNCED
+def unmap(disk: Path, lba: int, count: int, no_sync: bool) -> None:
+    """Give COUNT blocks from LBA on back: they read as zeroes."""
+    with _opened(disk, no_sync) as opened:
+        opened.unmap(lba, count)
+
+
+@main.command()
+@DISK
+def flush(disk: Path) -> None:
+    """Make durable what was acknowledged; of interest with --write-back."""
+    with _opened(disk) as opened:
+        opened.flush()
+
+
+@main.command()
+@DISK
+@click.argument("name")
+def snapshot(disk: Path, name: str) -> None:
+    """Keep what the disk reads as now, under a name."""
+    with _opened(disk) as opened:
+        opened.snapshot(name)
+
+
+@main.command()
+@DISK
+@click.argument("name")
+def delete(disk: Path, name: str) -> None:
+    """Delete a snapshot; what only it held is freed in the background."""
+    with _opened(disk) as opened:
+        opened.delete(name)
+
+
+@main.command()
+@DISK
+@click.argument("name")
+def revert(disk: Path, name: str) -> None:
+    """Make the live view what a snapshot is; every snapshot stays."""
+    with _opened(disk) as opened:
+        opened.revert(name)
+
+
+@main.command()
+@DISK
+def ls(disk: Path) -> None:
+    """List the snapshots, oldest first, with the number of blocks that each maps."""
+    with _opened(disk) as opened:
+        for view in opened.state.views.in_order():
+            click.echo(f"{view.name}\t{sum(1 for _ in view.map.items())} blocks")
+
+
+@main.command()
+@DISK
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def stats(disk: Path, as_json: bool) -> None:
+    """Counters: what the disk holds, and what opening it cost."""
+    with _opened(disk) as opened:
+        found = counters(opened)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(found))
+        return
+    for name, value in found.items():
+        click.echo(f"{name:<52} {value:>14}")
+
+
+@main.command()
+@DISK
+def inspect(disk: Path) -> None:
+    """The log, the views, the maps and the segments in words."""
+    with _opened(disk) as opened:
+        click.echo(inspection.describe(opened))
+
+
+@main.command()
+@DISK
+def scrub(disk: Path) -> None:
+    """Verify every copy of everything, repair what can be, say what is lost."""
+    with _opened(disk) as opened:
+        found = scrub_disk(opened)
+    for what, count in found.verified.items():
+        click.echo(f"{count} {what}s verified, {found.repaired[what]} copies repaired")
+    for line in (*found.lost, *found.contradictions):
+        click.echo(line, err=True)
+    if not found.clean:
+        _fail(f"{len(found.lost)} things are lost, {len(found.contradictions)} contradictions between the maps", DAMAGED)
+
+
+@main.command()
+@DISK
+def clean(disk: Path) -> None:
+    """Clean until a segment has become free."""
+    with _opened(disk) as opened:
+        gained = opened.clean()
+        click.echo("cleaned" if gained else "nothing to gain", err=True)
+
+
+@main.command()
+@DISK
+def checkpoint(disk: Path) -> None:
+    """Write a checkpoint, so that the log may be forgotten."""
+    with _opened(disk) as opened:
+        opened.checkpoint()
+
+
+@main.command()
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
+@click.option("--write-back", is_flag=True, help="Promise `prefix` in place of `ack`.")
+@click.option("--block-bytes", type=int, default=4096, show_default=True)
+@click.option("--segment-blocks", type=int, default=128, show_default=True)
+@click.option("--fanout", type=int, default=0)
+@click.option("--capacity-percent", type=int, help="Capacity leg in percent of the disk's blocks.")
+@click.option("--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG")
+def adapter(plant: str | None, **shape) -> None:
+    """Speak the dialogue of the conformance kit on stdin and stdout."""
+    adapted = Adapter(plant=plant or "", **shape)
+    try:
+        serve(adapted, sys.stdin.buffer, sys.stdout.buffer)
+    finally:
+        adapted.close()
+
+
+@contextmanager
+def _opened(path: Path, no_sync: bool = False) -> Iterator[LogStructuredDisk]:
+    disk = open_disk(path, sync=not no_sync)
+    try:
+        yield disk
+    except BaseException:
+        disk.abandon()
+        raise
+    disk.close()
+
+
+def _fail(message: str, status: int) -> None:
+    click.echo(f"refmodel: {message}", err=True)
+    sys.exit(status)
