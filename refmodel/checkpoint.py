@@ -32,23 +32,33 @@ class Checkpoint:
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
     """Write the slot; it counts once it has been flushed."""
-    leg.write(_offset(checkpoint.number), encode(checkpoint), "checkpoint")
+    leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")
+
+
+def slots(leg: Leg) -> list[Checkpoint]:
+    """What the slots hold, the newest first; a slot that is whole on no component is left out."""
+    found = {}
+    for slot in (0, 1):
+        for page in leg.copies(offset(slot), PAGE, "recovery"):
+            checkpoint = decode(page)
+            if checkpoint is not None and checkpoint.number % 2 == slot:
+                found[checkpoint.number] = checkpoint
+    return [found[number] for number in sorted(found, reverse=True)]
 
 
 def newest(leg: Leg) -> Checkpoint:
     """The newest whole checkpoint, made the same on every component. Raises DataLost if there is none."""
-    found = [
-        checkpoint
-        for slot in (0, 1)
-        for page in leg.copies(_offset(slot), PAGE, "recovery")
-        if (checkpoint := decode(page)) is not None and checkpoint.number % 2 == slot
-    ]
+    found = slots(leg)
     if not found:
         raise DataLost("no checkpoint is whole")
-    best = max(found, key=lambda checkpoint: checkpoint.number)
-    write_where_different(leg, _offset(best.number), encode(best), "recovery")
+    write_where_different(leg, offset(found[0].number), encode(found[0]), "recovery")
     leg.flush("recovery")
-    return best
+    return found[0]
+
+
+def offset(number: int) -> int:
+    """Where the slot of a checkpoint is, in bytes of the performance leg."""
+    return number % 2 * PAGE
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
@@ -62,7 +72,3 @@ def decode(page: bytes) -> Checkpoint | None:
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
     return Checkpoint(*FIELDS.unpack_from(page, HEADER.size))
-
-
-def _offset(number: int) -> int:
-    return number % 2 * PAGE

@@ -120,9 +120,9 @@ class LogStructuredDisk:
         self._guarded(self.state.checkpoint)
 
     def clean(self) -> bool:
-        """Clean until a segment has become free. Says whether one has."""
+        """Finish reclaim, and clean until a segment has become free. Says whether there was anything to gain."""
         self._require_usable()
-        return self._guarded(self._room.clean)
+        return self._guarded(self._clean)
 
     def settle(self) -> None:
         """Finish reclaim."""
@@ -149,6 +149,12 @@ class LogStructuredDisk:
         for _ in range(RECLAIM_STEPS):
             self.state.reclaim.step()
         self._room.make(record, refusable=refusable)
+
+    def _clean(self) -> bool:
+        reclaimed = self.state.reclaim.finish()
+        if reclaimed:
+            self.state.checkpoint()
+        return self._room.clean() or reclaimed
 
     def _guarded(self, work, *arguments):
         """Do work that no operation depends on yet. A refusal passes; anything worse leaves the disk unusable."""

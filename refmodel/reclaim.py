@@ -30,10 +30,12 @@ class Reclaim:
             self._views.touch(view)
         return True
 
-    def finish(self) -> None:
-        """Free all there is to free."""
+    def finish(self) -> bool:
+        """Free all there is to free. Says whether there was anything to do."""
+        worked = False
         while self.step():
-            pass
+            worked = True
+        return worked
 
     def _advance(self, view: View) -> int:
         """Deal with what lies at the cursor. Returns where that ends."""

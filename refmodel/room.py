@@ -86,7 +86,8 @@ class Room:
     def _pages_short(self, blocks: int) -> bool:
         """Whether the operation, and then a checkpoint after cleaning and reclaim, could run out of pages."""
         state = self._state
-        paths = 2 * (blocks + 1) * (state.views.live.map.height() + 1)
-        service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)
-        growth = 4 * (len(state.chunks.bank) + blocks + state.segments.blocks) + 32
-        return state.pages.free_count < paths + service + growth
+        room = self._state.geometry.fanout or 128  # entries that a node certainly has room for
+        copies = min((blocks + 1) * (state.views.live.map.height() + 1), state.pages.used[Map.LOGICAL])
+        service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint
+        growth = 8 * (len(state.chunks.bank) + 2 * blocks + state.segments.blocks) // room + 32
+        return state.pages.free_count < copies + service + growth

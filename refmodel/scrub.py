@@ -39,18 +39,19 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         except DataLost as lost:
             found.lost.append(f"{name}: {lost}")
 
-    newest = checkpoints.encode(checkpoints.newest(state.performance))
-    slot = state.checkpoint_number % 2
-    verify("checkpoint", "the newest checkpoint", state.performance, slot * PAGE, PAGE, lambda page: page == newest)
+    for slot in checkpoints.slots(state.performance):
+        whole = checkpoints.encode(slot)
+        offset, name = checkpoints.offset(slot.number), f"checkpoint {slot.number}"
+        verify("checkpoint", name, state.performance, offset, PAGE, lambda page, whole=whole: page == whole)
 
     for page, kind in disk.state.pages.stored():
-        offset = state.pages.offset(page)
-        verify("page", f"page {page}", state.performance, offset, PAGE, lambda data: is_node(page, kind, data))
+        place = state.pages.offset(page)
+        verify("page", f"page {page}", state.performance, place, PAGE, lambda data, page=page, kind=kind: is_node(page, kind, data))
 
     try:
         for mba, (pba, crc) in state.chunks.middle.items():
             offset, length = state.chunks.offset(pba), disk.geometry.block_bytes
-            verify("chunk", f"chunk {mba}", state.capacity, offset, length, lambda data: crc32c(data) == crc)
+            verify("chunk", f"chunk {mba}", state.capacity, offset, length, lambda data, crc=crc: crc32c(data) == crc)
         found.contradictions = audit(state)
     except DataLost as lost:
         found.contradictions.append(f"the maps cannot be walked: {lost}")

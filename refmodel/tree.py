@@ -137,8 +137,8 @@ class Tree:
         """Split the last node of the path, and whatever overflows above it."""
         node = path.pop()
         at = len(node.keys) // 2
-        if not path or node is self.pages.get(path[-1].values[-1], self.kind):
-            at = len(node.keys) - 1 if node.level == 0 else at  # growing at the right end: leave full leaves behind
+        if not path or node.page == path[-1].values[-1]:
+            at = len(node.keys) - 1  # most likely it grows at the right end: leave full nodes behind
         right = self.pages.new(self.kind, node.level, node.keys[at:], node.values[at:])
         del node.keys[at:], node.values[at:]
         if not path:

@@ -1,0 +1,29 @@
+PYTHON := .venv/bin/python
+RUN := runs/latest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test selftest specs clean
+
+help: ## what there is to make
+	@echo 'A log-structured virtual disk with snapshots: specification, reference engine, conformance kit.'
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+setup: ## set the machine up: packages, .venv, TLC (every other target does it too)
+	@tools/setup
+
+run: setup ## the main job: check the contract, run the engine through 200 traces, judge every one twice
+	@$(PYTHON) -m modelcheck contract
+	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
+
+test: setup ## all tests (under 15 minutes on 2 cores)
+	@$(PYTHON) -m pytest -q $(ARGS) tests
+
+selftest: setup ## plant every bug in the engine; each must be found
+	@$(PYTHON) -m conformance selftest $(ARGS)
+
+specs: setup ## model-check every specification
+	@$(PYTHON) -m modelcheck specs $(ARGS)
+
+clean: ## remove what was made
+	rm -rf .venv build runs *.egg-info

@@ -1,0 +1,87 @@
+"""Space: a disk is overwritten for ever in bounded space, and a full one can still be freed."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import block
+
+from refmodel import LogStructuredDisk, open_disk
+from refmodel.audit import audit
+from refmodel.errors import NoSpace
+
+
+@pytest.mark.parametrize("segment_blocks", [1, 4, 16])
+def test_overwritten_for_ever_with_no_room_to_spare(make: Callable[..., LogStructuredDisk], segment_blocks: int) -> None:
+    blocks = 64
+    disk = make(blocks, segment_blocks=segment_blocks, segments=4 + blocks // segment_blocks, log_bytes=8192)
+    choose = random.Random(1)
+    content = [0] * blocks
+    for tag in range(1, 3000):
+        lba = tag - 1 if tag <= blocks else choose.randrange(blocks)
+        disk.write(lba, block(tag))
+        content[lba] = tag
+    assert disk.state.chunks.live == disk.geometry.usable_chunks == blocks
+    assert disk.read(0, blocks) == b"".join(map(block, content))
+    assert audit(disk.state) == []
+
+
+def test_full_of_snapshots_then_freed(make: Callable[..., LogStructuredDisk]) -> None:
+    blocks = 32
+    disk = make(blocks, segments=4 + 2 * blocks // 4)
+    everything = b"".join(map(block, range(1, blocks + 1)))
+    disk.write(0, everything)
+    disk.snapshot("pinned")
+    with pytest.raises(NoSpace, match="held.*by snapshots"):
+        for round in range(1, 4):
+            disk.write(0, everything)
+            disk.snapshot(f"s{round}")
+    disk.read(0, blocks)
+    disk.unmap(0, 4)
+    disk.delete("pinned")
+    disk.write(0, everything)
+    assert disk.read(0, blocks) == everything
+    assert audit(disk.state) == []
+
+
+def test_a_full_disk_opens_and_frees(make: Callable[..., LogStructuredDisk], folder: Path) -> None:
+    disk = make(16, segments=4 + 8, log_bytes=16384)
+    names = []
+    with pytest.raises(NoSpace):
+        for number in range(1000):
+            names.append(f"s{number}")
+            disk.write(number % 16, block(number + 1))
+            disk.snapshot(names[-1])
+    disk.close()
+    disk = open_disk(folder, sync=False)
+    for name in list(disk.state.views.names):
+        disk.delete(name)
+    disk.settle()
+    disk.checkpoint()
+    assert disk.state.chunks.live == len({lba for lba, _ in disk.state.views.live.map.items()})
+    assert audit(disk.state) == []
+    disk.close()
+
+
+def test_deletion_frees_exactly_what_only_it_held(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64)
+    disk.write(0, b"".join(map(block, range(1, 65))))
+    disk.snapshot("old")
+    disk.write(10, block(100) * 5)
+    disk.snapshot("new")
+    disk.write(12, block(200) * 5)
+    live = disk.state.chunks.live
+    disk.delete("new")
+    disk.settle()
+    assert live - disk.state.chunks.live == 3  # 12, 13, 14 as `new` had them; 10 and 11 are still live's
+    disk.delete("old")
+    disk.settle()
+    assert disk.state.chunks.live == 64
+
+
+def test_a_write_larger_than_the_log_is_refused_with_a_reason(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, log_bytes=8192)
+    with pytest.raises(Exception, match="does not fit the log"):
+        disk.write(0, bytes(64 * 512))
+    assert disk.read(0, 64) == bytes(64 * 512)
