@@ -1,0 +1,125 @@
+"""A second implementation, of reading alone: written from docs/formats.md, it shares no code with the engine but the checksum's library."""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import google_crc32c
+from conftest import block
+
+from refmodel import LogStructuredDisk
+
+LEAF = {1: "<Q", 2: "<QI", 3: "<Q", 4: "<IQ", 5: "<64sQQQQQB"}
+
+
+def crc(data: bytes) -> int:
+    return google_crc32c.value(data)
+
+
+class Reader:
+    """Reads a disk's views from one device: the newest checkpoint, and the log behind it."""
+
+    def __init__(self, device: Path) -> None:
+        self.data = device.read_bytes()
+        assert self.data[:8] == b"LFSLABEL" and crc(self.data[12:4096]) == self.u32(8)
+        self.shape = json.loads(self.data[40 : 40 + self.u32(36)])
+        self.performance = 8192
+        self.capacity = 8192 + 8192 + self.shape["log_bytes"] + 4096 * self.shape["pages"]
+        slots = [self.slot(0), self.slot(1)]
+        number, _, position, sequence, generation, _, middle, _, _, views = max(filter(None, slots))
+        self.chunks = {mba: self.chunk(*place) for mba, place in self.entries(middle)}
+        self.live: dict[int, bytes] = {}
+        self.snapshots: dict[str, dict[int, bytes]] = {}
+        for _, (name, root, _, _, _, _, state) in self.entries(views):
+            content = {lba: self.chunks[mba] for lba, mba in self.entries(root)}
+            if state == 0:
+                self.live = content
+            elif state == 1:
+                self.snapshots[name.rstrip(b"\0").decode()] = content
+        for kind, lba, count, name, payload in self.records(position, sequence, generation):
+            self.replay(kind, lba, count, name, payload)
+
+    def u32(self, at: int) -> int:
+        return struct.unpack_from("<I", self.data, at)[0]
+
+    def slot(self, which: int) -> tuple | None:
+        page = self.data[self.performance + 4096 * which :][:4096]
+        if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
+            return None
+        return struct.unpack_from("<QQQQIQQQQQ", page, 12)
+
+    def entries(self, page: int) -> Iterator[tuple]:
+        if not page:
+            return
+        node = self.data[self.performance + 8192 + self.shape["log_bytes"] + 4096 * page :][:4096]
+        magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
+        assert magic == b"LFSN" and check == crc(node[8:]) and number == page
+        keys = struct.unpack_from(f"<{count}Q", node, 32)
+        form = struct.Struct("<Q" if level else LEAF[kind])
+        values = list(form.iter_unpack(node[32 + 8 * count :][: count * form.size]))
+        for key, value in zip(keys, values):
+            if level:
+                yield from self.entries(value[0])
+            else:
+                yield key, value[0] if len(value) == 1 else value
+
+    def chunk(self, pba: int, check: int) -> bytes:
+        size = self.shape["block_bytes"]
+        data = self.data[self.capacity + pba * size :][:size]
+        assert crc(data) == check
+        return data
+
+    def records(self, position: int, sequence: int, generation: int) -> Iterator[tuple]:
+        size = self.shape["log_bytes"]
+        ring = self.data[self.performance + 8192 :][:size] * 2
+        while True:
+            record = ring[position % size :]
+            magic, check, number, era, kind, name_length, lba, count, length = struct.unpack_from("<4sIQIHHQII", record)
+            end = -(-(40 + name_length + length) // 512) * 512
+            follows = number == sequence and (era == generation or kind == 1 and era > generation)
+            if magic != b"LFSR" or check != crc(record[8:end]) or not follows:
+                return
+            yield kind, lba, count, record[40 : 40 + name_length].decode(), record[40 + name_length :][:length]
+            position, sequence, generation = position + end, sequence + 1, era
+
+    def replay(self, kind: int, lba: int, count: int, name: str, payload: bytes) -> None:
+        size = self.shape["block_bytes"]
+        match kind:
+            case 2:
+                self.live |= {lba + at: payload[at * size : (at + 1) * size] for at in range(count)}
+            case 3:
+                self.live = {at: data for at, data in self.live.items() if not lba <= at < lba + count}
+            case 4:
+                self.snapshots[name] = dict(self.live)
+            case 5:
+                del self.snapshots[name]
+            case 6:
+                self.live = dict(self.snapshots[name])
+
+    def content(self, view: dict[int, bytes]) -> bytes:
+        zero = bytes(self.shape["block_bytes"])
+        return b"".join(view.get(lba, zero) for lba in range(self.shape["blocks"]))
+
+
+def test_a_reader_written_from_the_document_reads_every_view(
+    make: Callable[..., LogStructuredDisk], folder: Path
+) -> None:
+    disk = make(40, segments=60, log_bytes=16384)
+    for number in range(1, 120):
+        disk.write(number * 7 % 40, block(number))
+        if number % 17 == 0:
+            disk.snapshot(f"s{number}")
+        if number == 60:
+            disk.delete("s34")
+            disk.checkpoint()
+        if number == 70:
+            disk.revert("s51")
+            disk.unmap(3, 9)
+    disk.flush()
+    for device in ("device-0", "device-1"):
+        reader = Reader(folder / device)
+        assert reader.content(reader.live) == disk.read(0, 40)
+        assert reader.snapshots.keys() == disk.state.views.names.keys()
+        for name, view in reader.snapshots.items():
+            assert reader.content(view) == disk.read(0, 40, name)
