@@ -1,0 +1,121 @@
+"""Self-describing blocks: what a wrong read returned can be told from the bytes alone.
+
+Every 512-byte sector of a block says which block it is part of:
+
+    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | text | CRC-32C of all before 4
+
+in little-endian order; the text says the same for whoever looks at a hex dump. Tag 0 is all zeroes.
+"""
+
+import struct
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from google_crc32c import value as crc32c
+
+SECTOR = 512  # bytes
+MAGIC = b"cnfBLOCK"
+HEADER = struct.Struct("<8sQQQQHH")
+CHECKSUM = struct.Struct("<I")
+ZEROES = bytes(SECTOR)
+
+
+class Damage(NamedTuple):
+    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what it holds.
+
+    Torn blocks mix sound sectors of several writes; garbage has sectors that are of none."""
+
+    kind: str
+    detail: str
+
+
+class _Sector(NamedTuple):
+    """What a sound sector says about itself."""
+
+    trace: int
+    tag: int
+    lba: int
+    op: int
+    index: int
+    sectors: int
+
+
+@lru_cache(maxsize=1024)
+def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> bytes:
+    """The block `tag` as operation number `op` of the trace numbered `trace` writes it to `lba`.
+
+    `block_size` is a multiple of 512 bytes."""
+    if tag == 0:
+        return bytes(block_size)
+    sectors = block_size // SECTOR
+    text = f" tag {tag} LBA {lba} operation {op} ".encode()
+    text = (text * (SECTOR // len(text) + 1))[: SECTOR - HEADER.size - CHECKSUM.size]
+    parts = []
+    for index in range(sectors):
+        body = HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors) + text
+        parts += body, CHECKSUM.pack(crc32c(body))
+    return b"".join(parts)
+
+
+def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
+    """The tag of a block read at `lba`, or what is wrong with it. `data` is one whole block."""
+    if data.startswith(MAGIC):
+        _, _, tag, _, op, _, _ = HEADER.unpack_from(data)
+        if data == encode(tag, lba, op, len(data), trace):
+            return tag
+    elif not any(data):
+        return 0
+    return _diagnosis(data, lba, trace)
+
+
+def _diagnosis(data: bytes, lba: int, trace: int) -> Damage:
+    count = len(data) // SECTOR
+    sectors = [_sector(data[i * SECTOR : (i + 1) * SECTOR]) for i in range(count)]
+    sound = [sector for sector in sectors if isinstance(sector, _Sector)]
+    detail = _by_sector(sectors, lba, trace)
+    unsound = [sector for sector in sectors if isinstance(sector, str) and sector != "zeroes"]
+    if not sound and set(unsound) == {"garbage"}:
+        return Damage("foreign", "no sector of it was written by this kit")
+    if any(sector.trace != trace for sector in sound):
+        return Damage("foreign", "left over from another trace: " + detail)
+    if unsound:
+        return Damage("garbage", detail)
+    if len(sound) == count and len({(s.tag, s.lba, s.op, s.sectors) for s in sound}) == 1:
+        return Damage("misplaced", detail)
+    return Damage("torn", detail)
+
+
+def _sector(data: bytes) -> _Sector | str:
+    if data == ZEROES:
+        return "zeroes"
+    magic, *fields = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        return "garbage"
+    if CHECKSUM.unpack_from(data, SECTOR - CHECKSUM.size)[0] != crc32c(data[: -CHECKSUM.size]):
+        return f"damaged (it says tag {fields[1]}, its checksum is wrong)"
+    return _Sector(*fields)
+
+
+def _by_sector(sectors: list[_Sector | str], lba: int, trace: int) -> str:
+    """What the sectors hold, in runs: `sectors 0-3 tag 7, 4-7 tag 5`."""
+    described = [_described(sector, at, lba, trace) for at, sector in enumerate(sectors)]
+    runs, at = [], 0
+    for text, run in groupby(described):
+        last = at + len(list(run)) - 1
+        runs.append(f"{at}-{last} {text}" if last > at else f"{at} {text}")
+        at = last + 1
+    return "sectors " + ", ".join(runs) if len(sectors) > 1 else described[0]
+
+
+def _described(sector: _Sector | str, at: int, lba: int, trace: int) -> str:
+    if isinstance(sector, str):
+        return sector
+    text = f"tag {sector.tag} (operation {sector.op})"
+    if sector.trace != trace:
+        text += " of another trace"
+    if sector.lba != lba:
+        text += f" of LBA {sector.lba}"
+    if sector.index != at:
+        text += " from another place in the block"
+    return text

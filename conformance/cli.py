@@ -1,0 +1,221 @@
+"""The command `conformance`."""
+
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from conformance import generate, oracles, report, runner, targets
+from conformance import trace as traces
+from conformance.judge import judge
+from conformance.targets.base import Unusable
+
+STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
+
+
+class Commands(click.Group):
+    """The group, with `selftest` where its module is there; it is imported when it is used."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return super().list_commands(context) + (["selftest"] if find_spec("conformance.selftest") else [])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name == "selftest" and find_spec("conformance.selftest"):
+            return import_module("conformance.selftest").command
+        return super().get_command(context, name)
+
+
+class TargetName(click.ParamType):
+    """What `--target` takes: a name that resolves to a factory."""
+
+    name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> targets.Factory:
+        if isinstance(value, targets.Factory):
+            return value
+        try:
+            return targets.resolve(value)
+        except targets.NoSuchTarget as error:
+            self.fail(str(error), param, context)
+
+
+class OracleNames(click.ParamType):
+    """What `--oracle` takes: a comma list of oracles."""
+
+    name = "oracle,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> dict[str, Any]:
+        if isinstance(value, dict):
+            return value
+        try:
+            return {name: oracles.named(name) for name in dict.fromkeys(value.split(","))}
+        except oracles.NoSuchOracle as error:
+            self.fail(str(error), param, context)
+
+
+target_option = click.option("--target", "factory", type=TargetName(), required=True,
+                             help="What is tested: see `conformance targets`.")
+oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="model", show_default=True,
+                             help="Who judges: model (the contract in Python), tlc (TLC on specs/), or model,tlc.")
+
+
+def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool:
+    if value not in ("none", "random"):
+        built = "exhaustive crash states are not built yet" if value == "exhaustive" else f"'{value}' is neither"
+        raise click.BadParameter(f"{built}: use none or random")
+    return value == "random"
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def main() -> None:
+    """Is it a virtual disk with snapshots? Test an implementation against the contract, specs/VirtualDisk.tla.
+
+    Exit status: 0 pass, 1 fail, 3 inconclusive, 2 wrong usage."""
+
+
+@main.command()
+@target_option
+@click.option("--traces", "count", type=click.IntRange(1), default=200, show_default=True, help="How many traces.")
+@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True,
+              help="About how many operations a trace, before the views are read back.")
+@click.option("--seed", type=click.IntRange(0, 2**40), help="The same seed sends the same programs. [default: random]")
+@oracle_option
+@click.option("--crashes", callback=_crashes, default="random", show_default=True, metavar="none|random",
+              help="Whether power is cut: never, or at random between and, where the target can, within operations.")
+@click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
+              help="Write report.md and traces/ into this folder.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JSON.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
+@click.pass_context
+def run(context: click.Context, factory: targets.Factory, count: int, ops: int, seed: int | None,
+        judges: dict[str, Any], crashes: bool, folder: Path | None, json_file: Path | None, junit: Path | None) -> None:
+    """Generate traces, run the target through them, and judge each.
+
+    \b
+    conformance run --target refmodel --traces 200 --oracle model,tlc
+    conformance run --target 'exec:python3 my_disk.py' --report out
+    """
+    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+    with _progress("traces", count) as progress:
+        result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges, crashes=crashes,
+                                 progress=progress)
+    with _writing():
+        if folder is not None:
+            report.save(result, folder)
+        if json_file is not None:
+            json_file.write_text(json.dumps(report.as_json(result), indent=1) + "\n", encoding="utf-8")
+        if junit is not None:
+            junit.write_text(report.as_junit(result), encoding="utf-8")
+    report.show(result, Console(), ops, folder)
+    context.exit(STATUS[result.verdict])
+
+
+@main.command()
+@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@oracle_option
+@click.pass_context
+def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any]) -> None:
+    """Judge recorded traces; no target is needed. A TRACE may be a folder of *.jsonl."""
+    read, bad = [], 0
+    for path in _trace_files(files):
+        try:
+            read.append(traces.read(path))
+        except traces.BadTrace as error:
+            bad += 1
+            click.echo(f"inconclusive: {error}", err=True)
+    context.exit(_show_verdicts(read, judges, bad))
+
+
+@main.command()
+@click.argument("file", metavar="TRACE", type=click.Path(path_type=Path))
+@target_option
+@oracle_option
+@click.pass_context
+def replay(context: click.Context, file: Path, factory: targets.Factory, judges: dict[str, Any]) -> None:
+    """Send the operations of a recorded trace to a target, and judge what it answers now."""
+    try:
+        recorded = traces.read(file)
+        bench = runner.Bench(factory)
+        try:
+            again = bench.drive(recorded.program, recorded.seed, recorded.options)
+        finally:
+            bench.clear()
+    except traces.BadTrace as error:
+        click.echo(f"inconclusive: {error}", err=True)
+        context.exit(STATUS["inconclusive"])
+    except Unusable as error:
+        click.echo(f"inconclusive: the target is unusable: {error.message}\n{error.output}".rstrip(), err=True)
+        context.exit(STATUS["inconclusive"])
+    for text in traces.numbered(again.events):
+        click.echo(text)
+    again.origin = f"replay of {file}"
+    context.exit(_show_verdicts([again], judges, 0))
+
+
+@main.command("targets")
+def targets_command() -> None:
+    """What TARGET can be."""
+    width = max(map(len, targets.KINDS)) + 2
+    for name, meaning in targets.KINDS.items():
+        click.echo(f"{name:{width}}{meaning}")
+
+
+def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:
+    for path in files:
+        if path.is_dir():
+            found = sorted(path.glob("*.jsonl"))
+            if not found:
+                raise click.UsageError(f"{path}: no *.jsonl in it")
+            yield from found
+        else:
+            yield path
+
+
+def _show_verdicts(read: list[traces.Trace], judges: dict[str, Any], bad: int) -> int:
+    """Print a verdict a trace that did not pass and a summary; the exit status."""
+    console = Console()
+    verdicts = judge(read, judges) if read else []
+    for trace, verdict in zip(read, verdicts):
+        if verdict.verdict != "pass":
+            console.print(f"[bold {report.COLOURS[verdict.verdict]}]{verdict.verdict}[/]  {escape(trace.origin)}")
+            for text in verdict.words(trace):
+                console.print("  " + escape(text), highlight=False, soft_wrap=True)
+    found = {verdict.verdict for verdict in verdicts}
+    together = "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
+    unread = f", {bad} unreadable" if bad else ""
+    console.print(f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}", highlight=False)
+    return STATUS[together]
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write {error.filename}: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Hypothesis strategies for what a target is asked: a program, which is a flat list of requests.
+
+Each program is a swarm of its own: a random subset of the operations, with random weights, on a small disk with
+hot spots. Any subsequence of a program that keeps `create` is a program, so that shrinking may drop anything.
+
+Hypothesis draws one string of bytes a case, three for each operation, which seed all that is random in it. More
+draws would cost more time, and Hypothesis would make variants of few cases rather than many cases.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+
+Request = dict[str, Any]
+
+# operation -> the capability that it needs, None where every target has it
+NEEDS = {
+    "write": None, "read": None, "unmap": "unmap", "flush": "flush", "snapshot": "snapshot", "delete": "delete",
+    "revert": "revert", "crash": "crash", "restart": "restart", "clean": "clean", "checkpoint": "clean",
+    "fail": "device", "return": "device", "replace": "device", "tick": "device", "settle": "device",
+}
+CAPABILITIES = sorted({need for need in NEEDS.values() if need})
+DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
+CUTTABLE = ("write", "unmap", "flush", "snapshot", "delete", "revert", "restart", "clean", "checkpoint")
+SIZES = (4, 4, 5, 8, 8, 16, 32, 64)  # blocks
+NAMES = ("s1", "s2", "s3", "s4", "..", "-", "n" * 64, "a.b_c-D9")
+BAD_NAMES = ("", "a b", "n" * 65, "s/1", "naïve", "s1\n", "*", "\x00")
+CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
+BATCH = 50  # examples that Hypothesis draws at a time
+SEED = 3  # bytes that each operation is made from
+MOST_OPS = 2000  # Hypothesis draws at most 8 KiB an example
+
+
+@st.composite
+def cases(draw: st.DrawFn, knobs: dict[str, list[Any]], hello_of: Callable[[dict[str, Any]], dict[str, Any]], ops: int,
+          crashes: bool = True, cuts: bool = False) -> tuple[dict[str, Any], list[Request]]:
+    """Creation options, one of each of the `knobs`, and a program of about `ops` operations for such a target.
+
+    `hello_of` tells what a target with these options says. `crashes` False leaves crashes out; `cuts` cuts the
+    power in the middle of operations too."""
+    length = SEED * (ops + 2)
+    drawn_bytes = draw(st.binary(min_size=length, max_size=length))
+    seeds = [int.from_bytes(drawn_bytes[at : at + SEED]) for at in range(0, length, SEED)]
+    choose = random.Random(seeds[0])
+    options = {name: choose.choice(values) for name, values in sorted(knobs.items())}
+    return options, _Writer(seeds[1:], hello_of(options), crashes, cuts).program()
+
+
+def programs(hello: dict[str, Any], ops: int, crashes: bool = True,
+             cuts: bool = False) -> st.SearchStrategy[list[Request]]:
+    """As cases, for a target that says `hello` and has no knobs: the program alone."""
+    return cases({}, lambda options: hello, ops, crashes, cuts).map(lambda case: case[1])
+
+
+def drawn(strategy: st.SearchStrategy[Any], seed: int, batch: int = BATCH) -> Iterator[Any]:
+    """Examples of the strategy without end, `batch` at a time; the same seed and batch give the same ones."""
+    settings = hypothesis.settings(max_examples=batch, database=None, deadline=None,
+                                   phases=[hypothesis.Phase.generate],
+                                   suppress_health_check=list(hypothesis.HealthCheck))
+    for part in count(seed << 20):
+        yield from _batch(strategy, settings, part)
+
+
+def _batch(strategy: st.SearchStrategy[Any], settings: hypothesis.settings, seed: int) -> list[Any]:
+    examples: list[Any] = []
+
+    def collect(example: Any) -> None:
+        examples.append(example)
+
+    hypothesis.seed(seed)(settings(hypothesis.given(strategy)(collect)))()
+    return examples
+
+
+class _Writer:
+    """Writes one program; it keeps track of what would exist if every request were granted."""
+
+    def __init__(self, seeds: list[int], hello: dict[str, Any], crashes: bool, cuts: bool):
+        self._random, self._seeds, self._tag = random.Random(seeds[0]), seeds[1:], 0
+        capabilities = set(hello["capabilities"])
+        if not crashes or hello["crash_profile"] is None:
+            capabilities.discard("crash")
+        self._can_crash = "crash" in capabilities
+        self._cuts = cuts and self._can_crash
+        self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
+        self._failed: dict[int, str] = {}  # device -> absent, degraded, or back, which lasts until it settles
+        self._blocks = self._one_of(SIZES)
+        self._hot = [self._upto(self._blocks - 1) for _ in range(2)]
+        self._names = NAMES[self._upto(2) :][: 1 + self._upto(3)]
+        self._taken: list[str] = []
+        self._kinds = self._swarm(capabilities)
+        self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
+
+    def program(self) -> list[Request]:
+        for number, seed in enumerate(self._seeds):
+            if len(self._requests) > len(self._seeds):
+                break
+            self._random = random.Random(number << 8 * SEED | seed)
+            self._add(self._one_of(self._kinds))
+        self._read_back()
+        return self._requests
+
+    def _swarm(self, capabilities: set[str]) -> list[str]:
+        """Some of the kinds, each as often as its weight says."""
+        weights = {"write": 4 + self._upto(12), "read": 1 + self._upto(6)}
+        for kind, need in NEEDS.items():
+            if need in capabilities and (kind not in DEVICE_OPS or self._devices) and self._upto(3):
+                weights[kind] = (1, 2, 6)[self._upto(2)] if kind != "crash" else 1 + self._upto(1)
+        return [kind for kind, weight in weights.items() for _ in range(weight)]
+
+    def _add(self, kind: str) -> None:
+        request = getattr(self, "_" + kind, dict)()
+        if request is None:
+            return
+        request = {"op": kind, **request}
+        if self._cuts and kind in CUTTABLE and not self._upto(5):
+            self._requests.append({**request, "cut": self._cut()})
+            kind = "crash"
+            request = {"op": kind}
+        if kind != "crash":
+            self._requests.append(request)
+            return
+        while self._cuts and not self._upto(3):
+            self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
+        self._requests.append({"op": "crash"})
+        self._read_back()
+
+    def _cut(self, after: tuple[int, ...] = CUT_AFTER) -> dict[str, int]:
+        return {"after": self._one_of(after), "seed": self._upto(255)}
+
+    def _read_back(self) -> None:
+        views: list[dict[str, str]] = [{}, *({"view": name} for name in self._taken)]
+        self._requests += [{"op": "read", "lba": 0, "count": self._blocks, **view} for view in views]
+
+    def _write(self) -> Request:
+        lba, count = self._range()
+        tags = []
+        for _ in range(count):
+            repeated = self._tag and not self._upto(31)
+            if not repeated:
+                self._tag += 1
+            tags.append(1 + self._upto(self._tag - 1) if repeated else self._tag)
+        return {"lba": lba, "tags": tags}
+
+    def _unmap(self) -> Request:
+        lba, count = self._range()
+        return {"lba": lba, "count": count}
+
+    def _read(self) -> Request:
+        lba, count = self._range()
+        view = self._upto(1)
+        return {"lba": lba, "count": count, **({"view": self._name(self._taken)} if view else {})}
+
+    def _snapshot(self) -> Request:
+        name = self._name([name for name in self._names if name not in self._taken])
+        if name in self._names and name not in self._taken:
+            self._taken.append(name)
+        return {"name": name}
+
+    def _delete(self) -> Request | None:
+        if not self._taken and self._upto(3):
+            return None
+        name = self._name(self._taken)
+        if name in self._taken:
+            self._taken.remove(name)
+        return {"name": name}
+
+    def _revert(self) -> Request | None:
+        if not self._taken and self._upto(3):
+            return None
+        return {"name": self._name(self._taken)}
+
+    def _fail(self) -> Request | None:
+        sound = [device for device in range(self._devices) if device not in self._failed]
+        if len(self._failed) >= self._tolerates or not sound:
+            return None
+        device, mode = self._one_of(sound), self._one_of(("absent", "degraded"))
+        self._failed[device] = mode
+        return {"device": device, "mode": mode}
+
+    def _return(self) -> Request | None:
+        return self._brought_back([device for device, mode in self._failed.items() if mode == "absent"])
+
+    def _replace(self) -> Request | None:
+        return self._brought_back([device for device, mode in self._failed.items() if mode != "back"])
+
+    def _brought_back(self, devices: list[int]) -> Request | None:
+        if not devices:
+            return None
+        device = self._one_of(devices)
+        self._failed[device] = "back"
+        return {"device": device}
+
+    def _settle(self) -> Request:
+        self._failed = {device: mode for device, mode in self._failed.items() if mode != "back"}
+        return {}
+
+    def _tick(self) -> Request:
+        return {"seconds": self._one_of((60, 3599, 3600, 7200))}
+
+    def _range(self) -> tuple[int, int]:
+        """An LBA and a count: mostly short, often hot, now and then past the end."""
+        count = (1, 1, 1, 2, 2, 3, 4, self._blocks)[self._upto(7)]
+        place = self._upto(15)
+        if place == 0:
+            count = max(2, min(count, self._blocks))
+            return (self._blocks - 1, self._blocks - count + 1, self._blocks, 1 << 32)[self._upto(3)], count
+        count = min(count, self._blocks)
+        lba = self._hot[place & 1] if place < 8 else self._upto(self._blocks - 1)
+        return min(lba, self._blocks - count), count
+
+    def _name(self, fitting: list[str]) -> str:
+        """One of the fitting names; now and then, or if there is none, any other, or a bad one."""
+        luck = self._upto(15)
+        if luck == 0:
+            return self._one_of(BAD_NAMES)
+        return self._one_of(fitting if fitting and luck > 1 else self._names)
+
+    def _upto(self, most: int) -> int:
+        return self._random.randrange(most + 1)
+
+    def _one_of(self, values: Any) -> Any:
+        return values[self._random.randrange(len(values))]

@@ -1,0 +1,31 @@
+"""What several oracles together make of traces."""
+
+from collections.abc import Mapping, Sequence
+
+from conformance.explain import PASS, Verdict, explain
+from conformance.oracles import Opinion, Oracle
+from conformance.trace import Trace
+
+
+def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
+    """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
+
+    Oracles that disagree make it inconclusive: one of them is wrong."""
+    opinions = {name: oracle(traces) for name, oracle in oracles.items()}
+    return [_together(trace, {name: given[index] for name, given in opinions.items()})
+            for index, trace in enumerate(traces)]
+
+
+def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
+    if len(set(sure.values())) > 1:
+        said = "; ".join(f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
+                         for name, at in sure.items())
+        return Verdict("inconclusive", reason=f"the oracles disagree ({said}): a bug of this kit, please report it")
+    at = next(iter(sure.values()), None)
+    if at is None and "failure" in trace.events[-1]:
+        at = len(trace.events) - 1
+    if at is not None:
+        return explain(trace, at)
+    unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]
+    return Verdict("inconclusive", reason="; ".join(unsure)) if unsure else PASS

@@ -1,0 +1,39 @@
+"""Oracles: who judges a trace. Each says which event is the first that the contract does not allow.
+
+An oracle is a function from traces to opinions, one each, in their order: `model.judge`, `tlc.judge`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from conformance.trace import Trace
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one oracle says of one trace.
+
+    `at` is the index in `trace.events` of the first event that the contract does not allow, None if it allows
+    all. `unsure` is why the oracle gave up instead; `at` is None then."""
+
+    at: int | None
+    unsure: str = ""
+
+
+Oracle = Callable[[Sequence[Trace]], list[Opinion]]
+
+NAMES = ("model", "tlc")
+
+
+class NoSuchOracle(Exception):
+    """The name is none of an oracle that can be used here. One line."""
+
+
+def named(name: str) -> Oracle:
+    """The oracle of that name. Raises NoSuchOracle."""
+    if name == "certified":
+        raise NoSuchOracle("the oracle 'certified' (the checker extracted from Coq) is not part of this kit yet")
+    if name not in NAMES:
+        raise NoSuchOracle(f"there is no oracle '{name}': use {' or '.join(NAMES)}")
+    return import_module(f"conformance.oracles.{name}").judge

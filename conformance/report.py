@@ -1,0 +1,192 @@
+"""What a campaign looks like: on the terminal, as JSON, as JUnit, and in a folder."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import junitparser
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from conformance import trace as traces
+from conformance.runner import OUTCOMES, Campaign, Failure
+from conformance.trace import Trace
+
+COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
+SAMPLE = 20  # traces kept of those that passed
+
+
+def as_json(campaign: Campaign) -> dict[str, Any]:
+    """The object of `--json`."""
+    failures = [{
+        "trace": failure.trace.origin, "operations": failure.trace.operations, "at": failure.verdict.at,
+        "class": failure.verdict.kind, "clause": failure.verdict.clause, "expected": failure.verdict.expected,
+        "actual": failure.verdict.actual, "source": failure.verdict.source, "output": failure.verdict.reason,
+    } for failure in campaign.failures]
+    return {
+        "target": campaign.target, "verdict": campaign.verdict, "seed": campaign.seed,
+        "traces": len(campaign.judged), "operations": campaign.operations, "crashes": campaign.crashes,
+        "seconds": round(campaign.seconds, 3), "skipped": campaign.skipped, "failures": failures,
+        "reason": campaign.reason, "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
+        "counters": dict(sorted(campaign.counters.items())),
+    }
+
+
+def coverage(campaign: Campaign) -> list[tuple[str, str, int]]:
+    """Operation, outcome and how often; outcomes that were to be expected and never came are rows too."""
+    rows = [(op, outcome, times) for (op, outcome), times in campaign.coverage.items()]
+    place = {op: number for number, op in enumerate(OUTCOMES)}
+    return sorted(rows, key=lambda row: (place.get(row[0], len(place)), row[1] != "ok", row[1]))
+
+
+def as_junit(campaign: Campaign) -> str:
+    """JUnit XML: one test case a trace."""
+    suite = junitparser.TestSuite(f"conformance {campaign.target}")
+    failed = {failure.number: failure for failure in campaign.failures}
+    for number, (_, verdict) in enumerate(campaign.judged):
+        case = junitparser.TestCase(f"trace {number}", "conformance")
+        if number in failed:
+            found = failed[number]
+            outcome = junitparser.Failure(_printable(f"{found.verdict.kind}: {found.verdict.clause}"), "contract")
+            outcome.text = _printable("\n".join(found.verdict.words(found.trace)))
+            case.result = [outcome]
+        elif verdict.verdict != "pass":
+            case.result = [junitparser.Skipped(_printable(f"inconclusive: {verdict.reason}"))]
+        suite.add_testcase(case)
+    if campaign.reason:
+        case = junitparser.TestCase("campaign", "conformance")
+        case.result = [junitparser.Error(_printable(campaign.reason))]
+        suite.add_testcase(case)
+    suite.time = campaign.seconds
+    document = junitparser.JUnitXml()
+    document.add_testsuite(suite)
+    return document.tostring().decode()
+
+
+def _printable(text: str) -> str:
+    """The text without the control characters that XML does not have."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
+
+
+def save(campaign: Campaign, folder: Path) -> None:
+    """Write the traces (the failing ones and a sample) and report.md into the folder; sets their `origin`."""
+    (folder / "traces").mkdir(parents=True, exist_ok=True)
+    for number, (trace, verdict) in enumerate(campaign.judged):
+        if number < SAMPLE or verdict.verdict != "pass":
+            _save(trace, folder / "traces" / f"{number:05}.jsonl")
+    for failure in campaign.failures:
+        _save(failure.trace, folder / "traces" / f"failure-{failure.number:05}.jsonl")
+    (folder / "report.md").write_text(as_markdown(campaign), encoding="utf-8")
+
+
+def _save(trace: Trace, path: Path) -> None:
+    traces.write(trace, path)
+    trace.origin = str(path)
+
+
+def replay_line(campaign: Campaign, failure: Failure, ops: int) -> str:
+    """The command that shows the failure again."""
+    target = shlex.quote(campaign.target)
+    if failure.trace.origin:
+        return f"conformance replay {shlex.quote(failure.trace.origin)} --target {target}"
+    return f"conformance run --target {target} --seed {campaign.seed} --ops {ops} --traces {failure.number + 1}"
+
+
+def as_markdown(campaign: Campaign) -> str:
+    """report.md: the summary, every failure with its shortest trace, and the coverage."""
+    text = [f"# {campaign.target}: {campaign.verdict}", "", _figures(campaign), ""]
+    text += [campaign.reason, ""] if campaign.reason else []
+    text += ["```", campaign.output.rstrip(), "```", ""] if campaign.output else []
+    for failure in campaign.failures:
+        text += [f"## {failure.verdict.kind} (trace {failure.number})", "", "```",
+                 *failure.verdict.words(failure.trace), "", *traces.numbered(failure.trace.events), "```", ""]
+        text += [f"From {failure.before} operations to {failure.trace.operations}: {failure.trace.origin}", ""]
+    unclear = [(n, v) for n, (_, v) in enumerate(campaign.judged) if v.verdict == "inconclusive"]
+    text += [f"- trace {number}: inconclusive: {verdict.reason}" for number, verdict in unclear] + [""]
+    text += ["## What happened", "", "| operation | outcome | times |", "|--|--|--:|"]
+    text += [f"| {op} | {outcome} | {times or 'never'} |" for op, outcome, times in coverage(campaign)]
+    if campaign.counters:
+        text += ["", "## The target's counters", "", "| counter | sum |", "|--|--:|"]
+        text += [f"| {name} | {value:,} |" for name, value in sorted(campaign.counters.items())]
+    return "\n".join(text) + "\n"
+
+
+def _figures(campaign: Campaign) -> str:
+    figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
+               f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
+    if campaign.skipped:
+        figures.append("skipped: " + ", ".join(campaign.skipped))
+    return ", ".join(figures)
+
+
+def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) -> None:
+    """The summary on the terminal."""
+    colour = COLOURS[campaign.verdict]
+    console.print(f"[bold {colour}]{campaign.verdict}[/]  [bold]{escape(campaign.target)}[/]  "
+                  f"{escape(_figures(campaign))}")
+    if campaign.reason:
+        console.print(f"  {escape(campaign.reason)}")
+    if campaign.output:
+        console.print("  it printed:\n" + escape(_indented(campaign.output)))
+    for failure in campaign.failures:
+        _show_failure(campaign, failure, console, ops)
+    unclear = [(n, v) for n, (_, v) in enumerate(campaign.judged) if v.verdict == "inconclusive"]
+    for number, verdict in unclear[:3]:
+        console.print(f"[yellow]inconclusive[/]  trace {number}: {escape(verdict.reason)}")
+    if campaign.judged:
+        console.print(_coverage_table(campaign))
+    if campaign.counters:
+        console.print(_counters_table(campaign))
+    if folder is not None:
+        console.print(f"[dim]report[/]    {escape(str(folder / 'report.md'))}, "
+                      f"traces in {escape(str(folder / 'traces'))}")
+
+
+def _show_failure(campaign: Campaign, failure: Failure, console: Console, ops: int) -> None:
+    console.print(f"\n[bold red]fail[/]  trace {failure.number}, shortened from {failure.before} "
+                  f"to {failure.trace.operations} operations")
+    for number, text in enumerate(traces.numbered(failure.trace.events)):
+        mark = "[red]>[/]" if number == failure.verdict.at else " "
+        console.print(f"  {mark} {escape(text)}", highlight=False)
+    for text in failure.verdict.words(failure.trace):
+        console.print("  " + escape(text), highlight=False, soft_wrap=True)
+    console.print(f"  replay    {escape(replay_line(campaign, failure, ops))}\n", highlight=False, soft_wrap=True)
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.splitlines()[-20:])
+
+
+def _coverage_table(campaign: Campaign) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("operation")
+    table.add_column("outcomes")
+    rows: dict[str, list[str]] = {}
+    for op, outcome, times in coverage(campaign):
+        rows.setdefault(op, []).append(f"{outcome} {times}" if times else f"[yellow]{outcome} never[/]")
+    for op, outcomes in rows.items():
+        table.add_row(op, ", ".join(outcomes))
+    return table
+
+
+def _counters_table(campaign: Campaign) -> Table:
+    """The counters by group: what is before the last dot."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("counters", no_wrap=True)
+    table.add_column("sums over all traces")
+    groups: dict[str, list[str]] = {}
+    for name, value in sorted(campaign.counters.items()):
+        group, _, leaf = name.rpartition(".")
+        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
+        groups.setdefault(group or "-", []).append(f"{leaf} {shown}")
+    for group, leaves in groups.items():
+        table.add_row(escape(group), escape(", ".join(leaves)))
+    return table
+
+
+def words(judged: Sequence[Trace]) -> str:
+    """How much was judged, such as `3 traces, 92 operations`."""
+    operations = sum(trace.operations for trace in judged)
+    return f"{len(judged)} trace{'s' * (len(judged) != 1)}, {operations} operations"

@@ -1,0 +1,341 @@
+"""Driving targets: one program makes one trace, a campaign makes many and has them judged."""
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Any
+
+from conformance import block, generate
+from conformance import trace as traces
+from conformance.explain import Verdict, alike
+from conformance.judge import judge
+from conformance.model import answer_of
+from conformance.oracles import Oracle
+from conformance.shrink import shrink
+from conformance.targets import Factory
+from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
+from conformance.trace import Event, Trace
+
+KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
+MOST_FAILURES = 3  # a campaign ends after as many
+LONGEST_MESSAGE = 300  # characters
+SHRINK_CONTRACT, SHRINK_DIALOGUE = 20.0, 5.0  # seconds at most; after a failed dialogue the target starts anew
+
+# What may happen in a declared operation, as rows of the coverage: those that never happened are shown too.
+OUTCOMES = {
+    "write": ("ok", "out-of-range", "no-space", "cut"), "read": ("ok", "out-of-range", "no-such-snapshot"),
+    "unmap": ("ok", "out-of-range", "no-space", "cut"), "flush": ("ok", "cut"),
+    "snapshot": ("ok", "snapshot-exists", "bad-request", "no-space", "cut"),
+    "delete": ("ok", "no-such-snapshot", "cut"), "revert": ("ok", "no-such-snapshot", "no-space", "cut"),
+    "crash": ("ok", "cut"), "restart": ("ok", "cut"), "clean": ("ok", "cut"), "checkpoint": ("ok", "cut"),
+    "fail": ("ok",), "return": ("ok",), "replace": ("ok",), "tick": ("ok",), "settle": ("ok",),
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trace that failed, as short as it could be made, and how long it was."""
+
+    trace: Trace
+    verdict: Verdict
+    number: int  # of the trace in the campaign
+    before: int  # operations before shrinking
+
+
+@dataclass
+class Campaign:
+    """What came of many traces."""
+
+    target: str
+    seed: int
+    judged: list[tuple[Trace, Verdict]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    coverage: Counter = field(default_factory=Counter)  # (operation, outcome) -> times
+    counters: Counter = field(default_factory=Counter)  # the target's own
+    skipped: list[str] = field(default_factory=list)  # capabilities not declared
+    reason: str = ""  # why the campaign is inconclusive
+    output: str = ""  # what an unusable target printed
+    seconds: float = 0.0
+
+    @property
+    def operations(self) -> int:
+        return sum(trace.operations for trace, _ in self.judged)
+
+    @property
+    def crashes(self) -> int:
+        return sum(event["op"] == "crash" for trace, _ in self.judged for event in trace.events)
+
+    @property
+    def verdict(self) -> str:
+        """fail if any trace failed, else inconclusive if anything is, else pass."""
+        if self.failures:
+            return "fail"
+        unclear = self.reason or not self.judged or any(v.verdict != "pass" for _, v in self.judged)
+        return "inconclusive" if unclear else "pass"
+
+
+def drive(target: Target, program: list[Message], seed: int | None = None,
+          options: Mapping[str, Any] | None = None) -> Trace:
+    """Send the requests of the program, and a crash after each operation that was cut short; record the trace.
+
+    It ends early where the target fails or creates no disk."""
+    hello = {key: value for key, value in target.hello.items() if key != "ok"}
+    trace = Trace(hello, [], seed, dict(options or {}))
+    for request in _sent(program, trace):
+        event = _asked(target, request, hello, len(trace.events), seed or 0)
+        trace.events.append(event)
+        if "failure" in event or event["op"] == "create" and not event["result"]["ok"]:
+            break
+    return trace
+
+
+def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
+    """The program, with the crashes that operations cut short call for."""
+    for request in program:
+        if request["op"] != "crash" and trace.events and trace.events[-1]["result"] is None:
+            yield {"op": "crash"}
+        yield request
+    while trace.events[-1]["result"] is None and "failure" not in trace.events[-1]:
+        yield {"op": "crash"}
+
+
+def _asked(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
+    """Send one request; the event that records it."""
+    cuttable = getattr(target, "cuts", False)
+    event = {key: value for key, value in request.items() if key != "cut" or cuttable}
+    trace_number = seed & 0xFFFF_FFFF_FFFF_FFFF
+    message = dict(event)
+    in_bytes = hello.get("payload") != "tags"
+    if in_bytes and event["op"] == "write":
+        tags = message.pop("tags")
+        message["data"] = b"".join(block.encode(tag, lba, number, hello["block_size"], trace_number)
+                                   for lba, tag in enumerate(tags, event["lba"]))
+    event["result"] = None
+    try:
+        response = _answer(target, message)
+        if response.get("events"):
+            event["events"] = response["events"]
+        if in_bytes and event["op"] == "read" and response.get("ok") is True:
+            response = _decoded(response, event, hello["block_size"], trace_number)
+        wrong = traces.check_response(response, event["op"])
+        if wrong:
+            raise TargetFailure("protocol", f"its answer is none: {wrong}")
+        if event["op"] == "read" and response["ok"] and len(response["tags"]) != event["count"]:
+            raise TargetFailure("protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks")
+        if event["op"] == "create" and response is None:
+            raise TargetFailure("protocol", "its answer to create is null")
+        event["result"] = {key: response[key] for key in KEPT if key in response}
+        if "message" in response:
+            event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
+    except PowerCut:
+        pass
+    except TargetFailure as failure:
+        event["failure"] = {"kind": failure.kind, "message": failure.message, "output": failure.output}
+    return event
+
+
+def _answer(target: Target, message: Message) -> Message:
+    """The response, a dict. What else a target in process may raise is its failure."""
+    try:
+        response = target.request(message)
+    except (PowerCut, TargetFailure):
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        raise TargetFailure("exit", f"it raised {text[:LONGEST_MESSAGE]}", traceback.format_exc()[-4000:]) from None
+    if not isinstance(response, dict):
+        raise TargetFailure("protocol", f"its answer is no object: {str(response)[:LONGEST_MESSAGE]}")
+    return response
+
+
+def _decoded(response: Message, event: Event, block_size: int, trace_number: int) -> Message:
+    """The response to a read, with tags in place of data."""
+    data, length = response.get("data"), event["count"] * block_size
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TargetFailure("protocol", "its answer to read has no data")
+    if len(data) != length:
+        raise TargetFailure("protocol", f"it returned {len(data)} bytes for {event['count']} blocks of {block_size}")
+    tags, found = [], []
+    for lba in range(event["lba"], event["lba"] + event["count"]):
+        at = (lba - event["lba"]) * block_size
+        tag = block.decode(bytes(data[at : at + block_size]), lba, trace_number)
+        if isinstance(tag, block.Damage):
+            found.append({"lba": lba, "kind": tag.kind, "detail": tag.detail})
+            tag = -1
+        tags.append(tag)
+    decoded = {key: value for key, value in response.items() if key != "data"} | {"tags": tags}
+    return decoded | {"found": found} if found else decoded
+
+
+class Bench:
+    """The target on the bench: opened when first used, and again with other options or after a failure."""
+
+    def __init__(self, factory: Factory):
+        self._factory = factory
+        self._target: Target | None = None
+        self._options: dict[str, Any] = {}
+        self._hellos: dict[str, Message] = {}
+        self._counts = True
+
+    def on(self, options: Mapping[str, Any]) -> Target:
+        """A target with these options. Raises Unusable."""
+        if self._target is None or self._options != options:
+            self.clear()
+            try:
+                self._target = self._factory(dict(options))
+            except Unusable:
+                raise
+            except Exception as error:
+                raise Unusable(f"cannot open {self._factory.name}: {type(error).__name__}: {error}",
+                               traceback.format_exc()[-4000:]) from None
+            self._options = dict(options)
+            wrong = traces.check_hello(self._target.hello)
+            if wrong:
+                raise Unusable(f"its hello is none: {wrong}")
+        return self._target
+
+    def hello(self, options: Mapping[str, Any]) -> Message:
+        """What a target with these options says. Raises Unusable."""
+        key = repr(sorted(options.items()))
+        if key not in self._hellos:
+            self._hellos[key] = self.on(options).hello
+        return self._hellos[key]
+
+    def drive(self, program: list[Message], seed: int | None, options: Mapping[str, Any]) -> Trace:
+        """As drive, on the target with these options."""
+        trace = drive(self.on(options), program, seed, options)
+        if "failure" in trace.events[-1] or trace.events[-1]["result"] is None:
+            self.clear()
+        return trace
+
+    def counters(self) -> Mapping[str, float]:
+        """The target's counters since it created its disk; nothing if it has none."""
+        if not self._counts or self._target is None:
+            return {}
+        try:
+            response = self._target.request({"op": "stats"})
+            counters = response["counters"] if response.get("ok") else None
+        except Exception:
+            counters = None
+            self.clear()
+        if not isinstance(counters, dict):
+            self._counts = False
+            return {}
+        return {key: value for key, value in counters.items() if isinstance(value, (int, float))}
+
+    def clear(self) -> None:
+        """Put the target away."""
+        target, self._target = self._target, None
+        if target is not None:
+            try:
+                target.close()
+            except Exception:
+                pass  # it was judged by its answers
+
+
+def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapping[str, Oracle],
+             crashes: bool = True, progress: Callable[[int], None] = lambda done: None) -> Campaign:
+    """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
+
+    Ends after MOST_FAILURES failures, or one where the target hangs; the first of each class is shrunk."""
+    result = Campaign(factory.name, seed)
+    started = time.monotonic()
+    bench = Bench(factory)
+    first, later = _split(oracles)
+    try:
+        _drive_all(bench, factory, result, count, ops, crashes, first, progress)
+        _judge_rest(bench, result, first, later, oracles)
+    except Unusable as error:
+        result.reason, result.output = f"the target is unusable: {error.message}", error.output
+    finally:
+        bench.clear()
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _split(oracles: Mapping[str, Oracle]) -> tuple[dict[str, Oracle], dict[str, Oracle]]:
+    """The oracles that judge each trace at once, and those that judge all of them at the end."""
+    at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}
+    return at_once, {name: oracle for name, oracle in oracles.items() if name not in at_once}
+
+
+def _drive_all(bench: Bench, factory: Factory, result: Campaign, count: int, ops: int, crashes: bool,
+               oracles: Mapping[str, Oracle], progress: Callable[[int], None]) -> None:
+    declared: set[str] = set()
+    cuts = getattr(bench.on(next(iter(_each(factory.knobs)))), "cuts", False)
+    batch = max(2, min(generate.BATCH, 3000 // ops))
+    cases = generate.cases(factory.knobs, bench.hello, ops, crashes, cuts)
+    for number, (options, program) in enumerate(islice(generate.drawn(cases, result.seed, batch), count)):
+        trace = bench.drive(program, trace_seed(result.seed, number), options)
+        declared.update(trace.hello["capabilities"])
+        verdict = judge([trace], oracles)[0]
+        result.judged.append((trace, verdict))
+        result.coverage.update((event["op"], _outcome(event)) for event in trace.events if event["op"] != "create")
+        result.counters.update(bench.counters())
+        if verdict.verdict == "inconclusive" and verdict.at == 0:
+            raise Unusable(verdict.reason)
+        if verdict.verdict == "fail":
+            result.failures.append(_shrunk(bench, result, trace, verdict, number, oracles))
+        progress(number + 1)
+        if _enough(result):
+            break
+    for kind, need in generate.NEEDS.items():
+        if need is None or need in declared:
+            for outcome in OUTCOMES[kind]:
+                result.coverage[kind, outcome] += 0
+    result.skipped = [name for name in generate.CAPABILITIES if name not in declared]
+
+
+def _each(knobs: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """Every way to set the knobs."""
+    return (dict(zip(knobs, values)) for values in product(*knobs.values()))
+
+
+def _enough(result: Campaign) -> bool:
+    return len(result.failures) >= MOST_FAILURES or any(f.verdict.kind == "hang" for f in result.failures)
+
+
+def _outcome(event: Event) -> str:
+    return event["failure"]["kind"] if "failure" in event else answer_of(event)
+
+
+def trace_seed(seed: int, number: int) -> int:
+    """The seed of trace `number` in a campaign."""
+    return (seed << 20 | number) & 0x7FFF_FFFF_FFFF_FFFF
+
+
+def _shrunk(bench: Bench, result: Campaign, trace: Trace, verdict: Verdict, number: int,
+            oracles: Mapping[str, Oracle]) -> Failure:
+    """The failure, shrunk if it is the first of its class."""
+    before = trace.operations
+    if any(failure.verdict.kind == verdict.kind for failure in result.failures):
+        return Failure(trace, verdict, number, before)
+
+    def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
+        again = bench.drive(program, trace.seed, trace.options)
+        found = judge([again], oracles)[0]
+        return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
+
+    seconds = SHRINK_DIALOGUE if "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
+    short, found = shrink(trace, verdict, attempt, most_seconds=seconds)
+    return Failure(short, found, number, before)
+
+
+def _judge_rest(bench: Bench, result: Campaign, first: Mapping[str, Oracle], later: Mapping[str, Oracle],
+                oracles: Mapping[str, Oracle]) -> None:
+    """Have the oracles judge that judge many traces at once."""
+    if not later or not result.judged:
+        return
+    judged = [trace for trace, _ in result.judged]
+    known: dict[str, Oracle] = {}
+    if first:  # what the first oracles said is asked for again only where it matters
+        known = {name: oracle for name, oracle in oracles.items() if name in first}
+    verdicts = judge(judged, {**known, **later})
+    failed = {failure.number for failure in result.failures}
+    for number, (trace, verdict) in enumerate(zip(judged, verdicts)):
+        result.judged[number] = (trace, verdict)
+        if verdict.verdict == "fail" and number not in failed:
+            result.failures.append(Failure(trace, verdict, number, trace.operations))

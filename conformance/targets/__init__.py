@@ -1,0 +1,96 @@
+"""Targets by name: what `--target` accepts.
+
+`resolve` turns a name into a factory: called with options it gives a target, and its `knobs` (option -> values)
+are what each trace may choose.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.targets.base import Target
+
+KINDS = {
+    "refmodel[:KEY=VALUE,...]": "the reference engine of this project, in process",
+    "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
+    "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
+    "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
+}
+
+
+class NoSuchTarget(Exception):
+    """The name names no target. One line."""
+
+
+@dataclass(frozen=True)
+class Factory:
+    """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace may choose."""
+
+    name: str
+    build: Callable[[dict[str, Any]], Target]
+    fixed: dict[str, Any] = field(default_factory=dict)
+    knobs: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __call__(self, options: dict[str, Any]) -> Target:
+        return self.build({**options, **self.fixed})
+
+
+def resolve(name: str) -> Factory:
+    """The factory of the targets so named. Raises NoSuchTarget."""
+    kind, _, rest = name.partition(":")
+    match kind:
+        case "refmodel":
+            try:
+                module = importlib.import_module("conformance.targets.reference")
+            except ImportError as error:
+                raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
+            return _factory(name, module.ReferenceTarget, _options(rest))
+        case "exec" if rest.strip():
+            from conformance.targets.process import ProcessTarget
+            return _factory(name, lambda options: ProcessTarget(rest), {})
+        case "exec":
+            raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
+        case "model":
+            from conformance.targets.model import ModelTarget
+            if rest not in ("", "ack", "prefix", "block"):
+                raise NoSuchTarget(f"there is no profile '{rest}': model:ack, model:prefix or model:block")
+            return _factory(name, ModelTarget, {"profile": rest} if rest else {})
+        case "python":
+            return _factory(name, _imported(rest), {})
+    raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+
+
+def _factory(name: str, build: Callable[[dict[str, Any]], Target], fixed: dict[str, Any]) -> Factory:
+    knobs = {key: values for key, values in getattr(build, "knobs", {}).items() if key not in fixed}
+    return Factory(name, build, fixed, knobs)
+
+
+def _options(text: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise NoSuchTarget(f"'{part}' is no option: write refmodel:key=value,key=value")
+        options[key.strip().replace("-", "_")] = _value(value.strip())
+    return options
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _imported(path: str) -> Callable[[dict[str, Any]], Target]:
+    module, _, attribute = path.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), attribute) if module and attribute else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NoSuchTarget(f"python:{path}: {error}") from None
+    if not callable(factory):
+        raise NoSuchTarget(f"python:{path} names no callable: write python:package.module:factory")
+    return factory

@@ -1,0 +1,180 @@
+"""Another process as a target: one JSON object a line on its stdin and stdout. It is trusted with nothing."""
+
+import binascii
+import json
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from typing import Any
+
+from conformance.targets.base import Message, TargetFailure, Unusable
+
+PATIENCE = 10.0  # seconds for an answer
+SLOW = frozenset(["crash", "settle", "restart"])
+SLOW_FACTOR = 3
+LONGEST_ANSWER = 64 << 20  # bytes
+KEPT_OUTPUT = 8 << 10  # bytes of stderr
+CHUNK = 1 << 16
+
+
+class ProcessTarget:
+    """Runs `command` (split like a shell does, but run without one) until it is closed or fails.
+
+    Raises Unusable if it cannot be started or its hello is none. `patience` is in seconds."""
+
+    def __init__(self, command: str, patience: float = PATIENCE):
+        self._patience = patience
+        self._output = b""
+        self._received = b""
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise Unusable(f"the command cannot be split into words: {error}") from None
+        try:
+            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             stderr=subprocess.PIPE, bufsize=0, start_new_session=True)
+        except (OSError, ValueError, IndexError) as error:
+            raise Unusable(f"cannot start '{command}': {getattr(error, 'strerror', None) or error}") from None
+        for pipe in self._pipes():
+            os.set_blocking(pipe.fileno(), False)
+        try:
+            self.hello = self.request({"op": "hello", "protocol": 1})
+        except TargetFailure as failure:
+            raise Unusable(f"hello: {failure.message}", failure.output) from None
+
+    def request(self, message: Message) -> Message:
+        """The response. Raises TargetFailure, after which the process is gone."""
+        op = message["op"]
+        if "data" in message:
+            message = {**message, "data": binascii.b2a_base64(message["data"], newline=False).decode()}
+        try:
+            line = self._exchange(json.dumps(message).encode() + b"\n", op)
+            return self._opened(line)
+        except TargetFailure as failure:
+            self._end()
+            failure.output = self._output.decode(errors="replace")
+            raise
+
+    def close(self) -> None:
+        """Say bye, wait a second at most, and see to it that nothing is left running."""
+        if self._process.poll() is None and not self._process.stdin.closed:
+            try:
+                self._process.stdin.write(b'{"op":"bye"}\n')
+                self._process.stdin.close()
+                self._process.wait(timeout=1)
+            except (OSError, subprocess.TimeoutExpired):
+                pass
+        self._end()
+
+    def _pipes(self) -> list[Any]:
+        return [self._process.stdin, self._process.stdout, self._process.stderr]
+
+    def _exchange(self, unsent: bytes, op: str) -> bytes:
+        """Send a line and receive one, looking after all three pipes."""
+        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
+        deadline = time.monotonic() + patience
+        stdin, stdout, stderr = self._pipes()
+        if self._received or self._unasked():
+            raise TargetFailure("protocol", f"it printed what nobody asked for: {_shown(self._received)}")
+        with selectors.DefaultSelector() as ready:
+            ready.register(stdin, selectors.EVENT_WRITE)
+            ready.register(stdout, selectors.EVENT_READ)
+            ready.register(stderr, selectors.EVENT_READ)
+            while b"\n" not in self._received[-CHUNK:]:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    part = f" (so far: {_shown(self._received)})" if self._received else ""
+                    raise TargetFailure("hang", f"no answer to {op} within {patience:g} seconds{part}")
+                for key, _ in ready.select(left):
+                    if key.fileobj is stdin:
+                        unsent = self._sent(unsent)
+                        if not unsent:
+                            ready.unregister(stdin)
+                    elif key.fileobj is stdout:
+                        self._receive()
+                    elif not self._listen():
+                        ready.unregister(stderr)
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _sent(self, unsent: bytes) -> bytes:
+        """What is left to send."""
+        try:
+            return unsent[os.write(self._process.stdin.fileno(), unsent[:CHUNK]):]
+        except BrokenPipeError:
+            return b""  # its last words, or the end of them, are still to come on stdout
+
+    def _unasked(self) -> bool:
+        try:
+            self._received = os.read(self._process.stdout.fileno(), CHUNK)
+        except BlockingIOError:
+            pass
+        return bool(self._received)
+
+    def _receive(self) -> None:
+        try:
+            part = os.read(self._process.stdout.fileno(), CHUNK)
+        except BlockingIOError:
+            return
+        if not part:
+            raise TargetFailure("exit", self._ending())
+        self._received += part
+        if len(self._received) > LONGEST_ANSWER:
+            raise TargetFailure("protocol", f"its answer is longer than {LONGEST_ANSWER >> 20} MiB: "
+                                            f"{_shown(self._received)}")
+
+    def _listen(self) -> bool:
+        """Take in stderr; False at its end."""
+        try:
+            part = os.read(self._process.stderr.fileno(), CHUNK)
+        except BlockingIOError:
+            return True
+        self._output = (self._output + part)[-KEPT_OUTPUT:]
+        return bool(part)
+
+    def _ending(self) -> str:
+        rest = f" after printing {_shown(self._received)}" if self._received else ""
+        try:
+            status = self._process.wait(timeout=0.3)
+        except subprocess.TimeoutExpired:
+            return f"it closed its stdout{rest}, and runs on"
+        if status < 0:
+            return f"it was killed by signal {-status} ({signal.Signals(-status).name}){rest}"
+        return f"it exited with status {status}{rest}"
+
+    def _opened(self, line: bytes) -> Message:
+        """The answer in the line, data decoded."""
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            raise TargetFailure("protocol", f"it printed what is not JSON: {_shown(line)}") from None
+        if not isinstance(message, dict):
+            raise TargetFailure("protocol", f"it printed what is not a JSON object: {_shown(line)}")
+        if "data" in message:
+            try:
+                message["data"] = binascii.a2b_base64(message["data"], strict_mode=True)
+            except (binascii.Error, ValueError, TypeError, AttributeError) as error:
+                raise TargetFailure("protocol", f"its data is not base64: {error}") from None
+        return message
+
+    def _end(self) -> None:
+        """Kill the process and its children, reap it, and keep its last words."""
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        self._process.wait()
+        while not self._process.stderr.closed:
+            before = len(self._output), self._output[-64:]
+            if not self._listen() or (len(self._output), self._output[-64:]) == before:
+                break
+        for pipe in self._pipes():
+            pipe.close()
+
+
+def _shown(data: bytes) -> str:
+    text = data[:120].decode(errors="replace")
+    return repr(text) + (f" ... ({len(data)} bytes)" if len(data) > 120 else "")
