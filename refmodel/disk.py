@@ -107,11 +107,8 @@ class LogStructuredDisk:
     def abandon(self) -> None:
         """Let go of the disk as it is: what a crash of the process does."""
         self._broken = True
-        for device in self._devices:
-            device.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        _release(self._lock, self._devices)
+        self._lock = -1
 
     # What otherwise happens by itself.
 
@@ -224,14 +221,16 @@ def open_disk(
         geometry = read_labels(devices)
         if len(devices) != geometry.devices:
             raise NotADisk(f"{path} has {len(devices)} devices; the disk has {geometry.devices}")
-        disk = LogStructuredDisk(lock, devices, geometry)
+    except BaseException:
+        _release(lock, devices)
+        raise
+    disk = LogStructuredDisk(lock, devices, geometry)
+    try:
         if prepare is not None:
             prepare(disk)
         disk.state.recover()
     except BaseException:
-        for device in devices:
-            device.close()
-        os.close(lock)
+        disk.abandon()
         raise
     return disk
 
@@ -244,6 +243,13 @@ def _lock(path: Path) -> int:
         os.close(lock)
         raise DiskBusy(f"another process has the disk at {path} open") from None
     return lock
+
+
+def _release(lock: int, devices: list[Device]) -> None:
+    for device in devices:
+        device.close()
+    if lock >= 0:
+        os.close(lock)
 
 
 def _open_devices(path: Path, sync: bool, power: PowerSupply | None) -> list[Device]:

@@ -3,7 +3,7 @@
 import json
 import struct
 import uuid
-from collections.abc import Iterator
+from functools import lru_cache
 
 from refmodel.checksum import crc32c
 from refmodel.device import Device
@@ -30,23 +30,24 @@ def read_labels(devices: list[Device]) -> Geometry:
     Raises NotADisk if no label is good or they contradict each other, DataLost if this version cannot read them.
     """
     found = {}
+    damaged = []
     for index, device in enumerate(devices):
-        for page in _copies(device):
-            if (label := _decode(page)) is not None:
-                disk, position, geometry = label
-                if position != index:
-                    raise NotADisk(f"{device.name} is labelled as device {position}, not {index}")
-                found[disk] = geometry
+        labels = [_decode(device.read(at, PAGE)) for at in (0, PAGE)]
+        for label in filter(None, labels):
+            disk, position, geometry = label
+            if position != index:
+                raise NotADisk(f"{device.name} is labelled as device {position}, not {index}")
+            found[disk] = geometry
+        if None in labels:
+            damaged.append((index, device))
     if not found:
         raise NotADisk("no device has a good label: this is no disk, or its labels are damaged")
     if len(found) > 1:
         raise NotADisk("the devices belong to different disks: " + ", ".join(map(str, found)))
-    (disk, geometry), *_ = found.items()
-    for index, device in enumerate(devices):
-        page = encode(disk, index, geometry)
-        if any(copy != page for copy in _copies(device)):
-            _write(device, page)
-            device.flush()
+    ((disk, geometry),) = found.items()
+    for index, device in damaged:
+        _write(device, encode(disk, index, geometry))
+        device.flush()
     return geometry
 
 
@@ -57,6 +58,7 @@ def encode(disk: uuid.UUID, index: int, geometry: Geometry) -> bytes:
     return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
 
 
+@lru_cache(maxsize=16)  # a process that crashes a disk again and again reads the same labels
 def _decode(page: bytes) -> tuple[uuid.UUID, int, Geometry] | None:
     magic, crc, version, disk, index, length = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[COVERED:]) != crc:
@@ -64,11 +66,6 @@ def _decode(page: bytes) -> tuple[uuid.UUID, int, Geometry] | None:
     if version != VERSION:
         raise DataLost(f"the label has format version {version}; this program reads version {VERSION}")
     return uuid.UUID(bytes=disk), index, Geometry(**json.loads(page[HEADER.size : HEADER.size + length]))
-
-
-def _copies(device: Device) -> Iterator[bytes]:
-    yield device.read(0, PAGE)
-    yield device.read(PAGE, PAGE)
 
 
 def _write(device: Device, page: bytes) -> None:

@@ -119,7 +119,8 @@ class Tree:
         path = [node]
         while node.level:
             at = child_index(node, key)
-            node.keys[at] = min(node.keys[at], key)
+            if key < node.keys[at]:
+                node.keys[at] = key
             child = self._writable(self.pages.get(node.values[at], self.kind))
             node.values[at] = child.page
             path.append(child)
