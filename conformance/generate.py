@@ -23,6 +23,11 @@ NEEDS = {
     "revert": "revert", "crash": "crash", "restart": "restart", "clean": "clean", "checkpoint": "clean",
     "fail": "device", "return": "device", "replace": "device", "tick": "device", "settle": "device",
 }
+# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting and cleaning.
+THEMES = (
+    {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
+    {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
+)
 CAPABILITIES = sorted({need for need in NEEDS.values() if need})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 CUTTABLE = ("write", "unmap", "flush", "snapshot", "delete", "revert", "restart", "clean", "checkpoint")
@@ -104,11 +109,17 @@ class _Writer:
         return self._requests
 
     def _swarm(self, capabilities: set[str]) -> list[str]:
-        """Some of the kinds, each as often as its weight says."""
-        weights = {"write": 4 + self._upto(12), "read": 1 + self._upto(6)}
-        for kind, need in NEEDS.items():
-            if need in capabilities and (kind not in DEVICE_OPS or self._devices) and self._upto(3):
-                weights[kind] = (1, 2, 6)[self._upto(2)] if kind != "crash" else 1 + self._upto(1)
+        """Some of the kinds, each as often as its weight says: a theme, or at random."""
+        theme = self._upto(5)
+        if theme < len(THEMES):
+            weights = {kind: weight for kind, weight in THEMES[theme].items() if NEEDS[kind] in {None, *capabilities}}
+        else:
+            weights = {"write": 4 + self._upto(12), "read": 1 + self._upto(6)}
+            for kind, need in NEEDS.items():
+                if need in capabilities and (kind not in DEVICE_OPS or self._devices) and self._upto(3):
+                    weights[kind] = (1, 2, 6)[self._upto(2)]
+        if self._can_crash:
+            weights["crash"] = self._upto(3)
         return [kind for kind, weight in weights.items() for _ in range(weight)]
 
     def _add(self, kind: str) -> None:

@@ -20,7 +20,7 @@ from conformance.targets.base import Message, PowerCut, Target, TargetFailure, U
 from conformance.trace import Event, Trace
 
 KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
-MOST_FAILURES = 3  # a campaign ends after as many
+MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
 LONGEST_MESSAGE = 300  # characters
 SHRINK_CONTRACT, SHRINK_DIALOGUE = 20.0, 5.0  # seconds at most; after a failed dialogue the target starts anew
 
@@ -59,6 +59,7 @@ class Campaign:
     reason: str = ""  # why the campaign is inconclusive
     output: str = ""  # what an unusable target printed
     seconds: float = 0.0
+    most_failures: int = MOST_FAILURES
 
     @property
     def operations(self) -> int:
@@ -125,8 +126,6 @@ def _asked(target: Target, request: Message, hello: Message, number: int, seed: 
             raise TargetFailure("protocol", f"its answer is none: {wrong}")
         if event["op"] == "read" and response["ok"] and len(response["tags"]) != event["count"]:
             raise TargetFailure("protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks")
-        if event["op"] == "create" and response is None:
-            raise TargetFailure("protocol", "its answer to create is null")
         event["result"] = {key: response[key] for key in KEPT if key in response}
         if "message" in response:
             event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
@@ -237,29 +236,25 @@ class Bench:
 
 
 def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapping[str, Oracle],
-             crashes: bool = True, progress: Callable[[int], None] = lambda done: None) -> Campaign:
+             crashes: bool = True, progress: Callable[[int], None] = lambda done: None,
+             most_failures: int = MOST_FAILURES) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
-    Ends after MOST_FAILURES failures, or one where the target hangs; the first of each class is shrunk."""
-    result = Campaign(factory.name, seed)
+    Ends after `most_failures` failures, or one where the target hangs; the first of each class is shrunk."""
+    result = Campaign(factory.name, seed, most_failures=most_failures)
     started = time.monotonic()
     bench = Bench(factory)
-    first, later = _split(oracles)
+    at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}
     try:
-        _drive_all(bench, factory, result, count, ops, crashes, first, progress)
-        _judge_rest(bench, result, first, later, oracles)
+        _drive_all(bench, factory, result, count, ops, crashes, at_once, progress)
+        if result.judged and len(oracles) > len(at_once):
+            _judge_all(result, oracles)
     except Unusable as error:
         result.reason, result.output = f"the target is unusable: {error.message}", error.output
     finally:
         bench.clear()
     result.seconds = time.monotonic() - started
     return result
-
-
-def _split(oracles: Mapping[str, Oracle]) -> tuple[dict[str, Oracle], dict[str, Oracle]]:
-    """The oracles that judge each trace at once, and those that judge all of them at the end."""
-    at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}
-    return at_once, {name: oracle for name, oracle in oracles.items() if name not in at_once}
 
 
 def _drive_all(bench: Bench, factory: Factory, result: Campaign, count: int, ops: int, crashes: bool,
@@ -295,7 +290,7 @@ def _each(knobs: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _enough(result: Campaign) -> bool:
-    return len(result.failures) >= MOST_FAILURES or any(f.verdict.kind == "hang" for f in result.failures)
+    return len(result.failures) >= result.most_failures or any(f.verdict.kind == "hang" for f in result.failures)
 
 
 def _outcome(event: Event) -> str:
@@ -324,18 +319,12 @@ def _shrunk(bench: Bench, result: Campaign, trace: Trace, verdict: Verdict, numb
     return Failure(short, found, number, before)
 
 
-def _judge_rest(bench: Bench, result: Campaign, first: Mapping[str, Oracle], later: Mapping[str, Oracle],
-                oracles: Mapping[str, Oracle]) -> None:
-    """Have the oracles judge that judge many traces at once."""
-    if not later or not result.judged:
-        return
-    judged = [trace for trace, _ in result.judged]
-    known: dict[str, Oracle] = {}
-    if first:  # what the first oracles said is asked for again only where it matters
-        known = {name: oracle for name, oracle in oracles.items() if name in first}
-    verdicts = judge(judged, {**known, **later})
+def _judge_all(result: Campaign, oracles: Mapping[str, Oracle]) -> None:
+    """Judge all traces by all oracles together, for those that are slow to start."""
+    traces_driven = [trace for trace, _ in result.judged]
+    verdicts = judge(traces_driven, oracles)
     failed = {failure.number for failure in result.failures}
-    for number, (trace, verdict) in enumerate(zip(judged, verdicts)):
-        result.judged[number] = (trace, verdict)
-        if verdict.verdict == "fail" and number not in failed:
-            result.failures.append(Failure(trace, verdict, number, trace.operations))
+    result.judged = list(zip(traces_driven, verdicts))
+    result.failures += [Failure(trace, verdict, number, trace.operations)
+                        for number, (trace, verdict) in enumerate(result.judged)
+                        if verdict.verdict == "fail" and number not in failed]

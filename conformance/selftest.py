@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from conformance import oracles, targets
+from conformance import generate, oracles, targets
 from conformance.runner import Failure, campaign
 from refmodel.bugs import BUGS
 
@@ -44,7 +44,7 @@ def hunt(bug: str, *, traces: int, ops: int, seed: int) -> Hunt:
 @click.command("selftest")
 @click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
 @click.option("--traces", type=click.IntRange(1), default=1000, show_default=True, help="Traces at most for each bug.")
-@click.option("--ops", type=click.IntRange(1), default=30, show_default=True, help="About how many operations a trace.")
+@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True, help="About how many operations a trace.")
 @click.option("--seed", type=int, default=1, show_default=True)
 def command(bugs: tuple[str, ...], traces: int, ops: int, seed: int) -> None:
     """Plant bugs in the reference engine; each must be found, and the engine without one must pass.

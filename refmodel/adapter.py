@@ -16,7 +16,7 @@ from refmodel.bugs import BUGS
 from refmodel.counters import counters
 from refmodel.disk import LogStructuredDisk, create, open_disk
 from refmodel.errors import BadRequest, DiskError, PowerCut, Unsupported
-from refmodel.geometry import plan
+from refmodel.geometry import RESERVE_SEGMENTS, plan
 from refmodel.power import PowerSupply
 
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "clean"]
@@ -127,7 +127,7 @@ class Adapter:
         segments = None
         if self._capacity_percent is not None:
             per_segment = self._geometry.get("segment_blocks", 128)
-            segments = 5 + -(-blocks * self._capacity_percent // (100 * per_segment))
+            segments = RESERVE_SEGMENTS + -(-blocks * self._capacity_percent // (100 * per_segment))
         return plan(blocks, segments=segments, **self._geometry)
 
     def _crash(self, cut: Message | None) -> Message:

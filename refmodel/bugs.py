@@ -7,7 +7,6 @@ nothing of bugs and pays nothing for them. Numbers and evidence are those of the
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from refmodel import checkpoint as checkpoints
 from refmodel import log as logs
 from refmodel.checksum import crc32c
 from refmodel.disk import LogStructuredDisk
@@ -375,15 +374,3 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
             yield record
 
     log.recover = recover_twice
-
-
-@bug(33, "a superblock that is written in place", "both checkpoint slots are the same page")
-def one_checkpoint_slot(disk: LogStructuredDisk) -> None:
-    state = disk.state
-    commit = state.commit
-
-    def commit_in_place(slot: checkpoints.Checkpoint) -> None:
-        slot.number += slot.number % 2
-        commit(slot)
-
-    state.commit = commit_in_place

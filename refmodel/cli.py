@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from refmodel import __version__
+from refmodel import __version__, bench
 from refmodel import inspect as inspection
 from refmodel.adapter import Adapter, serve
 from refmodel.bugs import BUGS
@@ -204,6 +204,17 @@ def checkpoint(disk: Path) -> None:
     """Write a checkpoint, so that the log may be forgotten."""
     with _opened(disk) as opened:
         opened.checkpoint()
+
+
+@main.command("bench")
+@click.option("--profile", type=click.Choice(list(bench.PROFILES)), multiple=True, help="A workload; may be repeated.  [default: all]")
+@click.option("--operations", type=click.IntRange(min=1), default=20000, show_default=True)
+@click.option("--blocks", type=click.IntRange(min=1), default=16384, show_default=True, help="Size of the disk.")
+@click.option("--sync", is_flag=True, help="Wait for the medium at every flush.")
+def bench_command(profile: tuple[str, ...], operations: int, blocks: int, sync: bool) -> None:
+    """Measure operations a second and device I/Os an operation, on a disk in a temporary folder."""
+    for name in profile or bench.PROFILES:
+        click.echo(bench.describe(bench.run(name, operations=operations, blocks=blocks, sync=sync)))
 
 
 @main.command()

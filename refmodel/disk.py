@@ -27,7 +27,7 @@ from refmodel.room import Room
 from refmodel.state import State
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-RECLAIM_STEPS = 2  # of background reclaim before each change
+RECLAIM_STEPS = 1  # of background reclaim before each change
 
 
 class LogStructuredDisk:

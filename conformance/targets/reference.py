@@ -15,7 +15,7 @@ class ReferenceTarget(Adapter):
 
     knobs = {
         "block_bytes": [512],
-        "segment_blocks": [1, 2, 4, 8],
+        "segment_blocks": [1, 2, 2, 4],
         "fanout": [3, 4, 8],
         "capacity_percent": [100, 130, 200, 400],
         "write_back": [False, False, True],

@@ -1,0 +1,1 @@
+"""Running the checkers of the specs, and saying what they found."""
