@@ -2,7 +2,7 @@ PYTHON := .venv/bin/python
 RUN := runs/latest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test selftest specs clean
+.PHONY: help setup run test selftest specs mutants trace-speed clean
 
 help: ## what there is to make
 	@echo 'A log-structured virtual disk with snapshots: specification, reference engine, conformance kit.'
@@ -17,13 +17,19 @@ run: setup ## the main job: check the contract, run the engine through 200 trace
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
 
 test: setup ## all tests (under 15 minutes on 2 cores)
-	@$(PYTHON) -m pytest -q $(ARGS) tests
+	@$(PYTHON) -m pytest -q tests/refmodel tests/conformance tests/modelcheck $(ARGS)
 
 selftest: setup ## plant every bug in the engine; each must be found
 	@$(PYTHON) -m conformance selftest $(ARGS)
 
-specs: setup ## model-check every specification
+specs: setup ## model-check the specifications; state counts have to be as listed in specs/models.toml
 	@$(PYTHON) -m modelcheck specs $(ARGS)
+
+mutants: setup ## plant every bug in the specifications; each must be found by the property that guards against it
+	@$(PYTHON) -m modelcheck mutants $(ARGS)
+
+trace-speed: setup ## how many events of traces TLC judges a second
+	@$(PYTHON) -m modelcheck trace-speed $(ARGS)
 
 clean: ## remove what was made
 	rm -rf .venv build runs *.egg-info

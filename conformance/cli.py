@@ -66,7 +66,8 @@ class OracleNames(click.ParamType):
 target_option = click.option("--target", "factory", type=TargetName(), required=True,
                              help="What is tested: see `conformance targets`.")
 oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="model", show_default=True,
-                             help="Who judges: model (the contract in Python), tlc (TLC on specs/), or model,tlc.")
+                             help="Who judges, a comma list: model (the contract in Python), certified (the checker proved right "
+                                  "in Coq; `make proofs` builds it), tlc (TLC on specs/).")
 
 
 def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool:

@@ -36,7 +36,7 @@ def main() -> None:
 @main.command()
 @click.argument("names", nargs=-1)
 @click.option("--group", default="small", show_default=True, help="small or nightly; of no matter where NAMES are given.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Of TLC. With more than one, depths are not compared.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Of TLC. With more than one, depths and actions are not compared.")
 def specs(names: tuple[str, ...], group: str, workers: int) -> None:
     """Check the runs of specs/models.toml: all of a group, or those whose name begins with one of NAMES."""
     chosen = [run for run in models.runs(None if names else group) if not names or run.name.startswith(names)]

@@ -1,6 +1,6 @@
 """The oracle that is proved right: the checker of proofs/theories/Checker.v, extracted to OCaml.
 
-`make -C proofs` builds it. It accepts a trace if and only if the contract admits it (theorem
+`make proofs` builds it. It accepts a trace if and only if the contract admits it (theorem
 `recorded_checker_exact`); what is trusted besides is in proofs/README.md.
 """
 
@@ -40,7 +40,7 @@ def oracle() -> Path:
     """The checker's program: $CERTIFIED_ORACLE, or what `make -C proofs` builds. Raises NoSuchOracle."""
     program = Path(os.environ.get("CERTIFIED_ORACLE", BUILT))
     if not os.access(program, os.X_OK):
-        raise NoSuchOracle(f"the oracle 'certified' is not built ({program}): run make -C proofs")
+        raise NoSuchOracle(f"the oracle 'certified' is not built ({program}): run make proofs")
     return program
 
 

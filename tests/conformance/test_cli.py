@@ -58,14 +58,15 @@ def test_inconclusive_is_three(tmp_path):
     (["--target", "python:no_such_module:f"], "no_such_module"),
     (["--target", "python:json:nothing"], "nothing"),
     (["--target", "refmodel:fast"], "is no option"),
-    (["--target", "model", "--oracle", "certified"], "not part of this kit yet"),
+    (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
     (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
     (["--target", "model", "--crashes", "exhaustive"], "not built yet"),
     (["--target", "model", "--crashes", "some"], "none or random"),
     (["--target", "model", "--traces", "0"], "0 is not in the range"),
     ([], "--target"),
 ])
-def test_wrong_usage_is_two(words, says):
+def test_wrong_usage_is_two(words, says, monkeypatch):
+    monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", *words)
     assert result.exit_code == 2 and says in result.output, result.output
     assert "Traceback" not in result.output
