@@ -116,6 +116,8 @@ def as_markdown(campaign: Campaign) -> str:
 def _figures(campaign: Campaign) -> str:
     figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
+    if campaign.judges:
+        figures.append("each judged by " + " and ".join(campaign.judges))
     if campaign.skipped:
         figures.append("skipped: " + ", ".join(campaign.skipped))
     return ", ".join(figures)

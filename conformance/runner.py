@@ -60,6 +60,7 @@ class Campaign:
     output: str = ""  # what an unusable target printed
     seconds: float = 0.0
     most_failures: int = MOST_FAILURES
+    judges: tuple[str, ...] = ()  # the oracles that judged every trace
 
     @property
     def operations(self) -> int:
@@ -241,7 +242,7 @@ def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapp
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
     Ends after `most_failures` failures, or one where the target hangs; the first of each class is shrunk."""
-    result = Campaign(factory.name, seed, most_failures=most_failures)
+    result = Campaign(factory.name, seed, most_failures=most_failures, judges=tuple(oracles))
     started = time.monotonic()
     bench = Bench(factory)
     at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}

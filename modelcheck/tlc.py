@@ -135,6 +135,7 @@ COMPLETED = "Model checking completed. No error has been found."
 VIOLATED = [
     re.compile(r"^Error: Invariant (\S+) is violated", re.M),
     re.compile(r"^Error: Action property (\S+) is violated", re.M),
+    re.compile(r"^Error: (Action) property line .* is violated", re.M),
     re.compile(r"^Error: Temporal property (\S+) was violated", re.M),
     re.compile(r"^Error: (Temporal) properties were violated", re.M),
     re.compile(r"^Error: (Deadlock) reached", re.M),
@@ -162,7 +163,7 @@ def parse(output: str) -> Result:
     if found:
         result.status = "violated"
         name = min(found, key=lambda match: match.start()).group(1)
-        result.violated = "temporal" if name == "Temporal" else name
+        result.violated = "temporal" if name in ("Temporal", "Action") else name
     elif COMPLETED in output:
         result.status = "ok"
     else:

@@ -8,12 +8,13 @@ import binascii
 import json
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from refmodel import __version__
 from refmodel.bugs import BUGS
-from refmodel.counters import counters
+from refmodel.counters import work
 from refmodel.disk import LogStructuredDisk, create, open_disk
 from refmodel.errors import BadRequest, DiskError, PowerCut, Unsupported
 from refmodel.geometry import RESERVE_SEGMENTS, plan
@@ -42,6 +43,7 @@ class Adapter:
         self._power = PowerSupply()
         self._seed = 0
         self._disk: LogStructuredDisk | None = None
+        self._work: Counter[str] = Counter()  # of the disk's earlier openings
         shape = self._plan(16)
         self.hello: Message = {
             "ok": True,
@@ -109,7 +111,7 @@ class Adapter:
             case "settle":
                 disk.settle()
             case "stats":
-                return {"ok": True, "counters": counters(disk)}
+                return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
@@ -149,6 +151,8 @@ class Adapter:
         self._disk = open_disk(self._root / "disk", sync=False, power=self._power, prepare=self._prepare)
 
     def _prepare(self, disk: LogStructuredDisk) -> None:
+        if self._disk is not None:
+            self._work.update(work(self._disk))
         self._disk = disk
         disk.events = []
         if self._plant is not None:
@@ -163,6 +167,8 @@ class Adapter:
     def _let_go(self) -> None:
         if self._disk is not None:
             self._disk.abandon()
+            self._disk = None
+        self._work.clear()
 
 
 def serve(adapter: Adapter, requests: BinaryIO, responses: BinaryIO) -> None:

@@ -36,6 +36,14 @@ def counters(disk: LogStructuredDisk) -> dict[str, int]:
     }
 
 
+WORK = ("operations.", "device.", "repairs.", "pages.created", "pages.freed", "log.remirrored")
+
+
+def work(disk: LogStructuredDisk) -> dict[str, int]:
+    """The counters of what was done, which may be added up over disks and openings."""
+    return {name: count for name, count in counters(disk).items() if name.startswith(WORK)}
+
+
 def _leg(leg: Leg) -> dict[str, int]:
     found: dict[str, int] = {}
     for component in leg.components:
