@@ -89,6 +89,7 @@ class _Writer:
         if not crashes or hello["crash_profile"] is None:
             capabilities.discard("crash")
         self._can_crash = "crash" in capabilities
+        self._has_views = "snapshot" in capabilities
         self._cuts = cuts and self._can_crash
         self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
         self._failed: dict[int, str] = {}  # device -> absent, degraded, or back, which lasts until it settles
@@ -162,7 +163,7 @@ class _Writer:
 
     def _read(self) -> Request:
         lba, count = self._range()
-        view = self._upto(1)
+        view = self._upto(1) and self._has_views
         return {"lba": lba, "count": count, **({"view": self._name(self._taken)} if view else {})}
 
     def _snapshot(self) -> Request:

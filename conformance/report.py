@@ -132,7 +132,12 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
         console.print(f"  {escape(campaign.reason)}")
     if campaign.output:
         console.print("  it printed:\n" + escape(_indented(campaign.output)))
+    shown: set[str] = set()
     for failure in campaign.failures:
+        if failure.verdict.kind in shown:
+            console.print(f"[bold red]fail[/]  trace {failure.number}: {failure.verdict.kind} again")
+            continue
+        shown.add(failure.verdict.kind)
         _show_failure(campaign, failure, console, ops)
     unclear = [(n, v) for n, (_, v) in enumerate(campaign.judged) if v.verdict == "inconclusive"]
     for number, verdict in unclear[:3]:
@@ -149,7 +154,8 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
 def _show_failure(campaign: Campaign, failure: Failure, console: Console, ops: int) -> None:
     console.print(f"\n[bold red]fail[/]  trace {failure.number}, shortened from {failure.before} "
                   f"to {failure.trace.operations} operations")
-    for number, text in enumerate(traces.numbered(failure.trace.events)):
+    last = failure.verdict.at if failure.verdict.at is not None else len(failure.trace.events)
+    for number, text in enumerate(traces.numbered(failure.trace.events[: last + 1])):
         mark = "[red]>[/]" if number == failure.verdict.at else " "
         console.print(f"  {mark} {escape(text)}", highlight=False)
     for text in failure.verdict.words(failure.trace):
