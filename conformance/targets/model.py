@@ -30,6 +30,7 @@ class ModelTarget:
     def request(self, message: Message) -> Message:
         op, cut = message["op"], message.get("cut")
         if op == "create":
+            self._random = random.Random(self._seed)  # the same requests get the same answers
             self._states, self._random = model.init(self.hello), random.Random(self._seed)
         if op == "crash":
             return self._crash(message)
