@@ -93,11 +93,11 @@ def trace_speed(sizes: tuple[int, ...], target: str) -> None:
     """How many events of traces TLC judges a second, refinement on and its start-up included, and the Python model beside it."""
     from modelcheck.speed import measure
 
-    table = _table("traces", "events", "TLC s", "TLC events/s", "model events/s", "TLC : model")
+    table = _table("traces", "events", "TLC s", "of it start-up", "events/s", "after start-up", "model events/s", "TLC : model")
     for speed in measure(list(sizes) or [1000, 10_000, 100_000], target=target):
         table.add_row(
-            f"{speed.traces:,}", f"{speed.events:,}", f"{speed.tlc_seconds:.1f}", f"{speed.tlc_rate:,.0f}",
-            f"{speed.model_rate:,.0f}", f"{speed.tlc_rate / speed.model_rate:.2f}",
+            f"{speed.traces:,}", f"{speed.events:,}", f"{speed.tlc_seconds:.1f}", f"{speed.start_up:.1f}", f"{speed.tlc_rate:,.0f}",
+            f"{speed.running_rate:,.0f}", f"{speed.model_rate:,.0f}", f"{speed.tlc_rate / speed.model_rate:.2f}",
         )  # fmt: skip
     console.print(table)
 

@@ -77,8 +77,10 @@ def jar() -> Path:
 
 def run(module: Path, config: Path | str, *, workers: int = 1, heap: str = "2g", stack: str = "16m",
         coverage: bool = False, properties: Mapping[str, str] = {}, classpath: Sequence[Path] = (),
-        options: Sequence[str] = (), timeout: float | None = None) -> Result:
+        options: Sequence[str] = (), timeout: float | None = None, short: bool = False) -> Result:
     """Check `module` with `config`: a file, or the text of one. `timeout` in seconds; `properties` are Java's.
+
+    `short` says that the run is too short for Java's second compiler to pay: it takes half the time then.
 
     Raises Unavailable if TLC cannot be started."""
     with tempfile.TemporaryDirectory(prefix="tlc-") as scratch:
@@ -86,7 +88,8 @@ def run(module: Path, config: Path | str, *, workers: int = 1, heap: str = "2g",
             text, config = config, Path(scratch) / "model.cfg"
             config.write_text(text)
         command = [
-            java(), "-XX:+UseParallelGC", f"-Xmx{heap}", f"-Xss{stack}", f"-Djava.io.tmpdir={scratch}",
+            java(), "-XX:+UseParallelGC", f"-Xmx{heap}", f"-Xss{stack}",
+            *(["-XX:TieredStopAtLevel=1"] if short else []), f"-Djava.io.tmpdir={scratch}",
             f"-DTLA-Library={SPECS}", *(f"-D{key}={value}" for key, value in properties.items()),
             "-cp", os.pathsep.join(map(str, (jar(), *classpath))), "tlc2.TLC",
             "-workers", str(workers), "-metadir", scratch, "-config", os.path.relpath(config.resolve(), module.resolve().parent),

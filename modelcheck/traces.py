@@ -31,7 +31,7 @@ def follow(traces: Sequence[Lines], module: str, config: str, timeout: float | N
         with path.open("w", encoding="utf-8") as out:
             out.writelines(json.dumps(line, separators=(",", ":")) + "\n" for trace in traces for line in trace)
         result = tlc.run(tlc.SPECS / f"{module}.tla", tlc.SPECS / f"{config}.cfg", heap="4g", stack="256m",
-                         properties={"traces": str(path)}, classpath=[reader()], timeout=timeout)
+                         properties={"traces": str(path)}, classpath=[reader()], timeout=timeout, short=True)
     if result.status != "ok":
         raise Inconclusive(f"TLC, on {module}: {result.message or result.violated}")
     for line in result.output.splitlines():
