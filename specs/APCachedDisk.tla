@@ -1,0 +1,11 @@
+---------------------------- MODULE APCachedDisk ----------------------------
+(* CachedDisk in Apalache: bounded checks of Coherent.                     *)
+EXTENDS CachedDisk
+
+ConstInit ==
+    /\ Size = 3
+    /\ Value = {0, 1}
+    /\ Zero = 0
+    /\ Name = {"a"}
+    /\ MaxSlots = 2
+=============================================================================

@@ -1,0 +1,87 @@
+------------------------ MODULE MCLogStructuredDisk ------------------------
+(***************************************************************************)
+(* What TLC needs to exhaust LogStructuredDisk: a view, and the refinement *)
+(* in the order in which it is decided fastest.                            *)
+(*                                                                         *)
+(* The view.  Nothing in the spec depends on which MBA, segment or slot it *)
+(* is (a choice among them is any, or the least of equals), on how large a *)
+(* number is, or on what nothing refers to: data outside the middle maps,  *)
+(* records before the newest checkpoint, the older slot.  So the view says *)
+(* what each segment holds for whom, and leaves all these out.             *)
+(***************************************************************************)
+EXTENDS LogStructuredDisk
+
+Rank(g) ==      \* A generation, by how many of those in use are lower.  None matters under "ack".
+    LET used == {r.generation : r \in Range(log) \union Range(tail)}
+                    \union {generation, Newest.generation, pending.generation}
+    IN  IF Profile = "ack" THEN 0 ELSE Cardinality({x \in used : x < g})
+
+Records(places) ==
+    [p \in {q - Newest.from : q \in DOMAIN places} |->
+        [places[p + Newest.from] EXCEPT !.generation = Rank(@)]]
+
+Referrers(views, m) ==
+    <<{l \in LBA : views.live[l] = m},
+      {v \in (DOMAIN views.snaps) \X LBA : views.snaps[v[1]][v[2]] = m}>>
+
+InMemory(m) ==
+    <<Referrers(maps, m), m \in orphans, m \in Range(stripe),
+      IF m \in DOMAIN bank THEN bank[m] ELSE Nothing>>
+
+Saved(c, p) ==
+    {<<Referrers(c.maps, m), m \in c.orphans>> : m \in {x \in DOMAIN c.middle : c.middle[x] = p}}
+
+Chunk(p) ==
+    <<data[p], {InMemory(m) : m \in {x \in DOMAIN middle : middle[x] = p}},
+      Saved(Newest, p), Saved(pending, p)>>
+
+Contained(s) ==
+    LET used == Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
+    IN  {Chunk(p) : p \in {q \in used : q[1] = s}}
+
+View ==
+    <<phase,
+      Records(Only(log, {p \in DOMAIN log : p > Newest.from})),
+      Records(tail),
+      Cardinality(Kept),
+      IF phase = "down" THEN 0 ELSE end - Newest.from,
+      Rank(generation),
+      <<Rank(Newest.generation), DOMAIN Newest.maps.snaps, Cardinality(Newest.orphans)>>,
+      IF pending.serial = 0 THEN <<>>
+      ELSE <<pending.from - Newest.from, Rank(pending.generation), DOMAIN pending.maps.snaps,
+             Cardinality(pending.orphans)>>,
+      DOMAIN maps.snaps,
+      Cardinality(orphans),
+      Cardinality(DOMAIN stripe),
+      {<<state[s], usage[s], s \in unflushed, Contained(s)>> : s \in Segment},
+      Cardinality(FreeSegments),
+      Cardinality({s \in Segment : state[s] = "dead"}),
+      {InMemory(m) : m \in DOMAIN bank \ DOMAIN middle}>>
+----------------------------------------------------------------------------
+Refines ==      \* Refinement; most steps leave the contract's variables as they are.
+    Contract!Init /\ [][UNCHANGED <<disk, survivors, power>> \/ Contract!Next]_vars
+
+FewAnswers == {"ok", "cut"}      \* The contract may say more; these are enough.
+----------------------------------------------------------------------------
+(* Liveness, of histories with so many operations and crashes.  No view.   *)
+(* Serial numbers go round: checkpoints do not end.                        *)
+
+Operations == 2
+
+Crashes == 1
+
+RoundSerial == (Newest.serial % 3) + 1
+
+RoundNewer ==
+    CASE checkpoints[1].serial = 0 -> 2
+      [] checkpoints[2].serial = 0 -> 1
+      [] OTHER -> IF checkpoints[1].serial = (checkpoints[2].serial % 3) + 1 THEN 1 ELSE 2
+
+Ends ==
+    /\ \A p \in DOMAIN tail' : p <= Operations
+    /\ phase' = "down" /\ phase = "up" => generation <= Crashes
+
+LiveSpec == Init /\ [][Next /\ Ends]_vars /\ Fairness
+
+Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns
+=============================================================================

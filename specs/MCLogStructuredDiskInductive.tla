@@ -1,0 +1,63 @@
+-------------------- MODULE MCLogStructuredDiskInductive --------------------
+(***************************************************************************)
+(* Does every step keep the invariant of APLogStructuredDisk?  TLC takes   *)
+(* one step from each of a sample of the states of a tiny disk that        *)
+(* satisfy it, reachable or not.  A sample, for there are too many: each   *)
+(* run draws another one, by its seed, and counts differ.                  *)
+(***************************************************************************)
+EXTENDS APLogStructuredDisk, Randomization
+
+VARIABLE taken      \* Has the step been taken?
+
+Some == 5           \* How many are drawn of the checkpoints, and of the memories.
+
+Partial(S, T) == UNION {[U -> T] : U \in SUBSET S}
+
+Address == 1 .. 2
+
+Views == [live : [LBA -> Address \union {Hole}], snaps : Partial(Name, [LBA -> Address \union {Hole}])]
+
+Houses == {map \in Partial(Address, PBA) : \A m, n \in DOMAIN map : map[m] = map[n] => m = n}
+
+Checkpoint(serial) ==
+    {c \in [serial : {serial}, from : 0 .. serial - 1, generation : {1}, maps : Views,
+            middle : Houses, orphans : SUBSET Address] :
+        /\ DOMAIN c.middle = Referred(c.maps) \union c.orphans
+        /\ Referred(c.maps) \intersect c.orphans = {}}
+
+Memory ==
+    {m \in [maps : Views, middle : Houses, bank : Partial(Address, {Zero}), orphans : SUBSET Address] :
+        /\ DOMAIN m.middle \union DOMAIN m.bank = Referred(m.maps) \union m.orphans
+        /\ Referred(m.maps) \intersect m.orphans = {}}
+
+Drawn(S) == IF Cardinality(S) > Some THEN RandomSubset(Some, S) ELSE S
+
+Ops == [op : {"write", "unmap"} \union (IF Name = {} THEN {} ELSE {"snapshot", "delete", "revert"}),
+        lba : {0}, value : {Zero}, name : Name \union {""}, generation : {1}, whole : {TRUE}]
+
+Sample ==
+    /\ generation = 1
+    /\ checkpoints \in {[i \in 1 .. 2 |-> IF i = 1 THEN c ELSE NoCheckpoint] : c \in Drawn(Checkpoint(1))}
+    /\ pending \in {NoCheckpoint} \union Drawn(Checkpoint(2))
+    /\ phase \in (IF pending.serial > 0 THEN {"up"} ELSE {"up", "replay", "down"})
+    /\ log \in Partial({1}, Ops)
+    /\ tail \in Partial({1}, Ops) \union [{2} -> Ops]
+    /\ end \in 0 .. 2
+    /\ Logged
+    /\ \E m \in (IF phase = "down" THEN {[maps |-> Blank, middle |-> Empty(<<0, 0>>), bank |-> Empty(Zero),
+                                           orphans |-> {}]}
+                 ELSE Drawn(Memory)) :
+        maps = m.maps /\ middle = m.middle /\ bank = m.bank /\ orphans = m.orphans
+    /\ usage = [s \in Segment |-> Cardinality(Housed(middle, s))]
+    /\ \E idle \in [Segment -> {"free", "open", "dead"}] :
+        state = [s \in Segment |-> IF usage[s] > 0 THEN "sealed" ELSE idle[s]]
+    /\ phase = "down" \/ \A s \in Pinned : state[s] \in {"sealed", "dead"}
+    /\ unflushed \in SUBSET (Segment \ Pinned)
+    /\ data = [p \in PBA |-> IF p \in Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
+                             THEN Zero ELSE Nothing]
+    /\ stripe \in Partial(1 .. Stripe, 1 .. 3)
+    /\ IndInv
+    /\ taken = FALSE
+
+Step == ~ taken /\ taken' = TRUE /\ Next
+=============================================================================

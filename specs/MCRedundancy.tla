@@ -1,0 +1,13 @@
+--------------------------- MODULE MCRedundancy ----------------------------
+(***************************************************************************)
+(* What TLC needs to exhaust Redundancy.                                   *)
+(***************************************************************************)
+EXTENDS Redundancy, TLC
+
+(* Whatever is asked is answered, and a write has one block: fewer steps of the contract to try. *)
+Ok == {"ok"}
+OneBlock == [1 .. 1 -> Value]
+
+(* No action asks which device it is.  For safety only. *)
+Alike == Permutations(Device)
+=============================================================================

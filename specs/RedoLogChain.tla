@@ -1,0 +1,203 @@
+--------------------------- MODULE RedoLogChain ----------------------------
+(***************************************************************************)
+(* A virtual disk as a chain of redo logs: a base and, for each snapshot,  *)
+(* a delta that holds what was written since (VMFSsparse, SEsparse,        *)
+(* vSANsparse; qcow2 with backing files).  A read takes the topmost layer  *)
+(* that has the block.  A revert makes a tree of the chain: views share    *)
+(* the lower layers.                                                       *)
+(*                                                                         *)
+(* A layer in whose state no view is any more, and on which only one other *)
+(* stands, is consolidated with that one, a block a step: up, where the    *)
+(* upper layer takes what it lacks and the lower goes, or down, where the  *)
+(* lower takes all that the upper has and the upper goes.  Writes, other   *)
+(* snapshots and crashes come in between; after a crash it begins again,   *)
+(* maybe the other way.                                                    *)
+(*                                                                         *)
+(* Left out: grains and their tables, space, and what a write or the last  *)
+(* step of a consolidation is made of: they happen or do not.              *)
+(*                                                                         *)
+(* How to break it: let Redone leave `done` alone, or let Lone ask only    *)
+(* whether a view ends there; then run MCRedoLogChain.                     *)
+(***************************************************************************)
+EXTENDS Integers, Sequences, typedefs
+
+CONSTANTS
+    \* @type: Int;
+    Size,       \* How many blocks the disk has.
+    \* @type: Set(Int);
+    Value,      \* What a block may hold.
+    \* @type: Int;
+    Zero,       \* What a block holds that was never written, or was unmapped.
+    \* @type: Set(Str);
+    Name,       \* The names that a snapshot may have.
+    \* @type: Int;
+    Absent,     \* What a layer has of a block that was not written to it.
+    \* @type: Int;
+    Layers      \* How many layers there may be.
+
+VARIABLES       \* On disk.
+    \* @type: Int -> Int -> Int;
+    data,       \* layer -> LBA -> Value or Absent.
+    \* @type: Str -> Seq(Int);
+    chain       \* "live" or a snapshot's name -> the layers that it reads through, base first.
+
+VARIABLES       \* In memory.
+    \* @type: Set($rcJob);
+    job         \* The consolidation: {}, or {[way, lower, upper, done]}; done: the LBAs dealt with.
+
+vars == <<data, chain, job>>
+
+Live == "live"
+LBA == 0 .. Size - 1
+Layer == 1 .. Layers
+Empty == [lba \in LBA |-> Absent]
+
+ASSUME Zero \in Value /\ Absent \notin Value /\ Live \notin Name
+----------------------------------------------------------------------------
+Top(layers) == layers[Len(layers)]
+
+Within(layers) == {layers[i] : i \in DOMAIN layers}
+
+Used(chains) == UNION {Within(chains[v]) : v \in DOMAIN chains}
+
+Block(layers, lba) ==       \* The chain read path.
+    LET having == {i \in DOMAIN layers : data[layers[i]][lba] # Absent}
+    IN  IF having = {} THEN Zero
+        ELSE data[layers[CHOOSE i \in having : \A j \in having : j <= i]][lba]
+
+Image(v) == [lba \in LBA |-> Block(chain[v], lba)]
+
+Snapshots == DOMAIN chain \ {Live}
+
+Contract == INSTANCE VirtualDisk WITH
+    Profile <- "ack", power <- TRUE,
+    disk <- [live |-> Image(Live), snaps |-> [n \in Snapshots |-> Image(n)]],
+    survivors <- {[live |-> [lba \in LBA |-> {Image(Live)[lba]}],
+                   snaps |-> [n \in Snapshots |-> Image(n)]]}
+----------------------------------------------------------------------------
+(* Reads and writes.  Zeroes are unmapped, and have to hide what is below. *)
+
+Redone(lba) ==      \* The consolidation, once a block of live has changed.
+    {[j EXCEPT !.done = IF j.upper = Top(chain[Live]) THEN @ \ {lba} ELSE @] : j \in job}
+
+Put(lba, value) ==
+    /\ data' = [data EXCEPT ![Top(chain[Live])][lba] = value]
+    /\ job' = Redone(lba)
+
+Write(lba, value) ==
+    /\ value # Zero
+    /\ Put(lba, value)
+    /\ chain' = chain
+
+Unmap(lba) ==
+    /\ Put(lba, Zero)
+    /\ chain' = chain
+
+Read(view, lba, value) ==
+    /\ view \in DOMAIN chain
+    /\ value = Block(chain[view], lba)
+    /\ UNCHANGED vars
+----------------------------------------------------------------------------
+(* Snapshots.  A layer that no view reads through any more is forgotten,   *)
+(* and with it a consolidation that it was part of.                        *)
+
+Rechain(chains, emptied) ==
+    LET kept == Used(chains) \ emptied
+    IN  /\ chain' = chains
+        /\ data' = [i \in Layer |-> IF i \in kept THEN data[i] ELSE Empty]
+        /\ job' = {j \in job : {j.lower, j.upper} \subseteq kept}
+
+Fresh == CHOOSE i \in Layer \ Used(chain) : \A j \in Layer \ Used(chain) : i <= j
+
+Snapshot(name) ==
+    /\ name \notin DOMAIN chain
+    /\ Layer \ Used(chain) # {}
+    /\ Rechain([v \in DOMAIN chain \union {name} |->
+                    CASE v = Live -> Append(chain[Live], Fresh)
+                      [] v = name -> chain[Live]
+                      [] OTHER    -> chain[v]], {})
+
+Delete(name) ==
+    /\ name \in Snapshots
+    /\ Rechain([v \in DOMAIN chain \ {name} |-> chain[v]], {})
+
+Revert(name) ==             \* Live's own layer is emptied, and stands on the snapshot.
+    /\ name \in Snapshots
+    /\ LET top == Top(chain[Live])
+       IN  Rechain([chain EXCEPT ![Live] = Append(chain[name], top)], {top})
+----------------------------------------------------------------------------
+(* Consolidation.                                                          *)
+
+Lone(lower, upper) ==       \* Nobody but what stands on `upper` needs `lower`.
+    \A v \in DOMAIN chain : \A i \in DOMAIN chain[v] :
+        chain[v][i] = lower => i < Len(chain[v]) /\ chain[v][i + 1] = upper
+
+Consolidate(way) ==         \* It begins.
+    /\ job = {}
+    /\ \E lower, upper \in Used(chain) :
+        /\ lower # upper
+        /\ Lone(lower, upper)
+        /\ job' = {[way |-> way, lower |-> lower, upper |-> upper, done |-> {}]}
+    /\ UNCHANGED <<data, chain>>
+
+Merge ==                    \* One block.
+    \E j \in job :
+        /\ j.done # LBA
+        /\ LET lba == CHOOSE l \in LBA \ j.done : \A k \in LBA \ j.done : l <= k
+               below == data[j.lower][lba]
+               above == data[j.upper][lba]
+           IN  /\ data' = CASE j.way = "up" /\ above = Absent   -> [data EXCEPT ![j.upper][lba] = below]
+                            [] j.way = "down" /\ above # Absent -> [data EXCEPT ![j.lower][lba] = above]
+                            [] OTHER                            -> data
+               /\ job' = {[j EXCEPT !.done = @ \union {lba}]}
+        /\ chain' = chain
+
+Drop ==                     \* It ends.
+    \E j \in job :
+        /\ j.done = LBA
+        /\ LET gone == IF j.way = "up" THEN j.lower ELSE j.upper
+               Stays(layer) == layer # gone
+           IN  Rechain([v \in DOMAIN chain |-> SelectSeq(chain[v], Stays)], {})
+
+Crash ==
+    /\ job' = {}
+    /\ UNCHANGED <<data, chain>>
+----------------------------------------------------------------------------
+Init ==
+    /\ data = [i \in Layer |-> Empty]
+    /\ chain = [v \in {Live} |-> <<1>>]
+    /\ job = {}
+
+Next ==
+    \/ \E lba \in LBA :
+        \/ \E value \in Value : Write(lba, value)
+        \/ Unmap(lba)
+    \/ \E name \in Name : Snapshot(name) \/ Delete(name) \/ Revert(name)
+    \/ \E way \in {"up", "down"} : Consolidate(way)
+    \/ Merge
+    \/ Drop
+    \/ Crash
+
+Spec == Init /\ [][Next]_vars
+----------------------------------------------------------------------------
+Frozen ==       \* Only live's top and a consolidation's two layers change.
+    [][\A i \in Used(chain) \ {Top(chain[Live])} :
+        data'[i] # data[i] => i \notin Used(chain)' \/ \E j \in job : i \in {j.lower, j.upper}]_vars
+
+Tops ==         \* Live writes to a layer of its own.
+    \A n \in Snapshots : Top(chain[Live]) \notin Within(chain[n])
+
+Refines == Contract!Spec
+
+Obeys ==        \* And each action does what the contract's of its name does.
+    [][/\ \A lba \in LBA :
+            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, <<value>>, "ok")
+            /\ Unmap(lba) => Contract!Unmap(lba, 1, "ok")
+       /\ \A name \in Name :
+            /\ Snapshot(name) => Contract!Snapshot(name, "ok")
+            /\ Delete(name) => Contract!Delete(name, "ok")
+            /\ Revert(name) => Contract!Revert(name, "ok")
+       /\ Crash => Contract!Crash("ok")]_vars
+
+THEOREM Spec => Refines /\ Obeys /\ []Tops /\ Frozen
+=============================================================================

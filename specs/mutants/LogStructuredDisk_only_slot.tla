@@ -1,0 +1,6 @@
+------------------- MODULE LogStructuredDisk_only_slot --------------------
+\* a checkpoint is written over the newest one
+EXTENDS MCLogStructuredDisk
+
+BrokenOlder == Newer
+===========================================================================
