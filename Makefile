@@ -2,7 +2,7 @@ PYTHON := .venv/bin/python
 RUN := runs/latest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test selftest specs mutants trace-speed clean
+.PHONY: help setup run test selftest specs mutants proofs trace-speed clean
 
 help: ## what there is to make
 	@echo 'A log-structured virtual disk with snapshots: specification, reference engine, conformance kit.'
@@ -27,6 +27,11 @@ specs: setup ## model-check the specifications; state counts have to be as liste
 
 mutants: setup ## plant every bug in the specifications; each must be found by the property that guards against it
 	@$(PYTHON) -m modelcheck mutants $(ARGS)
+
+proofs: setup ## check the Coq proofs from clean, with every gate, and build the certified checker
+	@tools/setup proofs
+	@$(MAKE) --no-print-directory -C proofs check
+	@$(PYTHON) -m pytest -q tests/proofs
 
 trace-speed: setup ## how many events of traces TLC judges a second
 	@$(PYTHON) -m modelcheck trace-speed $(ARGS)

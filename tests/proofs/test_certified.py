@@ -8,20 +8,12 @@ import pytest
 
 from conformance import corrupt, generate
 from conformance.explain import CLAUSES
-from conformance.oracles import NoSuchOracle, certified, model
+from conformance.oracles import certified, model
 from conformance.runner import drive
 from conformance.targets.model import ModelTarget
 from conformance.trace import Trace
 
 PROFILES = ("ack", "prefix", "block")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _built():
-    try:
-        certified.oracle()
-    except NoSuchOracle as reason:
-        pytest.skip(str(reason))
 
 
 def driven(profile: str, seed: int, traces: int, ops: int) -> list[Trace]:

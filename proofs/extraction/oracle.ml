@@ -1,0 +1,173 @@
+(* oracle TRACE...: judges recorded traces by the proved checker (checker.ml, extracted from proofs/theories).
+
+   This file and the mappings of Extract.v are all that is trusted: it reads JSON Lines and prints one JSON
+   object a trace, {"trace":...,"accepted":...,"at":...,"clause":...}; "accepted" is null, with an "error", where
+   there is no verdict. Exit status: 0 all accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is
+   no trace, or wrong usage. *)
+
+module J = Yojson.Safe
+open Checker
+
+exception Bad of string
+
+let most_worlds = 10_000
+let largest = 1 lsl 53
+
+(* What was read may be in a message: as printable ASCII, on one line. *)
+let error text = ("error", `String (String.map (function ' ' .. '~' as c -> c | _ -> '?') text))
+
+let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
+
+(* The value of a key; the last one where it is repeated. *)
+let rec field key value = function
+  | [] -> value
+  | (k, v) :: rest -> field key (if String.equal k key then v else value) rest
+
+let find key members = field key `Null members
+
+let integer ?(least = 0) key = function
+  | `Int n when n >= least && n <= largest -> n
+  | _ -> bad "%s must be an integer from %d to 2^53" key least
+
+let text key = function `String s -> s | _ -> bad "%s must be a string" key
+
+let tags least = function
+  | `List values -> List.rev (List.rev_map (integer ~least "a tag") values)
+  | _ -> bad "tags must be a list"
+
+let code = function
+  | "out-of-range" -> OutOfRange
+  | "no-such-snapshot" -> NoSuchSnapshot
+  | "snapshot-exists" -> SnapshotExists
+  | "bad-request" -> BadRequest
+  | "no-space" -> NoSpace
+  | "data-lost" -> DataLost
+  | "unsupported" -> Unsupported
+  | other -> bad "%s is no error code" other
+
+let answer = function
+  | `Null -> CutShort
+  | `Assoc members -> (
+      match find "ok" members with
+      | `Bool true -> Ok
+      | `Bool false -> (
+          match text "error" (find "error" members) with
+          | "unknown-outcome" -> UnknownOutcome
+          | error -> Refused (code error))
+      | _ -> bad "result.ok must be true or false")
+  | _ -> bad "result must be an object or null"
+
+(* What a read returned; only a read that is answered ok returns anything. *)
+let returned r result =
+  match (r, result) with
+  | Ok, `Assoc members -> tags (-1) (find "tags" members)
+  | _ -> []
+
+let entry members =
+  let get key = find key members in
+  let number key = integer key (get key) and name () = text "name" (get "name") in
+  let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
+    | `Missing -> bad "there is no result"
+    | #J.t as value -> value
+  in
+  let r = answer result in
+  match text "op" (get "op") with
+  | "create" ->
+      let blocks = integer ~least:1 "blocks" (get "blocks") in
+      (match r with Ok -> Event (Create blocks) | _ -> Hint r)
+  | "write" -> Event (Write (number "lba", tags 0 (get "tags"), r))
+  | "unmap" -> Event (Unmap (number "lba", number "count", r))
+  | "snapshot" -> Event (Snapshot (name (), r))
+  | "delete" -> Event (Delete (name (), r))
+  | "revert" -> Event (Revert (name (), r))
+  | "flush" -> Event (Flush r)
+  | "restart" -> Event (Restart r)
+  | "crash" -> Event (Crash r)
+  | "read" ->
+      let view = match get "view" with `Null -> Live | value -> Named (text "view" value) in
+      Event (Read (view, number "lba", number "count", r, returned r result))
+  | "fail" -> Fail (number "device", r)
+  | "return" -> Return (number "device", r)
+  | "replace" -> Replace (number "device", r)
+  | "settle" -> Settle r
+  | "tick" | "clean" | "checkpoint" | "stats" -> Hint r
+  | other -> bad "%s is no operation" other
+
+let header members =
+  (match find "trace" members with `Int 1 -> () | _ -> bad "the first line must be a header with \"trace\":1");
+  match find "hello" members with
+  | `Assoc hello ->
+      let profile = match find "crash_profile" hello with
+        | `Null | `String "ack" -> Ack
+        | `String "prefix" -> Prefix
+        | `String "block" -> Block
+        | _ -> bad "crash_profile must be ack, prefix, block or null"
+      in
+      let tolerates = match find "tolerates" hello with `Null -> 0 | value -> integer "tolerates" value in
+      (profile, tolerates)
+  | _ -> bad "hello must be an object"
+
+let members line =
+  match J.from_string line with
+  | `Assoc members -> members
+  | _ -> bad "not a JSON object"
+  | exception Yojson.Json_error message -> bad "not JSON: %s" message
+
+(* The entries of the lines that follow the header; a failure of the target ends a trace. *)
+let rec entries channel number trace =
+  incr number;
+  match input_line channel with
+  | exception End_of_file -> List.rev trace
+  | line ->
+      let line = members line in
+      if List.exists (fun (key, _) -> String.equal key "failure") line then List.rev trace
+      else entries channel number (entry line :: trace)
+
+let clause = function
+  | ReadClause -> "Read: a view reads as the operations before it left it"
+  | SnapshotClause -> "Snapshot: a snapshot reads for ever as the live disk read when it was taken"
+  | AnswerClause -> "Answer: a request is refused if and only if it has a fault, with that fault's code"
+  | OpenClause -> "Crash: after a power cut, as after a restart, the disk opens again"
+  | CreateClause -> "Create: a disk is created first"
+
+(* The verdict on a trace, and the exit status that it asks for. *)
+let verdict path =
+  let channel = open_in_bin path in
+  Fun.protect ~finally:(fun () -> close_in_noerr channel) @@ fun () ->
+  let number = ref 1 in
+  match
+    let profile, tolerates = header (members (input_line channel)) in
+    (profile, tolerates, entries channel number [])
+  with
+  | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
+  | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
+  | profile, tolerates, trace -> (
+      let counted = ("operations", `Int (List.length trace)) in
+      match judge Int.equal 0 profile tolerates (Some most_worlds) trace with
+      | Accepted _ -> (0, [ ("accepted", `Bool true); ("at", `Null); ("clause", `Null); counted ])
+      | Rejected (at, worlds) ->
+          let why = match List.nth_opt trace at with Some e -> clause_of worlds e | None -> CreateClause in
+          (1, [ ("accepted", `Bool false); ("at", `Int at); ("clause", `String (clause why)); counted ])
+      | Undecided at ->
+          let text = Printf.sprintf "operation %d: more than %d disks are possible here" at most_worlds in
+          (3, [ ("accepted", `Null); ("at", `Int at); error text; counted ]))
+
+let judged path =
+  try verdict path with
+  | Sys_error message -> (2, [ ("accepted", `Null); error message ])
+  | Stack_overflow | Out_of_memory -> (3, [ ("accepted", `Null); error "too large to judge here" ])
+
+let () =
+  Gc.set { (Gc.get ()) with space_overhead = 1000 };
+  match List.tl (Array.to_list Sys.argv) with
+  | [] | [ "--help" ] ->
+      prerr_endline "usage: oracle TRACE...   judges recorded traces; prints one JSON line each";
+      exit (if Array.length Sys.argv > 1 then 0 else 2)
+  | paths ->
+      let report path =
+        let status, members = judged path in
+        print_endline (J.to_string (`Assoc (("trace", `String path) :: members)));
+        status
+      in
+      let statuses = List.map report paths in
+      exit (match List.find_opt (fun s -> List.mem s statuses) [ 2; 1; 3 ] with Some s -> s | None -> 0)

@@ -1,0 +1,184 @@
+"""The gates of the proofs, after a build: what `make check` runs. Each prints a line, or says what is wrong."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROOFS = Path(__file__).parent
+ROOT = PROOFS.parent
+THEORIES = sorted((PROOFS / "theories").glob("*.v"))
+CLOSED = "Closed under the global context"
+MOST_TRUSTED = 300  # of OCaml, and of what maps Coq to it
+ESCAPES = re.compile(r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|Unset\s+(Guard|Positivity|Universe)"
+                     r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b")
+
+
+class Broken(Exception):
+    """What a gate found, one finding a line."""
+
+
+def code(path: Path) -> str:
+    """The file without its comments, which nest, and its strings."""
+    text, depth, kept, i = path.read_text(), 0, [], 0
+    while i < len(text):
+        if text.startswith("(*", i):
+            depth, i = depth + 1, i + 2
+        elif depth and text.startswith("*)", i):
+            depth, i = depth - 1, i + 2
+        elif not depth and text[i] == '"':
+            i = text.index('"', i + 1) + 1
+        else:
+            kept += text[i] if not depth or text[i] == "\n" else ""
+            i += 1
+    return "".join(kept)
+
+
+def assumptions() -> str:
+    """Every theorem of Theorems.v is among those whose assumptions it prints; there are none, and the record agrees."""
+    text = code(PROOFS / "theories" / "Theorems.v")
+    stated = re.findall(r"^Theorem\s+(\w+)", text, re.M)
+    bundle = re.search(r"Definition all_theorems :=(.*?)\)\.\s*Print Assumptions all_theorems\.", text, re.S)
+    bundled = [name.rpartition(".")[2] for name in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []
+    if stated != bundled:
+        raise Broken(f"theorems whose assumptions are not printed, in order: {sorted(set(stated) ^ set(bundled))}")
+    answer = (PROOFS / "build" / "assumptions").read_text().strip()
+    if answer != CLOSED:
+        raise Broken(answer)
+    found = [f"{name}: {answer}" for name in stated]
+    record = (PROOFS / "axioms.expected").read_text().splitlines()
+    if found != record:
+        raise Broken(f"axioms.expected differs: {sorted(set(found) ^ set(record))}")
+    return f"{len(found)} theorems, each closed under the global context"
+
+
+def no_escape() -> str:
+    """No Admitted, no Axiom, nothing switched off, in any source."""
+    sources = [*THEORIES, PROOFS / "extraction" / "Extract.v"]
+    found = [f"{path.name}:{code(path)[:match.start()].count(chr(10)) + 1}: {match[0]}"
+             for path in sources for match in ESCAPES.finditer(code(path))]
+    if found:
+        raise Broken("\n".join(found))
+    return f"nothing admitted or assumed in {len(sources)} files"
+
+
+def checked_again() -> str:
+    """coqchk, an independent and smaller checker, accepts every compiled file of ours, and finds no axiom.
+
+    What Debian compiled (the standard library, stdpp) it takes as it is."""
+    ours = [f"LogDisk.{path.stem}" for path in THEORIES]
+    arguments = [part for module in ours for part in ("-norec", module)]
+    done = subprocess.run(["coqchk", "-silent", "-o", "-Q", "theories", "LogDisk", *arguments], cwd=PROOFS,
+                          capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    axioms = re.search(r"\* Axioms:(.*?)\n\s*\n\*", said, re.S)
+    if done.returncode or not axioms:
+        raise Broken(f"coqchk: {said}")
+    named = [line.strip() for line in axioms[1].splitlines() if "LogDisk" in line]
+    if named:
+        raise Broken(f"coqchk finds axioms: {named}")
+    return f"coqchk accepts {len(ours)} files"
+
+
+def tables(text: str) -> dict[str, list[list[str]]]:
+    """The tables of a Markdown text by the heading above them, cells as they stand, without the head."""
+    found: dict[str, list[list[str]]] = {}
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("|"):
+            found.setdefault(heading, []).append([cell.strip() for cell in line.strip("|").split("|")])
+    return {name: rows[2:] for name, rows in found.items()}
+
+
+def names_of(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def claims() -> str:
+    """Every identifier that the README names in its tables of claims and files is defined where it says."""
+    defined = {path.stem: set(re.findall(
+        r"^\s*(?:Theorem|Lemma|Corollary|Definition|Fixpoint|Inductive|Record|Class|Notation|\|)\s+(\w+)", code(path), re.M))
+        for path in THEORIES}
+    found, wrong = 0, []
+    text = (PROOFS / "README.md").read_text()
+    for number, _, identifiers, file, counterpart in tables(text)["What is proved"]:
+        for identifier in names_of(identifiers):
+            found += 1
+            if identifier not in defined["Theorems"]:
+                wrong.append(f"{number}: {identifier} is no theorem of Theorems.v")
+        wrong += [f"{number}: no file {name}" for name in names_of(file) if not (PROOFS / "theories" / name).exists()]
+        wrong += [f"{number}: no {name}" for name in names_of(counterpart) if not present(name)]
+    listed = [name for row in tables(text)["Files"] for name in names_of(row[0])]
+    wrong += [f"no file {name}" for name in listed if not (PROOFS / name).exists()]
+    wrong += [f"{path.name} is not in the table of files" for path in THEORIES if f"theories/{path.name}" not in listed]
+    for word in re.findall(r"`([A-Za-z_][\w']*)`", text):
+        if not present(word) and not any(word in names for names in defined.values()) and not any(re.search(rf"\b{word}\b", p.read_text())
+                   for p in [*THEORIES, PROOFS / "Makefile", *(PROOFS / "extraction").glob("*"), PROOFS / "gates.py"]):
+            wrong.append(f"{word} is named in the README and nowhere else")
+    if wrong:
+        raise Broken("\n".join(wrong))
+    return f"{found} identifiers of {len(tables(text)['What is proved'])} claims exist"
+
+
+def present(name: str) -> bool:
+    """Whether `Module` or `Module!Name` is a specification, with that definition."""
+    module, _, definition = name.partition("!")
+    spec = ROOT / "specs" / f"{module}.tla"
+    return spec.exists() and (not definition or re.search(rf"^{definition}\b.*==", spec.read_text(), re.M) is not None)
+
+
+PATTERNS = {  # how each source spells a name: a TLA+ operator, a constructor, a function, an event
+    ".tla": r"^{}\b[^\n]*==", ".v": r"^\s*\| {}\b(?![^\n]*=>)", ".py": r'^\s*(def {0}\(|case "{0}":)', ".json": r'"const": "{}"',
+}
+
+EMITTED = r'emit\("{}"'
+
+
+def one_name() -> str:
+    """An action has one name: TLA+ action, Coq constructor, Python method and trace event, each in its source."""
+    wrong, rows = [], tables((PROOFS / "README.md").read_text())["One name everywhere"]
+    for row in rows:
+        spoken = set()
+        for cell in row:
+            for place in names_of(cell):
+                file, _, name = place.partition(":")
+                path = ROOT / file
+                event, _, name = name.rpartition(" ")
+                spoken.add(re.sub(r"_", "", name).lower())
+                pattern = (EMITTED if event else PATTERNS[path.suffix]).format(re.escape(name))
+                if not path.exists() or not re.search(pattern, code(path) if path.suffix == ".v" else path.read_text(), re.M):
+                    wrong.append(f"{file} has no {name}")
+        if len(spoken) > 1:
+            wrong.append(f"one action, several names: {sorted(spoken)}")
+    if wrong:
+        raise Broken("\n".join(wrong))
+    return f"{len(rows)} actions have one name each in {sum(len(names_of(cell)) for row in rows for cell in row)} places"
+
+
+def size() -> str:
+    """What is trusted is small; and how much there is of the rest, as coqwc counts it (no blanks, no comments)."""
+    total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    statement, proof, _ = map(int, total.split()[:3])
+    trusted = sum(len(path.read_text().splitlines()) for path in (PROOFS / "extraction").iterdir())
+    if trusted > MOST_TRUSTED:
+        raise Broken(f"{trusted} lines are trusted (at most {MOST_TRUSTED})")
+    return f"{statement} lines of statement, {proof} of proof, {trusted} trusted"
+
+
+def main() -> int:
+    broken = 0
+    for gate in (no_escape, assumptions, claims, one_name, size, checked_again):
+        start = time.monotonic()
+        try:
+            print(f"ok      {gate.__name__}: {gate()} ({time.monotonic() - start:.0f} s)", flush=True)
+        except Broken as found:
+            broken += 1
+            print(f"BROKEN  {gate.__name__}:\n{found}", flush=True)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Small changes to the definitions, each of which must break a proof: what `make nightly` runs after the build."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PROOFS = Path(__file__).parent
+FEWEST = 20
+
+
+def survives(mutant: dict[str, str]) -> str:
+    """What is wrong with the mutant: nothing breaks, or it does not compile by itself. Empty when a proof breaks."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "proofs"
+        shutil.copytree(PROOFS, copy, copy_function=shutil.copy2)
+        path = copy / "theories" / mutant["file"]
+        text = path.read_text()
+        if text.count(mutant["old"]) != 1:
+            return f"{mutant['old']!r} is {text.count(mutant['old'])} times in {mutant['file']}"
+        path.write_text(text.replace(mutant["old"], mutant["new"]))
+        alone = make(copy, f"theories/{mutant['file']}o")
+        if alone.returncode:
+            # Only a proof may break in the file itself: an ill-typed definition is no mutant.
+            return "" if "(in proof" in alone.stderr or in_proof(path, alone.stderr) else f"does not compile: {alone.stderr}"
+        return "" if make(copy, "theories").returncode else "every proof still holds"
+
+
+def make(folder: Path, target: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["make", "-s", target], cwd=folder, capture_output=True, text=True)
+
+
+def in_proof(path: Path, message: str) -> bool:
+    """Whether the line that coqc complains of stands in a proof."""
+    line = int(message.split("line ")[1].split(",")[0])
+    before = path.read_text().splitlines()[:line]
+    for text in reversed(before):
+        if "Proof" in text:
+            return True
+        if text.startswith(("Definition", "Fixpoint", "Inductive", "Record", "Lemma", "Theorem")):
+            return False
+    return False
+
+
+def main() -> int:
+    mutants = tomllib.loads((PROOFS / "mutants.toml").read_text())["mutant"]
+    survivors = 0
+    for mutant in mutants:
+        wrong = survives(mutant)
+        survivors += bool(wrong)
+        print(f"{'SURVIVES' if wrong else 'broken'}  {mutant['file']}: {mutant['change']}" + (f": {wrong}" if wrong else ""),
+              flush=True)
+    print(f"{len(mutants) - survivors} of {len(mutants)} mutants break a proof")
+    return 1 if survivors or len(mutants) < FEWEST else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

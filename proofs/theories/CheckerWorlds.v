@@ -1,0 +1,951 @@
+(** What the checker's worlds stand for, and that each event takes them exactly where it takes the contract.
+
+A world [w] and a valuation [σ] of its choices stand for contract states. [over σ w s]: what the state [s]
+allows, [w] allows; [under σ w s]: the other way about. Every step of a state over which [w] lies is followed by
+one of [w]'s successors, and every successor of [w] by a step of any state under which [w] lies; choices are
+never taken back, so a valuation of the last world's choices suits every world that led to it. *)
+From stdpp Require Import pmap gmap strings.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties Checker.
+
+Section CheckerWorlds.
+Context {V : Type} `{EqDecision V, Value V}.
+Implicit Types (σ : nat → V) (w : @world V) (s : state V) (x : @shape V) (y : @leftover V) (d : disk V)
+  (i : image V) (m : Pmap (@cell V)) (data : list V).
+
+(** ** What a world stands for *)
+
+Definition value σ (c : cell) : V := match c with Known v => v | Open i => σ i end.
+Definition reads σ m (l : nat) : V := value σ (cell_at m (key l)).
+
+Definition suits σ (ch : Pmap (@choice V)) : Prop :=
+  ∀ j b vs, ch !! key j = Some (Choice b vs) → σ j = value σ b ∨ σ j ∈ vs.
+
+Definition like_snaps σ (xs : list (name * Pmap (@cell V))) (sn : gmap name (view V)) : Prop :=
+  ∀ n, option_Forall2 (λ m (v : view V), ∀ l, reads σ m l = v l) (find n xs) (sn !! n).
+Definition like σ x d : Prop :=
+  (∀ l, reads σ (live_blocks x) l = live d l) ∧ like_snaps σ (snap_blocks x) (snaps d).
+
+Definition may σ y (l : nat) : list V := reads σ (live_blocks (kept y)) l :: default [] (since y !! key l).
+Definition covers σ y i : Prop :=
+  (∀ l v, v ∈ may_hold i l → v ∈ may σ y l) ∧ like_snaps σ (snap_blocks (kept y)) (with_snaps i).
+Definition covered σ y i : Prop :=
+  (∀ l v, v ∈ may σ y l → v ∈ may_hold i l) ∧ like_snaps σ (snap_blocks (kept y)) (with_snaps i).
+
+Definition agree σ w s : Prop :=
+  size s = blocks_count w ∧ power s = powered w ∧ like σ (seen w) (now s).
+Definition above σ (ys : list leftover) (is : list (image V)) : Prop :=
+  ∀ i, i ∈ is → ∃ y, y ∈ ys ∧ covers σ y i.
+Definition beneath σ (ys : list leftover) (is : list (image V)) : Prop :=
+  ∀ y, y ∈ ys → ∃ i, i ∈ is ∧ covered σ y i.
+Definition over σ w s : Prop := agree σ w s ∧ above σ (leftovers w) (survivors s).
+Definition under σ w s : Prop := agree σ w s ∧ beneath σ (leftovers w) (survivors s).
+
+(** ** Choices are made in order *)
+
+Definition below (n : nat) (c : @cell V) : Prop := match c with Known _ => True | Open j => j < n end.
+Definition choices_below (n : nat) (ch : Pmap (@choice V)) : Prop :=
+  (∀ j, j < n ↔ is_Some (ch !! key j)) ∧ (∀ j b vs, ch !! key j = Some (Choice b vs) → below j b).
+Definition blocks_below (n : nat) m : Prop := ∀ k, below n (cell_at m k).
+Definition shape_below (n : nat) x : Prop :=
+  blocks_below n (live_blocks x) ∧ ∀ a m, find a (snap_blocks x) = Some m → blocks_below n m.
+Definition wf w : Prop :=
+  choices_below (next w) (choices w) ∧ shape_below (next w) (seen w) ∧
+  ∀ y, y ∈ leftovers w → shape_below (next w) (kept y).
+
+(** ** Maps *)
+
+Lemma key_inj l l' : key l = key l' → l = l'.
+Proof. apply SuccNat2Pos.inj. Qed.
+Lemma key_S l : Pos.succ (key l) = key (S l).
+Proof. unfold key. lia. Qed.
+
+Lemma data_at_cons lba v data l :
+  data_at lba (v :: data) l = if decide (l = lba) then Some v else data_at (S lba) data l.
+Proof.
+  unfold data_at. repeat case_decide; subst; try lia; try done.
+  - by rewrite Nat.sub_diag.
+  - by replace (l - lba) with (S (l - S lba)) by lia.
+Qed.
+Lemma data_at_before lba l data : l < lba → data_at lba data l = None.
+Proof. intros. unfold data_at. case_decide; [lia|done]. Qed.
+
+Lemma cell_at_put lba data m l :
+  cell_at (put (key lba) data m) (key l) =
+  match data_at lba data l with Some v => Known v | None => cell_at m (key l) end.
+Proof.
+  revert lba m. induction data as [|v data IH]; intros lba m; cbn [put].
+  - unfold data_at. case_decide; by rewrite ?lookup_nil.
+  - rewrite key_S, IH, data_at_cons. case_decide as Hl; subst.
+    + rewrite data_at_before by lia. unfold cell_at. by rewrite lookup_insert.
+    + destruct (data_at (S lba) data l); [done|]. unfold cell_at.
+      rewrite lookup_insert_ne; [done|]. intros ?%key_inj. done.
+Qed.
+
+Lemma since_put lba data (m : Pmap (list V)) l :
+  default [] (put_since (key lba) data m !! key l) =
+  match data_at lba data l with Some v => [v] | None => [] end ++ default [] (m !! key l).
+Proof.
+  revert lba m. induction data as [|v data IH]; intros lba m; cbn [put_since].
+  - unfold data_at. case_decide; by rewrite ?lookup_nil.
+  - rewrite key_S, IH, data_at_cons. case_decide as Hl; subst.
+    + rewrite data_at_before by lia. by rewrite lookup_partial_alter.
+    + rewrite lookup_partial_alter_ne; [done|]. intros ?%key_inj. done.
+Qed.
+
+Lemma reads_put σ lba data m l :
+  reads σ (put (key lba) data m) l = default (reads σ m l) (data_at lba data l).
+Proof. unfold reads. rewrite cell_at_put. by destruct (data_at lba data l). Qed.
+
+Lemma find_drop_name {A} n n' (l : list (name * A)) :
+  find n (drop_name n' l) = if decide (n = n') then None else find n l.
+Proof.
+  induction l as [|[a b] l IH]; cbn; [by case_decide|].
+  repeat (case_decide; subst; cbn); try done; rewrite ?IH; case_decide; done.
+Qed.
+
+(** ** Disks alike *)
+
+Lemma like_written σ x d lba data :
+  like σ x d → like σ (Shape (put (key lba) data (live_blocks x)) (snap_blocks x)) (written d lba data).
+Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. by rewrite reads_put, Hl. Qed.
+
+Lemma like_snapshotted σ x d n :
+  like σ x d → like σ (Shape (live_blocks x) ((n, live_blocks x) :: snap_blocks x)) (snapshotted d n).
+Proof.
+  intros [Hl Hs]. split; [done|]. intros a. cbn. case_decide; subst.
+  - rewrite lookup_insert. by constructor.
+  - rewrite lookup_insert_ne by done. apply Hs.
+Qed.
+
+Lemma like_deleted σ x d n :
+  like σ x d → like σ (Shape (live_blocks x) (drop_name n (snap_blocks x))) (deleted d n).
+Proof.
+  intros [Hl Hs]. split; [done|]. intros a. cbn. rewrite find_drop_name. case_decide; subst.
+  - rewrite lookup_delete. constructor.
+  - rewrite lookup_delete_ne by done. apply Hs.
+Qed.
+
+Lemma like_reverted σ x d n :
+  like σ x d →
+  like σ (Shape (default (live_blocks x) (find n (snap_blocks x))) (snap_blocks x)) (reverted d n).
+Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. destruct (Hs n); cbn; auto. Qed.
+
+Lemma exists_snap_like σ w s n : like σ (seen w) (now s) → exists_snap w n = bool_decide (is_Some (snaps (now s) !! n)).
+Proof.
+  intros [_ Hs]. unfold exists_snap. destruct (Hs n); symmetry.
+  - apply bool_decide_eq_true_2. eauto.
+  - apply bool_decide_eq_false_2. intros [? ?]; done.
+Qed.
+
+Lemma range_faults_agree σ w s lba count : agree σ w s → range_faults w lba count = out_of_range s lba count.
+Proof.
+  intros (Hz & _ & _). unfold range_faults, out_of_range. rewrite Hz. case_bool_decide; by case_decide.
+Qed.
+Lemma missing_faults_agree σ w s n : agree σ w s → missing_faults w n = missing (now s) n.
+Proof.
+  intros (_ & _ & Hl). unfold missing_faults, missing. rewrite (exists_snap_like _ _ _ _ Hl).
+  destruct (valid_name n); [|done]. case_bool_decide; by case_decide.
+Qed.
+Lemma taken_faults_agree σ w s n : agree σ w s → taken_faults w n = taken (now s) n.
+Proof.
+  intros (_ & _ & Hl). unfold taken_faults, taken. rewrite (exists_snap_like _ _ _ _ Hl).
+  destruct (valid_name n); [|done]. case_bool_decide; by case_decide.
+Qed.
+Lemma view_faults_agree σ w s from : agree σ w s → view_faults w from = missing_view (now s) from.
+Proof. destruct from; [done|]. apply missing_faults_agree. Qed.
+
+(** ** Survivors *)
+
+Lemma covers_exactly σ x d : like σ x d → covers σ (Leftover x ∅) (exactly d).
+Proof.
+  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. done.
+Qed.
+Lemma covered_exactly σ x d : like σ x d → covered σ (Leftover x ∅) (exactly d).
+Proof.
+  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. done.
+Qed.
+
+Lemma above_cons σ y i ys is : covers σ y i → above σ ys is → above σ (y :: ys) (i :: is).
+Proof.
+  intros Hy Hys j [->|Hj]%elem_of_cons; [exists y; split; [left|done]|].
+  destruct (Hys _ Hj) as (z & ? & ?). exists z. split; [by right|done].
+Qed.
+Lemma beneath_cons σ y i ys is : covered σ y i → beneath σ ys is → beneath σ (y :: ys) (i :: is).
+Proof.
+  intros Hy Hys z [->|Hz]%elem_of_cons; [exists i; split; [left|done]|].
+  destruct (Hys _ Hz) as (j & ? & ?). exists j. split; [by right|done].
+Qed.
+Lemma above_nil σ ys : above σ ys [].
+Proof. by intros i ?%elem_of_nil. Qed.
+Lemma beneath_nil σ is : beneath σ [] is.
+Proof. by intros i ?%elem_of_nil. Qed.
+Lemma beneath_mono σ ys is is' : is ⊆ is' → beneath σ ys is → beneath σ ys is'.
+Proof. intros Hsub Hys y (i & ? & ?)%Hys. eauto. Qed.
+Lemma above_app σ ys is is' : above σ ys is → above σ ys is' → above σ ys (is ++ is').
+Proof. intros H1 H2 i [?|?]%elem_of_app; auto. Qed.
+
+(** What an effect must be over, or under, of. *)
+Definition effect_over σ (f : effect) s d (left : list (image V)) : Prop :=
+  like σ (makes f) d ∧ above σ (leaves f) left ∧ above σ (leaves_cut f) (left ++ survivors s).
+Definition effect_under σ (f : effect) s d (left : list (image V)) : Prop :=
+  like σ (makes f) d ∧ beneath σ (leaves f) left ∧ beneath σ (leaves_cut f) (left ++ survivors s).
+
+Lemma since_covers σ y i lba data d :
+  (∀ l, live d l ∈ may_hold i l) → covers σ y i →
+  covers σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
+Proof.
+  intros Hd [Hm Hs]. split; [|done]. intros l v. unfold may. cbn [may_hold may_also_hold kept since].
+  rewrite since_put. cbn [live written].
+  intros [->|Hv]%elem_of_cons.
+  - destruct (data_at lba data l) as [u|]; cbn [default from_option]; [right; left|].
+    apply (Hm l), Hd.
+  - specialize (Hm _ _ Hv). unfold may in Hm. apply elem_of_cons in Hm as [->|Hm]; [left|right].
+    by apply elem_of_app; right.
+Qed.
+
+Lemma since_covers_before σ y i lba data :
+  covers σ y i → covers σ (Leftover (kept y) (put_since (key lba) data (since y))) i.
+Proof.
+  intros [Hm Hs]. split; [|done]. intros l v Hv. specialize (Hm _ _ Hv). unfold may in *.
+  cbn [kept since]. rewrite since_put. apply elem_of_cons in Hm as [->|Hm]; [left|right].
+  by apply elem_of_app; right.
+Qed.
+
+Lemma since_covered σ y i lba data d :
+  covered σ y i →
+  covered σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
+Proof.
+  intros [Hm Hs]. split; [|done]. intros l v. unfold may. cbn [may_hold may_also_hold kept since].
+  rewrite since_put. cbn [live written]. specialize (Hm l v). unfold may in Hm.
+  intros [->|[Hv|Hv]%elem_of_app]%elem_of_cons.
+  - right. apply Hm. left.
+  - destruct (data_at lba data l); [|by apply elem_of_nil in Hv].
+    apply elem_of_list_singleton in Hv as ->. left.
+  - right. apply Hm. by right.
+Qed.
+
+Lemma buffering_over p σ w s lba data :
+  over σ w s → current p s → power s = true →
+  effect_over σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
+Proof.
+  intros [(_ & _ & Hl) Hab] Hcur Hp. pose proof (like_written _ _ _ lba data Hl) as Hw.
+  pose proof (covers_exactly _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
+  - split; [|by apply above_cons]. apply above_cons; [done|apply above_nil].
+  - split; [by apply above_cons|]. apply above_cons; [done|]. intros i [?|?]%elem_of_app; auto.
+  - assert (∀ i, i ∈ survivors s → ∃ y, y ∈ leftovers w ∧ covers σ y i ∧ ∀ l, live (now s) l ∈ may_hold i l) as Hi.
+    { intros i Hi. destruct (Hab i Hi) as (y & ? & ?). exists y. split_and!; [done..|].
+      by apply Hcur. }
+    split.
+    + intros i' (i & -> & Hin)%elem_of_list_fmap. destruct (Hi i Hin) as (y & Hy & ? & ?).
+      eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers.
+    + intros i' [(i & -> & Hin)%elem_of_list_fmap|Hin]%elem_of_app.
+      * destruct (Hi i Hin) as (y & Hy & ? & ?).
+        eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers.
+      * destruct (Hi i' Hin) as (y & Hy & ? & ?).
+        eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers_before.
+Qed.
+
+Lemma buffering_under p σ w s lba data :
+  under σ w s →
+  effect_under σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
+Proof.
+  intros [(_ & _ & Hl) Hbe]. pose proof (like_written _ _ _ lba data Hl) as Hw.
+  pose proof (covered_exactly _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
+  - split; [|by apply beneath_cons]. apply beneath_cons; [done|apply beneath_nil].
+  - split; [by apply beneath_cons|]. apply beneath_cons; [done|].
+    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
+  - assert (beneath σ ((λ y, Leftover (kept y) (put_since (key lba) data (since y))) <$> leftovers w)
+              (may_also_hold (written (now s) lba data) <$> survivors s)) as Hb.
+    { intros y' (y & -> & Hy)%elem_of_list_fmap. destruct (Hbe y Hy) as (i & Hi & ?).
+      eexists. split; [apply elem_of_list_fmap; by exists i|]. by apply since_covered. }
+    split; [done|]. eapply beneath_mono, Hb. intros ? ?. apply elem_of_app. by left.
+Qed.
+
+Lemma recording_over p σ w s x d :
+  over σ w s → like σ x d → effect_over σ (recording p w x) s d (recorded p s d).
+Proof.
+  intros [_ Hab] Hx. pose proof (covers_exactly _ _ _ Hx) as Hc.
+  assert (above σ (Leftover x ∅ :: leftovers w) (exactly d :: survivors s)) by (by apply above_cons).
+  destruct p; (split; [done|]); cbn.
+  - split; [|done]. apply above_cons; [done|apply above_nil].
+  - split; [done|]. apply above_cons; [done|].
+    intros i [?|?]%elem_of_app; auto.
+  - split; [|done]. apply above_cons; [done|apply above_nil].
+Qed.
+
+Lemma recording_under p σ w s x d :
+  under σ w s → like σ x d → effect_under σ (recording p w x) s d (recorded p s d).
+Proof.
+  intros [_ Hbe] Hx. pose proof (covered_exactly _ _ _ Hx) as Hc.
+  assert (beneath σ (Leftover x ∅ :: leftovers w) (exactly d :: survivors s)) by (by apply beneath_cons).
+  destruct p; (split; [done|]); cbn.
+  - split; [|done]. apply beneath_cons; [done|apply beneath_nil].
+  - split; [done|]. apply beneath_cons; [done|].
+    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
+  - split; [|done]. apply beneath_cons; [done|apply beneath_nil].
+Qed.
+
+(** ** Answers *)
+
+Lemma allowed_spec faults excuses c : allowed faults excuses c = true ↔ c ∈ faults ∨ faults = [] ∧ c ∈ excuses.
+Proof.
+  unfold allowed. rewrite orb_true_iff, bool_decide_eq_true. destruct faults; [rewrite bool_decide_eq_true|].
+  - naive_solver.
+  - naive_solver.
+Qed.
+
+Lemma over_cut σ w s ys is : over σ w s → above σ ys (is ++ survivors s) → over σ (cut_to w ys) (cut s is).
+Proof. intros [(? & ? & ?) _] ?. done. Qed.
+Lemma under_cut σ w s ys is : under σ w s → beneath σ ys (is ++ survivors s) → under σ (cut_to w ys) (cut s is).
+Proof. intros [(? & ? & ?) _] ?. done. Qed.
+
+Lemma answering_over σ w s r faults excuses f d left s' :
+  over σ w s → answered s r faults excuses d left s' →
+  (power s = true → faults = [] → effect_over σ (f tt) s d left) →
+  ∃ w', w' ∈ answering w r faults excuses f ∧ choices w' = choices w ∧ over σ w' s'.
+Proof.
+  intros Hov [Hp Ha] Hf. specialize (Hf Hp). unfold answering.
+  pose proof Hov as [(Hz & Hpw & Hl) Hab]. rewrite <-Hpw, Hp.
+  assert (faults = [] → over σ (happening w (f tt)) (happens s d left)) as Hhap.
+  { intros (? & ? & ?)%Hf. split; [|done]. split; done. }
+  destruct r as [|c| |].
+  - destruct Ha as [-> ->]. eexists. split; [left|]. auto.
+  - destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
+  - destruct Ha as [->|[-> ->]].
+    + exists w. split; [|done]. destruct faults; [right; left|left].
+    + eexists. split; [left|]. auto.
+  - subst s'. destruct faults.
+    + eexists. split; [left|]. split; [done|]. apply over_cut; [done|]. apply Hf. done.
+    + eexists. split; [left|]. split; [done|]. by apply over_cut.
+Qed.
+
+Lemma answering_under σ w s r faults excuses f d left w' :
+  under σ w s → w' ∈ answering w r faults excuses f →
+  (faults = [] → effect_under σ (f tt) s d left) →
+  choices w' = choices w ∧ ∃ s', answered s r faults excuses d left s' ∧ under σ w' s'.
+Proof.
+  intros Hun Hw' Hf. unfold answering in Hw'. pose proof Hun as [(Hz & Hpw & Hl) Hbe].
+  destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hw'].
+  assert (faults = [] → under σ (happening w (f tt)) (happens s d left)) as Hhap.
+  { intros (? & ? & ?)%Hf. split; [|done]. split; cbn; rewrite ?Hpw; done. }
+  unfold answered. destruct r as [|c| |].
+  - destruct faults; [|by apply elem_of_nil in Hw']. apply elem_of_list_singleton in Hw' as ->.
+    split; [done|]. eexists. split; [by split|]. auto.
+  - destruct (allowed faults excuses c) eqn:Hc; [|by apply elem_of_nil in Hw'].
+    apply allowed_spec in Hc. apply elem_of_list_singleton in Hw' as ->. split; [done|]. by exists s.
+  - destruct faults.
+    + apply elem_of_cons in Hw' as [->| ->%elem_of_list_singleton]; (split; [done|]).
+      * eexists. split; [split; [done|right; by split]|]. auto.
+      * exists s. split; [split; [done|by left]|done].
+    + apply elem_of_list_singleton in Hw' as ->. split; [done|]. exists s. split; [split; [done|by left]|done].
+  - destruct faults; apply elem_of_list_singleton in Hw' as ->; (split; [done|]);
+      (eexists; split; [by split|]).
+    + apply under_cut; [done|]. by apply Hf.
+    + by apply under_cut.
+Qed.
+
+(** ** Operations that change nothing *)
+
+Lemma like_snaps_resolves σ y i d :
+  covers σ y i → resolves i d → covers σ y (exactly d).
+Proof.
+  intros [Hm Hs] [Hl Heq]. split; cbn; [|by rewrite Heq].
+  intros l v ->%elem_of_list_singleton. apply Hm, Hl.
+Qed.
+
+Lemma above_now p σ w s : over σ w s → current p s → power s = true → above σ (leftovers w) [exactly (now s)].
+Proof.
+  intros [_ Hab] Hcur Hp i ->%elem_of_list_singleton. destruct (Hcur Hp) as [_ (i & Hi & Hr)].
+  destruct (Hab i Hi) as (y & Hy & Hc). exists y. split; [done|]. by eapply like_snaps_resolves.
+Qed.
+
+Lemma looking_over σ w s r faults f left s' :
+  over σ w s → answered s r faults [] (now s) left s' → above σ (leftovers w) left →
+  (r = Ok ∧ faults = [] ∧ power s = true ∧ s' = happens s (now s) left ∧ looking w r faults f = f tt) ∨
+  (∃ w', w' ∈ looking w r faults f ∧ choices w' = choices w ∧ over σ w' s').
+Proof.
+  intros Hov [Hp Ha] Hleft. unfold looking. pose proof Hov as [(Hz & Hpw & Hl) Hab]. rewrite <-Hpw, Hp.
+  destruct r as [|c| |].
+  - left. by destruct Ha as [-> ->].
+  - right. destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
+  - right. exists w. split; [left|]. split; [done|]. destruct Ha as [->|[_ ->]]; [done|]. by split.
+  - right. subst s'. eexists. split; [left|]. split; [done|]. apply over_cut; [done|].
+    destruct faults; [by apply above_app|done].
+Qed.
+
+Lemma looking_under σ w s r faults f left w' :
+  under σ w s → w' ∈ looking w r faults f →
+  (r = Ok ∧ faults = [] ∧ power s = true ∧ w' ∈ f tt) ∨
+  (r ≠ Ok ∧ choices w' = choices w ∧ ∃ s', answered s r faults [] (now s) left s' ∧ under σ w' s').
+Proof.
+  intros Hun Hw'. unfold looking in Hw'. pose proof Hun as [(Hz & Hpw & Hl) Hbe].
+  destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hw']. unfold answered. destruct r as [|c| |].
+  - left. destruct faults; [done|by apply elem_of_nil in Hw'].
+  - right. split; [done|]. destruct (allowed faults [] c) eqn:Hc; [|by apply elem_of_nil in Hw'].
+    apply allowed_spec in Hc. apply elem_of_list_singleton in Hw' as ->. split; [done|]. by exists s.
+  - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
+    exists s. split; [split; [done|by left]|done].
+  - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
+    eexists. split; [by split|]. apply under_cut; [done|].
+    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
+Qed.
+
+(** ** Reads decide choices *)
+
+Lemma below_mono n n' c : below n c → n ≤ n' → below n' c.
+Proof. destruct c; cbn; [done|lia]. Qed.
+
+Lemma choices_below_insert n ch j b vs vs' b' :
+  choices_below n ch → ch !! key j = Some (Choice b vs) → below j b' →
+  choices_below n (<[key j := Choice b' vs']> ch).
+Proof.
+  intros [Hdom Hb] Hj Hb'. split.
+  - intros j'. rewrite Hdom. destruct (decide (j = j')) as [->|Hne].
+    + rewrite lookup_insert, Hj. split; eauto.
+    + rewrite lookup_insert_ne; [done|]. by intros ?%key_inj.
+  - intros j' b0 vs0. destruct (decide (j = j')) as [->|Hne].
+    + rewrite lookup_insert. intros [= <- <-]. done.
+    + rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hb.
+Qed.
+
+Lemma suits_narrowed σ ch j b vs b' vs' :
+  ch !! key j = Some (Choice b vs) → (σ j = value σ b' ∨ σ j ∈ vs' → σ j = value σ b ∨ σ j ∈ vs) →
+  suits σ (<[key j := Choice b' vs']> ch) → suits σ ch.
+Proof.
+  intros Hj Himp Hs j0 b0 vs0 H0. destruct (decide (j = j0)) as [<-|Hne].
+  - rewrite Hj in H0. injection H0 as <- <-. apply Himp, (Hs j). by rewrite lookup_insert.
+  - apply (Hs j0). by rewrite lookup_insert_ne by (by intros ?%key_inj).
+Qed.
+
+Lemma suits_insert σ ch j b vs :
+  suits σ ch → σ j = value σ b ∨ σ j ∈ vs → suits σ (<[key j := Choice b vs]> ch).
+Proof.
+  intros Hs Hj j0 b0 vs0. destruct (decide (j = j0)) as [<-|Hne].
+  - rewrite lookup_insert. intros [= <- <-]. done.
+  - rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hs.
+Qed.
+
+Lemma decided_below n fuel ch c v ch' :
+  choices_below n ch → decided fuel ch c v = Some ch' → choices_below n ch'.
+Proof.
+  revert ch c. induction fuel as [|fuel IH]; intros ch [u|j] Hch; cbn; [by case_decide; intros; simplify_eq|done|
+    by case_decide; intros; simplify_eq|].
+  destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done]. case_decide.
+  - intros [= <-]. by eapply choices_below_insert.
+  - apply IH. destruct vs; [done|]. eapply choices_below_insert; [done..|]. by eapply Hch.
+Qed.
+
+Lemma decided_over σ n fuel ch c v :
+  choices_below n ch → fuel ≤ n → below fuel c → suits σ ch → value σ c = v →
+  ∃ ch', decided fuel ch c v = Some ch' ∧ suits σ ch'.
+Proof.
+  revert ch c. induction fuel as [|fuel IH]; intros ch [u|j] Hch Hn Hb Hs Hv; cbn in *;
+    [rewrite decide_True by done; eauto|lia|rewrite decide_True by done; eauto|].
+  assert (is_Some (ch !! key j)) as [[b vs] Hj] by (apply Hch; lia). rewrite Hj. case_decide as Hin.
+  - eexists. split; [done|]. apply suits_insert; [done|]. by left.
+  - destruct (Hs _ _ _ Hj) as [Heq|?]; [|by subst v].
+    assert (below j b) as Hbj by (by eapply Hch).
+    assert (below fuel b) by (eapply below_mono; [done|lia]).
+    apply IH; [|lia|done| |congruence].
+    + destruct vs; [done|]. by eapply choices_below_insert.
+    + destruct vs; [done|]. apply suits_insert; [done|by left].
+Qed.
+
+Lemma decided_under σ fuel ch c v ch' :
+  decided fuel ch c v = Some ch' → suits σ ch' → suits σ ch ∧ value σ c = v.
+Proof.
+  revert ch c. induction fuel as [|fuel IH]; intros ch [u|j]; cbn; [by case_decide; intros; simplify_eq|done|
+    by case_decide; intros; simplify_eq|].
+  destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done]. case_decide as Hin.
+  - intros [= <-] Hs. destruct (Hs j (Known v) []) as [Hv|?%elem_of_nil]; [by rewrite lookup_insert| |done].
+    cbn in Hv. split; [|done]. eapply suits_narrowed; [done| |exact Hs]. intros _. right. by rewrite Hv.
+  - intros Hd Hs. destruct (IH _ _ Hd Hs) as [Hs1 Hv]. destruct vs as [|v0 vs].
+    + split; [done|]. destruct (Hs1 _ _ _ Hj) as [?|?%elem_of_nil]; [congruence|done].
+    + destruct (Hs1 j b []) as [Hjb|?%elem_of_nil]; [by rewrite lookup_insert| |done].
+      split; [|congruence]. eapply suits_narrowed; [done| |exact Hs1]. by left.
+Qed.
+
+Lemma all_decided_below n fuel m k data ch ch' :
+  choices_below n ch → all_decided fuel m k data ch = Some ch' → choices_below n ch'.
+Proof.
+  revert k ch. induction data as [|v data IH]; cbn; intros k ch Hch Hd; [by simplify_eq|].
+  destruct (decided _ _ _ _) eqn:?; [|done]. eauto using decided_below.
+Qed.
+
+Lemma all_decided_over σ n m lba data ch :
+  choices_below n ch → blocks_below n m → suits σ ch → data = reads σ m <$> seq lba (length data) →
+  ∃ ch', all_decided n m (key lba) data ch = Some ch' ∧ suits σ ch'.
+Proof.
+  revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hch Hm Hs Hd; [eauto|].
+  injection Hd as Hv Hd.
+  destruct (decided_over σ n n ch (cell_at m (key lba)) v) as (ch1 & Hd1 & Hs1); [done..|].
+  rewrite Hd1, key_S. apply IH; eauto using decided_below.
+Qed.
+
+Lemma all_decided_under σ fuel m lba data ch ch' :
+  all_decided fuel m (key lba) data ch = Some ch' → suits σ ch' →
+  suits σ ch ∧ data = reads σ m <$> seq lba (length data).
+Proof.
+  revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hd Hs; [by simplify_eq|].
+  destruct (decided _ _ _ _) eqn:Hd1; [|done]. rewrite key_S in Hd.
+  destruct (IH _ _ Hd Hs) as [Hs1 Heq]. destruct (decided_under σ _ _ _ _ _ Hd1 Hs1) as [Hs0 Hv].
+  split; [done|]. f_equal; done.
+Qed.
+
+Lemma view_like σ x d from :
+  like σ x d → option_Forall2 (λ m (v : view V), ∀ l, reads σ m l = v l) (blocks_of x from) (view_of d from).
+Proof. intros [Hl Hs]. destruct from; cbn; [by constructor|apply Hs]. Qed.
+
+Lemma blocks_of_below n x from m : shape_below n x → blocks_of x from = Some m → blocks_below n m.
+Proof. intros [Hl Hs]. destruct from; cbn; [by intros [= <-]|apply Hs]. Qed.
+
+(** ** Crashes open choices *)
+
+Notation cells := (Pmap (@cell V)).
+
+Lemma choices_below_new n ch b vs :
+  choices_below n ch → below n b → choices_below (S n) (<[key n := Choice b vs]> ch).
+Proof.
+  intros [Hdom Hb] Hbn. split.
+  - intros j. destruct (decide (n = j)) as [<-|Hne]; [rewrite lookup_insert; split; [eauto|lia]|].
+    rewrite lookup_insert_ne by (by intros ?%key_inj). rewrite <-Hdom. lia.
+  - intros j b0 vs0. destruct (decide (n = j)) as [<-|Hne].
+    + rewrite lookup_insert. by intros [= <- <-].
+    + rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hb.
+Qed.
+
+Lemma choices_below_fresh n ch : choices_below n ch → ch !! key n = None.
+Proof. intros [Hdom _]. apply eq_None_not_Some. rewrite <-Hdom. lia. Qed.
+
+Lemma value_ext σ σ' n c : (∀ j, j < n → σ' j = σ j) → below n c → value σ' c = value σ c.
+Proof. destruct c; cbn; auto. Qed.
+
+Lemma cell_at_insert m k c k' : cell_at (<[k := c]> m) k' = if decide (k = k') then c else cell_at m k'.
+Proof. unfold cell_at. case_decide; subst; by rewrite ?lookup_insert, ?lookup_insert_ne by done. Qed.
+
+Definition opens (L : list (positive * list V)) (m : cells) (ch : Pmap choice) (n : nat) : opening :=
+  foldr open_block (Opening m ch n) L.
+
+Lemma opens_wf L m ch n :
+  choices_below n ch → blocks_below n m → NoDup L.*1 →
+  let o := opens L m ch n in
+  choices_below (upto o) (made o) ∧ blocks_below (upto o) (opened o) ∧ n ≤ upto o ∧
+  (∀ k, k ∉ L.*1 → cell_at (opened o) k = cell_at m k).
+Proof.
+  intros Hch Hm. induction L as [|[k vs] L IH]; cbn; [done|]. intros [Hk HL]%NoDup_cons.
+  destruct (IH HL) as (Hch' & Hm' & Hn & Hsame). fold (opens L m ch n). unfold open_block. cbn.
+  destruct (forallb _ _); cbn.
+  - split_and!; try done. intros k' Hk'. apply Hsame. intros ?. apply Hk'. by right.
+  - split_and!.
+    + apply choices_below_new; [done|]. apply Hm'.
+    + intros k'. rewrite cell_at_insert. case_decide; cbn; [lia|]. eapply below_mono; [apply Hm'|lia].
+    + lia.
+    + intros k' Hk'. rewrite cell_at_insert. case_decide; [subst; destruct Hk'; left|].
+      apply Hsame. intros ?. apply Hk'. by right.
+Qed.
+
+Lemma forallb_known (b : @cell V) vs v : forallb (λ u, bool_decide (b = Known u)) vs = true → v ∈ vs → b = Known v.
+Proof.
+  rewrite forallb_forall. intros Hall Hv. apply elem_of_list_In, Hall in Hv. by apply bool_decide_eq_true in Hv.
+Qed.
+
+Lemma opens_over σ L m ch n (f : positive → V) :
+  choices_below n ch → blocks_below n m → NoDup L.*1 → suits σ ch →
+  (∀ k vs, (k, vs) ∈ L → f k ∈ value σ (cell_at m k) :: vs) →
+  let o := opens L m ch n in
+  ∃ σ', (∀ j, j < n → σ' j = σ j) ∧ suits σ' (made o) ∧
+        (∀ k, k ∈ L.*1 → value σ' (cell_at (opened o) k) = f k).
+Proof.
+  intros Hch Hm Hnd Hs. induction L as [|[k vs] L IH]; intros Hf; cbn.
+  { exists σ. split_and!; [done..|]. by intros k ?%elem_of_nil. }
+  apply NoDup_cons in Hnd as [Hk HL].
+  destruct (IH HL) as (σ' & Hσ & Hs' & Hval); [intros; apply Hf; by right|].
+  destruct (opens_wf L m ch n Hch Hm HL) as (Hch' & Hm' & Hn & Hsame).
+  fold (opens L m ch n). set (o := opens L m ch n) in *.
+  specialize (Hf k vs (elem_of_list_here _ _)). unfold open_block. cbn. destruct (forallb _ _) eqn:Hall.
+  - exists σ'. split_and!; [done..|]. intros k' [->|?]%elem_of_cons; [|auto].
+    rewrite Hsame by done. rewrite (Hsame k) in Hall by done.
+    rewrite (value_ext σ σ' n) by done. apply elem_of_cons in Hf as [->|Hin]; [done|].
+    by rewrite (forallb_known _ _ _ Hall Hin).
+  - set (σ'' := λ j, if decide (j = upto o) then f k else σ' j).
+    assert (∀ j, j < upto o → σ'' j = σ' j) as Hσ''.
+    { intros j Hj. unfold σ''. rewrite decide_False by lia. done. }
+    assert (σ'' (upto o) = f k) as Hnew by (unfold σ''; by rewrite decide_True).
+    exists σ''. cbn. split_and!.
+    + intros j Hj. rewrite Hσ'' by lia. auto.
+    + intros j b0 vs0. destruct (decide (upto o = j)) as [<-|Hne].
+      * rewrite lookup_insert. intros [= <- <-]. rewrite Hnew, Hsame by done.
+        rewrite (value_ext σ' σ'' (upto o)), (value_ext σ σ' n); [|done..| |].
+        -- by apply elem_of_cons in Hf.
+        -- done.
+        -- eapply below_mono; [apply Hm|done].
+      * rewrite lookup_insert_ne by (by intros ?%key_inj). intros Hj.
+        assert (j < upto o) by (apply Hch'; eauto). rewrite Hσ'' by done.
+        rewrite (value_ext σ' σ'' (upto o)); [by apply (Hs' j)|done|].
+        eapply below_mono; [by eapply Hch'|lia].
+    + intros k' Hk'. rewrite cell_at_insert. case_decide; [by subst|].
+      apply elem_of_cons in Hk' as [?|Hk']; [done|].
+      rewrite (value_ext σ' σ'' (upto o)); [auto|done|apply Hm'].
+Qed.
+
+Lemma opens_under σ L m ch n :
+  choices_below n ch → blocks_below n m → NoDup L.*1 →
+  let o := opens L m ch n in
+  suits σ (made o) →
+  suits σ ch ∧ ∀ k vs, (k, vs) ∈ L → value σ (cell_at (opened o) k) ∈ value σ (cell_at m k) :: vs.
+Proof.
+  intros Hch Hm Hnd. induction L as [|[k vs] L IH]; cbn; intros Hs.
+  { split; [done|]. by intros k vs ?%elem_of_nil. }
+  apply NoDup_cons in Hnd as [Hk HL]. destruct (opens_wf L m ch n Hch Hm HL) as (Hch' & Hm' & Hn & Hsame).
+  fold (opens L m ch n) in *. set (o := opens L m ch n) in *. unfold open_block in *. cbn in *.
+  destruct (forallb _ _) eqn:Hall.
+  - destruct (IH HL Hs) as [Hs0 Hval]. split; [done|]. intros k' vs' [Heq|?]%elem_of_cons; [|auto].
+    injection Heq as -> ->. rewrite Hsame by done. left.
+  - cbn in Hs. assert (suits σ (made o)) as Hso.
+    { intros j b0 vs0 Hj. apply (Hs j). rewrite lookup_insert_ne; [done|]. intros Heq.
+      rewrite <-Heq, choices_below_fresh in Hj by done. done. }
+    destruct (IH HL Hso) as [Hs0 Hval]. split; [done|]. intros k' vs' Hin. cbn. rewrite cell_at_insert.
+    apply elem_of_cons in Hin as [Heq|Hin].
+    + injection Heq as -> ->. rewrite decide_True by done. cbn.
+      rewrite <-(Hsame k) by done. apply elem_of_cons. apply (Hs (upto o)). by rewrite lookup_insert.
+    + rewrite decide_False; [auto|]. intros ->. apply Hk. apply elem_of_list_fmap. by exists (k', vs').
+Qed.
+
+Lemma key_surj k : key (pred (Pos.to_nat k)) = k.
+Proof. unfold key. lia. Qed.
+
+Lemma like_snaps_ext σ σ' n (xs : list (name * cells)) sn :
+  (∀ j, j < n → σ' j = σ j) → (∀ a m, find a xs = Some m → blocks_below n m) →
+  like_snaps σ xs sn → like_snaps σ' xs sn.
+Proof.
+  intros Hσ Hbelow Hs a. specialize (Hs a). specialize (Hbelow a). destruct Hs as [m v Hv|]; constructor.
+  intros l. rewrite <-Hv. apply (value_ext σ σ' n); [done|]. by apply Hbelow.
+Qed.
+
+Lemma since_fst (m : Pmap (list V)) k : k ∈ (map_to_list m).*1 ↔ is_Some (m !! k).
+Proof.
+  split.
+  - intros ([k' vs] & -> & Hin)%elem_of_list_fmap. apply elem_of_map_to_list in Hin. by eexists.
+  - intros [vs Hin]. apply elem_of_list_fmap. exists (k, vs). by rewrite elem_of_map_to_list.
+Qed.
+
+Lemma resuming_over σ w s i d :
+  over σ w s → wf w → suits σ (choices w) → i ∈ survivors s → resolves i d →
+  ∃ w' σ', w' ∈ resuming w <$> leftovers w ∧ suits σ' (choices w') ∧ over σ' w' (State (size s) d [exactly d] true).
+Proof.
+  intros [(Hz & _ & _) Hab] (Hch & _ & Hys) Hs Hi [Hl Heq].
+  destruct (Hab i Hi) as (y & Hy & Hm & Hsn). specialize (Hys y Hy) as [Hlive Hsnaps].
+  set (f := λ k, live d (pred (Pos.to_nat k))).
+  assert (∀ l, f (key l) = live d l) as Hfk by (intros l; unfold f, key; f_equal; lia).
+  destruct (opens_over σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w) f)
+    as (σ' & Hσ & Hs' & Hval); [done|done|apply NoDup_fst_map_to_list|done| |].
+  { intros k vs Hin%elem_of_map_to_list. specialize (Hm _ _ (Hl (pred (Pos.to_nat k)))).
+    unfold may, reads in Hm. rewrite key_surj, Hin in Hm. done. }
+  destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+    as (_ & _ & _ & Hsame); [done|done|apply NoDup_fst_map_to_list|].
+  exists (resuming w y), σ'. split; [apply elem_of_list_fmap; by exists y|]. split; [done|].
+  assert (like σ' (seen (resuming w y)) d) as Hlike.
+  { split.
+    - intros l. change (value σ' (cell_at (opened (opens (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))) (key l)) = live d l).
+      destruct (since y !! key l) as [vs|] eqn:Hk.
+      + rewrite Hval; [done|]. apply since_fst. by rewrite Hk.
+      + rewrite Hsame by (rewrite since_fst, Hk; by intros []).
+        specialize (Hm _ _ (Hl l)). unfold may in Hm. rewrite Hk in Hm.
+        apply elem_of_list_singleton in Hm. rewrite Hm. by apply (value_ext σ σ' (next w)).
+    - cbn. rewrite Heq. by eapply like_snaps_ext. }
+  split; [done|]. cbn. apply above_cons; [by apply covers_exactly|apply above_nil].
+Qed.
+
+Lemma resuming_under σ w y s :
+  under σ w s → wf w → y ∈ leftovers w → suits σ (choices (resuming w y)) →
+  ∃ i d, i ∈ survivors s ∧ resolves i d ∧ under σ (resuming w y) (State (size s) d [exactly d] true).
+Proof.
+  intros [(Hz & _ & _) Hbe] (Hch & _ & Hys) Hy Hs.
+  destruct (Hbe y Hy) as (i & Hi & Hm & Hsn). specialize (Hys y Hy) as [Hlive Hsnaps].
+  destruct (opens_under σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+    as (_ & Hval); [done|done|apply NoDup_fst_map_to_list|done|].
+  destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+    as (_ & _ & _ & Hsame); [done|done|apply NoDup_fst_map_to_list|].
+  set (o := opens (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w)) in *.
+  set (d := Disk (reads σ (opened o)) (with_snaps i)).
+  assert (like σ (seen (resuming w y)) d) as Hlike by done.
+  exists i, d. split_and!; [done| |].
+  - split; [|done]. intros l. apply Hm. unfold may. cbn. unfold reads.
+    destruct (since y !! key l) as [vs|] eqn:Hk.
+    + apply Hval. by apply elem_of_map_to_list.
+    + rewrite Hsame by (rewrite since_fst, Hk; by intros []). left.
+  - split; [done|]. cbn. apply beneath_cons; [by apply covered_exactly|apply beneath_nil].
+Qed.
+
+(** ** One event *)
+
+Lemma reading_over σ w s from lba count data :
+  over σ w s → wf w → suits σ (choices w) → power s = true →
+  (∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count) →
+  ∃ w', w' ∈ reading w from lba count data ∧ suits σ (choices w') ∧ over σ w' s.
+Proof.
+  intros [(Hz & Hpw & Hl) Hab] (Hch & Hseen & _) Hs Hp (v & Hv & Hd). unfold reading.
+  pose proof (view_like _ _ _ from Hl) as Hfrom. rewrite Hv in Hfrom.
+  destruct (blocks_of (seen w) from) as [m|] eqn:Hm; [|by inversion Hfrom].
+  inversion Hfrom as [? ? Hreads|]; subst.
+  rewrite fmap_length, seq_length. rewrite decide_True by done.
+  destruct (all_decided_over σ (next w) m lba (v <$> seq lba count) (choices w)) as (ch & Hall & Hs');
+    [done|by eapply blocks_of_below|done| |].
+  { rewrite fmap_length, seq_length. apply list_fmap_ext. by intros. }
+  rewrite Hall. eexists. split; [left|]. by split.
+Qed.
+
+Lemma reading_under σ w s from lba count data w' :
+  under σ w s → w' ∈ reading w from lba count data → suits σ (choices w') →
+  under σ w' s ∧ ∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count.
+Proof.
+  intros [(Hz & Hpw & Hl) Hbe] Hin. unfold reading in Hin.
+  pose proof (view_like _ _ _ from Hl) as Hfrom.
+  destruct (blocks_of (seen w) from) as [m|] eqn:Hm; [|by apply elem_of_nil in Hin].
+  inversion Hfrom as [? v Hreads Heq Hv|]; subst.
+  case_decide as Hlen; [|by apply elem_of_nil in Hin].
+  destruct (all_decided _ _ _ _ _) as [ch|] eqn:Hall; [|by apply elem_of_nil in Hin].
+  apply elem_of_list_singleton in Hin as ->. cbn. intros Hs.
+  destruct (all_decided_under σ _ _ _ _ _ _ Hall Hs) as [_ Hdata]. split; [by split|].
+  exists v. split; [done|]. rewrite Hdata, Hlen. apply list_fmap_ext. by intros.
+Qed.
+
+Lemma unmapped_data lba count d : unmapped d lba count = written d lba (replicate count zero).
+Proof. done. Qed.
+
+Lemma happens_nothing s : happens s (now s) (survivors s) = s.
+Proof. by destruct s. Qed.
+
+Lemma advance_over p σ w s e s' :
+  wf w → current p s → suits σ (choices w) → over σ w s → step p s e s' →
+  ∃ w' σ', w' ∈ advance_one p e w ∧ suits σ' (choices w') ∧ over σ' w' s'.
+Proof.
+  intros Hwf Hcur Hs Hov Hstep. pose proof Hov as [Hag Hab]. pose proof Hag as (Hz & Hpw & Hl).
+  assert (∀ r faults excuses f d left,
+    answered s r faults excuses d left s' →
+    (power s = true → faults = [] → effect_over σ (f tt) s d left) →
+    ∃ w' σ', w' ∈ answering w r faults excuses f ∧ suits σ' (choices w') ∧ over σ' w' s') as Hans.
+  { intros r faults excuses f d left Ha Hf.
+    destruct (answering_over _ _ _ _ _ _ _ _ _ _ Hov Ha Hf) as (w' & ? & Heq & ?).
+    exists w', σ. rewrite Heq. done. }
+  assert (∀ r, answered s r [] [] (now s) [exactly (now s)] s' →
+    ∃ w' σ', w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]])
+             ∧ suits σ' (choices w') ∧ over σ' w' s') as Hflush.
+  { intros r Ha.
+    destruct (looking_over σ w s r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) _ _ Hov Ha)
+      as [(-> & _ & Hp & -> & ->)|(w' & ? & Heq & ?)].
+    - apply (above_now p); [done..|]. by destruct Ha.
+    - eexists _, σ. split; [left|]. split; [done|]. split; [done|]. cbn.
+      apply above_cons; [by apply covers_exactly|apply above_nil].
+    - exists w', σ. rewrite Heq. done. }
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
+  - subst s'. exists (fresh_world blocks), σ. split; [left|]. split; [intros j b vs; cbn; by rewrite lookup_empty|].
+    assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
+    { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
+    split; [done|]. cbn. apply above_cons; [by apply covers_exactly|apply above_nil].
+  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_over.
+  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_over.
+  - rewrite (taken_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
+    apply recording_over; [done|]. by apply like_snapshotted.
+  - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
+    apply recording_over; [done|]. by apply like_deleted.
+  - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
+    apply recording_over; [done|]. by apply like_reverted.
+  - auto.
+  - auto.
+  - destruct Hstep as [Ha Hread].
+    rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) by done.
+    destruct (looking_over σ w s _ _ (λ _, reading w from lba count data) _ _ Hov Ha Hab)
+      as [(-> & _ & Hp & -> & ->)|(w' & ? & Heq & ?)].
+    + destruct (reading_over σ w s from lba count data) as (w' & ? & ? & ?); [done..|by apply Hread|].
+      exists w', σ. by rewrite happens_nothing.
+    + exists w', σ. rewrite Heq. done.
+  - destruct r; try done.
+    + destruct Hstep as (i & d & Hi & Hr & ->). by eapply resuming_over.
+    + subst s'. exists (cut_to w (leftovers w)), σ. split; [left|]. split; [done|]. by apply over_cut.
+Qed.
+
+Lemma answering_choices w r faults excuses f w' :
+  w' ∈ answering w r faults excuses f → choices w' = choices w.
+Proof.
+  unfold answering. destruct (powered w); [|by intros ?%elem_of_nil].
+  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
+Qed.
+
+(** Nothing is undecided again. *)
+Lemma advance_suits p σ w e w' :
+  wf w → w' ∈ advance_one p e w → suits σ (choices w') → (∀ blocks, e ≠ Create blocks) → suits σ (choices w).
+Proof.
+  intros Hwf Hin Hs Hnew.
+  assert (∀ r faults f, w' ∈ looking w r faults f → w' ∈ f tt ∨ choices w' = choices w) as Hlook.
+  { intros r faults f. unfold looking. destruct (powered w); [|by intros ?%elem_of_nil].
+    destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. }
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hin;
+    try (by apply answering_choices in Hin as <-); try (by edestruct Hnew).
+  - apply Hlook in Hin as [->%elem_of_list_singleton| <-]; done.
+  - apply Hlook in Hin as [->%elem_of_list_singleton| <-]; done.
+  - apply Hlook in Hin as [Hin| <-]; [|done]. unfold reading in Hin.
+    repeat case_match; try (by apply elem_of_nil in Hin).
+    apply elem_of_list_singleton in Hin as ->. cbn in Hs.
+    by edestruct all_decided_under as [? _].
+  - destruct r; try (by apply elem_of_nil in Hin); [|by apply elem_of_list_singleton in Hin as ->].
+    apply elem_of_list_fmap in Hin as (y & -> & Hy). destruct Hwf as (Hch & _ & Hys).
+    specialize (Hys y Hy) as [? ?].
+    by destruct (opens_under σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+      as (? & _); [done|done|apply NoDup_fst_map_to_list|done|].
+Qed.
+
+Lemma advance_under p σ w s e w' :
+  wf w → w' ∈ advance_one p e w → suits σ (choices w') → under σ w s →
+  ∃ s', step p s e s' ∧ under σ w' s'.
+Proof.
+  intros Hwf Hin Hs Hun. pose proof Hun as [Hag Hbe]. pose proof Hag as (Hz & Hpw & Hl).
+  assert (∀ r faults excuses f d left, w' ∈ answering w r faults excuses f →
+    (faults = [] → effect_under σ (f tt) s d left) →
+    ∃ s', answered s r faults excuses d left s' ∧ under σ w' s') as Hans.
+  { intros r faults excuses f d left Ha Hf. by destruct (answering_under _ _ _ _ _ _ _ d left _ Hun Ha Hf). }
+  assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) →
+    ∃ s', answered s r [] [] (now s) [exactly (now s)] s' ∧ under σ w' s') as Hflush.
+  { intros r Ha.
+    destruct (looking_under _ _ _ _ _ _ [exactly (now s)] _ Hun Ha) as [(-> & _ & Hp & Ha')|(_ & _ & ?)]; [|done].
+    apply elem_of_list_singleton in Ha' as ->. eexists. split; [by split|]. split; [done|]. cbn.
+    apply beneath_cons; [by apply covered_exactly|apply beneath_nil]. }
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
+  - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|].
+    assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
+    { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
+    split; [done|]. cbn. apply beneath_cons; [by apply covered_exactly|apply beneath_nil].
+  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_under.
+  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_under.
+  - rewrite (taken_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
+    apply recording_under; [done|]. by apply like_snapshotted.
+  - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
+    apply recording_under; [done|]. by apply like_deleted.
+  - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
+    apply recording_under; [done|]. by apply like_reverted.
+  - auto.
+  - auto.
+  - rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hin by done.
+    destruct (looking_under _ _ _ _ _ _ (survivors s) _ Hun Hin)
+      as [(-> & Hf & Hp & Hin')|(Hr & _ & s' & ? & ?)].
+    + destruct (reading_under _ _ _ _ _ _ _ _ Hun Hin' Hs) as (? & ?).
+      exists s. split; [split; [split; [done|split; [done|by rewrite happens_nothing]]|done]|done].
+    + exists s'. by split; [split|].
+  - destruct r; try (by apply elem_of_nil in Hin).
+    + apply elem_of_list_fmap in Hin as (y & -> & Hy).
+      destruct (resuming_under _ _ _ _ Hun Hwf Hy Hs) as (i & d & ? & ? & ?). eauto 10.
+    + apply elem_of_list_singleton in Hin as ->. eexists. split; [done|]. by apply under_cut.
+Qed.
+
+(** ** Worlds stay well formed *)
+
+Lemma find_drop_some {A} n n' (l : list (name * A)) a : find n (drop_name n' l) = Some a → find n l = Some a.
+Proof. rewrite find_drop_name. by case_decide. Qed.
+
+Lemma below_put n k data m : blocks_below n m → blocks_below n (put k data m).
+Proof.
+  revert k m. induction data as [|v data IH]; intros k m Hm; cbn; [done|]. apply IH.
+  intros k'. rewrite cell_at_insert. by case_decide.
+Qed.
+
+Lemma wf_cut w ys : wf w → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (cut_to w ys).
+Proof. by intros (? & ? & ?) ?. Qed.
+Lemma wf_leaving w x ys :
+  wf w → shape_below (next w) x → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (leaving w x ys).
+Proof. by intros (? & ? & ?) ? ?. Qed.
+
+Definition effect_below (n : nat) (f : effect) : Prop :=
+  shape_below n (makes f) ∧ ∀ y : leftover, y ∈ leaves f ∨ y ∈ leaves_cut f → shape_below n (kept y).
+
+Lemma answering_wf w r faults excuses f w' :
+  wf w → effect_below (next w) (f tt) → w' ∈ answering w r faults excuses f → wf w'.
+Proof.
+  intros Hwf [Hx Hys]. unfold answering. destruct (powered w); [|by intros ?%elem_of_nil].
+  assert (wf (happening w (f tt))) by (apply wf_leaving; auto).
+  assert (wf (cut_to w (leaves_cut (f tt)))) by (apply wf_cut; auto).
+  assert (wf (cut_to w (leftovers w))) by (apply wf_cut; [done|apply Hwf]).
+  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
+Qed.
+
+Lemma looking_wf w r faults f w' :
+  wf w → (∀ w', w' ∈ f tt → wf w') → w' ∈ looking w r faults f → wf w'.
+Proof.
+  intros Hwf Hf. unfold looking. destruct (powered w); [|by intros ?%elem_of_nil].
+  assert (wf (cut_to w (leftovers w))) by (apply wf_cut; [done|apply Hwf]).
+  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
+Qed.
+
+Lemma buffering_below p w lba data : wf w → effect_below (next w) (buffering p w lba data).
+Proof.
+  intros (Hch & [Hl Hs] & Hys).
+  assert (shape_below (next w) (Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w)))) as Hx.
+  { split; [by apply below_put|done]. }
+  unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil.
+  1,2: naive_solver.
+  intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
+Qed.
+
+Lemma recording_below p w x : wf w → shape_below (next w) x → effect_below (next w) (recording p w x).
+Proof.
+  intros (Hch & _ & Hys) Hx.
+  unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
+Qed.
+
+Lemma advance_wf p w e w' : wf w → w' ∈ advance_one p e w → wf w'.
+Proof.
+  intros Hwf. pose proof Hwf as (Hch & [Hl Hsn] & Hys).
+  assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) → wf w') as Hflush.
+  { intros r. apply looking_wf; [done|]. intros w0 ->%elem_of_list_singleton. apply wf_leaving; [done|done|].
+    by intros y ->%elem_of_list_singleton. }
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
+    try (apply answering_wf; [done|]).
+  - intros ->%elem_of_list_singleton. cbn.
+    assert (shape_below 0 (Shape (∅ : Pmap (@cell V)) [])) by done.
+    split_and!; [|done|by intros y ->%elem_of_list_singleton]. split; cbn.
+    + intros j. rewrite lookup_empty. split; [lia|by intros []].
+    + intros j b vs. by rewrite lookup_empty.
+  - by apply buffering_below.
+  - by apply buffering_below.
+  - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide; [by intros [= <-]|apply Hsn].
+  - apply recording_below; [done|]. split; [done|]. cbn. intros a m ?%find_drop_some. by eapply Hsn.
+  - apply recording_below; [done|]. split; [|done]. cbn. destruct (find n _) eqn:?; cbn; [by eapply Hsn|done].
+  - apply Hflush.
+  - apply Hflush.
+  - apply looking_wf; [done|]. intros w0. unfold reading.
+    repeat case_match; try (by intros ?%elem_of_nil). intros ->%elem_of_list_singleton.
+    split_and!; [|done|done]. by eapply all_decided_below.
+  - destruct r; try (by intros ?%elem_of_nil).
+    + intros (y & -> & Hy)%elem_of_list_fmap. specialize (Hys y Hy) as [Hyl Hysn].
+      destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+        as (? & ? & ? & _); [done|done|apply NoDup_fst_map_to_list|].
+      assert (shape_below (next (resuming w y)) (seen (resuming w y))).
+      { split; [done|]. intros a m Ha k. eapply below_mono; [by eapply Hysn|done]. }
+      split_and!; [done|done|]. by intros z ->%elem_of_list_singleton.
+    + intros ->%elem_of_list_singleton. by apply wf_cut.
+Qed.
+
+(** Some valuation suits the choices of a well-formed world: that nothing but bases is taken. *)
+Fixpoint from_bases (ch : Pmap (@choice V)) (fuel : nat) (c : @cell V) : V :=
+  match c, fuel with
+  | Known v, _ => v
+  | Open j, S fuel => match ch !! key j with Some (Choice b _) => from_bases ch fuel b | None => zero end
+  | Open _, O => zero
+  end.
+
+Lemma from_bases_fuel n ch f1 f2 c :
+  choices_below n ch → below f1 c → below f2 c → from_bases ch f1 c = from_bases ch f2 c.
+Proof.
+  intros Hch. revert f2 c. induction f1 as [|f1 IH]; intros f2 [u|j] H1 H2; cbn in *; [by destruct f2|lia|by destruct f2|].
+  destruct f2 as [|f2]; [lia|]. cbn. destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done].
+  assert (below j b) by (by eapply Hch). apply IH; (eapply below_mono; [done|lia]).
+Qed.
+
+Lemma suits_some n ch : choices_below n ch → ∃ σ, suits σ ch.
+Proof.
+  intros Hch. exists (λ j, from_bases ch (S j) (Open j)). intros j b vs Hj. left.
+  assert (below j b) as Hb by (by eapply Hch). cbn. rewrite Hj. destruct b as [u|k]; [by destruct j|]. cbn in Hb.
+  change (from_bases ch j (Open k) = from_bases ch (S k) (Open k)).
+  eapply from_bases_fuel; [done|cbn; lia..].
+Qed.
+
+End CheckerWorlds.

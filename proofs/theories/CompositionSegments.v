@@ -1,0 +1,135 @@
+(** The log-structured disk knows its segments only by the chunks that it reads from them: a step can be taken on
+    any segments that give the same chunks, to the same end. *)
+From stdpp Require Import gmap.
+From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
+
+Section segments.
+Context {V : Type} `{Value V}.
+Implicit Types (K : design) (c e : state V) (A B : gmap nat (list V)) (g x : nat).
+
+Definition on_segments A c : state V := with_devices c (with_segments (dev c) A).
+
+Definition is_open c g : Prop := table (mem c) !! g = Some Open.
+Global Instance is_open_dec c g : Decision (is_open c g).
+Proof. unfold is_open. apply _. Defined.
+
+Definition same_chunks A B c : Prop := ∀ x, chunk_of (on_segments A c) x = chunk_of (on_segments B c) x.
+
+Lemma same_seen A B c : same_chunks A B c → same_disk (seen (on_segments A c)) (seen (on_segments B c)).
+Proof. intros Hs. unfold seen. apply (disk_by_ext (chunk_of (on_segments B c)) (chunk_of (on_segments A c))).
+  done. Qed.
+
+Lemma on_segments_place A g xs c : place g xs (on_segments A c) =
+  on_segments (<[g := (λ x, default zero (chunk_of (on_segments A c) x)) <$> xs]> A) (place g xs c).
+Proof. done. Qed.
+
+Lemma on_segments_commit A i c : commit i (on_segments A c) = on_segments A (commit i c).
+Proof.
+  unfold on_segments, commit, replace_older, with_devices, with_segments. simpl.
+  destruct (slot_a (dev c)), (slot_b (dev c)); simpl; try case_decide; done.
+Qed.
+
+Lemma same_data A B c (xs : list nat) : same_chunks A B c →
+  (λ x, default zero (chunk_of (on_segments A c) x)) <$> xs = (λ x, default zero (chunk_of (on_segments B c) x)) <$> xs.
+Proof. intros Hs. apply list_fmap_ext. intros ? x _. by rewrite Hs. Qed.
+
+(** What a step of a disk that stays on does to its segments: nothing, or one segment is written. *)
+Lemma step_on_segments K A B c es c1 : same_chunks A B c → step K (on_segments A c) es c1 → at_phase c1 ≠ Off →
+  (∃ e, c1 = on_segments A e ∧ step K (on_segments B c) es (on_segments B e) ∧ ∀ g, is_open e g → is_open c g) ∨
+  (∃ e g data, c1 = on_segments (<[g := data]> A) e ∧ step K (on_segments B c) es (on_segments (<[g := data]> B) e) ∧
+     length data ≤ width K ∧ table (mem c) !! g = None ∧ ∀ h, is_open e h ↔ h = g ∨ is_open c h).
+Proof.
+  intros Hs Hstep Hon. pose proof (same_seen A B c Hs) as Hseen.
+  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r a Hp Hq Ha|from lba count v Hp Hf Hm Hv|from lba count a Hp Ha
+    |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hlen Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree
+    |x Hp Hx|Hp Hb Hss|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep Ht|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle]; simpl in *.
+  - left. exists (append r c). split_and!; [done| |done]. apply (Append K (on_segments B c) r); [done..|].
+    simpl. by rewrite <- (faults_same _ _ _ _ Hseen).
+  - left. exists (sync c). split_and!; [done| |done]. by apply (Sync K (on_segments B c)).
+  - left. exists (acknowledge r c). split_and!; [done| |done]. by apply (Acknowledge K (on_segments B c) r).
+  - left. exists c. split_and!; [done| |done]. apply (Refuse K (on_segments B c) r); [done..|].
+    simpl. by rewrite <- (faults_same _ _ _ _ Hseen).
+  - left. exists c. split_and!; [done| |done].
+    pose proof (Hseen from) as Hfrom. rewrite Hv in Hfrom. inversion Hfrom as [? w Hvw Ew Ev|]; subst.
+    assert (v <$> seq lba count = w <$> seq lba count) as -> by (apply list_fmap_ext; by intros ? l _).
+    apply (Read K (on_segments B c) from lba count w); [done..| |done].
+    simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
+  - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count a); [done|].
+    simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
+  - left. exists (sync c). split_and!; [done| |done]. by apply (Flush K (on_segments B c)).
+  - right. eexists (place g xs c), g, _. split_and!.
+    + apply on_segments_place.
+    + rewrite (same_data A B) by done. rewrite <- on_segments_place.
+      by apply (Destage K (on_segments B c) g xs).
+    + by rewrite fmap_length.
+    + done.
+    + intros h. unfold is_open. simpl. rewrite lookup_insert_Some. naive_solver.
+  - left. exists (with_memory c (with_table (mem c) (<[g := Sealed]> (table (mem c))))). split_and!; [done| |].
+    + by apply (Seal K (on_segments B c) g).
+    + intros h. unfold is_open. simpl. rewrite lookup_insert_Some. naive_solver.
+  - assert (∀ t h, (gset_to_gmap Dead vs ∪ t) !! h = Some Open ↔ h ∉ vs ∧ t !! h = Some Open) as Hbury.
+    { intros t h. rewrite lookup_union_Some_raw, lookup_gset_to_gmap_Some, lookup_gset_to_gmap_None.
+      naive_solver. }
+    assert (∀ h, table (mem c) !! h = Some Open → h ∉ vs) as Hnot.
+    { intros h Ho Hin. rewrite (Hvs h Hin) in Ho. done. }
+    unfold clean. simpl. destruct (chunks_in vs (middle (current (mem c)))) as [|x xs] eqn:Hc.
+    + left. exists (bury vs c). split_and!; [done| |].
+      * pose proof (Clean K (on_segments B c) vs g Hp Hne Hvs) as Hcl. unfold clean in Hcl. simpl in Hcl.
+        rewrite Hc in Hcl. apply Hcl. by left.
+      * intros h. unfold is_open. simpl. rewrite Hbury. naive_solver.
+    + destruct Hg as [?|(Hg & Hlen & Hgain)]; [done|].
+      right. eexists (bury vs (place g (x :: xs) c)), g, _. split_and!.
+      * rewrite on_segments_place. done.
+      * rewrite (same_data A B) by done.
+        pose proof (Clean K (on_segments B c) vs g Hp Hne Hvs) as Hcl. unfold clean in Hcl. simpl in Hcl.
+        rewrite Hc in Hcl. apply Hcl. by right.
+      * by rewrite fmap_length.
+      * done.
+      * intros h. unfold is_open. simpl. rewrite Hbury, lookup_insert_Some. split; [naive_solver|].
+        intros [->|Ho]; [|].
+        -- split; [|by left]. intros Hin. rewrite (Hvs g Hin) in Hg. done.
+        -- split; [by apply Hnot|]. right. split; [congruence|done].
+  - left. exists (with_memory c (with_table (mem c) (delete g (table (mem c))))). split_and!; [done| |].
+    + by apply (Free K (on_segments B c) g).
+    + intros h. unfold is_open. simpl. rewrite lookup_delete_Some. naive_solver.
+  - left. exists (reclaim x c). split_and!; [done| |done]. by apply (Reclaim K (on_segments B c) x).
+  - left. exists (write_nodes c). split_and!; [done| |done]. by apply (CheckpointNodes K (on_segments B c)).
+  - left. exists (commit i c). split_and!; [apply on_segments_commit| |done]. rewrite <- on_segments_commit.
+    by apply (CheckpointCommit K (on_segments B c) i).
+  - left. exists (truncate n c). split_and!; [done| |done]. by apply (Truncate K (on_segments B c) i n).
+  - done.
+  - done.
+  - left. exists (load (if obeys K ReplayAfterCheckpoint then upto i else 0) i c). split_and!; [done| |].
+    + by apply (Load K (on_segments B c) i).
+    + intros g. unfold is_open. simpl. rewrite lookup_gset_to_gmap_Some. naive_solver.
+  - left. exists (replay r c). split_and!; [done| |done]. by apply (Replay K (on_segments B c) r).
+  - left. exists (State (size c) Running None (dev c) (mem c)). split_and!; [done| |done].
+    by apply (Recover K (on_segments B c)).
+Qed.
+
+(** When it goes off, whatever is open may be lost; a clean shutdown loses nothing. *)
+Lemma off_on_segments K A B c es c1 : step K (on_segments A c) es c1 → at_phase c1 = Off →
+  (es = [] → ∀ g, ¬ is_open c g) →
+  ∃ e A' B', c1 = on_segments A' e ∧ step K (on_segments B c) es (on_segments B' e) ∧ table (mem e) = ∅ ∧
+    ∀ g data, B' !! g = Some data → B !! g = Some data ∧ ¬ is_open c g.
+Proof.
+  intros Hstep Hoff Hclean.
+  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r a Hp Hq Ha|from lba count v Hp Hf Hm Hv|from lba count a Hp Ha
+    |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hlen Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree
+    |x Hp Hx|Hp Hb Hss|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep Ht|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle];
+    simpl in *; try congruence.
+  - by unfold clean in Hoff; destruct (chunks_in _ _).
+  - exists (crash keep torn ∅ c), (filter (λ gd, table (mem c) !! gd.1 ≠ Some Open) A ∪ garbage),
+      (filter (λ gd, table (mem c) !! gd.1 ≠ Some Open) B ∪ ∅).
+    assert (∀ C G, crash keep torn G (on_segments C c) =
+      on_segments (filter (λ gd, table (mem c) !! gd.1 ≠ Some Open) C ∪ G) (crash keep torn ∅ c)) as Hcr.
+    { intros C G. unfold on_segments, crash, replace_older, with_devices, with_segments. simpl.
+      destruct torn, (slot_a (dev c)), (slot_b (dev c)); simpl; try case_decide; done. }
+    split_and!; [by apply Hcr| |done|].
+    + rewrite <- Hcr. by apply (Crash K (on_segments B c) keep torn ∅).
+    + intros g data. rewrite map_union_empty. by intros [? ?]%map_filter_lookup_Some.
+  - exists (State (size c) Off (Some Reopen) (dev (sync c)) no_memory), A, B. split_and!; [done| |done|].
+    + by apply (Restart K (on_segments B c)).
+    + intros g data ?. split; [done|]. by apply Hclean.
+Qed.
+End segments.

@@ -1,0 +1,105 @@
+(** A trace as it is recorded: the contract's events, and between them what the contract does not speak of.
+
+Operations on devices, and hints such as [clean], need a disk that is open, and leave it as it is. They are
+counted all the same, because a read may be answered [data-lost] while more devices than the layout tolerates
+are not good for their data: a device is not from the time it fails until, returned or replaced, it has settled.
+This is the rule of [conformance/model.py]. *)
+From stdpp Require Import gmap strings list.
+From LogDisk Require Import VirtualDisk.
+
+Inductive entry (V : Type) :=
+  | Event (e : event V)
+  | Fail (device : nat) (r : answer)
+  | Return (device : nat) (r : answer)
+  | Replace (device : nat) (r : answer)
+  | Settle (r : answer)
+  | Hint (r : answer).          (** tick, clean, checkpoint, stats *)
+Global Arguments Event {_} _.
+Global Arguments Fail {_} _ _.
+Global Arguments Return {_} _ _.
+Global Arguments Replace {_} _ _.
+Global Arguments Settle {_} _.
+Global Arguments Hint {_} _.
+
+(** [back]: of the [failed], those that were returned or replaced and have not settled. [lost]: one was replaced
+while too many had failed, so that some data is gone for good. *)
+Record devices := Devices { failed : list nat; back : list nat; lost : bool }.
+Definition all_good : devices := Devices [] [] false.
+
+Definition beyond (tolerates : nat) (v : devices) : bool := lost v || bool_decide (tolerates < length (failed v)).
+
+Definition with_device (d : nat) (l : list nat) : list nat := if decide (d ∈ l) then l else d :: l.
+Definition without_device (d : nat) (l : list nat) : list nat := filter (λ x, x ≠ d) l.
+
+(** What an operation that was answered makes of the devices; one that was cut short is not counted. *)
+Definition devices_after {V} (tolerates : nat) (v : devices) (en : entry V) : devices :=
+  match en with
+  | Event (Create _) => all_good
+  | Event _ | Hint _ | Fail _ CutShort | Return _ CutShort | Replace _ CutShort => v
+  | Fail d _ => Devices (with_device d (failed v)) (without_device d (back v)) (lost v)
+  | Return d _ => if decide (d ∈ failed v) then Devices (failed v) (with_device d (back v)) (lost v) else v
+  | Replace d _ =>
+      let bad := with_device d (failed v) in
+      Devices bad (with_device d (back v)) (lost v || bool_decide (tolerates < length bad))
+  | Settle Ok => Devices (filter (λ d, d ∉ back v) (failed v)) [] (lost v)
+  | Settle _ => v
+  end.
+
+Section RecordedTrace.
+Context {V : Type} `{Value V}.
+
+(** An operation that the contract does not speak of. *)
+Definition outside (s : state V) (r : answer) (s' : state V) : Prop :=
+  power s = true ∧ s' = match r with CutShort => cut s [] | _ => s end.
+
+(** A read that finds its data lost. *)
+Definition loses (s : state V) (from : target) (lba count : nat) (s' : state V) : Prop :=
+  power s = true ∧ out_of_range s lba count ++ missing_view (now s) from = [] ∧ s' = s.
+
+Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V) (en : entry V) (s' : state V) : Prop :=
+  match en with
+  | Event e =>
+      step p s e s' ∨
+      match e with
+      | Read from lba count (Refused DataLost) _ => beyond tolerates v = true ∧ loses s from lba count s'
+      | _ => False
+      end
+  | Fail _ r | Return _ r | Replace _ r | Settle r | Hint r => outside s r s'
+  end.
+
+Inductive recorded_run (p : profile) (tolerates : nat) (v : devices) (s : state V) : list (entry V) → state V → Prop :=
+  | recorded_nil : recorded_run p tolerates v s [] s
+  | recorded_cons en s' tr s'' :
+      entry_step p tolerates v s en s' → recorded_run p tolerates (devices_after tolerates v en) s' tr s'' →
+      recorded_run p tolerates v s (en :: tr) s''.
+
+(** The contract admits a recorded trace. *)
+Definition admits_recorded (p : profile) (tolerates : nat) (tr : list (entry V)) : Prop :=
+  ∃ blocks rest s, tr = Event (Create blocks) :: rest ∧
+    recorded_run p tolerates all_good (created blocks) rest s.
+
+(** No device fails in a trace of the contract's events alone: the two notions are one. *)
+Lemma recorded_events p tolerates tr s s' :
+  recorded_run p tolerates all_good s (Event <$> tr) s' ↔ run p s tr s'.
+Proof.
+  split.
+  - revert s. induction tr as [|e tr IH]; intros s Hrun; inversion Hrun as [|? s1 ? ? Hstep Hrest]; subst.
+    { constructor. }
+    assert (devices_after tolerates all_good (Event e) = all_good) as Hv by (by destruct e).
+    rewrite Hv in Hrest. econstructor; [|by apply IH]. destruct Hstep as [?|Hl]; [done|].
+    destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as [? _].
+  - induction 1 as [|s e s1 tr s2 Hstep Hrun IH]; cbn; [constructor|].
+    econstructor; [by left|].
+    assert (devices_after tolerates all_good (Event e) = all_good) as -> by (by destruct e). done.
+Qed.
+
+Lemma admits_recorded_events p tolerates tr : admits_recorded p tolerates (Event <$> tr) ↔ admits p tr.
+Proof.
+  split.
+  - intros (blocks & rest & s & Heq & Hrun). destruct tr as [|e tr]; [done|]. injection Heq as -> <-.
+    apply recorded_events in Hrun. by exists blocks, tr, s.
+  - intros (blocks & rest & s & -> & Hrun). exists blocks, (Event <$> rest), s. split; [done|].
+    by apply recorded_events.
+Qed.
+
+End RecordedTrace.

@@ -1,0 +1,126 @@
+(** Legs at work, computed; and what goes wrong when a rule or a hypothesis is dropped. *)
+From stdpp Require Import prelude functions gmap.
+From LogDisk Require Import Parity RedundancyRepair.
+
+(** ** Executions *)
+
+(** RAID-6, two data and two parity components, one spare.  Device 1 fails in the middle of a write.  The next write
+    is cut by a crash, its stripe is recovered, and written again.  Device 1 comes back; in the middle of its resync
+    device 3 dies and is rebuilt on the spare; the resync of both ends while an unmap comes in between.  In the end
+    two more devices fail, and everything still reads as it was last written. *)
+Section raid6_at_work.
+  Notation leg6 := (raid6 (n := 1) 2).
+  Let a := byte_block <$> [one; two].
+  Let b := byte_block <$> [two; one].
+
+  Definition raid6_history : list action :=
+    [Write 0 a; Put 0 0; Put 1 0; Fail 1 Absent; Put 2 0; Put 3 0; Acknowledge 0;
+     Write 1 b; Put 0 1; Crash; Recover 1; Put 0 1; Put 2 1; Put 3 1; Acknowledge 1;
+     Write 1 b; Put 0 1; Put 2 1; Put 3 1; Acknowledge 1; Tick;
+     Return 1; Resync 1 0; Fail 3 Degraded; Rebuild 3 4; Resync 3 0;
+     Unmap 0; Put 0 0; Put 1 0; Put 2 0; Put 3 0; Acknowledge 0;
+     Resync 1 1; Resync 3 1; Fail 0 Degraded; Fail 4 Absent].
+
+  Example raid6_at_work :
+    (l ← run leg6 2 5 raid6_history (new_leg leg6 1); Some (state <$> components l, read leg6 l 0, read leg6 l 1))
+    = Some ([Degraded; Active; Active; Absent], Some (blanks leg6), Some b).
+  Proof. by vm_compute. Qed.
+End raid6_at_work.
+
+Section mirror_at_work.
+  Notation pair := (mirror 0 1).
+  Notation go acts := (run pair 1 2 acts (new_leg pair 1)).
+  Notation read_after acts := (l ← go acts; read pair l 0).
+
+  (** A mirror: the write of 2 over 1 is cut after one copy, which device 1 has; what recovery reads is kept, whichever
+      device fails then. *)
+  Definition write (v : nat) : list action := [Write 0 [v]; Put 0 0; Put 1 0; Acknowledge 0].
+
+  Definition cut_short : list action := write 1 ++ [Write 0 [2]; Put 1 0; Crash].
+
+  Example mirror_at_work :
+    let recovered := cut_short ++ [Recover 0; Put 0 0; Put 1 0; Acknowledge 0] in
+    read_after (recovered ++ [Fail 0 Absent]) = Some [1] /\ read_after (recovered ++ [Fail 1 Absent]) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** Unless it is recovered, a stripe whose write was cut reads as what the device happens to have. *)
+  Example torn_stripe_flickers :
+    read_after (cut_short ++ [Fail 0 Absent]) = Some [2] /\ read_after (cut_short ++ [Fail 1 Absent]) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** An absent component waits: its rebuild cannot begin after one tick of two, but can after both. *)
+  Example absent_waits :
+    go [Fail 1 Absent; Tick; Rebuild 1 2] = None /\
+    (l ← go (write 1 ++ [Fail 1 Absent; Tick; Tick; Rebuild 1 2; Resync 1 0; Fail 0 Absent]); read pair l 0) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** ** Hypotheses *)
+
+  (** One failure more than m: data are lost, and the read says so. *)
+  Example too_many_failures : read_after (write 1 ++ [Fail 0 Absent; Fail 1 Absent]) = None.
+  Proof. by vm_compute. Qed.
+
+  (** A second failure before the rebuild of the first has ended. *)
+  Example failure_before_restored :
+    read_after (write 1 ++ [Fail 1 Degraded; Rebuild 1 2; Fail 0 Degraded]) = None.
+  Proof. by vm_compute. Qed.
+
+  (** No spare ([enough]): nothing can be repaired. *)
+  Example no_spare :
+    exists l, run pair 1 2 [Fail 1 Degraded] (new_leg pair 0) = Some l /\ inactive (components l) = 1 /\
+      forall a, repairs a -> act pair 1 2 a l = None.
+  Proof.
+    eexists. split; [done|]. split; [done|].
+    intros [| | | | | | | | | |i s|i d]; try done; intros _; destruct i as [|[|]]; done.
+  Qed.
+
+  (** ** Rules, each broken: a read returns something else than the last write. *)
+
+  (** A component is active though it lacks writes. *)
+  Definition trust i (l : leg (V := nat)) : leg :=
+    with_components (alter (fun x => with_missed ∅ (with_state Active x)) i (components l)) l.
+
+  (** A returned device is admitted without resync (md 8313b8e57f55). *)
+  Example admitted_without_resync :
+    (l ← go (write 1 ++ [Fail 1 Absent; Write 0 [2]; Put 0 0; Acknowledge 0; Return 1]);
+     l ← run pair 1 2 [Fail 0 Absent] (trust 1 l); read pair l 0) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** A half-built rebuild target is read. *)
+  Example half_built_target_read :
+    (l ← go (write 1 ++ [Fail 1 Degraded; Rebuild 1 2]);
+     l ← run pair 1 2 [Fail 0 Absent] (trust 1 l); read pair l 0) = Some [0].
+  Proof. by vm_compute. Qed.
+
+  (** What was missed is not recorded. *)
+  Definition forget s (l : leg (V := nat)) : leg :=
+    with_components ((fun x => with_missed (missed x ∖ {[s]}) x) <$> components l) l.
+
+  (** Resync forgets unmaps done in the absence. *)
+  Example forgotten_unmap :
+    (l ← go (write 1 ++ [Fail 1 Absent; Unmap 0; Put 0 0; Acknowledge 0]);
+     l ← run pair 1 2 [Return 1; Fail 0 Absent] (forget 0 l); read pair l 0) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** The record of missed writes is cleared (DRBD 145). *)
+  Example cleared_bitmap :
+    (l ← go (write 1 ++ [Fail 1 Absent; Write 0 [2]; Put 0 0; Acknowledge 0]);
+     l ← run pair 1 2 [Return 1; Fail 0 Absent] (forget 0 l); read pair l 0) = Some [1].
+  Proof. by vm_compute. Qed.
+
+  (** Acknowledged after one mirror of two. *)
+  Example acknowledged_early :
+    go (write 1 ++ [Write 0 [2]; Put 0 0; Acknowledge 0]) = None /\
+    (l ← go (write 1 ++ [Write 0 [2]; Put 0 0]);
+     l ← run pair 1 2 [Fail 0 Absent] (with_open ∅ l); read pair l 0) = Some [1].
+  Proof. by vm_compute. Qed.
+End mirror_at_work.
+
+(** A code that is not good: RAID-5 taken for one that tolerates two. *)
+Example not_good_enough : ~ good (Code _ 2 2 (blank (raid5 (n := 1) 2)) (fun d => parity (raid5 2) d ++ [blank (raid5 2)])
+  (fun s => decode (raid5 2) (take 3 s))).
+Proof.
+  intros G. pose proof (good_complete _ G (byte_block <$> [one; one]) [None; None; Some (byte_block zero); Some (byte_block zero)]) as E.
+  assert (2 <= 2) as L by done. specialize (fun A B => E A B L). discriminate E; [by vm_compute|].
+  constructor; [by left|constructor; [by left|constructor; [by right|constructor; [by right|constructor]]]].
+Qed.

@@ -1,0 +1,297 @@
+(** Deletion frees exactly what nothing else reaches, once, and comes to an end. *)
+From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite SharedTreeReclaim.
+
+(** * What a walk frees *)
+
+Definition freed (s s' : state) (n : id) : Prop := is_Some (nodes s !! n) ∧ nodes s' !! n = None.
+
+Lemma reclaim_frees s s' t n m : inv s → reclaim t n s = Some s' → freed s s' m →
+  m = n ∧ ∃ c, claims s !! Dying t = Some c ∧ holds (nodes s) c n ∧
+    ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n.
+Proof.
+  intros I Hs [[md Hm] Hgone]. destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(Htest&_&->)])]);
+    simpl in Hgone; [congruence..|].
+  destruct (decide (m = n)) as [->|]; [|rewrite lookup_delete_ne in Hgone by done; congruence].
+  split; [done|]. exists c. split_and!; [done..|]. destruct Hh as [Hr _].
+  by apply (reclaim_test _ _ _ _ _ I Ht Hr Hn).
+Qed.
+
+Lemma reclaim_frees_alone s s' t n c : inv s → reclaim t n s = Some s' →
+  claims s !! Dying t = Some c → holds (nodes s) c n →
+  (∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) → freed s s' n.
+Proof.
+  intros I Hs Ht Hh Halone. pose proof Hh as (Hr&nd&Hn&_). split; [by eexists|].
+  apply (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Halone.
+  destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht'&Hcase). assert (c' = c) as -> by congruence.
+  destruct Hcase as [[Hroot _]|(nd'&Hn'&_&[[Hwhy _]|(_&_&->)])]; [| |apply lookup_delete].
+  - exfalso. destruct Hh as (_&nd'&Hn'&Hnot). assert (nd' = nd) as -> by congruence.
+    pose proof Hr as [p Hp]. destruct (descend_root _ _ _ _ Hp) as [rd Hrd]. apply Hroot.
+    split; [apply reaches_refl; eauto|]. exists rd. split; [done|]. intros Hf. apply Hnot.
+    destruct (descend_place (inv_tidy _ I) _ _ _ _ _ Hp Hrd Hn) as [-> _].
+    eapply finished_below; [done|]. by apply prefix_app_r.
+  - assert (nd' = nd) as -> by congruence. apply orb_false_iff in Halone as [Hk Hd].
+    destruct Hwhy as [|[_ ?]]; congruence.
+Qed.
+
+(** With nothing left to reclaim, the heap is exactly what the views reach. *)
+Lemma reclaimed_exact s : inv s → (∀ t, claims s !! Dying t = None) →
+  ∀ n, is_Some (nodes s !! n) ↔ ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n.
+Proof.
+  intros I Hnone n. split.
+  - intros (j&c&Hj&Hr&_)%(inv_held _ I). destruct j as [v|t]; [eauto|congruence].
+  - intros (v&c&_&Hr). by eapply reaches_exists.
+Qed.
+
+(** * Nothing is freed twice, whatever crashes *)
+
+Lemma next_step s s' a : inv s → apply a s = Some s' →
+  next s ≤ next s' ∧ ∀ n, is_Some (nodes s' !! n) → is_Some (nodes s !! n) ∨ next s ≤ n.
+Proof.
+  assert (∀ k x, inv s → length k = height s → update k x s = Some s' →
+    next s ≤ next s' ∧ ∀ n, is_Some (nodes s' !! n) → is_Some (nodes s !! n) ∨ next s ≤ n) as Hupdate.
+  { intros k x I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U). pose proof (upd_put _ _ _ _ _ _ _ U) as P.
+    split; [rewrite (upd_state _ _ _ _ _ _ _ U); simpl; lia|]. intros n Hn.
+    destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q&_&[->|(nd&Hnd&_)]&_)].
+    - left. by rewrite <- Hs.
+    - right. lia.
+    - left. by exists nd. }
+  intros I. destruct a as [k x|k| |v|v| |t n|t ps].
+  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done]. by apply Hupdate.
+  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done].
+    destruct (read _ _ _); [by apply Hupdate|]. intros [= <-]. split; [lia|]. by intros; left.
+  - simpl. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
+  - simpl. destruct (_ =? _); [done|]. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
+  - simpl. destruct (_ =? _); [done|]. destruct (claims s !! View v); simpl; [|done].
+    destruct (claims s !! View (epoch s)); simpl; [|done].
+    intros [= <-]. simpl. split; [lia|]. by intros; left.
+  - simpl. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
+  - intros Hs. destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(Htest&_&->)])]);
+      simpl; (split; [lia|]); [by intros; left..|]. intros m [md [_ ?]%lookup_delete_Some]. left. by exists md.
+  - simpl. destruct (claims s !! _); simpl; [|done]. destruct (forallb _ _); [|done]. intros [= <-]. simpl.
+    split; [lia|]. by intros; left.
+Qed.
+
+Lemma absent_run s s' history n : inv s → run s history = Some s' → n < next s → nodes s !! n = None →
+  nodes s' !! n = None.
+Proof.
+  revert s. induction history as [|a history IH]; intros s I; simpl; [by intros [= <-]|].
+  destruct (apply a s) as [s1|] eqn:Ha; simpl; [|done]. intros Hrun Hlt Hn.
+  destruct (next_step _ _ _ I Ha) as [Hnext Hnew]. apply (IH s1); [by eapply inv_step|done|lia|].
+  destruct (nodes s1 !! n) as [nd|] eqn:E; [|done]. destruct (Hnew n) as [[? ?]|]; [eauto|congruence|lia].
+Qed.
+
+Lemma freed_once s a s1 history s2 b s3 n : inv s → apply a s = Some s1 → freed s s1 n →
+  run s1 history = Some s2 → apply b s2 = Some s3 → ¬ freed s2 s3 n.
+Proof.
+  intros I Ha [[nd Hn] Hgone] Hrun Hb [[md Hm] _].
+  assert (nodes s2 !! n = None); [|congruence]. eapply absent_run; [by eapply inv_step|done| |done].
+  destruct (next_step _ _ _ I Ha) as [Hnext _]. apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn. lia.
+Qed.
+
+(** * The walks come to an end *)
+
+(** What is left to do: each dying claim, and each node that one holds. *)
+Definition work (s : state) : gset (nat * option id) :=
+  list_to_set (jc ← map_to_list (claims s);
+    match jc.1 with
+    | View _ => []
+    | Dying t => (t, None) :: (nn ← map_to_list (nodes s); if is_held (nodes s) jc.2 nn.1 then [(t, Some nn.1)] else [])
+    end).
+
+Lemma elem_of_work s t o : inv s →
+  (t, o) ∈ work s ↔ ∃ c, claims s !! Dying t = Some c ∧ ∀ n, o = Some n → holds (nodes s) c n.
+Proof.
+  intros I. unfold work. rewrite elem_of_list_to_set, elem_of_list_bind. split.
+  - intros ([j c]&Hin&Hj%elem_of_map_to_list). simpl in Hin. destruct j as [v|t']; [by apply elem_of_nil in Hin|].
+    apply elem_of_cons in Hin as [[= -> ->]|Hin]; [by exists c|]. apply elem_of_list_bind in Hin as ([m md]&Hin&Hm). simpl in Hin.
+    destruct (is_held (nodes s) c m) eqn:E; [|by apply elem_of_nil in Hin].
+    apply elem_of_list_singleton in Hin as [= -> ->]. exists c. split; [done|]. intros n [= <-].
+    by apply (is_held_spec (inv_tidy _ I)).
+  - intros (c&Hc&Hh). exists (Dying t, c). split; [|by apply elem_of_map_to_list]. simpl. destruct o as [n|]; [|left].
+    right. specialize (Hh n eq_refl). pose proof Hh as (_&nd&Hn&_).
+    apply elem_of_list_bind. exists (n, nd). split; [|by apply elem_of_map_to_list]. simpl.
+    apply (is_held_spec (inv_tidy _ I)) in Hh. rewrite Hh. by apply elem_of_list_singleton.
+Qed.
+
+Lemma reclaim_falls s s' t n : inv s → reclaim t n s = Some s' → size (work s') < size (work s).
+Proof.
+  intros I Hs. pose proof (inv_reclaim _ _ _ _ I Hs) as I'. apply subset_size.
+  destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&Hcase).
+  assert (∃ cs h, claims s' = cs ∧ nodes s' = h ∧ (∀ j, j ≠ Dying t → cs !! j = claims s !! j) ∧
+    (h = nodes s ∨ h = delete n (nodes s)) ∧
+    ((¬ holds (nodes s) c (root c) ∧ cs !! Dying t = None) ∨
+     (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧ cs !! Dying t = Some (finish c nd)))) as (cs&h&Hcs&Hh&Hother&Hheap&Hthis).
+  { destruct Hcase as [[Hroot ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]; eexists _, _; split_and!; try done; simpl.
+    - intros j Hj. by apply lookup_delete_ne.
+    - by left.
+    - left. split; [done|]. apply lookup_delete.
+    - intros j Hj. by apply lookup_insert_ne.
+    - by left.
+    - right. split; [done|]. exists nd. split; [done|]. apply lookup_insert.
+    - intros j Hj. by apply lookup_insert_ne.
+    - by right.
+    - right. split; [done|]. exists nd. split; [done|]. apply lookup_insert. }
+  assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → holds h c1 m → holds (nodes s) c0 m) as Hless.
+  { intros c0 c1 m Hr Hf (Hm&md&Hmd&Hnot). rewrite Hr in Hm. destruct Hheap as [->| ->].
+    - split; [done|]. exists md. split; [done|]. intros ?. by apply Hnot, Hf.
+    - split; [by eapply reaches_delete_inv|]. exists md. apply lookup_delete_Some in Hmd as [_ ?].
+      split; [done|]. intros ?. by apply Hnot, Hf. }
+  split.
+  - intros [t' o]. rewrite !elem_of_work by done. rewrite Hcs, Hh. intros (c1&Hc1&Hheld).
+    destruct (decide (t' = t)) as [->|].
+    + destruct Hthis as [[_ ?]|(_&nd&Hn&Hc)]; [congruence|]. assert (c1 = finish c nd) as -> by congruence.
+      exists c. split; [done|]. intros m Hm. eapply (Hless c (finish c nd)); [done| |by apply Hheld].
+      intros p Hp. apply finish_spec. by right.
+    + rewrite Hother in Hc1 by congruence. exists c1. split; [done|]. intros m Hm. eapply Hless; [done|done|]. by apply Hheld.
+  - intros Hsub. destruct Hthis as [[_ Hnone]|(Hhn&nd&Hn&Hc)].
+    + assert ((t, None) ∈ work s') as Hin by (apply Hsub; apply elem_of_work; [done|by exists c]).
+      apply elem_of_work in Hin as (c1&Hc1&_); [|done]. congruence.
+    + assert ((t, Some n) ∈ work s') as Hin.
+      { apply Hsub. apply elem_of_work; [done|]. exists c. split; [done|]. by intros ? [= <-]. }
+      apply elem_of_work in Hin as (c1&Hc1&Hh1); [|done]. assert (c1 = finish c nd) as -> by congruence.
+      destruct (Hh1 n eq_refl) as (_&md&Hmd&Hnot). apply Hnot, finish_spec. left. rewrite Hh in Hmd.
+      destruct Hheap as [->| ->]; [by assert (md = nd) as -> by congruence|]. by rewrite lookup_delete in Hmd.
+Qed.
+
+Lemma walk_goes_on s t : inv s → is_Some (claims s !! Dying t) → ∃ n, is_Some (reclaim t n s).
+Proof.
+  intros I [c Ht]. pose proof (inv_tidy _ I) as T. unfold reclaim. rewrite Ht. simpl.
+  destruct (is_held (nodes s) c (root c)) eqn:Hroot; [|exists 0; simpl; eauto]. simpl.
+  assert (∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧ kids_finished (nodes s) c nd = true)
+    as (n&nd&Hn&Hh&Hk).
+  { assert (∀ i n, height s ≤ i + match nodes s !! n with Some nd => length (place nd) | None => 0 end →
+      is_held (nodes s) c n = true → ∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧
+        kids_finished (nodes s) c nd = true) as Hdeep.
+    { intros i. induction i as [|i IH]; intros n Hi Hn; pose proof Hn as (Hr&nd&Hnd&_)%(is_held_spec T); rewrite Hnd in Hi;
+        destruct (kids_finished (nodes s) c nd) eqn:Hk; eauto;
+        apply not_true_iff_false in Hk; unfold kids_finished in Hk; rewrite forallb_forall in Hk;
+        assert (∃ d m, kids nd !! d = Some m ∧ is_held (nodes s) c m = true) as (d&m&Hd&Hm).
+      1,3: apply dec_stable; intros Hnot; apply Hk; intros [d m] Hin; simpl;
+        apply elem_of_list_In, elem_of_map_to_list in Hin; destruct (is_held (nodes s) c m) eqn:E; naive_solver.
+      - destruct (tidy_edge _ _ _ _ T _ _ _ _ Hnd Hd). lia.
+      - apply (IH m); [|done]. pose proof Hm as (_&md&Hmd&_)%(is_held_spec T). rewrite Hmd.
+        destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hnd Hd Hmd) as [-> _]. rewrite app_length. simpl. lia. }
+    eapply (Hdeep (height s)); [|done]. lia. }
+  exists n. rewrite Hn. simpl. rewrite Hh, Hk. simpl.
+  destruct (kept s t c n nd); [eauto|]. destruct (disputed s t c n); eauto.
+Qed.
+
+Lemma reclaim_spares_views s s' t n v c : inv s → reclaim t n s = Some s' → claims s !! View v = Some c →
+  claims s' !! View v = Some c ∧ ∀ m, reaches (nodes s') (root c) m ↔ reaches (nodes s) (root c) m.
+Proof.
+  intros I Hs Hv.
+  destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); simpl.
+  - by rewrite lookup_delete_ne.
+  - by rewrite lookup_insert_ne.
+  - rewrite lookup_insert_ne by done. split; [done|]. intros m. split; [apply reaches_delete_inv|].
+    apply reaches_delete. intros Hrv. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
+    eapply (Htest (View v)); [done..|]. by eapply view_holds.
+Qed.
+
+(** From any state, steps of reclaim alone lead to one where what is left is exactly what the views reached. *)
+Lemma reclaim_ends s : inv s → ∃ history s', run s history = Some s' ∧
+  (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
+  (∀ t, claims s' !! Dying t = None) ∧
+  (∀ v c, claims s !! View v = Some c → claims s' !! View v = Some c) ∧
+  ∀ n, is_Some (nodes s' !! n) ↔ ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n.
+Proof.
+  remember (size (work s)) as i eqn:Hi. revert s Hi. induction (lt_wf i) as [i _ IH]. intros s -> I.
+  destruct (decide (Exists (λ jc, is_view jc.1 = false) (map_to_list (claims s))))
+    as [([j c]&Hj%elem_of_map_to_list&Hd)%Exists_exists|Hnone].
+  - destruct j as [|t]; [done|]. destruct (walk_goes_on s t I) as (n&s1&Hs1); [eauto|].
+    destruct (IH _ (reclaim_falls _ _ _ _ I Hs1) s1 eq_refl) as (history&s'&Hrun&Hall&Hend&Hviews&Hexact);
+      [by eapply inv_reclaim|].
+    exists (Reclaim t n :: history), s'. split_and!; [simpl; by rewrite Hs1| |done| |].
+    + intros a [->|?]%elem_of_cons; eauto.
+    + intros v c' Hv. by apply Hviews, (reclaim_spares_views _ _ _ _ _ _ I Hs1).
+    + intros m. rewrite Hexact. split; intros (v&c'&Hv&Hr).
+      * assert (claims s !! View v = Some c') as Hv0.
+        { destruct (reclaim_cases _ _ _ _ I Hs1) as (c0&_&[[_ ->]|(nd&_&_&[[_ ->]|(_&_&->)])]); simpl in Hv;
+            by rewrite ?lookup_delete_ne, ?lookup_insert_ne in Hv. }
+        exists v, c'. split; [done|]. by apply (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv0).
+      * destruct (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv) as [Hv1 Heq]. exists v, c'. by rewrite Heq.
+  - assert (∀ t, claims s !! Dying t = None) as Hend.
+    { intros t. destruct (claims s !! Dying t) as [c|] eqn:E; [|done]. exfalso. apply Hnone.
+      apply Exists_exists. exists (Dying t, c). split; [by apply elem_of_map_to_list|done]. }
+    exists [], s. split_and!; try done.
+    + by intros a ?%elem_of_nil.
+    + by apply reclaimed_exact.
+Qed.
+
+(** * Chains *)
+
+(** On a chain no two views have the same parent. *)
+Definition chain (s : state) : Prop :=
+  ∀ v v' c c', claims s !! View v = Some c → claims s !! View v' = Some c' → parent c = parent c' → v = v'.
+
+(** There the neighbour test may leave out siblings: parent and successor tell whether another view reaches a node. *)
+Lemma chain_test s v c n nd : inv s → chain s → claims s !! View v = Some c → reaches (nodes s) (root c) n →
+  nodes s !! n = Some nd →
+  (∀ v' c', claims s !! View v' = Some c' → v' ≠ v → ¬ reaches (nodes s) (root c') n) ↔
+  parent c < birth nd ∧
+  ∀ v' c', claims s !! View v' = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+Proof.
+  intros I Hchain Hv Hr Hn. split.
+  - intros Hnone. split.
+    + destruct (decide (parent c < birth nd)); [done|exfalso].
+      destruct (inv_birth _ I _ _ _ _ Hv Hr Hn) as (p&Hp&?); [lia|]. eapply Hnone; [done| |done].
+      destruct (inv_view _ I _ _ Hv). lia.
+    + intros v' c' Hv' Hp. eapply Hnone; [done|]. destruct (inv_view _ I _ _ Hv'). lia.
+  - intros [Hb Hnear] v0 c0 Hv0 Hne Hr0.
+    destruct (neighbour _ _ _ _ _ I Hv Hr Hn Hb _ _ Hv0 ltac:(congruence) Hr0) as (j'&c'&Hj'&Hne'&Hr'&Hp&Hor).
+    assert (∃ v', j' = View v') as [v' ->].
+    { destruct Hor as [->|]; [eauto|]. destruct j'; [eauto|done]. }
+    destruct Hp as [Hp|[= ->]]; [|by eapply Hnear]. apply Hne'. by rewrite (Hchain _ _ _ _ Hj' Hv Hp).
+Qed.
+
+Lemma chain_step s s' a : inv s → chain s → apply a s = Some s' → (∀ v, a ≠ Revert v) → chain s'.
+Proof.
+  assert (∀ k x, inv s → chain s → length k = height s → update k x s = Some s' → chain s') as Hupdate.
+  { intros k x I Hchain Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
+    assert (∀ v c', claims s' !! View v = Some c' → ∃ c0, claims s !! View v = Some c0 ∧ parent c0 = parent c') as Hfrom.
+    { intros v c' [[[= ->] ->]|[[[=] _]|[_ ?]]]%(updated_claims U); [|eauto].
+      exists c. split; [apply (upd_live _ _ _ _ _ _ _ U)|done]. }
+    intros v v' c1 c2 (c3&?&?)%Hfrom (c4&?&?)%Hfrom ?. eapply Hchain; [done..|congruence]. }
+  intros I Hchain Ha Hnot. destruct a; simpl in Ha.
+  - destruct (Nat.eqb_spec (length k) (height s)); [|done]. by eapply Hupdate.
+  - destruct (Nat.eqb_spec (length k) (height s)); [|done]. destruct (read _ _ _); [by eapply Hupdate|]. by injection Ha as <-.
+  - destruct (claims s !! _) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. intros v v' c c'. simpl.
+    assert (∀ w cw, claims s !! View w = Some cw → parent cw < epoch s).
+    { intros w cw Hw. destruct (inv_view _ I _ _ Hw). lia. }
+    intros [[[= <-] <-]|[? Hv]]%lookup_insert_Some [[[= <-] <-]|[? Hv']]%lookup_insert_Some; simpl; [done| | |by eapply Hchain].
+    + specialize (H _ _ Hv'). lia.
+    + specialize (H _ _ Hv). lia.
+  - destruct (_ =? _); [done|]. destruct (claims s !! _) as [g|] eqn:Hg; simpl in Ha; [|done]. injection Ha as <-.
+    assert (∀ w cw, (<[Dying (next s):=g]> (reparent v (parent g) <$> delete (View v) (claims s))) !! View w = Some cw →
+      ∃ c0, claims s !! View w = Some c0 ∧ w ≠ v ∧ parent cw = (if parent c0 =? v then parent g else parent c0)) as Hfrom.
+    { intros w cw [[[=] _]|[_ Hw]]%lookup_insert_Some. apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+      exists c0. split_and!; [done|congruence|done]. }
+    intros w w' c c' (c0&Hw&?&->)%Hfrom (c0'&Hw'&?&->)%Hfrom.
+    destruct (Nat.eqb_spec (parent c0) v), (Nat.eqb_spec (parent c0') v); intros Hp.
+    + by eapply Hchain; [done..|congruence].
+    + by rewrite (Hchain _ _ _ _ Hg Hw' Hp) in *.
+    + by rewrite (Hchain _ _ _ _ Hw Hg Hp) in *.
+    + by eapply Hchain.
+  - by destruct (Hnot v).
+  - destruct (claims s !! _) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. intros v v' c c'. simpl.
+    intros [[[= <-] <-]|[? [? Hv]%lookup_delete_Some]]%lookup_insert_Some
+      [[[= <-] <-]|[? [? Hv']%lookup_delete_Some]]%lookup_insert_Some Hp; [done| | |by eapply Hchain].
+    + by rewrite (Hchain _ _ _ _ Hl Hv' Hp) in *.
+    + by rewrite (Hchain _ _ _ _ Hv Hl Hp) in *.
+  - destruct (reclaim_cases _ _ _ _ I Ha) as (c0&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); intros v v' c c'; simpl;
+      rewrite ?lookup_delete_ne, ?lookup_insert_ne by done; apply Hchain.
+  - destruct (claims s !! _) as [c0|] eqn:Ht; simpl in Ha; [|done]. destruct (forallb _ _); [|done]. injection Ha as <-.
+    intros v v' c c'. simpl. rewrite !lookup_insert_ne by done. apply Hchain.
+Qed.
+
+(** A history without a revert keeps the views on a chain. *)
+Lemma chain_run levels history s : run (create levels) history = Some s → (∀ v, Revert v ∉ history) → chain s.
+Proof.
+  assert (∀ s0, inv s0 → chain s0 → run s0 history = Some s → (∀ v, Revert v ∉ history) → chain s) as Hrun.
+  { induction history as [|a history IH]; intros s0 I Hchain; simpl; [by intros [= <-]|].
+    destruct (apply a s0) as [s1|] eqn:Ha; simpl; [|done]. intros Hs Hnot. apply (IH s1); [by eapply inv_step| |done|].
+    - eapply chain_step; [done..|]. intros v ->. apply (Hnot v). left.
+    - intros v Hin. apply (Hnot v). by right. }
+  apply Hrun; [apply inv_create|]. intros v v' c c' Hv Hv' _. cbn in Hv, Hv'.
+  apply lookup_singleton_Some in Hv as [[= <-] _], Hv' as [[= <-] _]. done.
+Qed.

@@ -1,0 +1,170 @@
+(** One concrete execution, and what goes wrong when a rule is dropped: all computed. *)
+From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
+  SharedTreeReclaim SharedTreeDeletion SharedTreeLookup.
+
+(** The first step that the walk of [t] can take, and so on, at most [fuel] times. *)
+Definition next_reclaim (t : nat) (s : state) : option action :=
+  head (n ← 0 :: (map_to_list (nodes s)).*1; if reclaim t n s then [Reclaim t n] else []).
+
+Fixpoint walk (fuel t : nat) (s : state) : list action :=
+  match fuel with
+  | 0 => []
+  | S fuel =>
+      match next_reclaim t s with
+      | Some a => match apply a s with Some s' => a :: walk fuel t s' | None => [] end
+      | None => []
+      end
+  end.
+
+Definition dying (s : state) : list nat :=
+  jc ← map_to_list (claims s); match jc.1 with View _ => [] | Dying t => [t] end.
+
+Definition walk_all (s : state) (ts : list nat) : list action :=
+  foldl (λ history t, history ++ match run s history with Some s' => walk 100 t s' | None => [] end) [] ts.
+
+Definition continue (s : option state) (f : state → list action) : option state := s ← s; run s (f s).
+
+Definition ran (s : option state) : bool := match s with Some _ => true | None => false end.
+Definition final (s : option state) : state := default (create 1) s.
+
+Lemma run_reachable history : ran (run (create 1) history) = true → reachable (final (run (create 1) history)).
+Proof. intros Hran. exists 1, history. by destruct (run (create 1) history). Qed.
+
+(** The disk has two digits.  Snapshots 1, 2 and 3 are a chain, until live goes back to 2; then 2 has two children,
+    3 and the live view 5. *)
+Definition fork : list action :=
+  [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Write [0; 1] 7; Snapshot; Write [0; 0] 3; Snapshot; Revert 2].
+
+Definition forked : state := final (run (create 1) fork).
+
+(** Snapshot 2 deleted: 3 and live share what was born between 1 and 2, and their common parent, 1, has none of it. *)
+Definition cut : state := final (run (create 1) (fork ++ [Delete 2])).
+
+Lemma forked_reachable : reachable forked.
+Proof. apply run_reachable. by vm_compute. Qed.
+
+Lemma cut_reachable : reachable cut.
+Proof. apply run_reachable. by vm_compute. Qed.
+
+(** * The execution *)
+
+(** After snapshot 3 is deleted too, its walk (the newest) begins last, and is cut short when it has freed two nodes;
+    after the crash it begins again. *)
+Definition deleted : option state :=
+  run (create 1) (fork ++ [Delete 2; Checkpoint; Write [1; 0] 9; Unmap [0; 1]; Delete 3]).
+
+Definition newest (s : state) : nat := foldl max 0 (dying s).
+
+Definition before_crash : option state :=
+  continue (continue deleted (λ s, walk_all s (filter (λ t, t < newest s) (dying s)))) (λ s, walk 3 (newest s) s).
+
+Definition after_crash : option state := continue before_crash (λ s, [Crash (newest s) []]).
+
+Definition reclaimed : option state := continue after_crash (λ s, walk_all s (dying s)).
+
+(** Of a state: how many dying claims, how many nodes, what live and what snapshot 1 read. *)
+Definition summary (s : state) : nat * nat * list (option nat) * option nat :=
+  (length (dying s), size (nodes s), read s (epoch s) <$> [[0; 0]; [0; 1]; [1; 0]; [1; 1]], read s 1 [0; 0]).
+
+Example execution :
+  summary <$> deleted = Some (7, 14, [Some 2; None; Some 9; None], Some 1) ∧
+  summary <$> before_crash = Some (1, 9, [Some 2; None; Some 9; None], Some 1) ∧
+  summary <$> after_crash = Some (1, 9, [Some 2; None; Some 9; None], Some 1) ∧
+  summary <$> reclaimed = Some (0, 8, [Some 2; None; Some 9; None], Some 1).
+Proof. by vm_compute. Qed.
+
+(** * Counterexamples *)
+
+Lemma node_born s n b : birth <$> nodes s !! n = Some b → ∃ nd, nodes s !! n = Some nd ∧ birth nd = b.
+Proof. destruct (nodes s !! n) as [nd|]; simpl; [|done]. intros [= <-]. eauto. Qed.
+
+Lemma reaches_dec s r n : reachable s → meets (nodes s) r n = true ↔ reaches (nodes s) r n.
+Proof. intros I%reachable_inv. apply (meets_spec (inv_tidy _ I)). Qed.
+
+Lemma no_claim s (P : nat + nat → claim → bool) :
+  forallb (λ jc, negb (P jc.1 jc.2)) (map_to_list (claims s)) = true → ∀ j c, claims s !! j = Some c → P j c = false.
+Proof.
+  rewrite forallb_forall. intros Hall j c Hj. apply negb_true_iff. apply (Hall (j, c)).
+  by apply elem_of_list_In, elem_of_map_to_list.
+Qed.
+
+(** Off a chain, parent and one successor do not tell: [chain_test] without [chain].  In [forked] the successor 3 of
+    snapshot 2 does not reach node 4, and the live view does. *)
+Example one_successor_is_not_enough :
+  reachable forked ∧ ∃ c n nd successor other,
+    claims forked !! View 2 = Some c ∧ reaches (nodes forked) (root c) n ∧
+    nodes forked !! n = Some nd ∧ parent c < birth nd ∧
+    claims forked !! View 3 = Some successor ∧ parent successor = 2 ∧ ¬ reaches (nodes forked) (root successor) n ∧
+    claims forked !! View 5 = Some other ∧ reaches (nodes forked) (root other) n.
+Proof.
+  split; [apply forked_reachable|]. destruct (node_born forked 4 2) as (nd&Hn&Hb); [by vm_compute|].
+  exists (Claim 1 4 []), 4, nd, (Claim 2 10 []), (Claim 2 4 []). rewrite <- !(reaches_dec _ _ _ forked_reachable).
+  split_and!; [by vm_compute|by vm_compute|exact Hn|simpl; lia|by vm_compute..].
+Qed.
+
+(** Parent and all children do not tell either: [delete_test] without the siblings.  In [cut] no view descends from
+    snapshot 3, and the live view reaches node 9 of it, which their parent does not. *)
+Example children_are_not_enough :
+  reachable cut ∧ ∃ c n nd other,
+    claims cut !! View 3 = Some c ∧ reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧ parent c < birth nd ∧
+    (∀ v c', claims cut !! View v = Some c' → parent c' ≠ 3) ∧
+    claims cut !! View 5 = Some other ∧ reaches (nodes cut) (root other) n.
+Proof.
+  split; [apply cut_reachable|]. destruct (node_born cut 9 2) as (nd&Hn&Hb); [by vm_compute|].
+  exists (Claim 1 10 []), 9, nd, (Claim 1 4 []). rewrite <- !(reaches_dec _ _ _ cut_reachable).
+  split_and!; [by vm_compute|by vm_compute|exact Hn|simpl; lia| |by vm_compute|by vm_compute].
+  intros v c' Hv. pose proof (no_claim cut (λ j c', is_view j && (parent c' =? 3)) ltac:(by vm_compute) _ _ Hv) as Hno.
+  simpl in Hno. by apply Nat.eqb_neq in Hno.
+Qed.
+
+(** Ownership that compares with an older snapshot than the newest ancestor changes what the newest reads. *)
+Definition two_snapshots : state := final (run (create 1) [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Snapshot]).
+
+Example ownership_by_older_snapshot :
+  read two_snapshots 2 [0; 0] = Some 2 ∧
+  (λ s, read s 2 [0; 0]) <$> update [0; 0] (Some 3) two_snapshots = Some (Some 2) ∧
+  (λ s, read s 2 [0; 0]) <$> update_since 1 [0; 0] (Some 3) two_snapshots = Some (Some 3).
+Proof. by vm_compute. Qed.
+
+(** Not even the newest ancestor will do: in [cut] that is 1, and what was born since is not live's alone. *)
+Example ownership_by_parent :
+  parent <$> claims cut !! View (epoch cut) = Some 1 ∧
+  read cut 3 [0; 1] = Some 7 ∧
+  (λ s, read s 3 [0; 1]) <$> update [0; 1] (Some 8) cut = Some (Some 7) ∧
+  (λ s, read s 3 [0; 1]) <$> update_since 1 [0; 1] (Some 8) cut = Some (Some 8).
+Proof. by vm_compute. Qed.
+
+(** A walk that frees a node before its kids leaks them when it is cut short. *)
+Definition one_deleted : state := final (run (create 1) [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Delete 1]).
+
+Definition root_first : state :=
+  State (height one_deleted) (delete 0 (nodes one_deleted)) (next one_deleted) (epoch one_deleted) (claims one_deleted).
+
+Example root_first_leaks : no_leak one_deleted ∧ ¬ no_leak root_first.
+Proof.
+  assert (reachable one_deleted) as I%reachable_inv by (apply run_reachable; by vm_compute).
+  split; [apply (inv_held _ I)|]. intros Hleak.
+  assert (tidy (height root_first) (epoch root_first) (next root_first) (nodes root_first)) as T.
+  { exact (tidy_delete _ _ _ _ (inv_tidy _ I) 0). }
+  destruct (Hleak 2) as (j&c&Hj&Hh).
+  - destruct (node_born root_first 2 1) as (nd&?&_); [by vm_compute|eauto].
+  - apply (is_held_spec T) in Hh. pose proof (no_claim root_first (λ _ c, is_held (nodes root_first) c 2) ltac:(by vm_compute) _ _ Hj) as Hno.
+    cbv beta in Hno. congruence.
+Qed.
+
+(** What an update no longer uses has to go to a dying claim, or it leaks. *)
+Definition rewritten : state := final (run (create 1) [Write [0; 0] 1; Checkpoint; Write [0; 0] 2]).
+
+Definition unburied : state := with_claims rewritten (filter (λ jc, is_view jc.1 = true) (claims rewritten)).
+
+Example unburied_leaks : no_leak rewritten ∧ ¬ no_leak unburied.
+Proof.
+  assert (reachable rewritten) as I%reachable_inv by (apply run_reachable; by vm_compute).
+  split; [apply (inv_held _ I)|]. intros Hleak.
+  assert (tidy (height unburied) (epoch unburied) (next unburied) (nodes unburied)) as T by apply (inv_tidy _ I).
+  destruct (Hleak 0) as (j&c&Hj&Hh).
+  - destruct (node_born unburied 0 1) as (nd&?&_); [by vm_compute|eauto].
+  - apply (is_held_spec T) in Hh.
+    pose proof (no_claim unburied (λ _ c, is_held (nodes unburied) c 0) ltac:(by vm_compute) _ _ Hj) as Hno.
+    cbv beta in Hno. congruence.
+Qed.

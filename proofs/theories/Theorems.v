@@ -1,0 +1,408 @@
+(** What is proved: each final result in prose, in Coq, and by one line from where it is proved; at the end, what
+they assume, which is nothing. For all sizes and all histories; numbers are those of the README. *)
+From Coq Require Field_theory.
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
+From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
+From LogDisk Require LogStructuredDiskTheorems SharedTreeResults.
+From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition.
+
+(** ** The contract *)
+
+(** 1. Read after snapshot. Whatever follows but its deletion (writes, unmaps, other snapshots and their deletion,
+reverts, flushes, restarts, and crashes), a snapshot reads as the live disk read when it was taken. Under [Prefix]
+this holds from the next flush on, or without a crash. *)
+Theorem read_after_snapshot {V} `{Value V} p n lba count (data data' : list V) before tr :
+  p ≠ Prefix ∨ Forall no_crash tr ∨ (∃ tr', tr = Flush Ok :: tr') → Forall (keeps n) tr →
+  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n) lba count Ok data']) →
+  data' = data.
+Proof. apply snapshot_reads_for_ever. Qed.
+
+(** 2. Read after write. A block reads as the last write left it; under [Ack] after any number of crashes. *)
+Theorem read_after_write {V} `{Value V} p lba data l (v v' : V) before tr :
+  data_at lba data l = Some v → Forall (spares Live l) tr → p = Ack ∨ Forall no_crash tr →
+  admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
+Proof. apply VirtualDiskProperties.read_after_write. Qed.
+
+(** 2. Frame. A block of a view reads the same until an event changes it: other blocks and other views are left
+alone. *)
+Theorem frame {V} `{Value V} p from l (v v' : V) before tr :
+  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
+  admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
+Proof. apply VirtualDiskProperties.frame. Qed.
+
+(** 2. What a flush acknowledged survives any crash, under every profile. *)
+Theorem flushed_survives {V} `{Value V} p from l (v v' : V) before tr :
+  Forall (spares from l) tr →
+  admits p (before ++ Read from l 1 Ok [v] :: Flush Ok :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
+Proof. apply VirtualDiskProperties.flushed_survives. Qed.
+
+(** Forward simulation is enough to implement the contract. *)
+Theorem simulation_implements {V} `{Value V} (M : implementation V) p (R : inside M → state V → Prop) :
+  (∀ blocks c, fresh M blocks c → R c (created blocks)) →
+  (∀ c s es c', R c s → moves M c es c' → ∃ s', run p s es s' ∧ R c' s') →
+  implements M p.
+Proof. apply forward_simulation. Qed.
+
+(** ** The checker *)
+
+(** 11. The checker accepts a trace if and only if the contract admits it, for the three crash profiles; unknown
+outcomes, operations cut short and recoveries cut short included. *)
+Theorem checker_exact {V} `{EqDecision V, Value V} p (tr : list (event V)) : check p tr = true ↔ admits p tr.
+Proof. apply check_correct. Qed.
+
+(** 11. So too for recorded traces, with the operations on devices and hints that the contract does not speak of. *)
+Theorem recorded_checker_exact {V} `{EqDecision V, Value V} p tolerates (tr : list (entry V)) :
+  check_recorded p tolerates tr = true ↔ admits_recorded p tolerates tr.
+Proof. apply check_recorded_correct. Qed.
+
+(** 11. The event that a verdict names is the first that the contract does not allow; only where the caller limits
+how many disks are followed may there be no verdict. *)
+Theorem verdict_exact {V} `{EqDecision V, Value V} p tolerates most (tr : list (entry V)) :
+  match judge p tolerates most tr with
+  | Accepted _ => admits_recorded p tolerates tr
+  | Rejected i _ => ¬ admits_recorded p tolerates (take (S i) tr) ∧ (0 < i → admits_recorded p tolerates (take i tr))
+  | Undecided _ => is_Some most
+  end.
+Proof. apply judge_correct. Qed.
+
+(** 12. The contract's promises are used by some trace, and each of their hypotheses is needed: without it, a trace
+that the contract admits breaks the conclusion. *)
+Theorem snapshot_promise_used : ∃ before tr data, Forall (keeps s) tr ∧ data ≠ [0; 0] ∧
+  admits Ack (before ++ Read Live 0 2 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 2 Ok data]).
+Proof. apply snapshot_is_used. Qed.
+
+Theorem snapshot_promise_needs_no_delete : ∃ before tr data data',
+  admits Ack (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data']) ∧ data' ≠ data.
+Proof. apply snapshot_needs_no_delete. Qed.
+
+Theorem snapshot_promise_needs_profile : ∃ before tr data data', Forall (keeps s) tr ∧
+  admits Prefix (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data'])
+  ∧ data' ≠ data.
+Proof. apply snapshot_needs_profile. Qed.
+
+Theorem frame_promise_needs_profile : ∀ p, p ≠ Ack → ∃ before tr v v', Forall (spares Live 0) tr ∧
+  admits p (before ++ Read Live 0 1 Ok [v] :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
+Proof. apply frame_needs_profile. Qed.
+
+Theorem write_promise_needs_profile : ∀ p, p ≠ Ack → ∃ before tr v v', Forall (spares Live 0) tr ∧
+  admits p (before ++ Write 0 [v] Ok :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
+Proof. apply read_after_write_needs_profile. Qed.
+
+(** ** The log-structured disk
+
+For any design that obeys its rules and promises [Ack] or [Prefix] ([sound]), in any state it reaches. *)
+Module LogStructured.
+Import LogStructuredDisk LogStructuredDiskInvariant LogStructuredDiskCleaning LogStructuredDiskSnapshots.
+
+(** 1. Read after snapshot, for the disk itself: whatever it does afterwards (operations, destage, cleaning,
+checkpoints, reclaim, power cuts at any step, recoveries) but delete the snapshot, it reads as live did. *)
+Theorem disk_read_after_snapshot {V} `{Value V} K (c0 c1 c2 : state V) tr n :
+  sound K → promises K = Ack → reached K c0 → step K c0 [VirtualDisk.Snapshot n Ok] c1 →
+  steps K c1 tr c2 → spares n tr → at_phase c2 = Running → reads_as c2 n (live (seen c0)).
+Proof. apply read_after_snapshot_ack. Qed.
+
+(** 1. Where a power cut may lose what was not flushed ([Prefix]): while the log keeps the snapshot's record. *)
+Theorem disk_read_after_snapshot_kept {V} `{Value V} K (c0 c1 c2 : state V) tr n :
+  sound K → reached K c0 → step K c0 [VirtualDisk.Snapshot n Ok] c1 →
+  steps_within K (λ c, applied (mem c1) ≤ logged c) c1 tr c2 → spares n tr → at_phase c2 = Running →
+  reads_as c2 n (live (seen c0)).
+Proof. apply read_after_snapshot. Qed.
+
+(** 1. Once flushed, it survives anything. *)
+Theorem disk_flushed_snapshot_stays {V} `{Value V} K (c c' : state V) tr n v :
+  sound K → reached K c → at_phase c = Running → applied (mem c) ≤ flushed (dev c) → reads_as c n v →
+  steps K c tr c' → spares n tr → at_phase c' = Running → reads_as c' n v.
+Proof. apply durable_snapshot_unchanged. Qed.
+
+(** 3. Every trace that the log-structured disk shows, the contract admits: crashes at any step, and in recovery any
+number of times. *)
+Theorem disk_refines_contract {V} `{Value V} K : sound K → implements (log_structured_disk (V := V) K) (promises K).
+Proof. apply LogStructuredDiskRefinement.refines_contract. Qed.
+
+(** 3. The newest checkpoint and the log behind it stand for the whole history: replaying them is a full replay. *)
+Theorem checkpoint_and_suffix {V} `{Value V} K (c : state V) i :
+  sound K → reached K c → newest (dev c) = Some i →
+  same_disk (foldl (λ d r, effect r d) (LogStructuredDiskRecovery.checkpoint_disk c i) (drop (upto i - first c) (log (dev c))))
+    (after (history c)).
+Proof. apply LogStructuredDiskRecovery.checkpoint_and_suffix. Qed.
+
+(** 3. Recovery, however often it is cut short, brings back exactly what the durable log says; and it can end. *)
+Theorem recovery_brings_back {V} `{Value V} K (c c' : state V) :
+  sound K → reached K c → at_phase c ≠ Running → LogStructuredDiskRecovery.recovery K c c' →
+  history c' = history c ∧ (at_phase c' = Running → same_disk (seen c') (after (history c))).
+Proof. apply LogStructuredDiskRecovery.recovery_brings_back. Qed.
+
+Theorem recovery_ends {V} `{Value V} K (c : state V) :
+  sound K → reached K c → at_phase c ≠ Running →
+  ∃ c', LogStructuredDiskRecovery.recovery K c c' ∧ at_phase c' = Running.
+Proof. apply LogStructuredDiskRecovery.recovery_ends. Qed.
+
+(** 3. Replay is idempotent: cut short after any number of records, it starts again from the same place. *)
+Theorem replay_idempotent {V} `{Value V} (c : state V) n i rs keep garbage :
+  let c1 := foldl (λ c r, replay r c) (load n i c) rs in
+  let c2 := crash keep false garbage c1 in
+  logged c1 ≤ keep →
+  newest (dev c2) = newest (dev c) ∧ mem (load n i c2) = mem (load n i c) ∧ history c2 = history c.
+Proof. apply LogStructuredDiskRecovery.load_again. Qed.
+
+(** 4. No step that shows nothing changes a view: destage, seal, clean, free, reclaim, checkpoint, truncate. *)
+Theorem silent_step_invisible {V} `{Value V} K (c c' : state V) :
+  sound K → reached K c → at_phase c = Running → step K c [] c' → at_phase c' = Running →
+  same_disk (seen c') (seen c).
+Proof. apply LogStructuredDiskCleaning.silent_step_invisible. Qed.
+
+Theorem destage_invisible {V} `{Value V} K (c : state V) g xs :
+  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None → NoDup xs →
+  Forall (λ x, is_Some (bank (mem c) !! x)) xs → same_disk (seen (place g xs c)) (seen c).
+Proof. apply LogStructuredDiskCleaning.destage_invisible. Qed.
+
+Theorem clean_invisible {V} `{Value V} K (c : state V) vs g :
+  sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → same_disk (seen (clean vs g c)) (seen c).
+Proof. apply LogStructuredDiskCleaning.clean_invisible. Qed.
+
+(** 4. A cleaned segment is dead, and nothing in it is reachable; nothing needs a free one, checkpoints included. *)
+Theorem cleaned_is_dead {V} `{Value V} K (c : state V) vs g v :
+  sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → v ∈ vs →
+  table (mem (clean vs g c)) !! v = Some Dead ∧ v ∉ segments_of (current (mem (clean vs g c))).
+Proof. apply LogStructuredDiskCleaning.cleaned_is_dead. Qed.
+
+Theorem free_holds_nothing {V} `{Value V} K (c : state V) g :
+  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →
+  g ∉ segments_of (current (mem c)) ∧ g ∉ pinned c.
+Proof. apply LogStructuredDiskCleaning.free_holds_nothing. Qed.
+
+(** 4. Cleaning ends: each one leaves fewer segments in use. *)
+Theorem clean_gains {V} `{Value V} K (c : state V) vs g :
+  sound K → may_clean K c vs g → in_use (clean vs g c) < in_use c.
+Proof. apply LogStructuredDiskCleaning.clean_gains. Qed.
+
+Theorem cleaning_ends {V} `{Value V} K n d (c c' : state V) : sound K → upkeep K n d c c' → n ≤ in_use c + d.
+Proof. apply LogStructuredDiskCleaning.cleaning_ends. Qed.
+
+(** 12. An execution with a power cut in the middle of a write and of a checkpoint, a recovery cut short, a cleaning
+and the deletion of a snapshot; and without any one of its rules, the design does not keep the contract. *)
+Import LogStructuredDiskWitnesses.
+Theorem execution_exists p : p = Ack ∨ p = Prefix →
+  ∃ c, steps (by_the_rules p 2) (initial 4) execution_shows c ∧ at_phase c = Running.
+Proof. apply LogStructuredDiskWitnesses.execution_exists. Qed.
+
+Theorem every_rule_needed r : r ≠ CleanGains →
+  ∃ p, (p = Ack ∨ p = Prefix) ∧ ¬ implements (log_structured_disk (V := nat) (breaking r p 2)) p.
+Proof.
+  destruct r; intros Hr; try done; [exists Ack|exists Ack|exists Prefix|exists Ack..]; (split; [auto|]).
+  - apply flush_before_acknowledge_needed.
+  - apply seal_before_checkpoint_needed.
+  - apply log_before_checkpoint_needed.
+  - apply truncate_after_commit_needed.
+  - apply free_after_checkpoint_needed.
+  - apply replay_after_checkpoint_needed.
+  - apply reclaim_unreachable_needed.
+Qed.
+End LogStructured.
+
+(** ** Shared trees
+
+In any state that any history of writes, unmaps, snapshots, deletions, reverts, checkpoints, steps of reclaim and
+crashes reaches, whatever the tree of snapshots. *)
+Module Trees.
+Import SharedTree SharedTreeDeletion SharedTreeLookup SharedTreeCost SharedTreeExamples SharedTreeResults.
+
+(** 5. No dangling reference and no leak: what is stored is held, by a view or by a deletion under way. *)
+Theorem nothing_dangles s : reachable s → no_dangling s.
+Proof. apply dangling_free. Qed.
+
+Theorem nothing_leaks s : reachable s → no_leak s.
+Proof. apply leak_free. Qed.
+
+(** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else holds
+it, each step leaves less to do, and in the end what is left is what the other views reach. *)
+Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' → claims s !! Dying t = Some c →
+  holds (nodes s) c n →
+  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
+  ∀ m, freed s s' m → m = n.
+Proof. apply SharedTreeResults.reclaim_exact. Qed.
+
+Theorem deletion_exact s s1 v : reachable s → apply (Delete v) s = Some s1 →
+  ∃ history s2, run s1 history = Some s2 ∧ (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
+    (∀ t, claims s2 !! Dying t = None) ∧
+    ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
+Proof. apply SharedTreeResults.deletion_exact. Qed.
+
+(** 5. Nothing is freed twice, though crashes set walks back to any earlier point. *)
+Theorem frees_once s a s1 history s2 b s3 n : reachable s → apply a s = Some s1 → freed s s1 n →
+  run s1 history = Some s2 → apply b s2 = Some s3 → ¬ freed s2 s3 n.
+Proof. apply SharedTreeResults.frees_once. Qed.
+
+(** 5. Nobody else reaches a node of a view if and only if it was born after the parent was taken and neither a child
+nor a sibling reaches it. Without reverts siblings may be left out: parent and successor are enough. *)
+Theorem neighbour_test_exact s v c n nd : reachable s → claims s !! View v = Some c →
+  reaches (nodes s) (root c) n → nodes s !! n = Some nd →
+  (∀ j c', claims s !! j = Some c' → j ≠ View v → ¬ reaches (nodes s) (root c') n) ↔
+  parent c < birth nd ∧
+  ∀ j c', claims s !! j = Some c' → j ≠ View v → parent c' = v ∨ parent c' = parent c →
+    ¬ reaches (nodes s) (root c') n.
+Proof. apply SharedTreeResults.neighbour_test_exact. Qed.
+
+Theorem chain_test_exact levels history s v c n nd :
+  run (create levels) history = Some s → (∀ w, Revert w ∉ history) →
+  claims s !! View v = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
+  (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
+  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+Proof. apply SharedTreeResults.chain_test_exact. Qed.
+
+(** 5, 12. With reverts they are not: a node that passes that test is reached by a view that is neither. *)
+Theorem chain_test_needs_chain : reachable cut ∧ ∃ c n nd other,
+  claims cut !! View 3 = Some c ∧ reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧ parent c < birth nd ∧
+  (∀ v c', claims cut !! View v = Some c' → parent c' ≠ 3) ∧
+  claims cut !! View 5 = Some other ∧ reaches (nodes cut) (root other) n.
+Proof. apply children_are_not_enough. Qed.
+
+(** 6. An update changes no node that another view reaches, and off its path live shares the nodes that it had. *)
+Theorem update_spares_others s s' k x j c n : reachable s → length k = height s → update k x s = Some s' →
+  claims s !! j = Some c → j ≠ View (epoch s) →
+  (reaches (nodes s') (root c) n ↔ reaches (nodes s) (root c) n) ∧
+  (reaches (nodes s) (root c) n → nodes s' !! n = nodes s !! n).
+Proof. apply SharedTreeResults.update_spares_others. Qed.
+
+Theorem update_shares_rest s s' k x c c' q : reachable s → length k = height s → update k x s = Some s' →
+  claims s !! View (epoch s) = Some c → claims s' !! View (epoch s) = Some c' → ¬ q `prefix_of` k →
+  descend (nodes s') (root c') q = descend (nodes s) (root c) q.
+Proof. apply SharedTreeResults.update_shares_rest. Qed.
+
+(** 6. A lookup in the tree is a lookup in the map that it stands for: live, and each snapshot. *)
+Theorem lookup_exact levels history s : run (create levels) history = Some s →
+  let d := disk_run history in
+  (∀ k, length k = height s → read s (epoch s) k = live d !! k) ∧
+  ∀ v m k, snaps d !! v = Some m → length k = height s → read s v k = m !! k.
+Proof. apply SharedTreeResults.lookup_exact. Qed.
+
+(** 7. A read and a write of a mapped block cost a constant; of any block the same whatever snapshots there are.
+Taking a snapshot touches no node: all that it writes is its record. *)
+Theorem cost_constant s k x : reachable s → read s (epoch s) k = Some x →
+  read_cost s (epoch s) k = Cost (S (length k)) 0 0 ∧ write_cost s k = Cost (S (length k)) 0 1.
+Proof. intros. split; [by eapply read_cost_constant|by eapply write_cost_constant]. Qed.
+
+Theorem cost_ignores_snapshots levels history s k : run (create levels) history = Some s →
+  Forall (λ a, no_revert a = true) history → length k = height s →
+  ∃ s0, run (create levels) (filter (λ a, writes a = true) history) = Some s0 ∧
+    write_cost s k = write_cost s0 k ∧ read_cost s (epoch s) k = read_cost s0 (epoch s0) k.
+Proof. apply SharedTreeResults.cost_ignores_snapshots. Qed.
+
+Theorem snapshot_constant s s' : apply Snapshot s = Some s' → nodes s' = nodes s ∧ next s' = next s.
+Proof. apply SharedTreeResults.snapshot_constant. Qed.
+End Trees.
+
+(** ** Parity *)
+Module Codes.
+Import Parity RedundancyCode.
+
+(** 8. Bytes, with GF(2^8)'s addition and multiplication, are a field, by computation; 2 generates it. *)
+Theorem bytes_are_a_field : Field_theory.field_theory zero one add mul add id (λ a b, mul a (inv b)) inv eq.
+Proof. apply gf_field. Qed.
+
+Theorem two_generates a : a ≠ zero → ∃ i, i < 255 ∧ a = power two i.
+Proof. apply generator_generates. Qed.
+
+(** 8. RAID-5 and RAID-6 reconstruct any one and any two lost components of a stripe; blocks of any size [n]. *)
+Theorem raid5_any_one n k (d : list (vec byte n)) i :
+  length d = k → decode (raid5 k) (without [i] (stripe (raid5 k) d)) = Some d.
+Proof. apply Parity.raid5_any_one. Qed.
+
+Theorem raid6_any_two n k (d : list (vec byte n)) i j :
+  k <= 255 → length d = k → decode (raid6 k) (without [i; j] (stripe (raid6 k) d)) = Some d.
+Proof. apply Parity.raid6_any_two. Qed.
+
+(** 8. What a degraded read returns: of a stripe with at most m components gone, the block that was written. *)
+Theorem degraded_read {V} (c : code V) gone d i :
+  good c → length d = data_count c → length gone <= parity_count c →
+  decode c (without gone (stripe c d)) ≫= (.!! i) = d !! i.
+Proof. apply Parity.degraded_read. Qed.
+
+(** 8. All three layouts are good codes: what is lost within tolerance comes back, and beyond it nothing wrong does. *)
+Theorem layouts_are_good {V} (z : V) m n k :
+  good (mirror z m) ∧ good (raid5 (n := n) k) ∧ (k <= 255 → good (raid6 (n := n) k)).
+Proof. split; [apply mirror_good|split; [apply raid5_good|apply raid6_good]]. Qed.
+End Codes.
+
+(** ** Redundancy
+
+A leg with any good code, of any number of stripes, from new, through any actions: writes a component at a time,
+crashes, failures, returns, replacements, ticks, steps of resync and rebuild. *)
+Module Legs.
+Import RedundancyCode Redundancy RedundancyCorrect RedundancyHistory RedundancyRepair RedundancyPlacement.
+
+(** 9. With at most m failures, at any steps, every stripe that is not being written reads as a store that never
+fails; with more, it does or the read says that data is lost. *)
+Theorem any_m_failures {V} (c : code V) size repair_delay n acts l :
+  good c → run c size repair_delay acts (new_leg c n) = Some l → failures acts <= parity_count c →
+  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
+Proof. intros. by eapply RedundancyHistory.any_m_failures. Qed.
+
+Theorem any_failures {V} (c : code V) size repair_delay n acts l :
+  good c → run c size repair_delay acts (new_leg c n) = Some l →
+  ∃ st, store_run c (new_store c) acts st ∧
+    ∀ s, open l !! s = None → read c l s = Some (holds st s) ∨ read c l s = None.
+Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
+
+(** 9. A stale component is never read: what components hold that are not active makes no difference. *)
+Theorem stale_never_read {V} (c : code V) l l' s :
+  Forall2 (λ x y, state x = state y ∧ (state x = Active → strip c x s = strip c y s)) (components l) (components l') →
+  read c l s = read c l' s.
+Proof. apply RedundancyHistory.stale_never_read. Qed.
+
+(** 9. Repair ends, and when it can go no further every component is active: any m more failures are tolerated. *)
+Theorem repair_stops_restored {V} (c : code V) size repair_delay l st acts l' :
+  good c → refines c size l st → repairable c repair_delay l → Forall repairs acts → run c size repair_delay acts l = Some l' →
+  (∀ a, repairs a → act c size repair_delay a l' = None) →
+  inactive (components l') = 0 ∧ refines c size l' st ∧ length acts <= work_left size l.
+Proof. intros. by eapply RedundancyRepair.repair_stops_restored. Qed.
+
+Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' :
+  good c → refines c size l st → inactive (components l) = 0 → run c size repair_delay acts l = Some l' →
+  failures acts <= parity_count c →
+  ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (holds st' s).
+Proof. intros. by eapply RedundancyRepair.redundancy_restored. Qed.
+
+(** 9. No device ever has two uses. *)
+Theorem one_use_per_device {V} (c : code V) size repair_delay n acts l :
+  run c size repair_delay acts (new_leg c n) = Some l → placed l.
+Proof. apply RedundancyPlacement.one_use_per_device. Qed.
+End Legs.
+
+(** ** Composition *)
+Module Whole.
+Import RedundancyCode Composition.
+
+(** 10. The log-structured disk, its segments on a RAID-6 capacity leg whose devices fail, return, are replaced and
+rebuilt at any steps, refines the contract. A step that would need lost data does not take place; by 9, within
+tolerance there is none. *)
+Theorem disk_over_legs_refines_contract {n} (w k stripes_p stripes_c repair_delay spare_count : nat) (p : profile) :
+  p = Ack ∨ p = Prefix → k <= 255 →
+  let zeroes := Parity.zeroes : vec Parity.byte n in
+  implements (H := zeroes) (over_legs (mirror zeroes 2) (Parity.raid6 k) stripes_p stripes_c repair_delay spare_count
+    (log_structured_client (H := zeroes) (P := vec Parity.byte n) (LogStructuredDisk.by_the_rules p w) (Parity.raid6 k))) p.
+Proof. apply raid6_disk. Qed.
+End Whole.
+
+(** ** What they assume *)
+
+Definition all_theorems :=
+  (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements,
+   @checker_exact, @recorded_checker_exact, @verdict_exact, @snapshot_promise_used,
+   @snapshot_promise_needs_no_delete, @snapshot_promise_needs_profile, @frame_promise_needs_profile,
+   @write_promise_needs_profile, @LogStructured.disk_read_after_snapshot,
+   @LogStructured.disk_read_after_snapshot_kept, @LogStructured.disk_flushed_snapshot_stays,
+   @LogStructured.disk_refines_contract, @LogStructured.checkpoint_and_suffix,
+   @LogStructured.recovery_brings_back, @LogStructured.recovery_ends, @LogStructured.replay_idempotent,
+   @LogStructured.silent_step_invisible, @LogStructured.destage_invisible, @LogStructured.clean_invisible,
+   @LogStructured.cleaned_is_dead, @LogStructured.free_holds_nothing, @LogStructured.clean_gains,
+   @LogStructured.cleaning_ends, @LogStructured.execution_exists, @LogStructured.every_rule_needed,
+   @Trees.nothing_dangles, @Trees.nothing_leaks, @Trees.reclaim_exact, @Trees.deletion_exact,
+   @Trees.frees_once, @Trees.neighbour_test_exact, @Trees.chain_test_exact, @Trees.chain_test_needs_chain,
+   @Trees.update_spares_others, @Trees.update_shares_rest, @Trees.lookup_exact, @Trees.cost_constant,
+   @Trees.cost_ignores_snapshots, @Trees.snapshot_constant, @Codes.bytes_are_a_field, @Codes.two_generates,
+   @Codes.raid5_any_one, @Codes.raid6_any_two, @Codes.degraded_read, @Codes.layouts_are_good,
+   @Legs.any_m_failures, @Legs.any_failures, @Legs.stale_never_read, @Legs.repair_stops_restored,
+   @Legs.redundancy_restored, @Legs.one_use_per_device, @Whole.disk_over_legs_refines_contract).
+Print Assumptions all_theorems.

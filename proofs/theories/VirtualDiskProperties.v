@@ -1,0 +1,396 @@
+(** What the contract promises, over whole traces: a read sees the last write, nothing else is touched, and a
+snapshot reads for ever as the live disk read when it was taken. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk.
+
+Section VirtualDiskProperties.
+Context {V : Type} `{Value V}.
+Implicit Types (p : profile) (s : state V) (e : event V) (d : disk V) (i : image V) (n : name) (r : answer).
+
+(** ** A power cut may leave things as they are
+
+While there is power, the disk is one of those that would survive; under [Block] every image may be it. *)
+Definition current p s : Prop :=
+  power s = true →
+  (p = Block → ∀ i, i ∈ survivors s → ∀ l, live (now s) l ∈ may_hold i l) ∧
+  ∃ i, i ∈ survivors s ∧ resolves i (now s).
+
+Lemma resolves_exactly d : resolves (exactly d) d.
+Proof. split; [|done]. intros l. left. Qed.
+
+Lemma current_exactly p blocks d pw : current p (State blocks d [exactly d] pw).
+Proof.
+  intros _. split; cbn.
+  - intros _ i ->%elem_of_list_singleton l. left.
+  - exists (exactly d). split; [left|apply resolves_exactly].
+Qed.
+
+Lemma current_exactly_cons p blocks d is pw : p ≠ Block → current p (State blocks d (exactly d :: is) pw).
+Proof.
+  intros Hp _. split; [done|]. exists (exactly d). split; [left|apply resolves_exactly].
+Qed.
+
+Lemma answered_current p s r faults excuses d left s' :
+  current p s → answered s r faults excuses d left s' →
+  (current p (happens s d left)) → current p s'.
+Proof.
+  intros Hc [Hp Ha] Hd. destruct r as [|c| |]; [by destruct Ha as [_ ->]|by destruct Ha as [_ ->]| |by subst].
+  by destruct Ha as [->|[_ ->]].
+Qed.
+
+Lemma current_buffered p s lba data :
+  current p s → power s = true →
+  current p (happens s (written (now s) lba data) (buffered p s (written (now s) lba data))).
+Proof.
+  intros Hc Hp. destruct p; [apply current_exactly|by apply current_exactly_cons|].
+  destruct (Hc Hp) as [_ (i & Hi & Hl & Hs)]. intros _. split; cbn.
+  - intros _ j (k & -> & _)%elem_of_list_fmap l. left.
+  - exists (may_also_hold (written (now s) lba data) i). split; [apply elem_of_list_fmap; eauto|].
+    split; [|done]. intros l. left.
+Qed.
+
+Lemma current_recorded p s d : current p (happens s d (recorded p s d)).
+Proof. destruct p; [apply current_exactly|by apply current_exactly_cons|apply current_exactly]. Qed.
+
+Lemma step_current p s e s' : current p s → step p s e s' → current p s'.
+Proof.
+  intros Hc Hstep.
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hstep;
+    try (eapply answered_current; [done|exact Hstep|]).
+  - subst. apply current_exactly.
+  - destruct Hstep as [Hp _]. by apply current_buffered.
+  - destruct Hstep as [Hp _]. by apply current_buffered.
+  - apply current_recorded.
+  - apply current_recorded.
+  - apply current_recorded.
+  - apply current_exactly.
+  - apply current_exactly.
+  - destruct Hstep as [Ha _]. eapply answered_current; [done|exact Ha|].
+    intros Hp. by apply Hc.
+  - destruct r; try done.
+    + destruct Hstep as (i & d & _ & _ & ->). apply current_exactly.
+    + by subst.
+Qed.
+
+Lemma run_current p s tr s' : current p s → run p s tr s' → current p s'.
+Proof. intros Hc Hrun. induction Hrun; eauto using step_current. Qed.
+
+(** ** What a block of a view holds, and what can change it *)
+
+Definition holds (from : target) (l : nat) (v : V) s : Prop :=
+  ∃ f, view_of (now s) from = Some f ∧ f l = v.
+
+(** It holds that in every image of a list. *)
+Definition images_hold (from : target) (l : nat) (v : V) (is : list (image V)) : Prop :=
+  ∀ i, i ∈ is →
+    match from with
+    | Live => ∀ u, u ∈ may_hold i l → u = v
+    | Named n => ∃ f, with_snaps i !! n = Some f ∧ f l = v
+    end.
+
+(** It does, and would after a power cut. *)
+Definition durable (from : target) (l : nat) (v : V) s : Prop :=
+  holds from l v s ∧ images_hold from l v (survivors s).
+
+Definition refused r : bool := match r with Refused _ => true | _ => false end.
+
+(** An event that leaves block [l] of a view alone; a crash is another matter. *)
+Definition spares (from : target) (l : nat) e : Prop :=
+  match e, from with
+  | Create _, _ => False
+  | Write lba data r, Live => refused r = true ∨ data_at lba data l = None
+  | Unmap lba count r, Live => refused r = true ∨ ¬ (lba ≤ l < lba + count)
+  | Revert _ r, Live => refused r = true
+  | Delete n r, Named n' => n ≠ n' ∨ refused r = true
+  | _, _ => True
+  end.
+
+Definition no_crash e : Prop := e ≠ Crash Ok.
+
+Lemma unmapped_spares d lba count l :
+  ¬ (lba ≤ l < lba + count) → live (unmapped d lba count) l = live d l.
+Proof.
+  intros Hl. cbn. unfold data_at. case_decide; [|done].
+  rewrite lookup_ge_None_2; [done|]. rewrite replicate_length. lia.
+Qed.
+
+Lemma holds_answered from l v s r faults excuses d left s' :
+  holds from l v s → answered s r faults excuses d left s' →
+  (refused r = false → faults = [] → holds from l v (happens s d left)) → holds from l v s'.
+Proof.
+  intros Hh [_ Ha] Hd. destruct r as [|c| |]; [|by destruct Ha as [_ ->]| |by subst].
+  - destruct Ha as [? ->]. auto.
+  - destruct Ha as [->|[? ->]]; auto.
+Qed.
+
+Lemma taken_snaps s n : taken (now s) n = [] → snaps (now s) !! n = None.
+Proof. unfold taken. destruct (valid_name n); [|done]. case_decide as Hs; [done|]. intros _. by apply eq_None_not_Some. Qed.
+
+Lemma missing_snaps d n : missing d n = [] ↔ valid_name n = true ∧ is_Some (snaps d !! n).
+Proof. unfold missing. destruct (valid_name n); [|naive_solver]. case_decide; naive_solver. Qed.
+
+Lemma holds_step p from l v s e s' :
+  holds from l v s → spares from l e → no_crash e → step p s e s' → holds from l v s'.
+Proof.
+  intros Hh Hsp Hnc Hstep. pose proof Hh as (f & Hf & Hv).
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp;
+    try (eapply holds_answered; [done|exact Hstep|]; intros Hr Hfaults).
+  - done.
+  - destruct from; cbn in *; [|by exists f]. exists (live (written (now s) lba data)). split; [done|].
+    cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
+  - destruct from; [|by exists f]. exists (live (unmapped (now s) lba count)). split; [done|].
+    destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
+  - destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
+    apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
+  - destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
+    destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
+  - destruct from as [|n']; cbn in *; [congruence|]. by exists f.
+  - by exists f.
+  - by exists f.
+  - destruct Hstep as [Ha _]. eapply holds_answered; [done|exact Ha|]. intros _ _. by exists f.
+  - destruct r; try done. by subst.
+Qed.
+
+(** ** What the survivors of an operation say of a block that it spares *)
+
+Lemma images_hold_nil from l v : images_hold from l v [].
+Proof. by intros i ?%elem_of_nil. Qed.
+Lemma images_hold_exactly from l v z d pw left :
+  holds from l v (State z d left pw) → images_hold from l v [exactly d].
+Proof.
+  intros (f & Hf & Hv) i ->%elem_of_list_singleton. destruct from; cbn in *; [|by exists f].
+  injection Hf as ->. by intros u ->%elem_of_list_singleton.
+Qed.
+Lemma images_hold_app from l v is is' :
+  images_hold from l v is → images_hold from l v is' → images_hold from l v (is ++ is').
+Proof. intros H1 H2 i [Hi|Hi]%elem_of_app; [exact (H1 i Hi)|exact (H2 i Hi)]. Qed.
+Lemma images_hold_cons from l v i is :
+  images_hold from l v [i] → images_hold from l v is → images_hold from l v (i :: is).
+Proof. apply images_hold_app. Qed.
+
+Lemma durable_answered from l v s r faults excuses d left s' :
+  durable from l v s → answered s r faults excuses d left s' →
+  (refused r = false → faults = [] → holds from l v (happens s d left) ∧ images_hold from l v left) →
+  durable from l v s'.
+Proof.
+  intros Hh [_ Ha] Hd. destruct r as [|c| |]; cbn in Hd.
+  - destruct Ha as [? ->]. by apply Hd.
+  - by destruct Ha as [_ ->].
+  - destruct Ha as [->|[? ->]]; [done|]. by apply Hd.
+  - subst s'. split; [apply Hh|]. cbn. apply images_hold_app; [|exact (proj2 Hh)].
+    destruct faults; [by apply Hd|apply images_hold_nil].
+Qed.
+
+Lemma buffered_hold p from l v s d :
+  durable from l v s → holds from l v (State (size s) d [] true) → snaps d = snaps (now s) →
+  images_hold from l v (buffered p s d).
+Proof.
+  intros [Hh Hi] Hd Hsn. pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd) as Hx.
+  destruct p; cbn; [done|by apply images_hold_cons|].
+  intros i' (i & -> & Hin)%elem_of_list_fmap. specialize (Hi i Hin). destruct from; cbn; [|done].
+  intros u [->|?]%elem_of_cons; [|auto]. destruct Hd as (f & [= <-] & ?). done.
+Qed.
+
+Lemma recorded_hold p from l v s d :
+  durable from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
+Proof.
+  intros [Hh Hi] Hd. pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
+  destruct p; cbn; [done|by apply images_hold_cons|done].
+Qed.
+
+Lemma durable_step p from l v s e s' :
+  durable from l v s → spares from l e → step p s e s' → durable from l v s'.
+Proof.
+  intros Hdur Hsp Hstep. pose proof Hdur as [Hh Hi].
+  assert (∀ r faults excuses d left,
+    answered s r faults excuses d left s' →
+    (refused r = false → faults = [] → holds from l v (State (size s) d [] true)) →
+    (holds from l v (State (size s) d [] true) → images_hold from l v left) → durable from l v s') as Hans.
+  { intros r faults excuses d left Ha Hd Hl. eapply durable_answered; [done|exact Ha|]. intros Hr Hf.
+    specialize (Hd Hr Hf). split; [done|auto]. }
+  pose proof Hh as (f & Hf & Hv).
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp; try done.
+  - eapply Hans; [exact Hstep| |].
+    + intros Hr Hfaults. destruct from; cbn in *; [|by exists f]. eexists. split; [done|]. cbn.
+      destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
+    + intros. by apply buffered_hold.
+  - eapply Hans; [exact Hstep| |].
+    + intros Hr Hfaults. destruct from; [|by exists f]. exists (live (unmapped (now s) lba count)). split; [done|].
+      destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
+    + intros. by apply buffered_hold.
+  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
+    intros Hr Hfaults. destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
+    apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
+  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
+    intros Hr Hfaults. destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
+    destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
+  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
+    intros Hr Hfaults. destruct from as [|n']; cbn in *; [congruence|]. by exists f.
+  - eapply Hans; [exact Hstep|by exists f|]. apply images_hold_exactly.
+  - eapply Hans; [exact Hstep|by exists f|]. apply images_hold_exactly.
+  - destruct Hstep as [Ha _]. eapply Hans; [exact Ha|by exists f|]. by intros.
+  - destruct r; try done.
+    + destruct Hstep as (i & d & Hin & [Hl Hs] & ->). specialize (Hi i Hin).
+      assert (holds from l v (State (size s) d [exactly d] true)) as Hd.
+      { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|].
+        unfold holds. cbn. by rewrite Hs. }
+      split; [done|]. cbn. by eapply images_hold_exactly.
+    + subst s'. split; [done|]. done.
+Qed.
+
+Lemma holds_run p from l v s tr s' :
+  holds from l v s → Forall (spares from l) tr → Forall no_crash tr → run p s tr s' → holds from l v s'.
+Proof.
+  intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
+  apply Forall_cons in Hsp as [? ?], Hnc as [? ?]. eauto using holds_step.
+Qed.
+Lemma durable_run p from l v s tr s' :
+  durable from l v s → Forall (spares from l) tr → run p s tr s' → durable from l v s'.
+Proof.
+  intros Hh Hsp Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
+  apply Forall_cons in Hsp as [? ?]. eauto using durable_step.
+Qed.
+
+(** ** When what is read is durable *)
+
+(** Under [Ack], always: while there is power, the disk is all that a power cut could leave. *)
+Definition settled s : Prop := power s = true → survivors s = [exactly (now s)].
+
+Lemma settled_answered s r faults excuses d s' :
+  settled s → answered s r faults excuses d [exactly d] s' → settled s'.
+Proof.
+  intros Hs [Hp Ha]. destruct r as [|c| |]; [by destruct Ha as [_ ->]|by destruct Ha as [_ ->]| |by subst].
+  by destruct Ha as [->|[_ ->]].
+Qed.
+
+Lemma settled_step s e s' : settled s → step Ack s e s' → settled s'.
+Proof.
+  intros Hs Hstep. destruct e as [| | | | | | | |from lba count r data|r]; cbn in Hstep;
+    try (by eapply settled_answered).
+  - by subst.
+  - destruct Hstep as [[Hp Ha] _]. rewrite (Hs Hp) in Ha. eapply settled_answered; [done|by split].
+  - destruct r; try done; [|by subst]. by destruct Hstep as (i & d & _ & _ & ->).
+Qed.
+
+Lemma settled_run s tr s' : settled s → run Ack s tr s' → settled s'.
+Proof. intros Hs Hrun. induction Hrun; eauto using settled_step. Qed.
+
+Lemma settled_durable from l v s : settled s → power s = true → holds from l v s → durable from l v s.
+Proof.
+  intros Hs Hp Hh. split; [done|]. rewrite (Hs Hp). destruct s. by eapply images_hold_exactly.
+Qed.
+
+Lemma run_inv p s e tr s' : run p s (e :: tr) s' → ∃ s1, step p s e s1 ∧ run p s1 tr s'.
+Proof. inversion 1; subst. eauto. Qed.
+
+Lemma run_single p s e s' : run p s [e] s' → step p s e s'.
+Proof. intros (s1 & ? & Hrun)%run_inv. by inversion Hrun; subst. Qed.
+
+Lemma read_holds p s from lba count data s' :
+  step p s (Read from lba count Ok data) s' →
+  power s = true ∧ s' = s ∧ ∀ k v, data !! k = Some v → k < count ∧ holds from (lba + k) v s.
+Proof.
+  intros [[Hp [_ ->]] Hread]. destruct (Hread eq_refl) as (f & Hf & ->).
+  split_and!; [done|by destruct s|]. intros k v Hk.
+  apply list_lookup_fmap_inv in Hk as (x & -> & [-> ?]%lookup_seq). split; [done|]. by exists f.
+Qed.
+
+Lemma holds_read p s from lba count data s' k v :
+  step p s (Read from lba count Ok data) s' → k < count → holds from (lba + k) v s → data !! k = Some v.
+Proof.
+  intros [_ Hread] Hk (f & Hf & Hv). destruct (Hread eq_refl) as (f' & Hf' & ->).
+  assert (f' = f) as -> by congruence. rewrite list_lookup_fmap, lookup_seq_lt by done. cbn. by rewrite Hv.
+Qed.
+
+(** ** Over whole traces *)
+
+(** Frame: a block of a view reads the same until an event changes it; under [Ack] crashes do not count. *)
+Theorem frame p from l v v' before tr :
+  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
+  admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
+Proof.
+  intros Hsp Hcase (blocks & rest & s & Heq & Hrun).
+  destruct before as [|e before]; [done|]. injection Heq as -> <-.
+  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
+  apply run_app in Hrun as (s2 & Hrun1 & Hread'%run_single).
+  apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
+  assert (holds from (l + 0) v s2) as H2.
+  { rewrite Nat.add_0_r. destruct Hcase as [->|Hnc]; [|by eapply holds_run].
+    assert (settled s0) by (eapply settled_run; [|done]; done).
+    eapply durable_run; [|done..]. by apply settled_durable. }
+  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H2) as Hv. cbn in Hv. congruence.
+Qed.
+
+(** Read after write: a block reads as the last write left it; under [Ack] crashes do not count. *)
+Theorem read_after_write p lba data l v v' before tr :
+  data_at lba data l = Some v →
+  Forall (spares Live l) tr → p = Ack ∨ Forall no_crash tr →
+  admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
+Proof.
+  intros Hdata Hsp Hcase (blocks & rest & s & Heq & Hrun).
+  destruct before as [|e before]; [done|]. injection Heq as -> <-.
+  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hwrite & Hrun)%run_inv).
+  apply run_app in Hrun as (s2 & Hrun1 & Hread'%run_single).
+  assert (power s1 = true ∧ holds Live l v s1) as [Hp1 H1].
+  { destruct Hwrite as [Hp [_ ->]]. split; [done|]. eexists. split; [done|]. cbn. by rewrite Hdata. }
+  assert (holds Live (l + 0) v s2) as H2.
+  { rewrite Nat.add_0_r. destruct Hcase as [->|Hnc]; [|by eapply holds_run].
+    assert (settled s1).
+    { eapply settled_step; [|exact Hwrite]. eapply settled_run; [|done]. done. }
+    eapply durable_run; [|done..]. by apply settled_durable. }
+  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H2) as Hv. cbn in Hv. congruence.
+Qed.
+
+(** A flush makes all that was acknowledged durable, under any profile. *)
+Theorem flushed_survives p from l v v' before tr :
+  Forall (spares from l) tr →
+  admits p (before ++ Read from l 1 Ok [v] :: Flush Ok :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
+Proof.
+  intros Hsp (blocks & rest & s & Heq & Hrun).
+  destruct before as [|e before]; [done|]. injection Heq as -> <-.
+  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
+  apply run_inv in Hrun as (s2 & Hflush & Hrun). apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
+  apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
+  assert (durable from l v s2) as H2.
+  { destruct Hflush as [_ [_ ->]]. split; [done|]. destruct s0. by eapply images_hold_exactly. }
+  assert (holds from (l + 0) v s3) as H3 by (rewrite Nat.add_0_r; by eapply durable_run).
+  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H3) as Hv. cbn in Hv. congruence.
+Qed.
+
+(** An event that does not delete the snapshot [n]. *)
+Definition keeps n e : Prop :=
+  match e with Create _ => False | Delete n' r => n' ≠ n ∨ refused r = true | _ => True end.
+
+Lemma keeps_spares n l e : keeps n e → spares (Named n) l e.
+Proof. by destruct e. Qed.
+
+(** Whatever follows but its deletion, a snapshot reads as the live disk read when it was taken. Under [Prefix] a
+crash before the next flush may lose the snapshot, and show an older one of its name. *)
+Theorem snapshot_reads_for_ever p n lba count data data' before tr :
+  p ≠ Prefix ∨ Forall no_crash tr ∨ (∃ tr', tr = Flush Ok :: tr') → Forall (keeps n) tr →
+  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n) lba count Ok data']) →
+  data' = data.
+Proof.
+  intros Hcase Hkeeps (blocks & rest & s & Heq & Hrun).
+  destruct before as [|e before]; [done|]. injection Heq as -> <-.
+  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
+  apply run_inv in Hrun as (s2 & Hsnap & Hrun). apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
+  assert (s1 = s0) as -> by (by apply read_holds in Hread as (_ & -> & _)).
+  assert (∀ l, holds (Named n) l (live (now s0) l) s2) as Hh.
+  { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)). by rewrite <-(lookup_insert (snaps (now s0)) n). }
+  assert (∀ l, Forall (spares (Named n) l) tr) as Hsp.
+  { intros l. eapply Forall_impl; [exact Hkeeps|]. intros e. apply keeps_spares. }
+  assert (∀ l, holds (Named n) l (live (now s0) l) s3) as H3.
+  { intros l. destruct Hcase as [Hp|[Hnc|[tr' ->]]].
+    - eapply durable_run; [|done..]. split; [done|]. destruct Hsnap as [_ [_ ->]].
+      destruct p; [|done|]; (eapply images_hold_exactly; apply Hh).
+    - by eapply holds_run.
+    - apply run_inv in Hrun1 as (s2' & Hflush & Hrun1). specialize (Hsp l). apply Forall_cons in Hsp as [_ Hsp].
+      eapply durable_run; [|done..]. destruct Hflush as [_ [_ ->]]. split; [apply Hh|]. destruct s2.
+      eapply images_hold_exactly, Hh. }
+  destruct Hread as [_ Hread], Hread' as [_ Hread'].
+  destruct (Hread eq_refl) as (f & [= <-] & ->), (Hread' eq_refl) as (f' & Hf' & ->).
+  apply list_fmap_ext. intros k x _. destruct (H3 x) as (f'' & Hf'' & Hx). congruence.
+Qed.
+
+End VirtualDiskProperties.
