@@ -41,7 +41,7 @@ def bug(number: int, evidence: str, what: str):
 @bug(1, "nilfs2 70f2fe3a2624", "a victim is free as soon as its chunks are on the move, before they are written elsewhere")
 def victim_freed_early(disk: LogStructuredDisk) -> None:
     cleaner, segments = disk.cleaner, disk.state.segments
-    empty, seal = cleaner._empty, segments.seal
+    empty = cleaner._empty
 
     def empty_and_free(segment: int) -> None:
         empty(segment)
