@@ -28,8 +28,14 @@ THEMES = (
     {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
 )
+# And with devices: ones that come and go under load; ones that are replaced while the disk is cleaned and cut.
+DEVICE_THEMES = (
+    {"write": 10, "read": 4, "unmap": 1, "fail": 4, "return": 4, "settle": 2, "checkpoint": 2, "restart": 1},
+    {"write": 8, "read": 4, "fail": 3, "replace": 3, "tick": 2, "settle": 2, "clean": 2, "snapshot": 1, "delete": 1},
+)
 CAPABILITIES = sorted({need for need in NEEDS.values() if need})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
+BEYOND_TOLERANCE = ("read", "return", "tick", "settle")  # what is asked while too many devices are gone
 CUTTABLE = ("write", "unmap", "flush", "snapshot", "delete", "revert", "restart", "clean", "checkpoint")
 SIZES = (4, 4, 5, 8, 8, 16, 32, 64)  # blocks
 NAMES = ("s1", "s2", "s3", "s4", "..", "-", "n" * 64, "a.b_c-D9")
@@ -111,9 +117,10 @@ class _Writer:
 
     def _swarm(self, capabilities: set[str]) -> list[str]:
         """Some of the kinds, each as often as its weight says: a theme, or at random."""
-        theme = self._upto(5)
-        if theme < len(THEMES):
-            weights = {kind: weight for kind, weight in THEMES[theme].items() if NEEDS[kind] in {None, *capabilities}}
+        themes = THEMES + DEVICE_THEMES if self._devices else THEMES
+        theme = self._upto(len(themes) + 3)
+        if theme < len(themes):
+            weights = {kind: weight for kind, weight in themes[theme].items() if NEEDS[kind] in {None, *capabilities}}
         else:
             weights = {"write": 4 + self._upto(12), "read": 1 + self._upto(6)}
             for kind, need in NEEDS.items():
@@ -124,6 +131,8 @@ class _Writer:
         return [kind for kind, weight in weights.items() for _ in range(weight)]
 
     def _add(self, kind: str) -> None:
+        if len(self._failed) > self._tolerates and kind not in BEYOND_TOLERANCE:
+            return
         request = getattr(self, "_" + kind, dict)()
         if request is None:
             return
@@ -187,7 +196,8 @@ class _Writer:
 
     def _fail(self) -> Request | None:
         sound = [device for device in range(self._devices) if device not in self._failed]
-        if len(self._failed) >= self._tolerates or not sound:
+        too_many = len(self._failed) >= self._tolerates
+        if not sound or (too_many and self._upto(11)):  # now and then one too many
             return None
         device, mode = self._one_of(sound), self._one_of(("absent", "degraded"))
         self._failed[device] = mode
@@ -206,7 +216,9 @@ class _Writer:
         self._failed[device] = "back"
         return {"device": device}
 
-    def _settle(self) -> Request:
+    def _settle(self) -> Request | None:
+        if len(self._failed) > self._tolerates and set(self._failed.values()) != {"back"}:
+            return None
         self._failed = {device: mode for device, mode in self._failed.items() if mode != "back"}
         return {}
 

@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 from refmodel import __version__
 from refmodel.bugs import BUGS
 from refmodel.counters import work
-from refmodel.disk import LogStructuredDisk, create, open_disk
-from refmodel.errors import BadRequest, DiskError, PowerCut, Unsupported
-from refmodel.geometry import RESERVE_SEGMENTS, plan
+from refmodel.disk import LogStructuredDisk, create, open_disk, put_back, take_out
+from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
+from refmodel.geometry import LAYOUTS, RESERVE_SEGMENTS, plan
 from refmodel.power import PowerSupply
 
-CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "clean"]
+CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean"]
 Message = dict[str, Any]
 
 
@@ -42,6 +42,8 @@ class Adapter:
         self._plant = BUGS[plant].plant if plant else None
         self._power = PowerSupply()
         self._seed = 0
+        self._seconds = 0  # of the repair clock
+        self._lost = ""  # why the disk cannot be opened
         self._disk: LogStructuredDisk | None = None
         self._work: Counter[str] = Counter()  # of the disk's earlier openings
         shape = self._plan(16)
@@ -53,7 +55,7 @@ class Adapter:
             "crash_profile": "prefix" if shape.write_back else "ack",
             "capabilities": CAPABILITIES,
             "devices": shape.devices,
-            "tolerates": 1,
+            "tolerates": shape.m,
         }
 
     def request(self, message: Message) -> Message:
@@ -84,6 +86,8 @@ class Adapter:
             return self._create(_integer(message, "blocks"))
         if self._disk is None:
             raise BadRequest("there is no disk yet: create comes first")
+        if self._lost:
+            return self._answer_closed(message)
         disk = self._disk
         match op:
             case "write":
@@ -104,6 +108,15 @@ class Adapter:
             case "restart":
                 disk.close()
                 self._open()
+            case "fail":
+                disk.fail(_integer(message, "device"), _text(message, "mode"))
+            case "return":
+                disk.return_(_integer(message, "device"))
+            case "replace":
+                disk.replace(_integer(message, "device"))
+            case "tick":
+                self._seconds += _integer(message, "seconds")
+                disk.tick()
             case "clean":
                 disk.clean()
             case "checkpoint":
@@ -116,6 +129,22 @@ class Adapter:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
 
+    def _answer_closed(self, message: Message) -> Message:
+        """Too few devices are there to open the disk: all that helps is to bring one back."""
+        match message.get("op"):
+            case "return":
+                put_back(self._root / "disk", _integer(message, "device"))
+            case "fail":
+                take_out(self._root / "disk", _integer(message, "device"))
+            case "tick":
+                self._seconds += _integer(message, "seconds")
+            case "restart":
+                pass
+            case _:
+                raise DataLost(self._lost)
+        self._open()
+        return {"ok": True}
+
     def _create(self, blocks: int) -> Message:
         shape = self._plan(blocks)
         self._let_go()
@@ -126,11 +155,13 @@ class Adapter:
         return {"ok": True}
 
     def _plan(self, blocks: int):
-        segments = None
+        shape = dict(self._geometry)
+        k = LAYOUTS[shape.get("layout", "mirror")][0]
+        per_segment = shape.get("segment_blocks", 128)
+        shape["segment_blocks"] = per_segment + -per_segment % k
         if self._capacity_percent is not None:
-            per_segment = self._geometry.get("segment_blocks", 128)
-            segments = RESERVE_SEGMENTS + -(-blocks * self._capacity_percent // (100 * per_segment))
-        return plan(blocks, segments=segments, **self._geometry)
+            shape["segments"] = RESERVE_SEGMENTS + -(-blocks * self._capacity_percent // (100 * shape["segment_blocks"]))
+        return plan(blocks, **shape)
 
     def _crash(self, cut: Message | None) -> Message:
         """Cut the power unless it is off already, let the media keep what the seed says, and recover."""
@@ -148,7 +179,12 @@ class Adapter:
         return {"ok": True}
 
     def _open(self) -> None:
-        self._disk = open_disk(self._root / "disk", sync=False, power=self._power, prepare=self._prepare)
+        path, now = self._root / "disk", lambda: self._seconds
+        self._lost = ""
+        try:
+            self._disk = open_disk(path, sync=False, power=self._power, now=now, prepare=self._prepare)
+        except DataLost as lost:
+            self._lost = str(lost)
 
     def _prepare(self, disk: LogStructuredDisk) -> None:
         if self._disk is not None:

@@ -1,8 +1,10 @@
 """Chunks of data, named by MBA: in the bank until they are destaged, then where the middle map says."""
 
+import struct
 from collections.abc import Callable
 
 from refmodel.checksum import crc32c
+from refmodel.errors import DiskError
 from refmodel.geometry import Geometry
 from refmodel.leg import Leg
 from refmodel.node import Kind
@@ -11,6 +13,7 @@ from refmodel.segments import Segments
 from refmodel.tree import Tree
 
 Emit = Callable[..., None]
+NUMBER = struct.Struct("<I")
 
 
 class Chunks:
@@ -33,6 +36,49 @@ class Chunks:
     def add(self, mba: int, data: bytes) -> None:
         """A fresh chunk, which the durable log has."""
         self.bank[mba] = data
+
+    def place(self, data: bytes) -> bytes:
+        """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
+
+        Returns what the log is to hold: the number of segments, each one's number and checksums, and the data that fills no segment.
+        Raises NoSpace.
+        """
+        blocks, size = self.segments.blocks, self._block_bytes
+        stripe = blocks * size
+        table = [NUMBER.pack(len(data) // stripe)]
+        reserved = []
+        try:
+            for at in range(0, len(data) - stripe + 1, stripe):
+                reserved.append(segment := self.segments.reserve())
+                self._leg.write(self.offset(segment * blocks), data[at : at + stripe], "foreground")
+                checksums = (crc32c(data[block : block + size]) for block in range(at, at + stripe, size))
+                table += [NUMBER.pack(segment), *map(NUMBER.pack, checksums)]
+            self._leg.flush("foreground")
+        except DiskError:
+            for segment in reserved:
+                self.segments.give_back(segment)
+            raise
+        return b"".join([*table, data[len(data) // stripe * stripe :]])
+
+    def placed_bytes(self, data: int) -> int:
+        """How long the log's record of so much data is, once its whole segments are placed."""
+        segments, rest = divmod(data, self.segments.blocks * self._block_bytes)
+        return NUMBER.size * (1 + segments * (1 + self.segments.blocks)) + rest
+
+    def placed(self, payload: bytes) -> tuple[list[tuple[int, list[int]]], bytes]:
+        """Segments with the checksums of their chunks, and the data behind them, of what `place` returned."""
+        (count,) = NUMBER.unpack_from(payload)
+        entry = struct.Struct(f"<I{self.segments.blocks}I")
+        end = NUMBER.size + count * entry.size
+        return [(segment, checksums) for segment, *checksums in entry.iter_unpack(payload[NUMBER.size : end])], payload[end:]
+
+    def take(self, segment: int, mbas: list[int], checksums: list[int]) -> None:
+        """A segment that was placed now holds these chunks."""
+        self.segments.take(segment)
+        self.segments.seal(segment, mbas)
+        for slot, (mba, checksum) in enumerate(zip(mbas, checksums)):
+            self.middle.put(mba, (segment * self.segments.blocks + slot, checksum))
+        self._emit("place", segment=segment, chunks=len(mbas))
 
     def drop(self, mba: int) -> None:
         """No view holds the chunk any more."""

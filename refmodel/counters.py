@@ -4,7 +4,6 @@ A counter's name is a path: `device.performance.writes.checkpoint` counts the wr
 """
 
 from refmodel.disk import LogStructuredDisk
-from refmodel.leg import Leg
 
 
 def counters(disk: LogStructuredDisk) -> dict[str, int]:
@@ -12,8 +11,7 @@ def counters(disk: LogStructuredDisk) -> dict[str, int]:
     state = disk.state
     return {
         **{f"operations.{name}": count for name, count in sorted(disk.operations.items())},
-        **_leg(state.performance),
-        **_leg(state.capacity),
+        **_devices(disk),
         "chunks.live": state.chunks.live,
         "chunks.usable": disk.geometry.usable_chunks,
         "bank.chunks": len(state.chunks.bank),
@@ -44,11 +42,11 @@ def work(disk: LogStructuredDisk) -> dict[str, int]:
     return {name: count for name, count in counters(disk).items() if name.startswith(WORK)}
 
 
-def _leg(leg: Leg) -> dict[str, int]:
+def _devices(disk: LogStructuredDisk) -> dict[str, int]:
     found: dict[str, int] = {}
-    for component in leg.components:
+    for (leg, _), meter in disk.array.meters.items():
         for what in ("reads", "writes", "flushes", "bytes_read", "bytes_written"):
-            for cause, count in sorted(getattr(component, what).items()):
-                name = f"device.{leg.name}.{what}.{cause}"
+            for cause, count in sorted(getattr(meter, what).items()):
+                name = f"device.{leg}.{what}.{cause}"
                 found[name] = found.get(name, 0) + count
-    return found
+    return dict(sorted(found.items()))

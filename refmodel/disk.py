@@ -8,43 +8,49 @@ An operation is appended to the durable log, made durable unless write-back is o
 Everything else (destage, cleaning, checkpoints, reclaim) happens before it, when room is made.
 """
 
-import fcntl
-import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+from refmodel.array import Array, Standing
 from refmodel.cleaner import Cleaner
-from refmodel.device import Device, FileDevice
-from refmodel.errors import BadRequest, DiskBusy, DiskError, NoSuchSnapshot, NotADisk, OutOfRange, SnapshotExists, UnknownOutcome
+from refmodel.enclosure import Enclosure
+from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, OutOfRange, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
-from refmodel.label import read_labels, write_labels
-from refmodel.leg import Component, Mirror
 from refmodel.log import Kind, Record
 from refmodel.power import PowerSupply
+from refmodel.resync import Resync
 from refmodel.room import Room
 from refmodel.state import State
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 RECLAIM_STEPS = 1  # of background reclaim before each change
+MOST_CREDIT = 64  # device I/Os that repair may save up
+OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {Kind.PLACE: "write"}
 
 
 class LogStructuredDisk:
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
 
-    def __init__(self, lock: int, devices: list[Device], geometry: Geometry) -> None:
-        self._lock = lock
-        self._devices = devices
+    def __init__(self, enclosure: Enclosure, array: Array) -> None:
+        self._enclosure = enclosure
         self._broken = False
-        self.geometry = geometry
+        self.array = array
+        self.geometry = array.geometry
         self.events: list[dict] | None = None  # what happened inside is appended here, if it is a list
-        performance = [Component(device, geometry.performance_base) for device in devices]
-        capacity = [Component(device, geometry.capacity_base) for device in devices]
-        self.state = State(geometry, Mirror("performance", performance), Mirror("capacity", capacity), self._emit)
+        self.state = State(array.geometry, array.performance, array.capacity, self._emit)
         self.cleaner = Cleaner(self.state.chunks, self._emit)
+        self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
+        self._credit = 0.0  # device I/Os that repair may spend
+        self._seen = 0  # device I/Os when it was last counted
         self.operations: Counter[str] = Counter()
+        array.emit = self._emit
+        array.durable = lambda: self.state.pages.durable
+        self.state.on_checkpoint = self.resync.keep_progress
 
     # Operations of the contract.
 
@@ -54,7 +60,10 @@ class LogStructuredDisk:
         if not data or len(data) % size:
             raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
         self._require_range(lba, len(data) // size)
-        self._perform(Record(Kind.WRITE, lba, len(data) // size, data=data))
+        if len(data) < self.geometry.segment_bytes:
+            self._perform(Record(Kind.WRITE, lba, len(data) // size, data=data))
+        else:
+            self._place(lba, data)
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
@@ -100,37 +109,75 @@ class LogStructuredDisk:
 
     def close(self) -> None:
         """Flush, and let go of the disk."""
-        if not self._broken:
+        if not self._broken and self.array.writable:
             self.state.log.flush()
         self.abandon()
 
     def abandon(self) -> None:
         """Let go of the disk as it is: what a crash of the process does."""
         self._broken = True
-        _release(self._lock, self._devices)
-        self._lock = -1
+        self._enclosure.close()
 
     # What otherwise happens by itself.
 
     def checkpoint(self) -> None:
-        self._require_usable()
+        self._require_writable()
         self._guarded(self.state.checkpoint)
 
     def clean(self) -> bool:
         """Finish reclaim, and clean until a segment has become free. Says whether there was anything to gain."""
-        self._require_usable()
+        self._require_writable()
         return self._guarded(self._clean)
 
     def settle(self) -> None:
-        """Finish reclaim."""
+        """Finish reclaim, resync and rebuild, as far as devices are there. Raises DataLost if too few are."""
+        self._require_writable()
+        self._guarded(self._settle)
+
+    # What happens to devices. Each raises BadRequest where there is nothing to do it to.
+
+    def fail(self, device: int, mode: str = "absent") -> None:
+        """The device goes: it may come back ("absent"), or will not ("degraded")."""
         self._require_usable()
-        self._guarded(self.state.reclaim.finish)
+        self._guarded(self.array.fail, device, mode)
+        self._rebuild()
+
+    def return_(self, device: int) -> None:
+        """An absent device is back. What it missed is resynced."""
+        self._require_usable()
+        self._begin(self._guarded(self.array.return_, device))
+
+    def replace(self, device: int) -> None:
+        """A new device takes the place of one that is gone. Raises DataLost if nothing is left to rebuild it from."""
+        self._require_usable()
+        self._begin(self._guarded(self.array.replace, device))
+
+    def tick(self) -> None:
+        """Look at the repair clock: what has been absent for too long is rebuilt on a spare."""
+        self._require_usable()
+        self._rebuild()
+
+    def status(self) -> list[Standing]:
+        """Every component and its state."""
+        return list(self.array.standing())
 
     # How it is done.
 
-    def _perform(self, record: Record, *, refusable: bool = True) -> None:
-        self._require_usable()
+    def _place(self, lba: int, data: bytes) -> None:
+        """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
+        payload = bytes(self.state.chunks.placed_bytes(len(data)))
+        record = Record(Kind.PLACE, lba, len(data) // self.geometry.block_bytes, data=payload)
+
+        def place() -> None:
+            record.data = self.state.chunks.place(data)
+
+        self._perform(record, before=place)
+
+    def _perform(self, record: Record, *, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
+        self._require_writable()
         self._guarded(self._prepare, record, refusable)
+        if before is not None:
+            self._guarded(before)
         try:
             self.state.log.append(record)
             if not self.geometry.write_back:
@@ -140,12 +187,40 @@ class LogStructuredDisk:
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{record.kind.name.lower()} was cut short, open the disk again: {error}") from error
-        self.operations[record.kind.name.lower()] += 1
+        self.operations[OPERATIONS[record.kind]] += 1
 
     def _prepare(self, record: Record, refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):
             self.state.reclaim.step()
         self._room.make(record, refusable=refusable)
+        if not self.array.redundant:
+            self._repair()
+
+    def _repair(self) -> None:
+        """Some resync or rebuild: as many device I/Os as its share allows."""
+        self._rebuild()
+        ios = self.array.performance.ios + self.array.capacity.ios
+        share = self.geometry.repair_share
+        self._credit = min(self._credit + (ios - self._seen) * share / (100 - share), MOST_CREDIT)
+        while self._credit > 0 and self.resync.step():
+            after = self.array.performance.ios + self.array.capacity.ios
+            self._credit -= after - ios
+            ios = after
+        self._seen = ios
+
+    def _rebuild(self) -> None:
+        while (member := self._guarded(self.array.rebuild)) is not None:
+            self._begin(member)
+
+    def _begin(self, member) -> None:
+        if member is not None and member.reachable and not self.array.is_active(member):
+            self.resync.begin(member)
+
+    def _settle(self) -> None:
+        self.state.reclaim.finish()
+        self._rebuild()
+        while self.resync.step():
+            self._rebuild()
 
     def _clean(self) -> bool:
         reclaimed = self.state.reclaim.finish()
@@ -166,6 +241,10 @@ class LogStructuredDisk:
     def _require_usable(self) -> None:
         if self._broken:
             raise UnknownOutcome("the disk is closed, or an error made it unusable: open it again")
+
+    def _require_writable(self) -> None:
+        self._require_usable()
+        self.array.require_writable()
 
     def _require_range(self, lba: int, count: int) -> None:
         if lba < 0 or count < 1:
@@ -192,75 +271,50 @@ Prepare = Callable[[LogStructuredDisk], None]
 
 def create(path: Path, geometry: Geometry, *, sync: bool = True) -> None:
     """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise NotADisk(f"{path} exists and is not an empty folder")
-    path.mkdir(parents=True, exist_ok=True)
-    for device_path in _device_paths(path, geometry.devices):
-        FileDevice.create(device_path, geometry.device_bytes)
-    devices = _open_devices(path, sync, None)
-    disk = LogStructuredDisk(-1, devices, geometry)
-    disk.state.checkpoint()
-    write_labels(devices, geometry)
-    disk.abandon()
+    Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
+    enclosure = Enclosure(path, sync=sync)
+    try:
+        array = Array.found(enclosure, geometry)
+        LogStructuredDisk(enclosure, array).state.checkpoint()
+        array.label_devices()
+    finally:
+        enclosure.close()
 
 
 def open_disk(
-    path: Path, *, sync: bool = True, power: PowerSupply | None = None, prepare: Prepare | None = None
+    path: Path,
+    *,
+    sync: bool = True,
+    power: PowerSupply | None = None,
+    now: Callable[[], float] = time.time,
+    prepare: Prepare | None = None,
 ) -> LogStructuredDisk:
     """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
 
-    With `power` every device is fed by that supply, so that it can be cut. `prepare` is given the disk before it
-    recovers: it may listen to events or, in a test, plant a bug.
+    With `power` every device is fed by that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is given
+    the disk before it recovers: it may listen to events or, in a test, plant a bug.
     """
-    if not path.is_dir():
-        raise NotADisk(f"there is no disk at {path}")
-    lock = _lock(path)
-    devices: list[Device] = []
+    enclosure = Enclosure(path, sync=sync, power=power)
     try:
-        devices = _open_devices(path, sync, power)
-        geometry = read_labels(devices)
-        if len(devices) != geometry.devices:
-            raise NotADisk(f"{path} has {len(devices)} devices; the disk has {geometry.devices}")
-    except BaseException:
-        _release(lock, devices)
-        raise
-    disk = LogStructuredDisk(lock, devices, geometry)
-    try:
+        disk = LogStructuredDisk(enclosure, Array.assemble(enclosure, now))
         if prepare is not None:
             prepare(disk)
-        disk.state.recover()
+        disk.state.recover(disk.array.record_absent)
+        disk.resync.begin_all()
     except BaseException:
-        disk.abandon()
+        enclosure.close()
         raise
     return disk
 
 
-def _lock(path: Path) -> int:
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise DiskBusy(f"another process has the disk at {path} open") from None
-    return lock
+def put_back(path: Path, device: int) -> None:
+    """Put a device back into a disk that cannot be opened without it. Raises BadRequest if it was not pulled."""
+    with closing(Enclosure(path)) as enclosure:
+        if not enclosure.insert(device):
+            raise BadRequest(f"device {device} is not there to come back")
 
 
-def _release(lock: int, devices: list[Device]) -> None:
-    for device in devices:
-        device.close()
-    if lock >= 0:
-        os.close(lock)
-
-
-def _open_devices(path: Path, sync: bool, power: PowerSupply | None) -> list[Device]:
-    found = sorted(path.glob("device-*"), key=lambda device: int(device.name.removeprefix("device-")))
-    if not found:
-        raise NotADisk(f"{path} holds no devices")
-    if found != _device_paths(path, len(found)):
-        raise NotADisk(f"{path} lacks a device: it has {', '.join(device.name for device in found)}")
-    devices: list[Device] = [FileDevice(device, sync=sync) for device in found]
-    return devices if power is None else [power.feed(device) for device in devices]
-
-
-def _device_paths(path: Path, count: int) -> list[Path]:
-    return [path / f"device-{index}" for index in range(count)]
+def take_out(path: Path, device: int) -> None:
+    """Pull a device out of a disk that cannot be opened anyway."""
+    with closing(Enclosure(path)) as enclosure:
+        enclosure.pull(device)

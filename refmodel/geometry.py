@@ -1,6 +1,6 @@
 """Where things are: the sizes that a disk is created with and the regions that follow from them.
 
-On every device: two copies of the label, then the component of the performance leg, then that of the capacity leg.
+On every device: two copies of the label, two copies of the membership record, then the component of the performance leg, then that of the capacity leg.
 In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
 In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
 """
@@ -12,7 +12,9 @@ from refmodel.errors import BadRequest
 PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
 RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 RESERVE_SEGMENTS = 4  # kept from users, so that the cleaner and checkpoints always have room
-LAYOUTS = {"mirror": 2}  # layout: number of devices
+MEMBERSHIP_BASE = 2 * PAGE
+MOST_SPARES = 8
+LAYOUTS = {"mirror": (1, 1), "raid5-2+1": (2, 1), "raid5-4+1": (4, 1), "raid6-4+2": (4, 2)}  # k and m of the capacity leg
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,33 @@ class Geometry:
     pages: int
     fanout: int  # entries of a tree node at most; 0: as many as a page holds
     write_back: bool
+    spares: int = 0  # devices beyond the members, when the disk is made
+    repair_timer: float = 3600.0  # seconds that a component may be absent before it is rebuilt elsewhere
+    repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
+
+    @property
+    def k(self) -> int:
+        """Data components of the capacity leg."""
+        return LAYOUTS[self.layout][0]
+
+    @property
+    def m(self) -> int:
+        """How many members may fail; so many parity components, and one mirror more of the performance leg."""
+        return LAYOUTS[self.layout][1]
+
+    @property
+    def members(self) -> int:
+        return self.k + self.m
 
     @property
     def devices(self) -> int:
-        return LAYOUTS[self.layout]
+        """Members and spares."""
+        return self.members + self.spares
+
+    @property
+    def witness_bytes(self) -> int:
+        """Two mirrors need a third vote."""
+        return 2 * PAGE if self.members == 2 else 0
 
     @property
     def segment_bytes(self) -> int:
@@ -48,7 +73,8 @@ class Geometry:
 
     @property
     def pages_base(self) -> int:
-        return self.log_base + self.log_bytes
+        end = self.log_base + self.log_bytes
+        return end + -end % PAGE
 
     @property
     def performance_bytes(self) -> int:
@@ -57,7 +83,7 @@ class Geometry:
     @property
     def performance_base(self) -> int:
         """Byte offset of the performance component on each device."""
-        return 2 * PAGE
+        return MEMBERSHIP_BASE + 2 * PAGE
 
     @property
     def capacity_base(self) -> int:
@@ -66,7 +92,7 @@ class Geometry:
 
     @property
     def device_bytes(self) -> int:
-        return self.capacity_base + self.segments * self.segment_bytes
+        return self.capacity_base + self.segments * self.segment_bytes // self.k
 
     def as_dict(self) -> dict:
         return asdict(self)
@@ -83,6 +109,9 @@ def plan(
     pages: int | None = None,
     fanout: int = 0,
     write_back: bool = False,
+    spares: int = 0,
+    repair_timer: float = 3600.0,
+    repair_share: int = 30,
 ) -> Geometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work.
 
@@ -94,7 +123,11 @@ def plan(
     _require(
         block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536"
     )
-    _require(1 <= segment_blocks <= 65536, "a segment has 1 to 65536 blocks")
+    k = LAYOUTS[layout][0]
+    _require(1 <= segment_blocks <= 65536 and segment_blocks % k == 0, f"a segment has 1 to 65536 blocks, a multiple of {k}")
+    _require(0 <= spares <= MOST_SPARES, f"0 to {MOST_SPARES} spares")
+    _require(repair_timer >= 0, "the repair timer is at least 0 seconds")
+    _require(1 <= repair_share <= 99, "the share of repair is 1 to 99 percent")
     _require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
     if segments is None:
         segments = -(-2 * blocks // segment_blocks) + RESERVE_SEGMENTS + 1
@@ -111,7 +144,9 @@ def plan(
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         pages = 256 + 2 * (3 * segments * segment_blocks + 2 * blocks) // fill
     _require(pages >= 64, "at least 64 pages")
-    return Geometry(blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back)
+    return Geometry(
+        blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, repair_share
+    )
 
 
 def _require(condition: bool, message: str) -> None:

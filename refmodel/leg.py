@@ -1,128 +1,321 @@
 """A leg is what the disk stores things in: one address space over components on several devices.
 
-A component is the part of a leg on one device. The layout of a leg decides how many components may be lost; `Mirror` is RAID-1.
-Whoever reads says how to recognise good data (`accept`), since only the reader knows the checksum.
+The address space is cut into stripes. A stripe is k data pieces and m parity pieces, one on each component (refmodel.parity), so any k
+components give it. The performance leg is a mirror: k = 1, written at any offset. The capacity leg is written in full stripes only.
+
+Whoever reads says how to recognise good data (`accept`), since only the reader knows the checksum. A component is read only
+where it lacks nothing: stale data is never believed, whatever its checksum says.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+from typing import NamedTuple
 
+import numpy as np
+
+from refmodel import parity
 from refmodel.device import Device
 from refmodel.errors import DataLost
 
 Accept = Callable[[bytes], bool]
 
 
-class Component:
-    """A leg's part of one device, and the count of what was done to it, by cause."""
+class Check(NamedTuple):
+    """What is stored in a part of a stripe, and how to recognise it."""
 
-    def __init__(self, device: Device, base: int) -> None:
-        self.device = device
+    offset: int  # bytes of the leg's address space
+    length: int
+    accept: Accept
+
+
+class State(StrEnum):
+    ACTIVE = "active"
+    ABSENT = "absent"  # its device may come back: the repair timer runs
+    DEGRADED = "degraded"  # its device will not: it is rebuilt at once
+    STALE = "stale"  # back, but it missed writes
+    RESYNCING = "resyncing"  # catching up
+
+
+REACHABLE = (State.ACTIVE, State.STALE, State.RESYNCING)
+WRITABLE = (State.ACTIVE, State.RESYNCING)
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """A device's part in the disk: its components, one of each leg that it serves, fail and return together."""
+
+    index: int  # of the device
+    id: str  # of the device: a new one in the same place has another
+    state: State = State.ACTIVE
+    since: int = 0  # unless active: it may lack what was born after this time
+    left: float = 0.0  # when it became absent, in seconds of the repair clock
+    catches_up: str = "resync"  # or by "rebuild", from nothing
+    recorded: bool = True  # that it left is on record; else nothing was written since
+    device: Device | None = None
+
+    @property
+    def reachable(self) -> bool:
+        return self.state in REACHABLE
+
+
+@dataclass(slots=True)
+class Meter:
+    """What was done to one leg's part of one device, by cause."""
+
+    reads: Counter[str] = field(default_factory=Counter)
+    writes: Counter[str] = field(default_factory=Counter)
+    flushes: Counter[str] = field(default_factory=Counter)
+    bytes_read: Counter[str] = field(default_factory=Counter)
+    bytes_written: Counter[str] = field(default_factory=Counter)
+
+
+class Component:
+    """The part of a leg on one device. Every method may raise PowerCut, or OSError where the device is gone."""
+
+    def __init__(self, member: Member, base: int, meter: Meter) -> None:
+        self.member = member
         self.base = base  # byte offset of the component on its device
-        self.reads: Counter[str] = Counter()
-        self.writes: Counter[str] = Counter()
-        self.flushes: Counter[str] = Counter()
-        self.bytes_read: Counter[str] = Counter()
-        self.bytes_written: Counter[str] = Counter()
+        self.meter = meter
+        self.missed: set[int] = set()  # while stale or resyncing: the stripes that it lacks
 
     def read(self, offset: int, length: int, cause: str) -> bytes:
-        self.reads[cause] += 1
-        self.bytes_read[cause] += length
-        return self.device.read(self.base + offset, length)
+        self.meter.reads[cause] += 1
+        self.meter.bytes_read[cause] += length
+        return self.member.device.read(self.base + offset, length)
 
     def write(self, offset: int, data: bytes, cause: str) -> None:
-        self.writes[cause] += 1
-        self.bytes_written[cause] += len(data)
-        self.device.write(self.base + offset, data)
+        self.meter.writes[cause] += 1
+        self.meter.bytes_written[cause] += len(data)
+        self.member.device.write(self.base + offset, data)
 
     def flush(self, cause: str) -> None:
-        self.flushes[cause] += 1
-        self.device.flush()
+        self.meter.flushes[cause] += 1
+        self.member.device.flush()
 
 
-class Leg(Protocol):
-    """What a layout offers. Offsets and lengths are bytes of the leg's address space.
+class Leg:
+    """Offsets and lengths are bytes of the leg's address space; `cause` is what device I/O is counted under.
 
-    Every method takes the `cause` that the device I/O is counted under, and may raise PowerCut or OSError.
+    `failed` is told of a member whose device raised OSError; it returns if the disk can go on without it.
     """
 
-    name: str
-    components: list[Component]
+    def __init__(
+        self,
+        name: str,
+        k: int,
+        m: int,
+        stripe_bytes: int,
+        components: list[Component],
+        failed: Callable[[Member, OSError], None],
+    ) -> None:
+        self.name = name
+        self.k = k
+        self.m = m
+        self.stripe_bytes = stripe_bytes
+        self.piece_bytes = stripe_bytes // k
+        self.components = components
+        self.repairs = 0  # pieces or parts of them that were found wrong and rewritten
+        self.ios = 0  # reads and writes of devices
+        self._failed = failed
 
     def write(self, offset: int, data: bytes, cause: str) -> None:
-        """Write to every component that holds a part of it."""
-        ...
+        """Write to every component that can be reached: whole stripes, unless k = 1."""
+        if self.k == 1:
+            for component in self.components:
+                self._write(component, offset, data, cause)
+            self._caught_up(offset, len(data))
+            return
+        for at in range(0, len(data), self.stripe_bytes):
+            stripe = (offset + at) // self.stripe_bytes
+            pieces = self._pieces(data[at : at + self.stripe_bytes])
+            for number, component in enumerate(self.components):
+                self._write(component, self._place(stripe), pieces[self._piece(number, stripe)], cause)
+            self._caught_up(offset + at, self.stripe_bytes)
 
     def read(self, offset: int, length: int, accept: Accept, cause: str) -> bytes:
-        """The data that `accept` takes; copies that it does not take are repaired. Raises DataLost if it takes none."""
-        ...
+        """The data that `accept` takes, from whichever components give it; what was found wrong is rewritten.
 
-    def verify(self, offset: int, length: int, accept: Accept, cause: str) -> int:
-        """Read every copy, and repair those that `accept` does not take. Returns how many. Raises DataLost."""
-        ...
+        Where k > 1 the range lies within one piece. Raises DataLost if nothing gives good data.
+        """
+        stripe, wanted, at = self._locate(offset)
+        holders = self._holders(offset, length)
+        found: dict[int, bytes] = {}
+        for piece in sorted(holders, key=lambda piece: piece != wanted):
+            if (data := self._read(holders[piece], at, length, cause)) is None:
+                continue
+            others = [other for other in found if other != wanted]
+            found[piece] = data
+            if piece == wanted and accept(data):
+                return data
+            for rest in combinations(others, self.k - 1) if piece != wanted else ():
+                good = self._reconstruct({p: found[p] for p in (piece, *rest)}, wanted)
+                if accept(good):
+                    for wrong in found if self.k == 1 else {wanted} & found.keys():
+                        if found[wrong] != good:
+                            self._repair(holders[wrong], at, good)
+                    return good
+        raise DataLost(f"nothing gives good data of {length} bytes at {offset} of the {self.name} leg")
 
     def copies(self, offset: int, length: int, cause: str) -> Iterator[bytes]:
-        """Every copy that the components hold or imply, good or not."""
-        ...
+        """Of a mirror: what every active component holds, good or not."""
+        for component in self.active():
+            if (data := self._read(component, offset, length, cause)) is not None:
+                yield data
+
+    def active(self) -> list[Component]:
+        return [component for component in self.components if component.member.state is State.ACTIVE]
+
+    def read_component(self, component: Component, offset: int, length: int, cause: str) -> bytes:
+        """Of a mirror: what one component holds, good or not; zeroes if its device is gone."""
+        return self._read(component, offset, length, cause) or bytes(length)
+
+    def write_component(self, component: Component, offset: int, data: bytes, cause: str) -> None:
+        """Of a mirror: make one component right."""
+        self._write(component, offset, data, cause)
 
     def flush(self, cause: str) -> None:
         """Make durable what was written before."""
-        ...
-
-
-class Mirror:
-    """RAID-1: every component holds everything at the same offset."""
-
-    def __init__(self, name: str, components: list[Component]) -> None:
-        self.name = name
-        self.components = components
-        self.repairs = 0  # copies found wrong and rewritten from a good one
-
-    def write(self, offset: int, data: bytes, cause: str) -> None:
         for component in self.components:
+            if component.member.reachable:
+                try:
+                    component.flush(cause)
+                except OSError as error:
+                    self._failed(component.member, error)
+
+    def read_stripe(self, stripe: int, checks: list[Check], cause: str) -> tuple[bytearray, list[Check]]:
+        """The data of a stripe, and which checks it fails because nothing gives good data. Raises DataLost."""
+        start = stripe * self.stripe_bytes
+        holders = self._holders(start, self.stripe_bytes)
+        at = self._place(stripe)
+        have: dict[int, bytes] = {}
+        for piece in sorted(holders):
+            if len(have) < self.k and (data := self._read(holders[piece], at, self.piece_bytes, cause)) is not None:
+                have[piece] = data
+        if len(have) < self.k:
+            raise DataLost(f"only {len(have)} of {self.k} pieces of stripe {stripe} of the {self.name} leg are left")
+        whole = bytearray().join(self._reconstruct(have, piece) for piece in range(self.k))
+        lost = []
+        for check in checks:
+            part = slice(check.offset - start, check.offset - start + check.length)
+            if not check.accept(bytes(whole[part])):
+                try:
+                    whole[part] = self.read(check.offset, check.length, check.accept, cause)
+                except DataLost:
+                    lost.append(check)
+        return whole, lost
+
+    def copy_stripe(self, to: Component, stripe: int, checks: list[Check], cause: str) -> list[Check]:
+        """Give a component the piece of a stripe that it lacks. Returns the checks that it fails. Raises DataLost."""
+        whole, lost = self.read_stripe(stripe, checks, cause)
+        piece = self._pieces(bytes(whole))[self._piece(self.components.index(to), stripe)]
+        self._write(to, self._place(stripe), piece, cause)
+        to.missed.discard(stripe)
+        return lost
+
+    def verify(self, stripe: int, checks: list[Check], cause: str) -> tuple[int, list[Check]]:
+        """Read every piece of a stripe, and rewrite those that are wrong. Returns how many, and the checks that are lost.
+
+        What lies between the checks is taken as it is; parity is made to agree with it. Where something is lost, nothing is rewritten.
+        """
+        before = self.repairs
+        try:
+            whole, lost = self.read_stripe(stripe, checks, cause)
+        except DataLost:
+            return 0, checks
+        if not lost:
+            pieces = self._pieces(bytes(whole))
+            holders = self._holders(stripe * self.stripe_bytes, self.stripe_bytes)
+            for piece, component in holders.items():
+                if self._read(component, self._place(stripe), self.piece_bytes, cause) != pieces[piece]:
+                    self._repair(component, self._place(stripe), pieces[piece])
+        return self.repairs - before, lost
+
+    def readable(self, component: Component, offset: int, length: int) -> bool:
+        """Whether the component lacks nothing of the range."""
+        if component.member.state is State.ACTIVE:
+            return True
+        stripes = range(offset // self.stripe_bytes, -(-(offset + length) // self.stripe_bytes))
+        return component.member.state is State.RESYNCING and component.missed.isdisjoint(stripes)
+
+    def _holders(self, offset: int, length: int) -> dict[int, Component]:
+        """Piece -> the component that has it, where it may be read."""
+        stripe = offset // self.stripe_bytes
+        return {
+            self._piece(number, stripe): component
+            for number, component in enumerate(self.components)
+            if self.readable(component, offset, length)
+        }
+
+    def _piece(self, component: int, stripe: int) -> int:
+        """Which piece of the stripe the component holds: it rotates, so that parity is everywhere. A mirror has one piece."""
+        return component if self.k == 1 else (component - stripe) % len(self.components)
+
+    def _locate(self, offset: int) -> tuple[int, int, int]:
+        """Stripe, piece, and byte offset on the component."""
+        if self.k == 1:
+            return offset // self.stripe_bytes, 0, offset
+        stripe, within = divmod(offset, self.stripe_bytes)
+        piece, inside = divmod(within, self.piece_bytes)
+        return stripe, piece, stripe * self.piece_bytes + inside
+
+    def _place(self, stripe: int) -> int:
+        """Byte offset of a stripe's piece on its component."""
+        return stripe * self.piece_bytes
+
+    def _pieces(self, data: bytes) -> list[bytes]:
+        """The k + m pieces of a stripe's data."""
+        if self.k == 1:
+            return [data] * len(self.components)
+        size = self.piece_bytes
+        arrays = [np.frombuffer(data, np.uint8, size, i * size) for i in range(self.k)]
+        return [data[i * size : (i + 1) * size] for i in range(self.k)] + [
+            piece.tobytes() for piece in parity.parity(arrays, self.m)
+        ]
+
+    def _reconstruct(self, have: dict[int, bytes], wanted: int) -> bytes:
+        if wanted in have or self.k == 1:
+            return have[wanted] if wanted in have else next(iter(have.values()))
+        arrays = {piece: np.frombuffer(data, np.uint8) for piece, data in have.items()}
+        return parity.reconstruct(self.k, arrays, wanted).tobytes()
+
+    def _caught_up(self, offset: int, length: int) -> None:
+        """Whole stripes were written: who could be reached no longer lacks them."""
+        for component in self.components:
+            if component.missed and component.member.reachable:
+                first = -(-offset // self.stripe_bytes)
+                component.missed.difference_update(range(first, (offset + length) // self.stripe_bytes))
+
+    def _read(self, component: Component, offset: int, length: int, cause: str) -> bytes | None:
+        """None if the device is gone."""
+        if not component.member.reachable:
+            return None
+        self.ios += 1
+        try:
+            return component.read(offset, length, cause)
+        except OSError as error:
+            self._failed(component.member, error)
+            return None
+
+    def _write(self, component: Component, offset: int, data: bytes, cause: str) -> None:
+        if not component.member.reachable:
+            return
+        self.ios += 1
+        try:
             component.write(offset, data, cause)
+        except OSError as error:
+            self._failed(component.member, error)
 
-    def read(self, offset: int, length: int, accept: Accept, cause: str) -> bytes:
-        wrong = []
-        for component in self.components:
-            data = component.read(offset, length, cause)
-            if accept(data):
-                self._repair(wrong, offset, data)
-                return data
-            wrong.append(component)
-        raise self._lost(offset, length)
-
-    def verify(self, offset: int, length: int, accept: Accept, cause: str) -> int:
-        found = [(component, component.read(offset, length, cause)) for component in self.components]
-        good = next((data for _, data in found if accept(data)), None)
-        if good is None:
-            raise self._lost(offset, length)
-        wrong = [component for component, data in found if data != good]
-        self._repair(wrong, offset, good)
-        return len(wrong)
-
-    def copies(self, offset: int, length: int, cause: str) -> Iterator[bytes]:
-        for component in self.components:
-            yield component.read(offset, length, cause)
-
-    def flush(self, cause: str) -> None:
-        for component in self.components:
-            component.flush(cause)
-
-    def _repair(self, wrong: list[Component], offset: int, data: bytes) -> None:
-        for component in wrong:
-            component.write(offset, data, "repair")
-        self.repairs += len(wrong)
-
-    def _lost(self, offset: int, length: int) -> DataLost:
-        return DataLost(f"no good copy of {length} bytes at {offset} of the {self.name} leg")
+    def _repair(self, component: Component, offset: int, data: bytes) -> None:
+        self._write(component, offset, data, "repair")
+        self.repairs += 1
 
 
 def write_where_different(leg: Leg, offset: int, data: bytes, cause: str) -> int:
-    """Rewrite the copies that are not `data`. Returns how many were not."""
-    copies = list(leg.copies(offset, len(data), cause))
-    different = sum(copy != data for copy in copies)
+    """Rewrite the active copies of a mirror that are not `data`. Returns how many were not."""
+    different = sum(copy != data for copy in leg.copies(offset, len(data), cause))
     if different:
         leg.write(offset, data, cause)
     return different

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from refmodel.checksum import crc32c
 from refmodel.geometry import RECORD_UNIT, Geometry
-from refmodel.leg import Leg
+from refmodel.leg import Component, Leg
 
 MAGIC = b"LFSR"
 HEADER = struct.Struct("<4sIQIHHQII")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
@@ -26,6 +26,7 @@ class Kind(IntEnum):
     SNAPSHOT = 4
     DELETE = 5
     REVERT = 6
+    PLACE = 7  # a write whose whole segments are on the capacity leg already
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class DurableLog:
             yield self._base, raw[self._size - at :]
 
     def _find(self) -> tuple[Record, bytes] | None:
-        for component in range(len(self._leg.components)):
+        for component in self._leg.active():
             header = self._read(component, RECORD_UNIT)
             length = stored_bytes(header)
             if length is None or self.used + length > self._size:
@@ -130,19 +131,19 @@ class DurableLog:
             return False
         return record.generation == self.generation or (record.kind is Kind.OPEN and record.generation > self.generation)
 
-    def _read(self, component: int, length: int) -> bytes:
-        """So many bytes at the head, as one component has them."""
+    def _read(self, component: Component, length: int) -> bytes:
+        """So many bytes at the head, as one component has them; nothing but zeroes if its device is gone."""
         at = self.head % self._size
-        part = self._leg.components[component].read(self._base + at, min(length, self._size - at), "recovery")
+        part = self._leg.read_component(component, self._base + at, min(length, self._size - at), "recovery")
         if len(part) < length:
-            part += self._leg.components[component].read(self._base, length - len(part), "recovery")
+            part += self._leg.read_component(component, self._base, length - len(part), "recovery")
         return part
 
     def _remirror(self, raw: bytes) -> None:
-        for component in range(len(self._leg.components)):
+        for component in self._leg.active():
             if self._read(component, len(raw)) != raw:
                 for offset, part in self._places(raw):
-                    self._leg.components[component].write(offset, part, "recovery")
+                    self._leg.write_component(component, offset, part, "recovery")
                 self.remirrored += 1
 
 

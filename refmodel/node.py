@@ -21,7 +21,7 @@ class Kind(IntEnum):
     LOGICAL = 1  # one per view: LBA -> MBA
     MIDDLE = 2  # MBA -> PBA, CRC-32C of the chunk
     SEGMENT_OWNERS = 3  # PBA -> MBA: what lives in a segment
-    SEGMENT_USAGE = 4  # segment -> live chunks, sequence number of the destage that filled it
+    SEGMENT_USAGE = 4  # segment -> live chunks, when it was filled
     VIEWS = 5  # view -> name, root, parent, ...
 
 

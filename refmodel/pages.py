@@ -27,7 +27,7 @@ class Pages:
         self.durable = 0  # nodes born up to this time may be in the durable checkpoint
         self.dirty: dict[int, Node] = {}  # born since the last checkpoint; only in memory
         self._clean: OrderedDict[int, Node] = OrderedDict()
-        self.in_use: dict[int, Kind] = {}
+        self.in_use: dict[int, tuple[Kind, int]] = {}  # page -> its map, and when it was born
         self.used: Counter[Kind] = Counter()
         self.damaged: list[int] = []  # pages that no component could give when the disk was opened
         self.pending: list[int] = []
@@ -55,7 +55,7 @@ class Pages:
     def new(self, kind: Kind, level: int, keys: list[int], values: list) -> Node:
         """A node in a fresh page, not yet on the media. Raises NoSpace."""
         node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
-        self._use(node.page, kind)
+        self._use(node.page, kind, node.born)
         self.dirty[node.page] = node
         self.created += 1
         return node
@@ -107,12 +107,12 @@ class Pages:
             return False
         if not 0 < node.page < self._count:
             raise DataLost(f"a tree refers to page {node.page}, which does not exist")
-        self._use(node.page, node.kind)
+        self._use(node.page, node.kind, node.born)
         return True
 
     def mark_damaged(self, page: int, kind: Kind) -> None:
         """While opening: the page is in use, though no component can give it."""
-        self._use(page, kind)
+        self._use(page, kind, 0)
         self.damaged.append(page)
 
     def marked(self) -> None:
@@ -120,9 +120,9 @@ class Pages:
         self._fresh = max(self.in_use, default=0) + 1
         self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
 
-    def stored(self) -> list[tuple[int, Kind]]:
-        """Page and kind of every node that is on the media."""
-        return [(page, kind) for page, kind in self.in_use.items() if page not in self.dirty]
+    def stored(self) -> list[tuple[int, Kind, int]]:
+        """Page, kind and birth of every node that is on the media."""
+        return [(page, kind, born) for page, (kind, born) in self.in_use.items() if page not in self.dirty]
 
     def offset(self, page: int) -> int:
         return self._base + page * PAGE
@@ -137,8 +137,8 @@ class Pages:
             raise NoSpace("no page is left for the maps")
         return page
 
-    def _use(self, page: int, kind: Kind) -> None:
-        self.in_use[page] = kind
+    def _use(self, page: int, kind: Kind, born: int) -> None:
+        self.in_use[page] = kind, born
         self.used[kind] += 1
 
     def _remember(self, node: Node) -> None:

@@ -41,6 +41,10 @@ class PowerSupply:
         self._devices[device.name] = fed
         return fed
 
+    def forget(self, name: str) -> None:
+        """A device was pulled: it has power of its own, and keeps what it was given."""
+        self._devices.pop(name, None)
+
     def cut_at(self, writes_from_now: int | None) -> None:
         """Fail in the middle of the n-th device write from now (1 is the next); None disarms."""
         self._cut_at = None if writes_from_now is None else self.writes + writes_from_now

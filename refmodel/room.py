@@ -6,7 +6,7 @@ checkpoints and reclaim need is never given to users: a full disk can still dele
 
 from refmodel.cleaner import Cleaner
 from refmodel.errors import BadRequest, NoSpace
-from refmodel.log import Record
+from refmodel.log import Kind, Record
 from refmodel.node import Kind as Map
 from refmodel.state import State
 
@@ -23,7 +23,7 @@ class Room:
         state = self._state
         if not state.log.could_ever_fit(len(record.data)):
             raise BadRequest(f"one write of {len(record.data)} bytes does not fit the log of {state.geometry.log_bytes}")
-        blocks = len(record.data) // state.geometry.block_bytes
+        blocks = record.count if record.kind in (Kind.WRITE, Kind.PLACE) else 0
         if blocks:
             self._chunks(record.lba, blocks)
         if refusable:

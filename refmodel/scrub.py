@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from refmodel import checkpoint as checkpoints
 from refmodel.audit import audit
-from refmodel.checksum import crc32c
 from refmodel.disk import LogStructuredDisk
 from refmodel.errors import DataLost
 from refmodel.geometry import PAGE
-from refmodel.node import is_node
+from refmodel.leg import Check, Leg
+from refmodel.resync import chunk_checks, page_check
 
 
 @dataclass
@@ -32,26 +32,23 @@ def scrub(disk: LogStructuredDisk) -> Findings:
     found = Findings()
     state = disk.state
 
-    def verify(what: str, name: str, leg, offset: int, length: int, accept) -> None:
-        found.verified[what] += 1
-        try:
-            found.repaired[what] += leg.verify(offset, length, accept, "scrub")
-        except DataLost as lost:
-            found.lost.append(f"{name}: {lost}")
+    def verify(what: str, leg: Leg, stripe: int, checks: list[Check], names: list[str]) -> None:
+        found.verified[what] += len(checks)
+        repaired, lost = leg.verify(stripe, checks, "scrub")
+        found.repaired[what] += repaired
+        offsets = {check.offset for check in lost}
+        found.lost += [f"{name} is lost" for name, check in zip(names, checks) if check.offset in offsets]
 
     for slot in checkpoints.slots(state.performance):
-        whole = checkpoints.encode(slot)
-        offset, name = checkpoints.offset(slot.number), f"checkpoint {slot.number}"
-        verify("checkpoint", name, state.performance, offset, PAGE, lambda page, whole=whole: page == whole)
-
-    for page, kind in disk.state.pages.stored():
-        place = state.pages.offset(page)
-        verify("page", f"page {page}", state.performance, place, PAGE, lambda data, page=page, kind=kind: is_node(page, kind, data))
-
+        check = Check(checkpoints.offset(slot.number), PAGE, lambda page, whole=checkpoints.encode(slot): page == whole)
+        verify("checkpoint", state.performance, check.offset // PAGE, [check], [f"checkpoint {slot.number}"])
+    for page, _, _ in state.pages.stored():
+        check = page_check(state, page)
+        verify("page", state.performance, check.offset // PAGE, [check], [f"page {page}"])
     try:
-        for mba, (pba, crc) in state.chunks.middle.items():
-            offset, length = state.chunks.offset(pba), disk.geometry.block_bytes
-            verify("chunk", f"chunk {mba}", state.capacity, offset, length, lambda data, crc=crc: crc32c(data) == crc)
+        for segment in sorted(state.segments.sealed):
+            names = [f"chunk {mba}" for _, mba in state.segments.living(segment)]
+            verify("chunk", state.capacity, segment, chunk_checks(state, segment), names)
         found.contradictions = audit(state)
     except DataLost as lost:
         found.contradictions.append(f"the maps cannot be walked: {lost}")

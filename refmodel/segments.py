@@ -17,7 +17,7 @@ from refmodel.tree import Tree
 @dataclass(slots=True)
 class Usage:
     live: int  # chunks
-    filled: int  # sequence number of the destage that filled it: its age
+    filled: int  # when, by the disk's clock
 
 
 class Segments:
@@ -31,10 +31,12 @@ class Segments:
         self.sealed: dict[int, Usage] = {}
         self.dead: list[int] = []
         self.live = 0  # chunks in all segments
-        self.fillings = 0  # destages ever
+        self.fillings = 0  # since the disk was opened
+        self._clock = pages.clock
         self._changed: set[int] = set()
         self._free: list[int] = []  # a heap of freed ones; from _fresh on none was ever used
         self._fresh = 0
+        self._reserved: set[int] = set()
 
     @property
     def free_count(self) -> int:
@@ -49,12 +51,34 @@ class Segments:
         self._fresh += 1
         return self._fresh - 1
 
+    def reserve(self) -> int:
+        """A free segment that is written before the log says so. Raises NoSpace."""
+        segment = self.open()
+        self._reserved.add(segment)
+        return segment
+
+    def give_back(self, segment: int) -> None:
+        """The log will not say so."""
+        self._reserved.discard(segment)
+        heapq.heappush(self._free, segment)
+
+    def take(self, segment: int) -> None:
+        """The log says that a segment is in use, which was reserved, or was before the log is replayed."""
+        if segment in self._reserved:
+            self._reserved.discard(segment)
+            return
+        while self._fresh <= segment:
+            heapq.heappush(self._free, self._fresh)
+            self._fresh += 1
+        self._free.remove(segment)
+        heapq.heapify(self._free)
+
     def seal(self, segment: int, mbas: list[int]) -> None:
         """The segment is written; slot i holds the chunk mbas[i]."""
         for slot, mba in enumerate(mbas):
             self.owners.put(segment * self.blocks + slot, mba)
         self.fillings += 1
-        self.sealed[segment] = Usage(len(mbas), self.fillings)
+        self.sealed[segment] = Usage(len(mbas), self._clock.tick())
         self.live += len(mbas)
         self._changed.add(segment)
 
@@ -95,6 +119,5 @@ class Segments:
         self.owners.root, self.table.root = owners_root, table_root
         self.sealed = {segment: Usage(*usage) for segment, usage in self.table.items()}
         self.live = sum(usage.live for usage in self.sealed.values())
-        self.fillings = max((usage.filled for usage in self.sealed.values()), default=0)
         self._fresh = max(self.sealed, default=-1) + 1
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]

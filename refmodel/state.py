@@ -36,6 +36,7 @@ class State:
         self.views = Views(self.pages, geometry.fanout)
         self.reclaim = Reclaim(self.views, self.pages, self.chunks)
         self.checkpoint_number = 0
+        self.on_checkpoint: Callable[[], None] = lambda: None  # called when one counts
 
     # What operations do.
 
@@ -43,6 +44,8 @@ class State:
         """Make the operation of a durable record happen."""
         if record.kind is Kind.WRITE:
             self._write(record.lba, record.data)
+        elif record.kind is Kind.PLACE:
+            self._place(record.lba, record.data)
         elif record.kind is Kind.UNMAP:
             self._unmap(record.lba, record.count)
         elif record.kind is Kind.SNAPSHOT:
@@ -59,6 +62,17 @@ class State:
             self.chunks.add(mba, data[at : at + size])
             self._drop(lba, self.views.live.map.put(lba, mba))
             lba += 1
+
+    def _place(self, lba: int, payload: bytes) -> None:
+        """A write whose whole segments are on the capacity leg already; the rest of its data follows their table."""
+        placed, data = self.chunks.placed(payload)
+        for segment, checksums in placed:
+            mbas = [self.clock.tick() for _ in checksums]
+            self.chunks.take(segment, mbas, checksums)
+            for mba in mbas:
+                self._drop(lba, self.views.live.map.put(lba, mba))
+                lba += 1
+        self._write(lba, data)
 
     def _unmap(self, lba: int, count: int) -> None:
         for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:
@@ -82,6 +96,7 @@ class State:
         self.emit("checkpoint", number=slot.number)
         for segment in self.segments.checkpointed():
             self.emit("free", segment=segment)
+        self.on_checkpoint()
 
     def write_maps(self) -> None:
         """Write everything that the slot will refer to, and wait until it is durable."""
@@ -114,9 +129,13 @@ class State:
 
     # Recovery.
 
-    def recover(self) -> None:
-        """Load the newest checkpoint, then replay the log behind it, one record a step."""
+    def recover(self, loaded: Callable[[], None]) -> None:
+        """Load the newest checkpoint, then replay the log behind it, one record a step.
+
+        `loaded` is called between the two.
+        """
         slot = self.load()
+        loaded()
         replayed = 0
         for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
             self.apply(record)

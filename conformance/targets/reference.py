@@ -19,6 +19,8 @@ class ReferenceTarget(Adapter):
         "fanout": [3, 4, 8],
         "capacity_percent": [100, 130, 200, 400],
         "write_back": [False, False, True],
+        "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
+        "spares": [0, 0, 1],
     }
     cuts = True
 

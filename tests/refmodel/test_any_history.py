@@ -13,11 +13,13 @@ from conftest import block
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.audit import audit
 from refmodel.errors import NoSpace, PowerCut, SnapshotExists
+from refmodel.geometry import LAYOUTS
 from refmodel.power import PowerSupply
+from refmodel.scrub import scrub
 
 WEIGHTS = {
     "write": 40, "unmap": 8, "snapshot": 6, "delete": 6, "revert": 3, "flush": 2,
-    "crash": 2, "clean": 2, "checkpoint": 2, "settle": 1, "restart": 1,
+    "crash": 2, "clean": 2, "checkpoint": 2, "settle": 1, "restart": 1, "fail": 3, "return": 3, "replace": 1, "tick": 1,
 }  # fmt: skip
 
 Content = tuple[tuple[int, ...], dict[str, tuple[int, ...]]]  # live, snapshots
@@ -33,7 +35,8 @@ class History:
         self.seen: Counter[str] = Counter()
         self.tag = 0
         blocks = self.random.choice([4, 8, 16, 40])
-        segment_blocks = self.random.choice([1, 2, 4, 8])
+        layout = self.random.choice(list(LAYOUTS))
+        segment_blocks = LAYOUTS[layout][0] * self.random.choice([1, 2, 4, 8])
         spare = self.random.choice([1, 1.3, 2, 3])
         self.shape = plan(
             blocks,
@@ -43,7 +46,10 @@ class History:
             log_bytes=self.random.choice([1, 3]) * blocks * 512 + 8192,
             fanout=self.random.choice([3, 4, 8]),
             write_back=self.random.random() < 0.4,
+            layout=layout,
+            spares=self.random.choice([0, 1]),
         )
+        self.seconds = 0.0
         self.live: tuple[int, ...] = (0,) * blocks
         self.snaps: dict[str, tuple[int, ...]] = {}
         self.since_flush: list[Content] = [self.content()]
@@ -54,7 +60,7 @@ class History:
         return self.live, dict(self.snaps)
 
     def open(self) -> LogStructuredDisk:
-        return open_disk(self.folder, sync=False, power=self.power)
+        return open_disk(self.folder, sync=False, power=self.power, now=lambda: self.seconds)
 
     def step(self) -> None:
         op = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
@@ -75,6 +81,8 @@ class History:
                 self.disk.close()
                 self.since_flush = self.since_flush[-1:]
                 self.disk = self.open()
+            elif op in ("fail", "return", "replace", "tick"):
+                getattr(self, op + "_device")()
             elif op == "flush":
                 self.disk.flush()
                 self.since_flush = self.since_flush[-1:]
@@ -122,6 +130,25 @@ class History:
         name = self.random.choice(sorted(self.snaps))
         return lambda: self.disk.revert(name), (self.snaps[name], dict(self.snaps))
 
+    def fail_device(self):
+        """Within what the layout tolerates: a device that is back counts until it has settled."""
+        out = [member for member in self.disk.array.members if member.state != "active"]
+        if len(out) < self.shape.m:
+            device = self.random.choice([member.index for member in self.disk.array.members if member.state == "active"])
+            self.disk.fail(device, self.random.choice(["absent", "degraded"]))
+
+    def return_device(self):
+        for member in self.disk.array.in_state("absent"):
+            self.disk.return_(member.index)
+
+    def replace_device(self):
+        for member in self.disk.array.in_state("degraded"):
+            self.disk.replace(member.index)
+
+    def tick_device(self):
+        self.seconds += 2000
+        self.disk.tick()
+
     def range(self) -> tuple[int, int]:
         lba = self.random.randrange(self.shape.blocks)
         count = self.random.randint(1, min(self.shape.blocks - lba, self.random.choice([1, 2, self.shape.blocks])))
@@ -162,6 +189,7 @@ def test_any_history(folder: Path, seed: int) -> None:
         history.step()
     assert history.read_all() == history.content()
     history.disk.settle()
+    assert scrub(history.disk).clean and history.read_all() == history.content()
     assert audit(history.disk.state) == []
     history.disk.abandon()
 

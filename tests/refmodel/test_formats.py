@@ -23,9 +23,10 @@ class Reader:
     def __init__(self, device: Path) -> None:
         self.data = device.read_bytes()
         assert self.data[:8] == b"LFSLABEL" and crc(self.data[12:4096]) == self.u32(8)
-        self.shape = json.loads(self.data[40 : 40 + self.u32(36)])
-        self.performance = 8192
-        self.capacity = 8192 + 8192 + self.shape["log_bytes"] + 4096 * self.shape["pages"]
+        self.shape = json.loads(self.data[56 : 56 + self.u32(52)])
+        self.performance = 16384
+        self.pages = self.performance + 8192 + -(-self.shape["log_bytes"] // 4096) * 4096
+        self.capacity = self.pages + 4096 * self.shape["pages"]
         slots = [self.slot(0), self.slot(1)]
         number, _, position, sequence, generation, _, middle, _, _, views = max(filter(None, slots))
         self.chunks = {mba: self.chunk(*place) for mba, place in self.entries(middle)}
@@ -52,7 +53,7 @@ class Reader:
     def entries(self, page: int) -> Iterator[tuple]:
         if not page:
             return
-        node = self.data[self.performance + 8192 + self.shape["log_bytes"] + 4096 * page :][:4096]
+        node = self.data[self.pages + 4096 * page :][:4096]
         magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
         assert magic == b"LFSN" and check == crc(node[8:]) and number == page
         keys = struct.unpack_from(f"<{count}Q", node, 32)
@@ -96,6 +97,13 @@ class Reader:
                 del self.snapshots[name]
             case 6:
                 self.live = dict(self.snapshots[name])
+            case 7:
+                per = self.shape["segment_blocks"]
+                (segments,) = struct.unpack_from("<I", payload)
+                for segment, *checks in struct.iter_unpack(f"<{1 + per}I", payload[4 : 4 + segments * 4 * (1 + per)]):
+                    self.live |= {lba + at: self.chunk(segment * per + at, check) for at, check in enumerate(checks)}
+                    lba, count = lba + per, count - per
+                self.replay(2, lba, count, "", payload[4 + segments * 4 * (1 + per) :])
 
     def content(self, view: dict[int, bytes]) -> bytes:
         zero = bytes(self.shape["block_bytes"])
@@ -105,7 +113,7 @@ class Reader:
 def test_a_reader_written_from_the_document_reads_every_view(
     make: Callable[..., LogStructuredDisk], folder: Path
 ) -> None:
-    disk = make(40, segments=60, log_bytes=16384)
+    disk = make(40, segments=60, log_bytes=16384 - 512)
     for number in range(1, 120):
         disk.write(number * 7 % 40, block(number))
         if number % 17 == 0:
@@ -113,6 +121,8 @@ def test_a_reader_written_from_the_document_reads_every_view(
         if number == 60:
             disk.delete("s34")
             disk.checkpoint()
+        if number == 90:
+            disk.write(5, b"".join(block(200 + at) for at in range(21)))
         if number == 70:
             disk.revert("s51")
             disk.unmap(3, 9)

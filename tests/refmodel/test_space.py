@@ -80,8 +80,14 @@ def test_deletion_frees_exactly_what_only_it_held(make: Callable[..., LogStructu
     assert disk.state.chunks.live == 64
 
 
-def test_a_write_larger_than_the_log_is_refused_with_a_reason(make: Callable[..., LogStructuredDisk]) -> None:
-    disk = make(64, log_bytes=8192)
-    with pytest.raises(Exception, match="does not fit the log"):
-        disk.write(0, bytes(64 * 512))
-    assert disk.read(0, 64) == bytes(64 * 512)
+def test_a_write_larger_than_the_log_goes_straight_to_the_capacity_leg(make: Callable[..., LogStructuredDisk], folder: Path) -> None:
+    disk = make(64, log_bytes=8192, segment_blocks=4)
+    data = b"".join(block(tag) for tag in range(1, 64))
+    disk.write(1, data)
+    written = sum(meter.bytes_written["foreground"] for (leg, _), meter in disk.array.meters.items() if leg == "performance")
+    assert written < len(data)
+    disk.abandon()
+    disk = open_disk(folder, sync=False)
+    assert disk.read(0, 64) == bytes(512) + data
+    assert audit(disk.state) == []
+    disk.abandon()

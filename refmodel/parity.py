@@ -1,0 +1,97 @@
+"""P and Q: the parity of a stripe, and what is missing of one from what is left of it.
+
+A stripe is k data pieces and m parity pieces of the same length, numbered in that order. P is the sum of the data pieces and
+Q that of g^i times piece i, in GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 and g = 2 (H. P. Anvin, "The mathematics of
+RAID-6", 2004). With one data piece both are copies of it: a mirror is the case k = 1.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+POLYNOMIAL = 0x11D
+
+Piece = np.ndarray  # of bytes (uint8)
+
+
+def _powers() -> list[int]:
+    found = [1]
+    while len(found) < 255:
+        double = found[-1] << 1
+        found.append(double ^ POLYNOMIAL if double & 0x100 else double)
+    return found
+
+
+POWER = _powers()  # POWER[i] = g^i
+LOG = {power: i for i, power in enumerate(POWER)}
+
+
+def multiply(a: int, b: int) -> int:
+    """The product in GF(2^8)."""
+    return POWER[(LOG[a] + LOG[b]) % 255] if a and b else 0
+
+
+def inverse(a: int) -> int:
+    """1 / a in GF(2^8). Raises KeyError for 0."""
+    return POWER[-LOG[a] % 255]
+
+
+@lru_cache(maxsize=256)
+def _times(factor: int) -> bytes:
+    """The table that multiplies a byte by the factor."""
+    return bytes(multiply(factor, value) for value in range(256))
+
+
+def scaled(factor: int, piece: Piece) -> Piece:
+    """Every byte times the factor."""
+    if factor == 1:
+        return piece
+    return np.frombuffer(piece.tobytes().translate(_times(factor)), dtype=np.uint8)
+
+
+def total(pieces: list[Piece]) -> Piece:
+    """The sum of at least one piece."""
+    found = pieces[0]
+    for piece in pieces[1:]:
+        found = found ^ piece
+    return found
+
+
+def parity(data: list[Piece], m: int) -> list[Piece]:
+    """The m parity pieces (at most 2) of the data pieces."""
+    return [total(data), _q(dict(enumerate(data)))][:m]
+
+
+def reconstruct(k: int, have: Mapping[int, Piece], wanted: int) -> Piece:
+    """Piece number `wanted` of the stripe, from any k pieces of it."""
+    if wanted in have:
+        return have[wanted]
+    data = _data(k, have)
+    if wanted < k:
+        return data[wanted]
+    return total(data) if wanted == k else _q(dict(enumerate(data)))
+
+
+def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:
+    """All data pieces, from any k pieces."""
+    data = {i: piece for i, piece in have.items() if i < k}
+    missing = [i for i in range(k) if i not in data]
+    if len(missing) == 1 and k in have:
+        data[missing[0]] = total([have[k], *data.values()])
+    elif len(missing) == 1:
+        (x,) = missing
+        data[x] = scaled(inverse(POWER[x]), have[k + 1] ^ _q(data) if data else have[k + 1])
+    elif len(missing) == 2:
+        x, y = missing
+        p = total([have[k], *data.values()])
+        q = have[k + 1] ^ _q(data) if data else have[k + 1]
+        # p = Dx + Dy and q = g^x Dx + g^y Dy
+        factor = inverse(POWER[x] ^ POWER[y])
+        data[x] = scaled(factor, scaled(POWER[y], p) ^ q)
+        data[y] = p ^ data[x]
+    return [data[i] for i in range(k)]
+
+
+def _q(data: Mapping[int, Piece]) -> Piece:
+    return total([scaled(POWER[i], piece) for i, piece in data.items()])
