@@ -12,7 +12,7 @@ from refmodel import inspect as inspection
 from refmodel.adapter import Adapter, serve
 from refmodel.bugs import BUGS
 from refmodel.counters import counters
-from refmodel.disk import LogStructuredDisk, create, open_disk
+from refmodel.disk import LogStructuredDisk, create, open_disk, put_back
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
 from refmodel.geometry import LAYOUTS, plan
 from refmodel.scrub import scrub as scrub_disk
@@ -53,6 +53,9 @@ def main() -> None:
 @DISK
 @click.option("--blocks", type=click.IntRange(min=1), required=True, help="Size of the virtual disk, in blocks.")
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
+@click.option("--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail.")
+@click.option("--repair-timer", type=float, default=3600, show_default=True, help="Seconds that a device may be absent before it is rebuilt on a spare.")
+@click.option("--repair-share", type=int, default=30, show_default=True, help="Percent of device I/Os that resync and rebuild may take.")
 @click.option("--write-back", is_flag=True, help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.")
 @click.option("--block-bytes", type=int, default=4096, show_default=True)
 @click.option("--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment.")
@@ -189,6 +192,61 @@ def scrub(disk: Path) -> None:
         _fail(f"{len(found.lost)} things are lost, {len(found.contradictions)} contradictions between the maps", DAMAGED)
 
 
+@main.command(epilog="A disk that cannot be opened without the device stays as it is.")
+@DISK
+@click.argument("device", type=int)
+@click.option("--mode", type=click.Choice(["absent", "degraded"]), default="absent", show_default=True, help="It may come back, or it will not.")
+def fail(disk: Path, device: int, mode: str) -> None:
+    """Pull a device out: the file is renamed to device-N.pulled."""
+    with _opened(disk) as opened:
+        opened.fail(device, mode)
+
+
+@main.command("return")
+@DISK
+@click.argument("device", type=int)
+def return_command(disk: Path, device: int) -> None:
+    """Put an absent device back; what it missed is resynced while the disk is used, or at once by `settle`."""
+    try:
+        with _opened(disk) as opened:
+            opened.return_(device)
+    except DataLost:
+        put_back(disk, device)  # it could not be opened without it
+        open_disk(disk).close()
+
+
+@main.command()
+@DISK
+@click.argument("device", type=int)
+def replace(disk: Path, device: int) -> None:
+    """Put a new, empty device in the place of one that is gone; it is rebuilt while the disk is used, or at once by `settle`."""
+    with _opened(disk) as opened:
+        opened.replace(device)
+
+
+@main.command()
+@DISK
+def settle(disk: Path) -> None:
+    """Finish reclaim, resync and rebuild."""
+    with _opened(disk) as opened:
+        opened.settle()
+
+
+@main.command(epilog="Exit status: 0 fully redundant, 1 not.")
+@DISK
+def status(disk: Path) -> None:
+    """Devices and components: who is active, absent, degraded, stale or resyncing."""
+    with _opened(disk) as opened:
+        shape, array = opened.geometry, opened.array
+        spares = ", ".join(str(device) for device, _ in array.spares) or "none"
+        click.echo(f"layout {shape.layout}, tolerates {shape.m}; spares: {spares}")
+        for standing in opened.status():
+            waits = f", repair in {max(0, shape.repair_timer - standing.absent):.0f} s" if standing.state == "absent" else ""
+            lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
+            click.echo(f"{standing.leg:<12} component {standing.component}  device {standing.device}  {standing.state}{waits}{lacks}")
+    sys.exit(0 if array.redundant else REFUSED)
+
+
 @main.command()
 @DISK
 def clean(disk: Path) -> None:
@@ -219,6 +277,7 @@ def bench_command(profile: tuple[str, ...], operations: int, blocks: int, sync: 
 
 @main.command()
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
+@click.option("--spares", type=int, default=0, show_default=True)
 @click.option("--write-back", is_flag=True, help="Promise `prefix` in place of `ack`.")
 @click.option("--block-bytes", type=int, default=4096, show_default=True)
 @click.option("--segment-blocks", type=int, default=128, show_default=True)
