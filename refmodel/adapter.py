@@ -17,7 +17,7 @@ from refmodel.bugs import BUGS
 from refmodel.counters import work
 from refmodel.disk import LogStructuredDisk, create, open_disk, put_back, take_out
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
-from refmodel.geometry import LAYOUTS, RESERVE_SEGMENTS, plan
+from refmodel.geometry import LAYOUTS, plan, with_reserve
 from refmodel.power import PowerSupply
 
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean"]
@@ -160,7 +160,7 @@ class Adapter:
         per_segment = shape.get("segment_blocks", 128)
         shape["segment_blocks"] = per_segment + -per_segment % k
         if self._capacity_percent is not None:
-            shape["segments"] = RESERVE_SEGMENTS + -(-blocks * self._capacity_percent // (100 * shape["segment_blocks"]))
+            shape["segments"] = with_reserve(-(-blocks * self._capacity_percent // (100 * shape["segment_blocks"])))
         return plan(blocks, **shape)
 
     def _crash(self, cut: Message | None) -> Message:

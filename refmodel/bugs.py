@@ -53,13 +53,15 @@ def victim_freed_early(disk: LogStructuredDisk) -> None:
 @bug(2, "nilfs2 fbb24a3a915f", "the cleaner moves a cached copy of what was at the address before")
 def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
     chunks = disk.state.chunks
+    read = chunks.read
     cache: dict[int, bytes] = {}
 
-    def move(mba: int) -> None:
-        pba = chunks.middle.get(mba)[0]
-        chunks.moving[mba] = cache.setdefault(pba, chunks.read(mba, "clean"))
+    def read_cached(mba: int, cause: str = "foreground") -> bytes:
+        if cause != "clean":
+            return read(mba, cause)
+        return cache.setdefault(chunks.middle.get(mba)[0], read(mba, cause))
 
-    chunks.move = move
+    chunks.read = read_cached
 
 
 @bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")

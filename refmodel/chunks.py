@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from itertools import islice
 
 from refmodel.checksum import crc32c
 from refmodel.errors import DiskError
@@ -10,6 +11,7 @@ from refmodel.leg import Leg
 from refmodel.node import Kind
 from refmodel.pages import Pages
 from refmodel.segments import Segments
+from refmodel.streams import Stream, Streams
 from refmodel.tree import Tree
 
 Emit = Callable[..., None]
@@ -20,6 +22,8 @@ class Chunks:
     """Chunks that the cleaner moves pass through `moving`: until they are destaged, their old place is still good."""
 
     def __init__(self, leg: Leg, pages: Pages, segments: Segments, geometry: Geometry, emit: Emit) -> None:
+        self.streams = Streams(geometry.separate)
+        self._waiting: list[dict[int, None]] = [{} for _ in range(self.streams.count)]  # what each stream destages next
         self._leg = leg
         self._block_bytes = geometry.block_bytes
         self._emit = emit
@@ -27,15 +31,18 @@ class Chunks:
         self.middle = Tree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C
         self.bank: dict[int, bytes] = {}  # acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
+        self.destaged = 0  # new chunks, since the disk was opened
+        self.moved = 0
 
     @property
     def live(self) -> int:
         """How many chunks some view holds."""
         return len(self.bank) + self.segments.live
 
-    def add(self, mba: int, data: bytes) -> None:
-        """A fresh chunk, which the durable log has."""
+    def add(self, mba: int, data: bytes, replaced: int | None = None) -> None:
+        """A fresh chunk, which the durable log has, in the place of another if that is given."""
         self.bank[mba] = data
+        self._waiting[self.streams.of_new(None if replaced is None else mba - replaced)][mba] = None
 
     def place(self, data: bytes) -> bytes:
         """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
@@ -83,8 +90,10 @@ class Chunks:
     def drop(self, mba: int) -> None:
         """No view holds the chunk any more."""
         if self.bank.pop(mba, None) is not None:
+            self._waits_no_longer(mba)
             return
-        self.moving.pop(mba, None)
+        if self.moving.pop(mba, None) is not None:
+            self._waits_no_longer(mba)
         pba, _ = self.middle.remove(mba)
         self.segments.drop(pba)
 
@@ -95,46 +104,63 @@ class Chunks:
         pba, crc = self.middle.get(mba)
         return self._leg.read(self.offset(pba), self._block_bytes, lambda data: crc32c(data) == crc, cause)
 
-    def move(self, mba: int) -> None:
-        """Take the chunk along with the next destage. Raises DataLost."""
+    def move(self, mba: int) -> bool:
+        """Take the chunk along with the next destage of its stream. Says whether that is news. Raises DataLost."""
+        if mba in self.moving:
+            return False
         self.moving[mba] = self.read(mba, "clean")
+        pba, _ = self.middle.get(mba)
+        source = self.segments.sealed[pba // self.segments.blocks].stream
+        self._waiting[self.streams.of_moved(source, self.segments.clock.now - mba)][mba] = None
+        return True
 
     def destage_full(self) -> None:
         """Fill and write as many whole segments as there is data for."""
-        while len(self.bank) + len(self.moving) >= self.segments.blocks:
-            self._destage()
+        for stream, waiting in enumerate(self._waiting):
+            while len(waiting) >= self.segments.blocks:
+                self._destage(list(islice(waiting, self.segments.blocks)), stream)
 
     def destage_all(self) -> None:
         """Empty the bank, with a segment that is not full if need be."""
         self.destage_full()
-        if self.bank:
-            self._destage()
+        while self.bank:
+            self._destage([*self.bank, *self.moving][: self.segments.blocks])
 
     def destage_moving(self) -> None:
         """Write what is moving, though it fills no segment."""
         while self.moving:
-            self._destage()
+            self._destage([*self.moving, *self.bank][: self.segments.blocks])
+
+    def room_at_checkpoint(self) -> int:
+        """How many more chunks would fit the last segment that emptying the bank writes."""
+        return max(0, -len(self.bank) % self.segments.blocks - len(self.moving))
 
     def offset(self, pba: int) -> int:
         """Where the slot begins, in bytes of the capacity leg."""
         return pba * self._block_bytes
 
-    def _destage(self) -> None:
-        """Fill one segment from the bank, then with what is moving, and write it in one full-stripe write."""
-        new = list(self.bank)[: self.segments.blocks]
-        moved = list(self.moving)[: self.segments.blocks - len(new)]
-        chunks = [self.bank[mba] for mba in new] + [self.moving[mba] for mba in moved]
+    def _destage(self, mbas: list[int], stream: int = Stream.LONG) -> None:
+        """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
+        chunks = [self.bank.get(mba) or self.moving[mba] for mba in mbas]
+        new = sum(mba in self.bank for mba in mbas)
         segment = self.segments.open()
         first = segment * self.segments.blocks
         stripe = b"".join(chunks).ljust(self.segments.blocks * self._block_bytes, b"\0")
-        self._leg.write(self.offset(first), stripe, "clean" if not new else "destage")
-        self.segments.seal(segment, new + moved)
-        for slot, (mba, data) in enumerate(zip(new + moved, chunks)):
+        self._leg.write(self.offset(first), stripe, "destage" if new else "clean")
+        self.segments.seal(segment, mbas, stream)
+        for slot, (mba, data) in enumerate(zip(mbas, chunks)):
             before = self.middle.put(mba, (first + slot, crc32c(data)))
             if before is not None:
                 self.segments.drop(before[0])
-        for mba in new:
-            del self.bank[mba]
-        for mba in moved:
-            del self.moving[mba]
-        self._emit("destage", segment=segment, chunks=len(new), moved=len(moved))
+        for mba in mbas:
+            self.bank.pop(mba, None)
+            self.moving.pop(mba, None)
+            self._waits_no_longer(mba)
+        self.destaged += new
+        self.moved += len(mbas) - new
+        self._emit("destage", segment=segment, chunks=new, moved=len(mbas) - new)
+
+    def _waits_no_longer(self, mba: int) -> None:
+        for waiting in self._waiting:
+            if waiting.pop(mba, waiting) is None:
+                return

@@ -1,20 +1,49 @@
 """The cleaner: moves what still lives out of sealed segments, so that they can be freed.
 
-Greedy: the victim is the segment with the fewest live chunks (Rosenblum and Ousterhout, "The design and implementation of a log-structured
-file system", 1992, discuss it against cost-benefit).
+Which segment is cleaned first is a policy. Greedy takes the one with the fewest live chunks, which is best where all blocks are written alike; cost-benefit
+weighs that with age (Rosenblum and Ousterhout, "The design and implementation of a log-structured file system", 1992).
 """
+
+import random
+from collections.abc import Callable
 
 from refmodel.chunks import Chunks, Emit
 from refmodel.errors import DataLost
 from refmodel.segments import Usage
 
 
+def _greedy(usage: Usage, blocks: int, now: int) -> float:
+    return usage.live
+
+
+def _cost_benefit(usage: Usage, blocks: int, now: int) -> float:
+    """The negative of (1 - u) * age / (1 + u)."""
+    return (usage.live - blocks) * (now - usage.filled) / (usage.live + blocks)
+
+
+def _fifo(usage: Usage, blocks: int, now: int) -> float:
+    return usage.filled
+
+
+def _random(usage: Usage, blocks: int, now: int) -> float:
+    return random.Random(now << 64 | usage.filled).random()
+
+
+POLICIES: dict[str, Callable[[Usage, int, int], float]] = {  # the least is cleaned first
+    "greedy": _greedy,
+    "cost-benefit": _cost_benefit,
+    "fifo": _fifo,
+    "random": _random,
+}
+
+
 class Cleaner:
     """A victim's chunks are destaged when they fill a segment together with others; only then is it dead."""
 
-    def __init__(self, chunks: Chunks, emit: Emit) -> None:
+    def __init__(self, chunks: Chunks, policy: str, emit: Emit) -> None:
         self._chunks = chunks
         self._segments = chunks.segments
+        self._cost = POLICIES[policy]
         self._emit = emit
         self._leaving: dict[int, Usage] = {}  # victims, all of whose live chunks are moving
         self.unreadable: set[int] = set()  # segments with a chunk that no copy is left of
@@ -31,24 +60,40 @@ class Cleaner:
             self._chunks.destage_moving()
         return victim is not None or len(self._leaving) > 1
 
+    def top_up(self) -> None:
+        """Move just so many chunks that the checkpoint that follows fills the last segment it writes."""
+        while (room := self._chunks.room_at_checkpoint()) and (victim := self.victim()) is not None:
+            moved = self._move(victim, room)
+            if not moved:
+                return
+
     def victim(self) -> int | None:
         """The segment that costs least to clean; None if every segment is full or leaving."""
+        blocks, now = self._segments.blocks, self._segments.clock.now
         candidates = (
-            (usage.live, usage.filled, segment)
+            (self._cost(usage, blocks, now), usage.filled, segment)
             for segment, usage in self._segments.sealed.items()
-            if usage.live < self._segments.blocks and segment not in self._leaving and segment not in self.unreadable
+            if usage.live < blocks and segment not in self._leaving and segment not in self.unreadable
         )
         best = min(candidates, default=None)
         return None if best is None else best[2]
 
     def _empty(self, segment: int) -> None:
+        usage = self._segments.sealed[segment]
+        self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
+        moved = self._move(segment, self._segments.blocks)
+        if segment not in self.unreadable:
+            self._leaving[segment] = usage
+        self._emit("clean", segment=segment, moved=moved)
+
+    def _move(self, segment: int, most: int) -> int:
+        """Move chunks that are not moving yet, at most so many. Says how many."""
         moved = 0
         for _, mba in self._segments.living(segment):
+            if moved == most:
+                break
             try:
-                self._chunks.move(mba)
-                moved += 1
+                moved += self._chunks.move(mba)
             except DataLost:
                 self.unreadable.add(segment)
-        if segment not in self.unreadable:
-            self._leaving[segment] = self._segments.sealed[segment]
-        self._emit("clean", segment=segment, moved=moved)
+        return moved

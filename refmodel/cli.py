@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from refmodel import __version__, bench
+from refmodel import __version__, bench, cleaning
 from refmodel import inspect as inspection
 from refmodel.adapter import Adapter, serve
 from refmodel.bugs import BUGS
 from refmodel.counters import counters
 from refmodel.disk import LogStructuredDisk, create, open_disk, put_back
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
-from refmodel.geometry import LAYOUTS, plan
+from refmodel.geometry import CLEANERS, LAYOUTS, plan
 from refmodel.scrub import scrub as scrub_disk
 
 REFUSED, BUSY, DAMAGED = 1, 4, 5
@@ -56,6 +56,7 @@ def main() -> None:
 @click.option("--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail.")
 @click.option("--repair-timer", type=float, default=3600, show_default=True, help="Seconds that a device may be absent before it is rebuilt on a spare.")
 @click.option("--repair-share", type=int, default=30, show_default=True, help="Percent of device I/Os that resync and rebuild may take.")
+@click.option("--cleaner", type=click.Choice(CLEANERS), default=CLEANERS[0], show_default=True, help="Which segment is cleaned first.")
 @click.option("--write-back", is_flag=True, help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.")
 @click.option("--block-bytes", type=int, default=4096, show_default=True)
 @click.option("--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment.")
@@ -265,13 +266,20 @@ def checkpoint(disk: Path) -> None:
 
 
 @main.command("bench")
-@click.option("--profile", type=click.Choice(list(bench.PROFILES)), multiple=True, help="A workload; may be repeated.  [default: all]")
+@click.option("--profile", type=click.Choice([*bench.PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: all but cleaning]")
 @click.option("--operations", type=click.IntRange(min=1), default=20000, show_default=True)
 @click.option("--blocks", type=click.IntRange(min=1), default=16384, show_default=True, help="Size of the disk.")
 @click.option("--sync", is_flag=True, help="Wait for the medium at every flush.")
 def bench_command(profile: tuple[str, ...], operations: int, blocks: int, sync: bool) -> None:
-    """Measure operations a second and device I/Os an operation, on a disk in a temporary folder."""
+    """Measure operations a second and device I/Os an operation, on a disk in a temporary folder.
+
+    The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
+    """
     for name in profile or bench.PROFILES:
+        if name == "cleaning":
+            for row in cleaning.table():
+                click.echo(cleaning.describe(row))
+            continue
         click.echo(bench.describe(bench.run(name, operations=operations, blocks=blocks, sync=sync)))
 
 

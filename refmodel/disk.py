@@ -42,7 +42,7 @@ class LogStructuredDisk:
         self.geometry = array.geometry
         self.events: list[dict] | None = None  # what happened inside is appended here, if it is a list
         self.state = State(array.geometry, array.performance, array.capacity, self._emit)
-        self.cleaner = Cleaner(self.state.chunks, self._emit)
+        self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
         self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
         self._credit = 0.0  # device I/Os that repair may spend

@@ -11,7 +11,8 @@ from refmodel.errors import BadRequest
 
 PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
 RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
-RESERVE_SEGMENTS = 4  # kept from users, so that the cleaner and checkpoints always have room
+MANY_SEGMENTS = 64  # from here on there is room to keep chunks that die early apart from those that live long
+CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
 MEMBERSHIP_BASE = 2 * PAGE
 MOST_SPARES = 8
 LAYOUTS = {"mirror": (1, 1), "raid5-2+1": (2, 1), "raid5-4+1": (4, 1), "raid6-4+2": (4, 2)}  # k and m of the capacity leg
@@ -32,6 +33,7 @@ class Geometry:
     write_back: bool
     spares: int = 0  # devices beyond the members, when the disk is made
     repair_timer: float = 3600.0  # seconds that a component may be absent before it is rebuilt elsewhere
+    cleaner: str = "cost-benefit"
     repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
 
     @property
@@ -65,7 +67,22 @@ class Geometry:
     @property
     def usable_chunks(self) -> int:
         """How many chunks all views together may hold."""
-        return (self.segments - RESERVE_SEGMENTS) * self.segment_blocks
+        return (self.segments - self.reserve_segments) * self.segment_blocks
+
+    @property
+    def separate(self) -> bool:
+        """Whether chunks are destaged in streams; the other policies are what theory knows: one log."""
+        return self.segments >= MANY_SEGMENTS and self.cleaner == "cost-benefit"
+
+    @property
+    def cleaning_batch(self) -> int:
+        """How many segments are freed at a time, beyond the first."""
+        return self.segments // MANY_SEGMENTS
+
+    @property
+    def reserve_segments(self) -> int:
+        """Kept from users, so that the cleaner and checkpoints always have room."""
+        return reserve(self.segments)
 
     @property
     def log_base(self) -> int:
@@ -111,6 +128,7 @@ def plan(
     write_back: bool = False,
     spares: int = 0,
     repair_timer: float = 3600.0,
+    cleaner: str = "cost-benefit",
     repair_share: int = 30,
 ) -> Geometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work.
@@ -130,8 +148,9 @@ def plan(
     _require(1 <= repair_share <= 99, "the share of repair is 1 to 99 percent")
     _require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
     if segments is None:
-        segments = -(-2 * blocks // segment_blocks) + RESERVE_SEGMENTS + 1
-    _require(segments > RESERVE_SEGMENTS, f"at least {RESERVE_SEGMENTS + 1} segments, of which {RESERVE_SEGMENTS} are a reserve")
+        segments = with_reserve(-(-2 * blocks // segment_blocks) + 1)
+    _require(segments > reserve(segments), f"at least {reserve(segments) + 1} segments, of which {reserve(segments)} are a reserve")
+    _require(cleaner in CLEANERS, f"cleaner {cleaner!r} is not one of: {', '.join(CLEANERS)}")
     smallest_log = 2 * (RECORD_UNIT + block_bytes) + 4 * RECORD_UNIT
     if log_bytes is None:
         log_bytes = max(smallest_log, min(3 * blocks * block_bytes + (1 << 16), 1 << 26))
@@ -145,8 +164,21 @@ def plan(
         pages = 256 + 2 * (3 * segments * segment_blocks + 2 * blocks) // fill
     _require(pages >= 64, "at least 64 pages")
     return Geometry(
-        blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, repair_share
+        blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, cleaner, repair_share
     )
+
+
+def reserve(segments: int) -> int:
+    """How many of so many segments users do not get: with many, each stream needs room, and a batch is cleaned at a time."""
+    return 4 if segments < MANY_SEGMENTS else 12 + segments // 32
+
+
+def with_reserve(segments: int) -> int:
+    """How many segments there must be for users to get so many."""
+    total = segments + reserve(segments)
+    while total - reserve(total) < segments:
+        total += 1
+    return total
 
 
 def _require(condition: bool, message: str) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from refmodel.disk import LogStructuredDisk
-from refmodel.geometry import RESERVE_SEGMENTS
 from refmodel.node import Kind
 from refmodel.views import View
 
@@ -71,11 +70,11 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
 
 def _segments(disk: LogStructuredDisk) -> Iterator[str]:
     segments, shape = disk.state.segments, disk.geometry
-    yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({RESERVE_SEGMENTS} kept back)"
+    yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({disk.geometry.reserve_segments} kept back)"
     yield f"          {disk.state.chunks.live} of {shape.usable_chunks} chunks that all views together may hold"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
         bar = ("#" * round(32 * usage.live / segments.blocks)).ljust(32, ".")
-        yield f"  {segment:>6}  {bar}  {usage.live}/{segments.blocks} live, filled as number {usage.filled}"
+        yield f"  {segment:>6}  {bar}  {usage.live}/{segments.blocks} live, filled at {usage.filled}"
     if len(segments.sealed) > SEGMENTS_SHOWN:
         yield f"  and {len(segments.sealed) - SEGMENTS_SHOWN} more"
 

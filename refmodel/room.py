@@ -33,14 +33,19 @@ class Room:
             state.checkpoint()
 
     def clean(self) -> bool:
-        """Clean until a segment has died, and free it. Says whether there was anything to gain.
+        """Clean until some segments have died, and free them. Says whether there was anything to gain.
 
         The gain may be no more than that dead slots have come together; so the next call may gain a segment.
         """
-        state = self._state
-        while not state.segments.dead:
+        state, segments = self._state, self._state.segments
+        while len(segments.dead) <= state.geometry.cleaning_batch:
+            if segments.dead and segments.free_count <= state.chunks.streams.count:
+                break
             if not self._cleaner.clean():
-                return False
+                break
+        if not segments.dead:
+            return False
+        self._cleaner.top_up()
         state.checkpoint()
         return True
 
@@ -67,7 +72,7 @@ class Room:
     def _segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
         segments = self._state.segments
-        needed = -(-(len(self._state.chunks.bank) + blocks) // segments.blocks) + 1
+        needed = -(-(len(self._state.chunks.bank) + blocks) // segments.blocks) + self._state.chunks.streams.count
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:
                 return

@@ -11,6 +11,7 @@ from refmodel.errors import NoSpace
 from refmodel.geometry import Geometry
 from refmodel.node import Kind
 from refmodel.pages import Pages
+from refmodel.streams import Stream
 from refmodel.tree import Tree
 
 
@@ -18,6 +19,7 @@ from refmodel.tree import Tree
 class Usage:
     live: int  # chunks
     filled: int  # when, by the disk's clock
+    stream: int = Stream.LONG  # not stored: after a restart nobody knows
 
 
 class Segments:
@@ -32,7 +34,7 @@ class Segments:
         self.dead: list[int] = []
         self.live = 0  # chunks in all segments
         self.fillings = 0  # since the disk was opened
-        self._clock = pages.clock
+        self.clock = pages.clock
         self._changed: set[int] = set()
         self._free: list[int] = []  # a heap of freed ones; from _fresh on none was ever used
         self._fresh = 0
@@ -73,12 +75,12 @@ class Segments:
         self._free.remove(segment)
         heapq.heapify(self._free)
 
-    def seal(self, segment: int, mbas: list[int]) -> None:
+    def seal(self, segment: int, mbas: list[int], stream: int = Stream.LONG) -> None:
         """The segment is written; slot i holds the chunk mbas[i]."""
         for slot, mba in enumerate(mbas):
             self.owners.put(segment * self.blocks + slot, mba)
         self.fillings += 1
-        self.sealed[segment] = Usage(len(mbas), self._clock.tick())
+        self.sealed[segment] = Usage(len(mbas), self.clock.tick(), stream)
         self.live += len(mbas)
         self._changed.add(segment)
 

@@ -59,8 +59,9 @@ class State:
         size = self.geometry.block_bytes
         for at in range(0, len(data), size):
             mba = self.clock.tick()
-            self.chunks.add(mba, data[at : at + size])
-            self._drop(lba, self.views.live.map.put(lba, mba))
+            before = self.views.live.map.put(lba, mba)
+            self.chunks.add(mba, data[at : at + size], before)
+            self._drop(lba, before)
             lba += 1
 
     def _place(self, lba: int, payload: bytes) -> None:

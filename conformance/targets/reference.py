@@ -21,6 +21,7 @@ class ReferenceTarget(Adapter):
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
         "spares": [0, 0, 1],
+        "cleaner": ["cost-benefit", "greedy", "fifo", "random"],
     }
     cuts = True
 

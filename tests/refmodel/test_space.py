@@ -10,12 +10,13 @@ from conftest import block
 from refmodel import LogStructuredDisk, open_disk
 from refmodel.audit import audit
 from refmodel.errors import NoSpace
+from refmodel.geometry import with_reserve
 
 
 @pytest.mark.parametrize("segment_blocks", [1, 4, 16])
 def test_overwritten_for_ever_with_no_room_to_spare(make: Callable[..., LogStructuredDisk], segment_blocks: int) -> None:
     blocks = 64
-    disk = make(blocks, segment_blocks=segment_blocks, segments=4 + blocks // segment_blocks, log_bytes=8192)
+    disk = make(blocks, segment_blocks=segment_blocks, segments=with_reserve(blocks // segment_blocks), log_bytes=8192)
     choose = random.Random(1)
     content = [0] * blocks
     for tag in range(1, 3000):

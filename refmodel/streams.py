@@ -1,0 +1,54 @@
+"""Streams: which chunks are destaged together, so that those of a segment die at about the same time.
+
+After SepBIT (Wang et al., "Separating data via block invalidation time inference for write amplification reduction in log-structured
+storage", FAST 2022). A new chunk is expected to live as long as the one that it replaced did; a chunk that the cleaner moves, the longer the older it is.
+Times are ticks of the disk's clock, of which each chunk written takes one.
+"""
+
+from enum import IntEnum
+
+SEGMENTS_AVERAGED = 16
+
+
+class Stream(IntEnum):
+    SHORT = 0  # new, in place of a chunk that did not live long
+    LONG = 1  # new
+    MOVED_SHORT = 2  # moved out of a segment of SHORT
+    YOUNG = 3  # moved, by age
+    MIDDLE = 4
+    OLD = 5
+
+
+class Streams:
+    """With `separate` off everything goes to one stream."""
+
+    def __init__(self, separate: bool) -> None:
+        self._separate = separate
+        self.count = len(Stream) if separate else 1
+        self._short = float("inf")  # how long the segments of SHORT have lived lately
+        self._lived: list[int] = []
+
+    def of_new(self, replaced_lived: int | None) -> int:
+        """For a new chunk; the one that it replaced, if any, lived so long."""
+        if not self._separate or (replaced_lived is not None and replaced_lived < self._short):
+            return Stream.SHORT
+        return Stream.LONG
+
+    def of_moved(self, source: int, age: int) -> int:
+        """For a chunk that is moved out of a segment of a stream."""
+        if not self._separate:
+            return Stream.SHORT
+        if source == Stream.SHORT:
+            return Stream.MOVED_SHORT
+        if age < 4 * self._short:
+            return Stream.YOUNG
+        return Stream.MIDDLE if age < 16 * self._short else Stream.OLD
+
+    def cleaned(self, stream: int, lived: int) -> None:
+        """A segment of a stream is cleaned, so long after it was filled."""
+        if stream != Stream.SHORT:
+            return
+        self._lived.append(lived)
+        if len(self._lived) == SEGMENTS_AVERAGED:
+            self._short = sum(self._lived) / SEGMENTS_AVERAGED
+            self._lived.clear()
