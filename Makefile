@@ -2,7 +2,7 @@ PYTHON := .venv/bin/python
 RUN := runs/latest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test selftest specs mutants proofs trace-speed clean
+.PHONY: help setup run test kill selftest specs mutants proofs trace-speed clean
 
 help: ## what there is to make
 	@echo 'A log-structured virtual disk with snapshots: specification, reference engine, conformance kit.'
@@ -18,6 +18,9 @@ run: setup ## the main job: check the contract, run the engine through 200 trace
 
 test: setup ## all tests (under 15 minutes on 2 cores)
 	@$(PYTHON) -m pytest -q tests/refmodel tests/conformance tests/modelcheck $(ARGS)
+
+kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be lost
+	@$(PYTHON) -m refmodel.kill 500
 
 selftest: setup ## plant every bug in the engine; each must be found
 	@$(PYTHON) -m conformance selftest $(ARGS)

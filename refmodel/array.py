@@ -84,6 +84,8 @@ class Array:
         for member in array.members:
             array._meet(member, found)
         array._require_majority()
+        if not array.performance.active():
+            raise DataLost(f"no device that is here has a current {array.performance.name} leg; bring devices back")
         array._spread()
         return array
 

@@ -36,14 +36,16 @@ def write(leg: Leg, checkpoint: Checkpoint) -> None:
 
 
 def slots(leg: Leg) -> list[Checkpoint]:
-    """What the slots hold, the newest first; a slot that is whole on no component is left out."""
-    found = {}
+    """The newest that each slot holds on any component, the newest first; a slot that is whole on none is left out."""
+    found: dict[int, Checkpoint] = {}
     for slot in (0, 1):
         for page in leg.copies(offset(slot), PAGE, "recovery"):
             checkpoint = decode(page)
-            if checkpoint is not None and checkpoint.number % 2 == slot:
-                found[checkpoint.number] = checkpoint
-    return [found[number] for number in sorted(found, reverse=True)]
+            if checkpoint is None or checkpoint.number % 2 != slot:
+                continue
+            if slot not in found or checkpoint.number > found[slot].number:
+                found[slot] = checkpoint
+    return sorted(found.values(), key=lambda checkpoint: checkpoint.number, reverse=True)
 
 
 def newest(leg: Leg) -> Checkpoint:

@@ -159,6 +159,10 @@ class History:
         self.seen["cut"] += 1
         self.disk.abandon()
         self.power.restore(self.random.randrange(1 << 30))
+        if self.random.random() < 0.3 and self.disk.array.redundant:
+            device = self.folder / f"device-{self.random.choice(self.disk.array.members).index}"
+            device.rename(f"{device}.pulled")  # it goes at the same time
+            self.seen["cut and a device gone"] += 1
         while True:
             if self.random.random() < 0.5:
                 self.power.cut_at(self.random.randint(1, 3))
@@ -202,4 +206,4 @@ def test_histories_reach_what_they_are_for(folder: Path) -> None:
             history.step()
         seen += history.seen
         history.disk.abandon()
-    assert not {*WEIGHTS, "cut", "cut in recovery", "no-space"} - {"crash"} - seen.keys()
+    assert not {*WEIGHTS, "cut", "cut in recovery", "cut and a device gone", "no-space"} - {"crash"} - seen.keys()
