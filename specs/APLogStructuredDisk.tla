@@ -48,6 +48,7 @@ Logged ==       \* No gap, nothing torn, no generation after a later one, and ev
          [] phase = "replay" -> end \in Newest.from .. InDoubt
          [] OTHER            -> end = 0
 
+\* @type: $lsdCheckpoint => Bool;
 Consistent(c) ==    \* A checkpoint houses what its views refer to and what is to be reclaimed, and no more.
     /\ DOMAIN c.maps.live = LBA /\ DOMAIN c.maps.snaps \subseteq Name
     /\ \A n \in DOMAIN c.maps.snaps : DOMAIN c.maps.snaps[n] = LBA

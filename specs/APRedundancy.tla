@@ -30,6 +30,9 @@ Underway ==     \* What is on its way is needed no more, or is right.
         /\ state[x.to] \in {"active", "resyncing"}
         /\ x.stripe \in missed[x.to] => x.value = Stored(x.stripe)
 
+Agree ==        \* InSync, of any two: Apalache may choose another component each time that Stored is asked.
+    \A c, d \in Component : \A s \in Stripe \ (missed[c] \union missed[d]) : piece[c][s] = piece[d][s]
+
 Whole ==        \* Who lacks nothing of a stripe holds a piece of one.
     \A c \in Component : \A s \in Stripe \ missed[c] : piece[c][s] # Junk
 
@@ -44,7 +47,7 @@ IndInv ==       \* In the order in which it is cheapest to enumerate.
     /\ Lacks
     /\ Kept
     /\ piece \in [Component -> [Stripe -> Value \union {Junk}]]
-    /\ InSync
+    /\ Agree
     /\ Whole
     /\ copy \in {{}} \union
             {{[to |-> c, stripe |-> s, value |-> v]} : c \in Component, s \in Stripe, v \in Value}

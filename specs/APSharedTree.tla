@@ -15,10 +15,13 @@ ConstInit ==
     /\ Address = 1 .. 8
     /\ Profile = "prefix"
 
+\* @type: ($stMaps, Int, <<Int, Int>>) => Int;
 Mine(m, v, p) == At(Root(m, v), p[1], p[2])     \* What v holds at a place.
 
+\* @type: ($stMaps, Int, <<Int, Int>>) => Int;
 Above(m, v, p) == Parent(m, v, p[1], p[2])
 
+\* @type: $stMaps => Bool;
 Formed(m) ==    \* Views go on from older ones; nodes have the kids that their height has.
     /\ m.live \in DOMAIN m.view
     /\ \A v \in DOMAIN m.view :
@@ -30,11 +33,13 @@ Formed(m) ==    \* Views go on from older ones; nodes have the kids that their h
     /\ m.cursor \in LBA
     /\ m.queue = <<>> => m.cursor = 0
 
+\* @type: $stMaps => Bool;
 OnePlace(m) ==  \* A node has one place in whatever trees.
     \A v, w \in DOMAIN m.view : \A p \in Places(m, v), q \in Places(m, w) :
         Mine(m, v, p) # Nil /\ Mine(m, v, p) = Mine(m, w, q) =>
             p[2] = q[2] /\ Last(p[1], p[2]) = Last(q[1], q[2])
 
+\* @type: $stMaps => Bool;
 Born(m) ==      \* What a view holds was born while it was live, or its parent holds it: the birth test.
     \A v \in DOMAIN m.view : \A p \in Places(m, v) :
         LET a == Mine(m, v, p)
@@ -42,12 +47,14 @@ Born(m) ==      \* What a view holds was born while it was live, or its parent h
             /\ node[a].born <= v
             /\ node[a].born <= Above(m, v, p) => a = Mine(m, Above(m, v, p), p)
 
+\* @type: $stMaps => Bool;
 Family(m) ==    \* Views that hold a node which their parents do not have one parent: the neighbour test.
     \A v, w \in DOMAIN m.view : \A p \in Places(m, v) \intersect Places(m, w) :
         LET a == Mine(m, v, p)
             Top(u) == node[a].born > Above(m, u, p)
         IN  a # Nil /\ a = Mine(m, w, p) /\ Top(v) /\ Top(w) => Above(m, v, p) = Above(m, w, p)
 
+\* @type: $stMaps => Bool;
 Sound(m) == Formed(m) /\ OnePlace(m) /\ Born(m) /\ Family(m)
 
 Checkpointed == \* What a crash goes back to is sound, and none of it is live's to change.

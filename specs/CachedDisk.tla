@@ -28,7 +28,7 @@ CONSTANTS
     MaxSlots    \* How many slots a cache may have.
 
 VARIABLES       \* The disk.
-    \* @type: $cdDisk;
+    \* @type: $disk;
     disk        \* The contract's: [live |-> LBA -> Value, snaps |-> name -> LBA -> Value].
 
 VARIABLES       \* The host.
@@ -44,13 +44,18 @@ VARIABLES       \* The host that the virtual machine moves to, while it moves.
 vars == <<disk, cache, fill, copy>>
 
 LBA == 0 .. Size - 1
+\* @type: Int => $cdCache;
 Cold(slots) == [i \in 0 .. slots - 1 |-> {}]
+\* @type: $cdCache => Int;
 Slots(c) ==     \* How many slots a cache has.
     CHOOSE n \in 0 .. MaxSlots : DOMAIN c = 0 .. n - 1
 ----------------------------------------------------------------------------
+\* @type: ($cdCache, Int) => Int;
 Slot(c, lba) == lba % Slots(c)
+\* @type: ($cdCache, Int) => Int;
 Tag(c, lba) == lba \div Slots(c)
 
+\* @type: ($cdCache, Int) => Set(Int);
 Hit(c, lba) == {x.value : x \in {y \in c[Slot(c, lba)] : y.tag = Tag(c, lba)}}
 
 Seen ==         \* What live reads as.
@@ -62,6 +67,7 @@ Contract == INSTANCE VirtualDisk WITH
     Profile <- "ack", power <- TRUE, disk <- Image,
     survivors <- {[live |-> [lba \in LBA |-> {Seen[lba]}], snaps |-> disk.snaps]}
 
+\* @type: ($cdCache, Int, Int) => $cdCache;
 Kept(c, lba, value) ==      \* A cache once a block has changed.
     [i \in DOMAIN c |-> IF i = Slot(c, lba)
                         THEN {[x EXCEPT !.value = IF x.tag = Tag(c, lba) THEN value ELSE @] : x \in c[i]}
@@ -191,7 +197,7 @@ Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
     [][/\ \A lba \in LBA :
-            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, <<value>>, "ok")
+            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, [i \in {1} |-> value], "ok")
             /\ Unmap(lba) => Contract!Unmap(lba, 1, "ok")
        /\ \A name \in Name :
             /\ Snapshot(name) => Contract!Snapshot(name, "ok")

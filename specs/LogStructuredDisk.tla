@@ -1,7 +1,7 @@
 ------------------------- MODULE LogStructuredDisk -------------------------
 (***************************************************************************)
 (* A log-structured virtual disk, in the small steps between which the     *)
-(* power may fail.  It implements VirtualDisk.                             *)
+(* power may fail.  It implements VirtualDisk: LogStructuredDiskRefinement.*)
 (*                                                                         *)
 (* An operation is a record of the durable log.  A write gives its block a *)
 (* fresh MBA, whose data waits in the bank until Destage writes a segment. *)
@@ -69,7 +69,7 @@ VARIABLES           \* In memory: a power cut loses it.
     phase,          \* "up", "down" (no power) or "replay" (recovery).
     \* @type: Int;
     end,            \* The sequence number of the last record that is durable and applied.
-    \* @type: $lsdViews;
+    \* @type: $disk;
     maps,           \* The logical maps: [live |-> LBA -> MBA, snaps |-> name -> LBA -> MBA].
     \* @type: Int -> $lsdPlace;
     middle,         \* The middle map, MBA -> PBA.
@@ -97,21 +97,27 @@ ASSUME Profile \in {"ack", "prefix"}
 LBA == 0 .. Size - 1
 Segment == 1 .. Segments
 PBA == Segment \X (1 .. Stripe)
+MBA == 1 .. 2 * Stripe * Segments + LogSize + 1     \* One more than can be in use at a time.
 Hole == 0       \* What a map says of a block that has no chunk.
 ----------------------------------------------------------------------------
 (* Partial functions and sets of numbers.                                  *)
 
+\* @type: b => (a -> b);
 Empty(value) == [x \in {} |-> value]    \* Of no argument; `value` is of the type of its values.
 
+\* @type: (a -> b, Set(a)) => (a -> b);
 Only(f, S) == [x \in DOMAIN f \intersect S |-> f[x]]
 
+\* @type: (a -> b, Set(a)) => (a -> b);
 Without(f, S) == [x \in DOMAIN f \ S |-> f[x]]
 
+\* @type: (a -> b, a -> b) => (a -> b);
 Over(g, f) == [x \in DOMAIN f \union DOMAIN g |-> IF x \in DOMAIN g THEN g[x] ELSE f[x]]
 
-InOrder(S) ==       \* 1 .. |S| -> S, the least first.
-    [i \in 1 .. Cardinality(S) |-> CHOOSE x \in S : Cardinality({y \in S : y <= x}) = i]
+InOrder(S) ==       \* 1 .. |S| -> S, the least first, of a set that fits into a segment.
+    [i \in {j \in 1 .. Stripe : j <= Cardinality(S)} |-> CHOOSE x \in S : Cardinality({y \in S : y <= x}) = i]
 
+\* @type: (a -> b) => Set(b);
 Range(f) == {f[x] : x \in DOMAIN f}
 
 Least(S) == CHOOSE x \in S : \A y \in S : x <= y
@@ -122,8 +128,10 @@ Record(op, lba, value, name) ==
     [op |-> op, lba |-> lba, value |-> value, name |-> name,
      generation |-> generation, whole |-> TRUE]
 
+\* @type: $lsdRecord => $lsdRecord;
 Torn(r) == [r EXCEPT !.value = Nothing, !.whole = FALSE]
 
+\* @type: ($disk, $lsdRecord, Int, Int) => $disk;
 Edited(views, r, new, hole) ==
     CASE r.op = "write"    -> [views EXCEPT !.live[r.lba] = new]
       [] r.op = "unmap"    -> [views EXCEPT !.live[r.lba] = hole]
@@ -132,6 +140,7 @@ Edited(views, r, new, hole) ==
       [] r.op = "delete"   -> [views EXCEPT !.snaps = Without(@, {r.name})]
       [] r.op = "revert"   -> [views EXCEPT !.live = views.snaps[r.name]]
 
+\* @type: $disk => Set(Int);
 Referred(views) ==      \* The MBAs that the maps `views` refer to.
     (Range(views.live) \union UNION {Range(views.snaps[n]) : n \in DOMAIN views.snaps}) \ {Hole}
 ----------------------------------------------------------------------------
@@ -139,8 +148,10 @@ Referred(views) ==      \* The MBAs that the maps `views` refer to.
 
 FreeSegments == {s \in Segment : state[s] = "free"}
 
+\* @type: (Int -> $lsdPlace, Int) => Set(Int);
 Housed(map, s) == {m \in DOMAIN map : map[m][1] = s}    \* The chunks that `map` has in segment s.
 
+\* @type: (Int -> $lsdPlace, Set(Int)) => Bool;
 House(map, sealing) ==      \* The middle map becomes `map`; usage and states follow.
     /\ middle' = map
     /\ usage' = [s \in Segment |-> usage[s] + Cardinality(Housed(map, s) \ Housed(middle, s))
@@ -150,16 +161,16 @@ House(map, sealing) ==      \* The middle map becomes `map`; usage and states fo
         THEN IF usage'[s] = 0 THEN "dead" ELSE "sealed"
         ELSE state[s]]
 
-Fresh ==    \* The least MBA that nothing uses.
-    LET used == DOMAIN bank \union DOMAIN middle \union Range(stripe)
-    IN  Least((1 .. Cardinality(used) + 1) \ used)
+Fresh == Least(MBA \ (DOMAIN bank \union DOMAIN middle \union Range(stripe)))
 
 Waiting == DOMAIN bank \ (orphans \union Range(stripe))     \* The chunks that need a place.
 
+\* @type: $disk => Set(Int);
 Lost(new) == Referred(maps) \ Referred(new)     \* What no view refers to once the maps are `new`.
 
 Unbanked(gone) == Without(bank, gone)           \* The bank without the MBAs `gone`.
 
+\* @type: $lsdRecord => Bool;
 Apply(r) ==     \* What a write or an unmap replaces is dropped; a view that goes leaves orphans.
     LET new == Edited(maps, r, Fresh, Hole)
         dropped == IF r.op \in {"write", "unmap"} THEN Lost(new) ELSE {}
@@ -171,8 +182,10 @@ Apply(r) ==     \* What a write or an unmap replaces is dropped; a view that goe
 ----------------------------------------------------------------------------
 (* Checkpoints.                                                            *)
 
+\* @type: $disk;
 Blank == [live |-> [l \in LBA |-> Hole], snaps |-> Empty([l \in LBA |-> Hole])]
 
+\* @type: $lsdCheckpoint;
 NoCheckpoint ==     \* Nothing, or a slot that is not whole.
     [serial |-> 0, from |-> 0, generation |-> 0, maps |-> Blank, middle |-> Empty(<<0, 0>>),
      orphans |-> {}]
@@ -206,6 +219,7 @@ At(p) == IF p \in DOMAIN tail THEN tail[p] ELSE log[p]
 
 GenerationAt(p) == IF p = Newest.from THEN Newest.generation ELSE At(p).generation
 
+\* @type: ($lsdRecord, Int) => Bool;
 Good(r, p) == r.whole /\ r.generation >= GenerationAt(p - 1)
 
 Readable(p) ==      \* What may be read at place p after a power cut.
@@ -224,6 +238,7 @@ AtOnce == Profile = "prefix"            \* Does an operation happen when it is s
 
 Settled == AtOnce \/ DOMAIN tail = {}       \* Is there none in flight that is still to happen?
 
+\* @type: $lsdRecord => Bool;
 Submit(r) ==     \* The record goes to the log.
     /\ Settled
     /\ Cardinality(Kept \union DOMAIN tail) < LogSize
@@ -232,7 +247,7 @@ Submit(r) ==     \* The record goes to the log.
     /\ UNCHANGED <<media, unflushed, phase, end, stripe, pending>>
 
 HasRoom ==      \* One free segment is kept for the cleaner.
-    Cardinality(Waiting) < Stripe * (Cardinality(FreeSegments) - 1)
+    Cardinality(DOMAIN bank \ Range(stripe)) < Stripe * (Cardinality(FreeSegments) - 1)
 
 Write(lba, value) == phase = "up" /\ HasRoom /\ Submit(Record("write", lba, value, ""))
 
@@ -253,7 +268,7 @@ Revert(name) ==
     /\ name \in DOMAIN maps.snaps
     /\ Submit(Record("revert", 0, Zero, name))
 
-Append ==       \* What is in flight becomes durable.
+LogAppend ==       \* What is in flight becomes durable.
     /\ phase = "up"
     /\ DOMAIN tail # {}
     /\ log' = Over(tail, log)
@@ -286,6 +301,7 @@ Destage ==      \* The full-stripe write is complete.
     LET s == CHOOSE x \in Segment : state[x] = "open"
         landed == {i \in DOMAIN stripe : Landed(i)}
         moved == {stripe[i] : i \in landed}
+        \* @type: Int -> $lsdPlace;
         places == [m \in moved |-> <<s, CHOOSE i \in landed : stripe[i] = m>>]
     IN  /\ phase = "up"
         /\ DOMAIN stripe # {}
@@ -432,62 +448,17 @@ Internal ==
     \/ CheckpointNodes \/ CheckpointCommit \/ Truncate
     \/ Load \/ Replay
 
-Next == Operation \/ Append \/ Flush \/ Internal \/ Crash \/ Recover
+Next == Operation \/ LogAppend \/ Flush \/ Internal \/ Crash \/ Recover
 
 Spec == Init /\ [][Next]_vars
 
 Fairness ==     \* What the disk does by itself it does in the end, but it need not clean.
-    /\ WF_vars(Append)
+    /\ WF_vars(LogAppend)
     /\ WF_vars(\E s \in Segment : Open(s)) /\ WF_vars(Destage)
     /\ WF_vars(Reclaim)
     /\ WF_vars(\E s \in Segment : Free(s))
     /\ WF_vars(CheckpointNodes) /\ WF_vars(CheckpointCommit) /\ WF_vars(Truncate)
     /\ WF_vars(Load) /\ WF_vars(Replay \/ Recover)
-----------------------------------------------------------------------------
-(* What it implements: VirtualDisk, by way of what recovery would find.    *)
-
-Contents(views, map, banked) ==     \* What views read as, their chunks being in `map` or `banked`.
-    LET means(m) ==
-            CASE m = Hole             -> Zero
-              [] m \in DOMAIN banked  -> banked[m]
-              [] m \in DOMAIN map     -> data[map[m]]
-              [] OTHER                -> Nothing
-    IN  [live  |-> [l \in LBA |-> means(views.live[l])],
-         snaps |-> [n \in DOMAIN views.snaps |-> [l \in LBA |-> means(views.snaps[n][l])]]]
-
-Durable ==      \* The number of the last record that no power cut can undo.
-    CHOOSE e \in Newest.from .. Newest.from + Cardinality(DOMAIN log) :
-        /\ \A p \in Newest.from + 1 .. e : p \in DOMAIN log /\ Good(log[p], p)
-        /\ e + 1 \in DOMAIN log => ~ Good(log[e + 1], e + 1)
-
-Recovered(e) == \* The disk that recovery makes if it replays the records up to e.
-    LET start == Newest.from
-        image[p \in start .. e] ==
-            IF p = start THEN Contents(Newest.maps, Newest.middle, Empty(Zero))
-            ELSE Edited(image[p - 1], At(p), At(p).value, Zero)
-    IN  image[e]
-
-Doubtful ==     \* The number of the last record in flight, as far as recovery could reach.
-    CHOOSE e \in Durable .. Durable + Cardinality(DOMAIN tail) :
-        /\ Durable + 1 .. e \subseteq DOMAIN tail
-        /\ e + 1 \notin DOMAIN tail
-
-power == phase = "up"
-
-disk == IF power THEN Contents(maps, middle, bank)
-        ELSE Recovered(IF Profile = "ack" THEN Durable ELSE Doubtful)
-
-survivors ==
-    LET last == IF Profile = "ack" /\ power THEN Durable ELSE Doubtful
-        exactly(d) == [live |-> [l \in LBA |-> {d.live[l]}], snaps |-> d.snaps]
-    IN  {exactly(Recovered(e)) : e \in Durable .. last}
-
-Contract == INSTANCE VirtualDisk
-
-Refinement == Contract!Spec
-
-InternalStepsHide ==     \* Only operations, Append and Recover change the tail, and only they show.
-    [][tail' = tail => disk' = disk /\ (power' = power => survivors' = survivors)]_vars
 ----------------------------------------------------------------------------
 (* Invariants.                                                             *)
 
@@ -524,9 +495,6 @@ NoLeak ==       \* Every chunk is a view's, or on its way out; every segment in 
     /\ DOMAIN middle \union DOMAIN bank = Referred(maps) \union orphans
     /\ Referred(maps) \intersect orphans = {}
     /\ \A s \in Segment : state[s] = "sealed" <=> usage[s] > 0
-
-Agreement ==    \* What is read is what recovery would find if all is left that is in flight.
-    power => disk = Recovered(IF Profile = "ack" THEN Durable ELSE Doubtful)
 
 UsageExact ==
     \A s \in Segment : usage[s] = Cardinality(Housed(middle, s))

@@ -9,7 +9,7 @@
 (* records before the newest checkpoint, the older slot.  So the view says *)
 (* what each segment holds for whom, and leaves all these out.             *)
 (***************************************************************************)
-EXTENDS LogStructuredDisk
+EXTENDS LogStructuredDiskRefinement
 
 Rank(g) ==      \* A generation, by how many of those in use are lower.  None matters under "ack".
     LET used == {r.generation : r \in Range(log) \union Range(tail)}

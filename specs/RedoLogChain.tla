@@ -54,12 +54,16 @@ Empty == [lba \in LBA |-> Absent]
 
 ASSUME Zero \in Value /\ Absent \notin Value /\ Live \notin Name
 ----------------------------------------------------------------------------
+\* @type: Seq(Int) => Int;
 Top(layers) == layers[Len(layers)]
 
+\* @type: Seq(Int) => Set(Int);
 Within(layers) == {layers[i] : i \in DOMAIN layers}
 
+\* @type: (Str -> Seq(Int)) => Set(Int);
 Used(chains) == UNION {Within(chains[v]) : v \in DOMAIN chains}
 
+\* @type: (Seq(Int), Int) => Int;
 Block(layers, lba) ==       \* The chain read path.
     LET having == {i \in DOMAIN layers : data[layers[i]][lba] # Absent}
     IN  IF having = {} THEN Zero
@@ -101,6 +105,7 @@ Read(view, lba, value) ==
 (* Snapshots.  A layer that no view reads through any more is forgotten,   *)
 (* and with it a consolidation that it was part of.                        *)
 
+\* @type: (Str -> Seq(Int), Set(Int)) => Bool;
 Rechain(chains, emptied) ==
     LET kept == Used(chains) \ emptied
     IN  /\ chain' = chains
@@ -191,7 +196,7 @@ Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
     [][/\ \A lba \in LBA :
-            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, <<value>>, "ok")
+            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, [i \in {1} |-> value], "ok")
             /\ Unmap(lba) => Contract!Unmap(lba, 1, "ok")
        /\ \A name \in Name :
             /\ Snapshot(name) => Contract!Snapshot(name, "ok")

@@ -93,6 +93,7 @@ Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no pow
 ----------------------------------------------------------------------------
 (* Reads and writes.                                                       *)
 
+\* @type: (Int -> Set(Int)) => Int -> Str;
 CaughtUp(lacks) ==      \* The states once the components lack only that.
     [c \in Component |-> IF c \in In({"stale", "resyncing"}) /\ lacks[c] = {} THEN "active" ELSE state[c]]
 
@@ -251,7 +252,7 @@ Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
     [][\A s \in Stripe :
-        /\ \A value \in Value : Write(s, value) => Contract!Write(s, <<value>>, "ok")
+        /\ \A value \in Value : Write(s, value) => Contract!Write(s, [i \in {1} |-> value], "ok")
         /\ Unmap(s) => Contract!Unmap(s, 1, "ok")]_vars
 
 Redundant == \A c \in Component : state[c] = "active"

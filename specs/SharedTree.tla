@@ -61,7 +61,7 @@ VARIABLES       \* In memory.
     limbo       \* Addresses freed since the checkpoint, which may still refer to them.
 
 VARIABLES       \* History, for the refinement only.
-    \* @type: Set($stImage);
+    \* @type: Set($image);
     survivors   \* What a crash may leave: the contract's.
 
 vars == <<node, saved, maps, limbo, survivors>>
@@ -96,33 +96,40 @@ Last(lba, h) ==         \* The last block under that node.
 ----------------------------------------------------------------------------
 (* Who holds a node.  In all of this m is `maps` or `saved`.               *)
 
+\* @type: ($stMaps, Int) => Int;
 Root(m, v) == m.view[v].root
 
+\* @type: ($stMaps, Int, Int, Int) => Bool;
 Passed(m, v, lba, h) ==     \* The cursor has passed that node: v, deleted, holds it no more.
     /\ m.queue # <<>>
     /\ v = Head(m.queue)
     /\ Last(lba, h) < m.cursor
 
+\* @type: ($stMaps, Int, Int, Int) => Int;
 Parent(m, v, lba, h) ==     \* The nearest ancestor that has not been reclaimed there.
     LET p == m.view[v].parent
     IN  IF p # Nil /\ Passed(m, p, lba, h) THEN m.view[p].parent ELSE p
 
+\* @type: ($stMaps, Int, Int, Int) => Set(Int);
 Near(m, v, lba, h) ==       \* The children and the siblings of v there.
     {w \in DOMAIN m.view \ {v} :
         /\ ~Passed(m, w, lba, h)
         /\ Parent(m, w, lba, h) \in {v, Parent(m, v, lba, h)}}
 
+\* @type: ($stMaps, Int, Int, Int) => Bool;
 Shared(m, v, lba, h) ==     \* Another view holds the node that v holds there.
     LET a == At(Root(m, v), lba, h)
     IN  \/ node[a].born <= Parent(m, v, lba, h)
         \/ \E w \in Near(m, v, lba, h) : At(Root(m, w), lba, h) = a
 
+\* @type: ($stMaps, Int, Int, Set(Int)) => Set(Int);
 GivenUp(m, v, lba, heights) ==      \* What to free when v gives up those nodes.
     {At(Root(m, v), lba, h) : h \in {i \in heights :
         At(Root(m, v), lba, i) # Nil /\ ~Shared(m, v, lba, i)}}
 ----------------------------------------------------------------------------
 (* The contract that this refines.                                         *)
 
+\* @type: $stMaps => $disk;
 Disk(m) ==
     [live |-> Image(Root(m, m.live)),
      snaps |-> [n \in DOMAIN m.names |-> Image(Root(m, m.names[n]))]]
@@ -130,6 +137,7 @@ Disk(m) ==
 Contract == INSTANCE VirtualDisk WITH
     disk <- Disk(maps), power <- TRUE
 
+\* @type: $disk => Bool;
 Survives(d) == survivors' = Contract!Recorded(d)
 ----------------------------------------------------------------------------
 (* Writes.  The path to the block is copied, save the nodes that live owns.*)
@@ -245,6 +253,7 @@ Crash ==
     /\ UNCHANGED <<node, saved>>
     /\ survivors' = {Contract!Exactly(Disk(saved))}
 ----------------------------------------------------------------------------
+\* @type: $stMaps;
 Empty == [live |-> 1, view |-> [v \in {1} |-> [root |-> Nil, parent |-> Nil]],
           names |-> [n \in {} |-> Nil], queue |-> <<>>, cursor |-> 0, free |-> Address]
 
@@ -268,8 +277,10 @@ Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
 
+\* @type: ($stMaps, Int) => Set(<<Int, Int>>);
 Places(m, v) == {p \in LBA \X Height : ~Passed(m, v, p[1], p[2])}
 
+\* @type: $stMaps => Set(Int);
 Held(m) == UNION {{At(Root(m, v), p[1], p[2]) : p \in Places(m, v)} : v \in DOMAIN m.view} \ {Nil}
 
 Exact ==        \* Every address is in use, freed or free; and in use is exactly what a view holds.
@@ -304,7 +315,7 @@ Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
     [][/\ \A lba \in LBA :
-            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, <<value>>, "ok")
+            /\ \A value \in Value : Write(lba, value) => Contract!Write(lba, [i \in {1} |-> value], "ok")
             /\ Unmap(lba) => Contract!Unmap(lba, 1, "ok")
        /\ \A name \in Name :
             /\ Snapshot(name) => Contract!Snapshot(name, "ok")

@@ -19,18 +19,26 @@
 (* Cut only the images of an operation that happened; then run             *)
 (* MCVirtualDisk, which states the same promises over the history.         *)
 (***************************************************************************)
-EXTENDS Integers, Sequences
+EXTENDS Integers, Sequences, FiniteSets, typedefs
 
 CONSTANTS
+    \* @type: Int;
     Size,       \* How many blocks the disk has; an LBA is one of 0 .. Size - 1.
+    \* @type: Set(Int);
     Value,      \* What a block may hold.
+    \* @type: Int;
     Zero,       \* What a block holds that was never written, or was unmapped.
+    \* @type: Set(Str);
     Name,       \* The names that a snapshot may have.
+    \* @type: Str;
     Profile     \* What a crash keeps: "ack", "prefix" or "block".
 
 VARIABLES
+    \* @type: $disk;
     disk,       \* The disk: [live |-> LBA -> Value, snaps |-> name -> LBA -> Value].
+    \* @type: Set($image);
     survivors,  \* The images of which a power cut now would leave one.
+    \* @type: Bool;
     power       \* FALSE between a power cut and the end of recovery.
 
 vars == <<disk, survivors, power>>
@@ -42,39 +50,50 @@ Live == "(live)"    \* How a read names the live view; no snapshot may be called
 ----------------------------------------------------------------------------
 (* Disks, and what each operation makes of one.                            *)
 
-Blank(size) == [live |-> [l \in 0 .. size - 1 |-> Zero], snaps |-> <<>>]
+Blank(size) ==
+    LET zeroes == [l \in 0 .. size - 1 |-> Zero]
+    IN  [live |-> zeroes, snaps |-> [n \in {} |-> zeroes]]
 
 LBA == DOMAIN disk.live
 
 Fits(lba, count) == lba \in LBA /\ lba + count - 1 \in LBA
 
+\* @type: ($disk, Str) => Int -> Int;
 View(d, view) == IF view = Live THEN d.live ELSE d.snaps[view]
 
+\* @type: ($disk, Int, Int -> Int) => $disk;
 Written(d, lba, data) ==
     [d EXCEPT !.live = [l \in DOMAIN @ |->
-        IF l >= lba /\ l < lba + Len(data) THEN data[l - lba + 1] ELSE @[l]]]
+        IF l - lba + 1 \in DOMAIN data THEN data[l - lba + 1] ELSE @[l]]]
 
+\* @type: ($disk, Int, Int) => $disk;
 Unmapped(d, lba, count) ==
     [d EXCEPT !.live = [l \in DOMAIN @ |->
         IF l >= lba /\ l < lba + count THEN Zero ELSE @[l]]]
 
+\* @type: ($disk, Str) => $disk;
 Snapshotted(d, name) ==
     [d EXCEPT !.snaps = [n \in DOMAIN @ \union {name} |->
         IF n = name THEN d.live ELSE @[n]]]
 
+\* @type: ($disk, Str) => $disk;
 Deleted(d, name) ==
     [d EXCEPT !.snaps = [n \in DOMAIN @ \ {name} |-> @[n]]]
 
+\* @type: ($disk, Str) => $disk;
 Reverted(d, name) == [d EXCEPT !.live = d.snaps[name]]
 ----------------------------------------------------------------------------
 (* What survives a power cut.                                              *)
 
+\* @type: $disk => $image;
 Exactly(d) == [live |-> [l \in DOMAIN d.live |-> {d.live[l]}], snaps |-> d.snaps]
 
+\* @type: $image => Set($disk);
 Resolutions(image) ==   \* The disks that an image may turn out to be.
     {[live |-> f, snaps |-> image.snaps] :
         f \in {g \in [DOMAIN image.live -> Value] : \A l \in DOMAIN g : g[l] \in image.live[l]}}
 
+\* @type: $disk => Set($image);
 Buffered(d) ==      \* The survivors once the disk is d by a write or an unmap.
     CASE Profile = "ack"    -> {Exactly(d)}
       [] Profile = "prefix" -> survivors \union {Exactly(d)}
@@ -90,17 +109,17 @@ Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
 
 Happens(d, left) == disk' = d /\ survivors' = left /\ power' = power
 
-Nothing == Happens(disk, survivors)
+NothingHappens == Happens(disk, survivors)
 
 Cut(left) == disk' = disk /\ survivors' = survivors \union left /\ power' = FALSE
 
 Answer(r, faults, excuses, d, left) ==
     /\ power
     /\ IF faults # {}
-       THEN \/ r \in faults \union {"unknown-outcome"} /\ Nothing
+       THEN \/ r \in faults \union {"unknown-outcome"} /\ NothingHappens
             \/ r = "cut" /\ Cut({})
        ELSE \/ r \in {"ok", "unknown-outcome"} /\ Happens(d, left)
-            \/ r \in excuses \union {"unknown-outcome"} /\ Nothing
+            \/ r \in excuses \union {"unknown-outcome"} /\ NothingHappens
             \/ r = "cut" /\ Cut(left)
 
 OutOfRange(lba, count) == IF Fits(lba, count) THEN {} ELSE {"out-of-range"}
@@ -117,8 +136,9 @@ Taken(name) ==
 ----------------------------------------------------------------------------
 (* The operations.                                                         *)
 
+\* @type: (Int, Int -> Int, Str) => Bool;
 Write(lba, data, r) ==
-    LET faults == OutOfRange(lba, Len(data))
+    LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
         d == Written(disk, lba, data)
     IN  Answer(r, faults, {"no-space"}, d, Buffered(d))
 
@@ -143,6 +163,7 @@ Flush(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
 
 Restart(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
 
+\* @type: (Str, Int, Int, Str, Int -> Int) => Bool;
 Read(view, lba, count, r, data) ==
     LET faults == OutOfRange(lba, count) \union (IF view = Live THEN {} ELSE Missing(view))
     IN  /\ Answer(r, faults, {}, disk, survivors)

@@ -1,12 +1,15 @@
 ------------------------------ MODULE typedefs ------------------------------
 (* The types of the specs, for Apalache.  The prefix tells the module. *)
 
+\* VirtualDisk: a disk, and what a power cut may leave of one.
+\* @typeAlias: disk = { live: Int -> Int, snaps: Str -> (Int -> Int) };
+\* @typeAlias: image = { live: Int -> Set(Int), snaps: Str -> (Int -> Int) };
+
 \* SharedTree
 \* @typeAlias: stNode = { born: Int, kids: Int -> Int, data: Int };
 \* @typeAlias: stView = { root: Int, parent: Int };
 \* @typeAlias: stMaps = { live: Int, view: Int -> $stView, names: Str -> Int,
 \*     queue: Seq(Int), cursor: Int, free: Set(Int) };
-\* @typeAlias: stImage = { live: Int -> Set(Int), snaps: Str -> (Int -> Int) };
 
 \* Redundancy
 \* @typeAlias: rdDevice = DEVICE;
@@ -16,14 +19,12 @@
 \* @typeAlias: rcJob = { way: Str, lower: Int, upper: Int, done: Set(Int) };
 
 \* CachedDisk
-\* @typeAlias: cdDisk = { live: Int -> Int, snaps: Str -> (Int -> Int) };
 \* @typeAlias: cdCache = Int -> Set({ tag: Int, value: Int });
 
 \* LogStructuredDisk
 \* @typeAlias: lsdPlace = <<Int, Int>>;
-\* @typeAlias: lsdViews = { live: Int -> Int, snaps: Str -> (Int -> Int) };
 \* @typeAlias: lsdRecord = { op: Str, lba: Int, value: Int, name: Str, generation: Int, whole: Bool };
-\* @typeAlias: lsdCheckpoint = { serial: Int, from: Int, generation: Int, maps: $lsdViews,
+\* @typeAlias: lsdCheckpoint = { serial: Int, from: Int, generation: Int, maps: $disk,
 \*     middle: Int -> $lsdPlace, orphans: Set(Int) };
 
 typedefs == TRUE
