@@ -1,14 +1,20 @@
-"""Running the model checker over specs/: `python -m modelcheck`."""
+"""Running the checkers of the specs: `python -m modelcheck`."""
 
 import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from modelcheck import check, models, tlc
+from modelcheck import check, explain, models, tlc
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 160)
+Item = TypeVar("Item")
+Out = TypeVar("Out")
 
 
 class Commands(click.Group):
@@ -17,7 +23,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context):
         try:
             return super().invoke(context)
-        except (tlc.Unavailable, models.BadList) as error:
+        except (tlc.Unavailable, models.BadList, ValueError) as error:
             click.echo(f"modelcheck: {error}", err=True)
             sys.exit(3)
 
@@ -33,57 +39,91 @@ def main() -> None:
     """
 
 
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLCs run side by side.")
+
+
 @main.command()
 @click.argument("names", nargs=-1)
 @click.option("--group", default="small", show_default=True, help="small or nightly; of no matter where NAMES are given.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Of TLC. With more than one, depths and actions are not compared.")
-def specs(names: tuple[str, ...], group: str, workers: int) -> None:
+@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True,
+              help="Of each TLC. With more than one, depths and actions are not compared.")
+@jobs_option
+def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
     """Check the runs of specs/models.toml: all of a group, or those whose name begins with one of NAMES."""
     chosen = [run for run in models.runs(None if names else group) if not names or run.name.startswith(names)]
     if not chosen:
         raise click.UsageError("no run has such a name; specs/models.toml lists them")
-    table = _table("run", "result", "states", "depth", "collision", "seconds", "for")
-    wrong: list[str] = []
+    longest_first = sorted(chosen, key=lambda run: -(run.seconds or 0))
+    started = time.monotonic()
+    checked = _all(lambda run: check.check(run, workers=workers), longest_first, jobs, lambda run: run.name)
+    table = _table("run", "module", "result", "states", "depth", "seconds", "collision", "for")
     for run in chosen:
-        with console.status(f"{run.name}: {run.size}"):
-            checked = check.check(run, workers=workers)
-        result = checked.result
-        wrong += [f"{run.name}: {difference}" for difference in checked.differences]
-        mark = "[red]differs[/]" if checked.differences else "[green]as listed[/]"
-        table.add_row(
-            run.name, mark, f"{result.distinct:,}", str(result.depth), f"{result.collision:.0e}", f"{result.seconds:.0f}", run.purpose
-        )
+        result, differences = checked[run.name].result, checked[run.name].differences
+        mark = "[red]differs[/]" if differences else "[green]as listed[/]"
+        table.add_row(run.name, run.module, mark, f"{result.distinct:,}", str(result.depth), f"{result.seconds:.0f}",
+                      f"{result.collision:.0e}", run.purpose)
     console.print(table)
-    for line in wrong:
-        click.echo(line, err=True)
+    wrong = [one for one in checked.values() if one.differences]
+    console.print(f"{len(chosen) - len(wrong)} of {len(chosen)} runs as listed, "
+                  f"{sum(one.result.distinct for one in checked.values()):,} distinct states, {time.monotonic() - started:.0f} s")
+    for one in wrong:
+        if one.result.trace and one.result.violated != one.run.expect:
+            console.print(f"\n{one.run.name}", style="bold")
+            explain.show(one.result, console)
+        for difference in one.differences:
+            click.echo(f"{one.run.name}: {difference}", err=True)
     sys.exit(1 if wrong else 0)
 
 
 @main.command()
 @click.argument("names", nargs=-1)
-def mutants(names: tuple[str, ...]) -> None:
+@click.option("--show", is_flag=True, help="Print the counterexamples.")
+@jobs_option
+def mutants(names: tuple[str, ...], show: bool, jobs: int) -> None:
     """Check every planted bug of specs/mutants, or those whose module begins with one of NAMES: each has to be found."""
     chosen = [mutant for mutant in models.mutants() if not names or mutant.module.startswith(names)]
     if not chosen:
         raise click.UsageError("no mutant has such a name")
+    started = time.monotonic()
+    hunted = _all(check.hunt, chosen, jobs, lambda mutant: mutant.module)
     table = _table("mutant", "bug", "found by", "depth", "states", "seconds", "what")
     survivors = []
     for mutant in chosen:
-        with console.status(f"{mutant.module}: {mutant.what}"):
-            hunted = check.hunt(mutant)
-        if not hunted.found:
-            survivors.append(f"{mutant.module}: {mutant.property} did not fail; it came to {hunted.result.violated or hunted.result.status}"
-                             + (f": {hunted.result.message}" if hunted.result.message else ""))
-        result = hunted.result
-        table.add_row(
-            mutant.module, str(mutant.bug or ""), mutant.property if hunted.found else "[red]survived[/]",
-            str(len(result.trace)), f"{result.distinct:,}", f"{result.seconds:.0f}", mutant.what,
-        )  # fmt: skip
+        result, found = hunted[mutant.module].result, hunted[mutant.module].found
+        if not found:
+            survivors.append(f"{mutant.module}: {mutant.property} did not fail; it came to {result.violated or result.status}"
+                             + (f": {result.message}" if result.message else ""))
+        table.add_row(mutant.module, str(mutant.bug or ""), mutant.property if found else "[red]survived[/]",
+                      str(len(result.trace)), f"{result.distinct:,}", f"{result.seconds:.0f}", mutant.what)
     console.print(table)
-    console.print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants found")
+    console.print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants found, {time.monotonic() - started:.0f} s")
+    for mutant in chosen:
+        if hunted[mutant.module].result.trace and (show or not hunted[mutant.module].found):
+            console.print(f"\n{mutant.module}: {mutant.what}", style="bold")
+            explain.show(hunted[mutant.module].result, console, mutant.property)
     for line in survivors:
         click.echo(line, err=True)
     sys.exit(1 if survivors else 0)
+
+
+@main.command("explain")
+@click.argument("subject", metavar="NAME|FILE")
+def explain_(subject: str) -> None:
+    """Show a counterexample as a table of what changes: a row a step, a column a variable.
+
+    NAME is a mutant or a run, which is checked now; FILE is what TLC printed, "-" standard input."""
+    mutant = next((mutant for mutant in models.mutants() if mutant.module == subject), None)
+    run = next((run for run in models.runs() if run.name == subject), None)
+    if mutant or run:
+        with console.status(subject):
+            result = check.hunt(mutant).result if mutant else check.check(run).result
+    elif subject == "-" or Path(subject).is_file():
+        result = tlc.parse(click.open_file(subject, errors="replace").read())
+        if result.status == "error" and not result.trace:
+            raise ValueError(f"{subject} holds no counterexample of TLC: {result.message}")
+    else:
+        raise click.UsageError(f"{subject} is no mutant, no run of specs/models.toml and no file")
+    explain.show(result, console, mutant.property if mutant else "")
 
 
 @main.command("trace-speed")
@@ -102,11 +142,22 @@ def trace_speed(sizes: tuple[int, ...], target: str) -> None:
     console.print(table)
 
 
+def _all(work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]) -> dict[str, Out]:
+    """What `work` makes of each, by name; progress is shown meanwhile."""
+    done: dict[str, Out] = {}
+    with console.status("") as status:
+        status.update(f"0 of {len(items)} done")
+        for item, made in check.side_by_side(work, items, jobs):
+            done[name(item)] = made
+            status.update(f"{len(done)} of {len(items)} done, {name(item)} the last")
+    return done
+
+
 def _table(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        left = heading in ("run", "result", "for", "mutant", "found by", "what")
-        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        left = heading in ("run", "module", "result", "for", "mutant", "found by", "what")
+        table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=heading in ("run", "module", "mutant"))
     return table
 
 

@@ -1,13 +1,31 @@
 """Runs that have to come out as listed: the result, the number of states, the depth, and every action taken."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from typing import TypeVar
 
-from modelcheck import tlc
+from modelcheck import config, tlc
 from modelcheck.models import Mutant, Run
 from modelcheck.tlc import SPECS, Result
 
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
 LONGEST = 1200.0  # seconds, for a small run or a mutant on a busy machine
+
+
+def side_by_side(work: Callable[[Item], Out], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Out]]:
+    """What `work` makes of each item, as it is done; `jobs` at a time, begun in their order. Interrupted, it stops them."""
+    with ThreadPoolExecutor(jobs) as pool:
+        begun = {pool.submit(work, item): item for item in items}
+        try:
+            for done in as_completed(begun):
+                yield begun[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            tlc.stop()
+            raise
 
 
 @dataclass(frozen=True)
@@ -19,12 +37,13 @@ class Checked:
     differences: list[str]
 
 
-def check(run: Run, *, workers: int = 1, timeout: float | None = LONGEST) -> Checked:
+def check(run: Run, *, workers: int = 1) -> Checked:
     """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
-    exact = workers == 1
-    result = tlc.run(run.module_path, run.config_path, workers=workers, heap=run.heap, coverage=exact, timeout=timeout)
+    small, exact = run.group == "small", workers == 1
+    result = tlc.run(run.module_path, run.config_path, workers=workers, heap=run.heap, coverage=exact, short=small,
+                     timeout=LONGEST if small else None)
     counts = ("distinct", "depth") if exact else ("distinct",)
-    return Checked(run, result, list(_differences(run, result, counts)))
+    return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
 
 
 def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[str]:
@@ -44,6 +63,15 @@ def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[
             yield f"action {action} was taken, though listed as unused"
 
 
+def _unsound(run: Run, result: Result) -> Iterator[str]:
+    """What leaves out states, and may not here."""
+    for name in config.unjustified(run.config_path, run.module_path):
+        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why it may"
+    if result.liveness:
+        for name in config.named(run.config_path.read_text(), config.REDUCING):
+            yield f"{run.config_path.name} checks liveness, where {name} may hide a counterexample"
+
+
 @dataclass(frozen=True)
 class Hunted:
     mutant: Mutant
@@ -56,34 +84,10 @@ class Hunted:
 
 
 def hunt(mutant: Mutant) -> Hunted:
-    """Check one mutant against the property that has to fail. Raises tlc.Unavailable."""
-    config = _only(SPECS / f"{mutant.config}.cfg", mutant)
-    module = SPECS / "mutants" / f"{mutant.module}.tla"
-    return Hunted(mutant, tlc.run(module, config, timeout=LONGEST))
-
-
-SECTIONS = ("INVARIANT", "INVARIANTS", "PROPERTY", "PROPERTIES")
-OTHERS = ("SPECIFICATION", "INIT", "NEXT", "CONSTANT", "CONSTANTS", "CONSTRAINT", "CONSTRAINTS", "ACTION_CONSTRAINT",
-          "ACTION_CONSTRAINTS", "SYMMETRY", "VIEW", "CHECK_DEADLOCK")  # fmt: skip
-
-
-def _only(config, mutant: Mutant) -> str:
-    """The config with the override, and with no property but the one that has to fail."""
-    kept, kind, section = [], None, ""
-    for line in config.read_text().splitlines():
-        words = line.split("\\*")[0].split()
-        if words and words[0] in SECTIONS + OTHERS:
-            section = words[0]
-        elif not words:
-            kept.append(line)
-            continue
-        if section not in SECTIONS:
-            kept.append(line)
-        elif mutant.property in words:
-            kind = section
-    if kind is None and mutant.property != "Deadlock":
-        raise ValueError(f"{mutant.module}: {config.name} does not check {mutant.property}")
-    kept.append(f"CONSTANT {mutant.override}")
-    if kind is not None:
-        kept.append(f"{'INVARIANT' if kind.startswith('INV') else 'PROPERTY'} {mutant.property}")
-    return "\n".join(kept) + "\n"
+    """Check one mutant against the property that has to fail. Raises tlc.Unavailable, and ValueError where no config has it."""
+    text = (SPECS / f"{mutant.config}.cfg").read_text()
+    try:
+        changed = config.only(text, mutant.property, mutant.override)
+    except ValueError as error:
+        raise ValueError(f"{mutant.module}: {mutant.config}.cfg: {error}") from None
+    return Hunted(mutant, tlc.run(SPECS / "mutants" / f"{mutant.module}.tla", changed, short=True, timeout=LONGEST))

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +45,9 @@ class Result:
     collision: float = 0.0  # TLC's larger estimate of the probability that it took two states for one
     trace: list[State] = field(default_factory=list)
     lasso: int | None = None  # the state, from 1, that a counterexample to liveness goes back to; 0: it stutters
-    taken: dict[str, int] = field(default_factory=dict)  # action -> steps, where coverage was asked for
+    liveness: bool = False  # whether a property was checked that no prefix of a behaviour can violate
+    taken: dict[str, int] = field(default_factory=dict)  # action -> steps, where coverage was asked for; "at line"
+    # tells disjuncts apart that have no name of their own
     seconds: float = 0.0
     output: str = ""
 
@@ -92,7 +95,7 @@ def run(module: Path, config: Path | str, *, workers: int = 1, heap: str = "2g",
             *(["-XX:TieredStopAtLevel=1"] if short else []), f"-Djava.io.tmpdir={scratch}",
             f"-DTLA-Library={SPECS}", *(f"-D{key}={value}" for key, value in properties.items()),
             "-cp", os.pathsep.join(map(str, (jar(), *classpath))), "tlc2.TLC",
-            "-workers", str(workers), "-metadir", scratch, "-config", os.path.relpath(config.resolve(), module.resolve().parent),
+            "-workers", str(workers), "-fp", "0", "-seed", "1", "-metadir", scratch, "-config", os.path.relpath(config.resolve(), module.resolve().parent),
             *(["-coverage", "1000"] if coverage else []), *_quiet(), *options, str(module.resolve()),
         ]
         status, output = _run(command, timeout)
@@ -111,11 +114,21 @@ def _quiet() -> list[str]:
     return ["-noGenerateSpecTE"] if newer else []
 
 
+_running: set[subprocess.Popen] = set()
+
+
+def stop() -> None:
+    """End every run that another thread waits for."""
+    for process in list(_running):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _run(command: list[str], timeout: float | None) -> tuple[int | None, str]:
     """Exit status (None: it took longer than `timeout` seconds) and what was printed."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                    start_new_session=True)
+        _running.add(process)
         try:
             status: int | None = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -124,6 +137,7 @@ def _run(command: list[str], timeout: float | None) -> tuple[int | None, str]:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+            _running.discard(process)
         out.seek(0)
         return status, out.read().decode("utf-8", "replace")
 
@@ -145,7 +159,7 @@ VIOLATED = [
 ]
 STATE = re.compile(r"^(?:State )?(\d+): <?(.+?)>?$")
 BACK = re.compile(r"^(?:Back to state |State )?(\d+): (?:Back to state|Stuttering)|^Back to state (\d+)")
-COVERED = re.compile(r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module (\w+)(?: \([\d ]+\))?>: ([\d,]+):([\d,]+)", re.M)
+COVERED = re.compile(r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module \w+(?: \((\d+)[\d ]+\))?>: [\d,]+:([\d,]+)", re.M)
 
 
 def parse(output: str) -> Result:
@@ -159,9 +173,12 @@ def parse(output: str) -> Result:
     for days, hours, minutes, seconds, _ in FINISHED.findall(output):
         result.seconds = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
     last = output[output.rfind("The coverage statistics at"):] if "The coverage statistics at" in output else ""
-    for action, _, _, steps in COVERED.findall(last):
-        result.taken[action] = result.taken.get(action, 0) + _number(steps)
+    covered = COVERED.findall(last)
+    named = Counter(action for action, _, _ in covered)
+    for action, line, steps in covered:
+        result.taken[action if named[action] == 1 else f"{action} at line {line}"] = _number(steps)
     result.trace, result.lasso = _trace(output)
+    result.liveness = "Implied-temporal checking" in output
     found = [match for match in (pattern.search(output) for pattern in VIOLATED) if match]
     if found:
         result.status = "violated"

@@ -39,6 +39,7 @@ Contained(s) ==
     LET used == Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
     IN  {Chunk(p) : p \in {q \in used : q[1] = s}}
 
+(* Leaves out what no action depends on: see above. *)
 View ==
     <<phase,
       Records(Only(log, {p \in DOMAIN log : p > Newest.from})),

@@ -102,21 +102,23 @@ Tell(op, r) ==
     /\ mark' = IF Happened(r) /\ Pins(op) THEN Len(log') ELSE mark
     /\ flight' = IF r = "cut" /\ Reasons(op) = {} THEN <<op>> ELSE flight
 
+Room == Len(log) < MaxLog
+
 Names == Name \union {"?"}      \* With one that is no legal name.
 
-DoWrite == \E lba \in 0 .. Size, data \in Data, r \in Answers :
+DoWrite == Room /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
     Write(lba, data, r) /\ Tell([op |-> "write", lba |-> lba, data |-> data], r)
 
-DoUnmap == \E lba \in 0 .. Size, count \in 1 .. Size, r \in Answers :
+DoUnmap == Room /\ \E lba \in 0 .. Size, count \in 1 .. Size, r \in Answers :
     Unmap(lba, count, r) /\ Tell([op |-> "unmap", lba |-> lba, count |-> count], r)
 
-DoSnapshot == \E name \in Names, r \in Answers :
+DoSnapshot == Room /\ \E name \in Names, r \in Answers :
     Snapshot(name, r) /\ Tell([op |-> "snapshot", name |-> name], r)
 
-DoDelete == \E name \in Names, r \in Answers :
+DoDelete == Room /\ \E name \in Names, r \in Answers :
     Delete(name, r) /\ Tell([op |-> "delete", name |-> name], r)
 
-DoRevert == \E name \in Names, r \in Answers :
+DoRevert == Room /\ \E name \in Names, r \in Answers :
     Revert(name, r) /\ Tell([op |-> "revert", name |-> name], r)
 
 DoFlush == \E r \in Answers : Flush(r) /\ Tell([op |-> "flush"], r)
@@ -139,11 +141,7 @@ MCInit ==
     /\ said = [request |-> [op |-> "create"], answer |-> "ok"]
 
 MCNext ==
-    \/ Len(log) < MaxLog /\ DoWrite
-    \/ Len(log) < MaxLog /\ DoUnmap
-    \/ Len(log) < MaxLog /\ DoSnapshot
-    \/ Len(log) < MaxLog /\ DoDelete
-    \/ Len(log) < MaxLog /\ DoRevert
+    \/ DoWrite \/ DoUnmap \/ DoSnapshot \/ DoDelete \/ DoRevert
     \/ DoFlush \/ DoRestart \/ DoCrash \/ DoCutRecovery
 
 MCSpec == MCInit /\ [][MCNext]_all
@@ -197,6 +195,6 @@ AnswersAreDue == [][
 FailedChangesNothing == [][
     said'.answer \notin {"ok", "unknown-outcome", "cut"} => UNCHANGED <<vars, history>>]_all
 ----------------------------------------------------------------------------
+(* No action reads `said`; properties of steps see it before the view forgets it. *)
 Unsaid == <<vars, history>>
-    \* No action reads `said`; properties of steps see it before the view forgets it.
 =============================================================================

@@ -1,12 +1,13 @@
 """Running TLC: what it says is understood, what differs from the list is said, and what is missing is named."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from modelcheck import check, models, tlc, traces
+from modelcheck import check, config, models, tlc, traces
 from modelcheck.__main__ import main
 from modelcheck.models import Mutant, Run
 
@@ -24,12 +25,56 @@ def test_a_broken_contract_is_found_by_the_property_that_guards_it() -> None:
     assert hunted.result.trace[-1].action.startswith("DoCrash")
 
 
-def test_a_mutant_that_another_property_guards_survives(tmp_path: Path) -> None:
-    unguarded = replace(mutant("VirtualDisk_write_past_end"), property="UnmapZeroes")
-    config = check._only(tlc.SPECS / "MCVirtualDisk-ack.cfg", unguarded)
-    assert "PROPERTY UnmapZeroes" in config and "FlushedStays" not in config and "INVARIANT" not in config
+def test_a_mutant_that_another_property_guards_survives() -> None:
+    ack = (tlc.SPECS / "MCVirtualDisk-ack.cfg").read_text()
+    changed = config.only(ack, "UnmapZeroes", "Fits <- BrokenFits")
+    assert "PROPERTY UnmapZeroes" in changed and "CONSTANT Fits <- BrokenFits" in changed
+    assert "FlushedStays" not in changed and "INVARIANT" not in changed and "VIEW Unsaid" in changed
     with pytest.raises(ValueError, match="does not check"):
-        check._only(tlc.SPECS / "MCVirtualDisk-ack.cfg", replace(unguarded, property="Nonsense"))
+        config.only(ack, "Nonsense")
+    with pytest.raises(ValueError, match="VirtualDisk_write_past_end: MCVirtualDisk-ack.cfg: it does not check Nonsense"):
+        check.hunt(replace(mutant("VirtualDisk_write_past_end"), property="Nonsense"))
+
+
+def test_what_leaves_states_out_needs_a_reason(tmp_path: Path) -> None:
+    cfg, module, below = tmp_path / "MC.cfg", tmp_path / "MC.tla", tmp_path / "Below.tla"
+    cfg.write_text("SPECIFICATION Spec\nVIEW Seen\nCONSTRAINT Few \\* bounded\nSYMMETRY\n    Alike\nINVARIANT Sound\n")
+    module.write_text("---- MODULE MC ----\nEXTENDS Below, TLC\n(* Why. *)\nSeen ==\n    x\nFew == x < 3 \\* Why.\nSound == TRUE\n")
+    below.write_text("---- MODULE Below ----\n\nAlike == Permutations(Name)\n====\n")
+    assert config.unjustified(cfg, module) == ["Alike"]
+    below.write_text("---- MODULE Below ----\n\\* Why.\nAlike == Permutations(Name)\n====\n")
+    assert config.unjustified(cfg, module) == []
+    run = Run("r", str(module)[:-4], "a test", config=str(cfg)[:-4])
+    assert list(check._unsound(run, tlc.Result("ok"))) == []
+    assert [line.split()[-5] for line in check._unsound(run, tlc.Result("ok", liveness=True))] == ["Seen", "Few", "Alike"]
+
+
+def test_every_reduction_in_the_specs_has_its_reason() -> None:
+    for run in models.runs():
+        assert config.unjustified(run.config_path, run.module_path) == [], run.name
+
+
+def test_actions_without_a_name_are_told_apart() -> None:
+    said = ("The coverage statistics at 2026\n<Init line 1, col 1 to line 1, col 4 of module M>: 1:1\n"
+            "<Next line 3, col 1 to line 3, col 4 of module M (4 8 4 35)>: 2:3\n"
+            "<Next line 3, col 1 to line 3, col 4 of module M (5 8 5 35)>: 0:0\n"
+            "<Stop line 9, col 1 to line 9, col 4 of module M>: 0:0\n")  # fmt: skip
+    result = tlc.parse(said)
+    assert result.taken == {"Init": 1, "Next at line 4": 3, "Next at line 5": 0, "Stop": 0}
+    assert result.unused == ["Next at line 5", "Stop"]
+
+
+def test_an_error_ends_what_runs_beside_it() -> None:
+    def work(seconds: float) -> float:
+        if not seconds:
+            raise tlc.Unavailable("gone")
+        tlc._run(["sleep", str(seconds)], None)
+        return seconds
+
+    started = time.monotonic()
+    with pytest.raises(tlc.Unavailable):
+        list(check.side_by_side(work, [60.0, 0.0, 60.0], jobs=2))
+    assert time.monotonic() - started < 30 and not tlc._running
 
 
 def test_every_difference_from_the_list_is_said() -> None:
@@ -52,7 +97,7 @@ def test_lists_are_sound() -> None:
         assert run.module_path.exists() and run.config_path.exists(), run.name
     for listed in models.mutants():
         assert (tlc.SPECS / "mutants" / f"{listed.module}.tla").exists()
-        check._only(tlc.SPECS / f"{listed.config}.cfg", listed)
+        config.only((tlc.SPECS / f"{listed.config}.cfg").read_text(), listed.property)
 
 
 def test_what_is_missing_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
