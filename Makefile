@@ -2,7 +2,7 @@ PYTHON := .venv/bin/python
 RUN := runs/latest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test kill selftest specs mutants proofs trace-speed clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
 
 help: ## what there is to make
 	@echo 'A log-structured virtual disk with snapshots: specification, reference engine, conformance kit.'
@@ -30,6 +30,9 @@ specs: setup ## model-check the specifications; state counts have to be as liste
 
 mutants: setup ## plant every bug in the specifications; each must be found by the property that guards against it
 	@$(PYTHON) -m modelcheck mutants $(ARGS)
+
+model-tests: setup ## make 60,000 tests of the contract's behaviours, replay them on the engine; what the traces reach
+	@$(PYTHON) -m modelcheck model-tests $(ARGS)
 
 proofs: setup ## check the Coq proofs from clean, with every gate, and build the certified checker
 	@tools/setup proofs

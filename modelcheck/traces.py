@@ -24,22 +24,30 @@ def follow(traces: Sequence[Lines], module: str, config: str, timeout: float | N
     """How many events of each trace the module could match, in one run of TLC; `timeout` in seconds.
 
     A trace is accepted if that is all of them. Raises Inconclusive and tlc.Unavailable."""
-    if not traces:
-        return []
-    with tempfile.TemporaryDirectory(prefix="traces-") as folder:
-        path = Path(folder) / "traces.jsonl"
+    return reached_in(run(traces, module, config, timeout=timeout), len(traces)) if traces else []
+
+
+def run(traces: Sequence[Lines], module: str, config: str, *, timeout: float | None = None, folder: Path = tlc.SPECS) -> tlc.Result:
+    """Follow the traces through a module of `folder`; what TLC printed. Raises Inconclusive and tlc.Unavailable."""
+    with tempfile.TemporaryDirectory(prefix="traces-") as scratch:
+        path = Path(scratch) / "traces.jsonl"
         with path.open("w", encoding="utf-8") as out:
             out.writelines(json.dumps(line, separators=(",", ":")) + "\n" for trace in traces for line in trace)
-        result = tlc.run(tlc.SPECS / f"{module}.tla", tlc.SPECS / f"{config}.cfg", heap="4g", stack="256m",
+        result = tlc.run(folder / f"{module}.tla", tlc.SPECS / f"{config}.cfg", heap="4g", stack="256m",
                          properties={"traces": str(path)}, classpath=[reader()], timeout=timeout, short=True)
     if result.status != "ok":
         raise Inconclusive(f"TLC, on {module}: {result.message or result.violated}")
+    return result
+
+
+def reached_in(result: tlc.Result, count: int) -> list[int]:
+    """How many events of each of the `count` traces were matched, of what TLC printed. Raises Inconclusive."""
     for line in result.output.splitlines():
         if line.startswith("Reached: "):
             reached = [int(next_event) - 1 for next_event in line.split()[1:]]
-            if len(reached) == len(traces):
+            if len(reached) == count:
                 return reached
-    raise Inconclusive(f"TLC ended, but did not say how far it followed the {len(traces)} traces")
+    raise Inconclusive(f"TLC ended, but did not say how far it followed the {count} traces")
 
 
 def reader() -> Path:

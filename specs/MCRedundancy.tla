@@ -10,4 +10,7 @@ OneBlock == [1 .. 1 -> Value]
 
 (* No action asks which device it is.  For safety only. *)
 Alike == Permutations(Device)
+
+(* Without symmetry: to begin with other devices is to call them otherwise. *)
+InOrder == Init /\ \A c \in Component : on[c] = c
 =============================================================================
