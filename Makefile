@@ -1,5 +1,6 @@
 PYTHON := .venv/bin/python
 RUN := runs/latest
+ENGINE_TESTS := tests/conformance/test_qcow2.py
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
@@ -24,6 +25,10 @@ kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be l
 
 selftest: setup ## plant every bug in the engine; each must be found
 	@$(PYTHON) -m conformance selftest $(ARGS)
+
+engines: setup ## install the real engines, and test each against the contract
+	@tools/setup engines
+	@$(PYTHON) -m pytest -q -rs $(ENGINE_TESTS) $(ARGS)
 
 specs: setup ## model-check the specifications; state counts have to be as listed in specs/models.toml
 	@$(PYTHON) -m modelcheck specs $(ARGS)

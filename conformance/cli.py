@@ -5,6 +5,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,6 +78,14 @@ def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool
     return value == "random"
 
 
+def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
+    names = frozenset(filter(None, value.split(",")))
+    unknown = sorted(names - set(generate.CAPABILITIES))
+    if unknown:
+        raise click.BadParameter(f"'{unknown[0]}' is none of {', '.join(generate.CAPABILITIES)}")
+    return names
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
     """Is it a virtual disk with snapshots? Test an implementation against the contract, specs/VirtualDisk.tla.
@@ -93,13 +102,16 @@ def main() -> None:
 @oracle_option
 @click.option("--crashes", callback=_crashes, default="random", show_default=True, metavar="none|random",
               help="Whether power is cut: never, or at random between and, where the target can, within operations.")
+@click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
+              help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
 @click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
               help="Write report.md and traces/ into this folder.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
 @click.pass_context
 def run(context: click.Context, factory: targets.Factory, count: int, ops: int, seed: int | None,
-        judges: dict[str, Any], crashes: bool, folder: Path | None, json_file: Path | None, junit: Path | None) -> None:
+        judges: dict[str, Any], crashes: bool, without: frozenset[str], folder: Path | None, json_file: Path | None,
+        junit: Path | None) -> None:
     """Generate traces, run the target through them, and judge each.
 
     \b
@@ -107,6 +119,7 @@ def run(context: click.Context, factory: targets.Factory, count: int, ops: int, 
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+    factory = replace(factory, without=without)
     with _progress("traces", count) as progress:
         result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges, crashes=crashes,
                                  progress=progress)

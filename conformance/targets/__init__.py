@@ -15,6 +15,7 @@ KINDS = {
     "refmodel[:KEY=VALUE,...]": "the reference engine of this project, in process",
     "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
+    "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
 
@@ -25,15 +26,22 @@ class NoSuchTarget(Exception):
 
 @dataclass(frozen=True)
 class Factory:
-    """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace may choose."""
+    """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace may choose.
+
+    `without` are capabilities that are not asked for though the target has them."""
 
     name: str
     build: Callable[[dict[str, Any]], Target]
     fixed: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, list[Any]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
     def __call__(self, options: dict[str, Any]) -> Target:
-        return self.build({**options, **self.fixed})
+        target = self.build({**options, **self.fixed})
+        if self.without:
+            kept = [name for name in target.hello["capabilities"] if name not in self.without]
+            target.hello = {**target.hello, "capabilities": kept}
+        return target
 
 
 def resolve(name: str) -> Factory:
@@ -46,6 +54,9 @@ def resolve(name: str) -> Factory:
             except ImportError as error:
                 raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
             return _factory(name, module.ReferenceTarget, _options(rest))
+        case "qcow2":
+            from conformance.engines.qcow2 import Qcow2Target
+            return _factory(name, Qcow2Target, _options(rest))
         case "exec" if rest.strip():
             from conformance.targets.process import ProcessTarget
             return _factory(name, lambda options: ProcessTarget(rest), {})

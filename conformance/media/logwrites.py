@@ -1,0 +1,121 @@
+"""Logs of writes in the format of Linux's dm-log-writes, as qemu's blklogwrites makes them, and crash states from them.
+
+The format (Documentation/admin-guide/device-mapper/log-writes.rst and drivers/md/dm-log-writes.c of Linux): sector 0
+is a superblock; after it each entry takes one sector, with little-endian numbers
+
+    sector 8 | number of sectors 8 | flags 8 | length of a mark's text 8
+
+and its data in the sectors behind it, but for a discard, which has none.
+"""
+
+import random
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SECTOR = 512  # bytes; also what a power cut tears a write at
+SUPERBLOCK = struct.Struct("<QQQI")
+MAGIC, VERSION = 0x6A736677736872, 1
+ENTRY = struct.Struct("<QQQQ")
+FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
+START = SECTOR  # where the first entry is
+
+
+class BadLog(Exception):
+    """A file that is no such log. One line."""
+
+
+class Write(NamedTuple):
+    """One entry: what reached the device, and how. `data` is as long as the range; zeroes for a discard."""
+
+    offset: int  # bytes
+    data: bytes
+    flags: int
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is a write or a discard rather than a flush alone."""
+        return bool(self.data)
+
+
+def read(path: Path, start: int = START) -> tuple[list[Write], int]:
+    """The entries from byte `start` to the end of the log, and where the end is. Raises BadLog."""
+    with path.open("rb") as log:
+        if start == START:
+            magic, version, _, sector_size = SUPERBLOCK.unpack_from(log.read(SECTOR).ljust(SECTOR, b"\0"))
+            if magic and (magic, version, sector_size) != (MAGIC, VERSION, SECTOR):  # 0 until the first flush
+                raise BadLog(f"{path}: no log of writes with sectors of {SECTOR} bytes")
+        log.seek(start)
+        data = log.read()
+    return _entries(data, path), start + len(data) + -len(data) % SECTOR
+
+
+def _entries(data: bytes, path: Path) -> list[Write]:
+    entries, at = [], 0
+    while at + ENTRY.size <= len(data):
+        sector, sectors, flags, _ = ENTRY.unpack_from(data, at)
+        at += SECTOR
+        if flags & MARK:
+            raise BadLog(f"{path}: marks are not read here")
+        length = sectors * SECTOR
+        if flags & DISCARD:
+            entries.append(Write(sector * SECTOR, bytes(length), flags))
+            continue
+        content = data[at : at + length]
+        entries.append(Write(sector * SECTOR, content.ljust(length, b"\0"), flags))  # zeroes at the end may be a hole
+        at += length
+    return entries
+
+
+class Media:
+    """What a device holds for certain, and what it was given since its last flush."""
+
+    def __init__(self, content: bytes):
+        self.stable = bytearray(content)
+        self.pending: list[Write] = []
+
+    def take(self, entries: Iterable[Write]) -> None:
+        """The device gets these, in this order. A flush makes all before it stable, FUA the write itself."""
+        for entry in entries:
+            if entry.flags & FLUSH:
+                self._settle(self.pending)
+                self.pending = []
+            if entry.moves:
+                self.pending.append(entry)
+            if entry.flags & FUA and entry.moves:
+                self._settle([entry])  # and stays pending: what is older must not come back on top of it
+
+    def cut_power(self, choose: random.Random) -> bytes:
+        """Some of what was pending survives, torn at sectors now and then; that is what the device holds from now on."""
+        for entry in survivors(self.pending, choose):
+            self._settle([entry])
+        self.pending = []
+        return bytes(self.stable)
+
+    def _settle(self, entries: Iterable[Write]) -> None:
+        for offset, data, _ in entries:
+            end = offset + len(data)
+            if end > len(self.stable):
+                self.stable.extend(bytes(end - len(self.stable)))
+            self.stable[offset:end] = data
+
+
+def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
+    """A subset of unflushed writes, in their order: all, none, a prefix, or each by itself; one in four torn."""
+    way = choose.randrange(8)
+    until = choose.randrange(len(pending) + 1)
+    odds = choose.choice((0.2, 0.5, 0.8, 0.95))
+    for index, entry in enumerate(pending):
+        survives = (True, False, index < until)[way] if way < 3 else choose.random() < odds
+        if entry.flags & FUA or survives and choose.randrange(4):
+            yield entry
+        elif survives:
+            yield from _torn(entry, choose)
+
+
+def _torn(entry: Write, choose: random.Random) -> Iterator[Write]:
+    """Some sectors of the write."""
+    for at in range(0, len(entry.data), SECTOR):
+        if choose.getrandbits(1):
+            yield Write(entry.offset + at, entry.data[at : at + SECTOR], entry.flags)

@@ -1,0 +1,88 @@
+"""qcow2 under qemu-storage-daemon as a target. Not run where qemu is not installed: `make engines` installs it."""
+
+import shutil
+
+import pytest
+
+from conformance import targets
+from conformance.judge import judge
+from conformance.media import nbd
+from conformance.oracles import named
+from conformance.runner import campaign, drive
+
+MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
+try:
+    nbd.library()
+except nbd.Unavailable as unavailable:
+    MISSING.append(str(unavailable))
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"NOT RUN: {', '.join(MISSING)} missing: make engines")
+MODEL = {"model": named("model")}
+
+
+@pytest.fixture
+def target():
+    from conformance.engines.qcow2 import Qcow2Target
+
+    opened = Qcow2Target({"cluster_size": 512})
+    yield opened
+    opened.close()
+
+
+def ask(target, op, **more):
+    return target.request({"op": op, **more})
+
+
+def test_the_operations(target):
+    a, b = b"a" * 512, b"b" * 512
+    assert ask(target, "create", blocks=8)["ok"]
+    assert ask(target, "write", lba=1, data=a + b)["ok"]
+    assert ask(target, "snapshot", name="s")["ok"]
+    assert ask(target, "snapshot", name="s")["error"] == "snapshot-exists"
+    assert ask(target, "unmap", lba=1, count=1)["ok"]
+    assert ask(target, "read", lba=0, count=3)["data"] == bytes(1024) + b
+    assert ask(target, "read", lba=0, count=3, view="s")["data"] == bytes(512) + a + b
+    assert ask(target, "revert", name="s")["ok"]
+    assert ask(target, "read", lba=1, count=1)["data"] == a
+    assert ask(target, "restart")["ok"] and ask(target, "read", lba=2, count=1)["data"] == b
+    assert ask(target, "delete", name="s")["ok"]
+    for op, more in (("delete", {}), ("revert", {})):
+        assert ask(target, op, name="s", **more)["error"] == "no-such-snapshot"
+    assert ask(target, "read", lba=0, count=1, view="s")["error"] == "no-such-snapshot"
+    assert ask(target, "snapshot", name="a b")["error"] == "bad-request"
+    for lba in (7, 8, 1 << 32):
+        assert ask(target, "read", lba=lba, count=2)["error"] == "out-of-range"
+        assert ask(target, "write", lba=lba, data=a + b)["error"] == "out-of-range"
+        assert ask(target, "unmap", lba=lba, count=2)["error"] == "out-of-range"
+    assert ask(target, "tick", seconds=1)["error"] == "unsupported"
+
+
+def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target):
+    found = set()
+    for after in range(1, 7):
+        for seed in range(6):
+            program = [{"op": "create", "blocks": 4}, {"op": "write", "lba": 0, "tags": [1, 2]}, {"op": "flush"},
+                       {"op": "write", "lba": 0, "tags": [3, 4, 5]},
+                       {"op": "flush", "cut": {"after": after, "seed": seed}}, {"op": "crash"},
+                       {"op": "read", "lba": 0, "count": 4}]
+            trace = drive(target, program)
+            assert judge([trace], MODEL)[0].verdict == "pass", judge([trace], MODEL)[0]
+            found.add(tuple(trace.events[-1]["result"]["tags"]))
+    assert (3, 4, 5, 0) in found and len(found) > 1
+
+
+def test_without_power_cuts_it_keeps_the_contract():
+    result = campaign(targets.resolve("qcow2"), count=40, ops=40, seed=1, oracles=MODEL, crashes=False)
+    assert result.verdict == "pass", [f.verdict.words(f.trace) for f in result.failures] or result.reason
+
+
+def test_the_finding_docs_findings_qcow2_reuse_before_durable(target):
+    """A freed cluster is given out again before the freeing is durable: block 2 holds what was written to block 0."""
+    program = [{"op": "create", "blocks": 3}, {"op": "write", "lba": 2, "tags": [1]}, {"op": "flush"},
+               {"op": "unmap", "lba": 2, "count": 1}, {"op": "write", "lba": 0, "tags": [2]},
+               {"op": "crash"}, {"op": "read", "lba": 0, "count": 3}]
+    verdicts = []
+    for after in range(1, 6):
+        for seed in range(4):
+            cut = [*program[:4], {**program[4], "cut": {"after": after, "seed": seed}}, *program[5:]]
+            verdicts.append(judge([drive(target, cut)], MODEL)[0])
+    assert {verdict.kind for verdict in verdicts} == {"", "misplaced"}
