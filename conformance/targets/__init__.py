@@ -7,6 +7,7 @@ are what each trace may choose.
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.targets.base import Target
@@ -14,6 +15,7 @@ from conformance.targets.base import Target
 KINDS = {
     "refmodel[:KEY=VALUE,...]": "the reference engine of this project, in process",
     "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
+    "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
@@ -47,6 +49,8 @@ class Factory:
 def resolve(name: str) -> Factory:
     """The factory of the targets so named. Raises NoSuchTarget."""
     kind, _, rest = name.partition(":")
+    if name.endswith(".toml"):
+        return _hooked(Path(name))
     match kind:
         case "refmodel":
             try:
@@ -70,6 +74,15 @@ def resolve(name: str) -> Factory:
         case "python":
             return _factory(name, _imported(rest), {})
     raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+
+
+def _hooked(path: Path) -> Factory:
+    from conformance.targets import hooks
+    try:
+        hooks.read(path)
+    except hooks.BadHooks as error:
+        raise NoSuchTarget(str(error)) from None
+    return Factory(str(path), lambda options: hooks.HooksTarget(path))
 
 
 def _factory(name: str, build: Callable[[dict[str, Any]], Target], fixed: dict[str, Any]) -> Factory:
