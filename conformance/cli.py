@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from conformance import generate, oracles, report, runner, targets
+from conformance import doctor, generate, oracles, report, runner, targets
 from conformance import trace as traces
 from conformance.judge import judge
 from conformance.targets.base import Unusable
@@ -174,6 +174,34 @@ def replay(context: click.Context, file: Path, factory: targets.Factory, judges:
         click.echo(text)
     again.origin = f"replay of {file}"
     context.exit(_show_verdicts([again], judges, 0))
+
+
+@main.command("doctor")
+@target_option
+@click.pass_context
+def doctor_command(context: click.Context, factory: targets.Factory) -> None:
+    """Say whether a target is usable, and what it declares: a few operations of each kind, no verdict.
+
+    Exit status: 0 usable, 1 it does something wrong already, 3 it cannot be tested."""
+    try:
+        hello, checks = doctor.examine(factory)
+    except Unusable as error:
+        click.echo(f"unusable: {error.message}\n{error.output}".rstrip())
+        context.exit(STATUS["inconclusive"])
+    profile = hello["crash_profile"]
+    click.echo(f"target        {factory.name}: {hello.get('name', '')} {hello.get('version', '')}".rstrip())
+    click.echo(f"blocks        {hello['block_size']} bytes")
+    click.echo(f"crash profile {profile or 'none'}: {doctor.PROFILES[profile]}")
+    for name in generate.CAPABILITIES:
+        declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
+        click.echo(f"{name:13} {declared}: {doctor.MEANINGS[name]}")
+    for knob, values in factory.knobs.items():
+        click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
+    for check in checks:
+        click.echo(f"{'ok' if check.ok else 'WRONG':13} {check.what}{': ' if check.detail else ''}{check.detail}")
+    usable = all(check.ok for check in checks)
+    click.echo("usable" if usable else "it can be tested, and will fail")
+    context.exit(STATUS["pass" if usable else "fail"])
 
 
 @main.command("targets")

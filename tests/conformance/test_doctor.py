@@ -1,0 +1,50 @@
+"""`conformance doctor`: what it says of targets that are sound, wrong, silent or not there."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.generate import CAPABILITIES
+from conformance.doctor import MEANINGS
+
+FAULTY = Path(__file__).with_name("faulty.py")
+
+
+def doctor(target):
+    result = CliRunner().invoke(main, ["doctor", "--target", target])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("target", ["refmodel", "model:block", f"exec:python3 {FAULTY} none"])
+def test_a_sound_target_is_usable(target):
+    status, output = doctor(target)
+    assert status == 0 and output.endswith("usable\n") and "WRONG" not in output
+    assert "crash profile" in output and "device        " in output
+
+
+@pytest.mark.parametrize("fault, says", [
+    ("unmap-ignored", "WRONG         unmap"), ("accepts-out-of-range", "WRONG         refuses what reaches past the end"),
+    ("does-not-open-again", "WRONG         crash"), ("exits", "status 7"), ("prints-garbage", "not JSON"),
+])
+def test_what_is_wrong_at_once_is_said(fault, says):
+    status, output = doctor(f"exec:python3 {FAULTY} {fault}")
+    assert status == 1 and says in output and "will fail" in output
+
+
+def test_what_cannot_be_tested():
+    for target in ("exec:/nonexistent/engine", f"exec:python3 {FAULTY} exits-in-hello", f"exec:python3 {FAULTY} bad-hello"):
+        status, output = doctor(target)
+        assert status == 3 and "unusable" in output
+
+
+def test_it_does_not_wait_twice_for_what_hangs(monkeypatch):
+    monkeypatch.setattr("conformance.targets.process.ProcessTarget.__init__.__defaults__", (2.0,))
+    status, output = doctor(f"exec:python3 {FAULTY} hangs")
+    assert status == 1 and output.count("WRONG") == 1 and "no answer to write" in output, output
+
+
+def test_every_capability_has_a_meaning():
+    assert set(MEANINGS) == set(CAPABILITIES)
