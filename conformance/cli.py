@@ -105,7 +105,7 @@ def main() -> None:
 @click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
               help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
 @click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
-              help="Write report.md and traces/ into this folder.")
+              help="Write report.html, report.md and traces/ into this folder.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
 @click.pass_context
@@ -125,7 +125,7 @@ def run(context: click.Context, factory: targets.Factory, count: int, ops: int, 
                                  progress=progress)
     with _writing():
         if folder is not None:
-            report.save(result, folder)
+            report.save(result, folder, ops)
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_json(result), indent=1) + "\n", encoding="utf-8")
         if junit is not None:

@@ -20,6 +20,29 @@ CLAUSES = {
     "dialogue": "the dialogue: one JSON object a line answers each request, in time",
 }
 
+KINDS = {
+    "lost-acknowledgement": "what was acknowledged, and had to survive, did not survive a power cut",
+    "stale": "a block holds an older value than it should",
+    "resurrected": "data that was overwritten, unmapped or reverted away came back",
+    "zeroed": "a block reads as zeroes that should hold data",
+    "snapshot-bleed": "a snapshot changed after it was taken",
+    "refused-write": "a write that was refused took place all the same",
+    "misplaced": "misdirected: a block holds what was written to another block",
+    "foreign": "leaked: a block holds what nobody wrote to this disk",
+    "torn": "a block mixes sectors of several writes",
+    "garbage": "a block holds what is none of the kit's blocks",
+    "half-done": "parts of an operation that had to happen whole or not at all",
+    "not-a-prefix": "what survived a power cut is no point of the history",
+    "unopenable": "the disk does not open again",
+    "missing-refusal": "a request that has a fault was granted",
+    "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
+    "lost-snapshot": "a snapshot is gone",
+    "resurrected-snapshot": "a snapshot that was deleted came back",
+    "hang": "the target did not answer in time",
+    "exit": "the target ended, or broke off",
+    "protocol": "the target's answer is none",
+}
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -141,9 +164,9 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
     event = trace.events[at]
     view, lba, tags = event.get("view"), event["lba"], event["result"]["tags"]
     for l, tag in enumerate(tags, lba):
-        allowed = _allowed(states, view, l)
-        if tag not in allowed:
-            return _wrong_block(trace, at, view, l, tag, allowed)
+        fitting = allowed(states, view, l)
+        if tag not in fitting:
+            return _wrong_block(trace, at, view, l, tag, fitting)
     profile = _profile(trace)
     kind = "not-a-prefix" if profile == "prefix" else "half-done"
     return Verdict("fail", at, kind, CLAUSES[profile], "each block as it is, but not all of them together",
@@ -151,7 +174,8 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
                    "; ".join(_origins(trace, at, l, tag) for l, tag in enumerate(tags[:8], lba)))
 
 
-def _allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozenset[int]:
+def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozenset[int]:
+    """The tags that a block of the view may hold in any of the states."""
     tags: frozenset[int] = frozenset()
     for state in states:
         if view is None or view in state.snaps:
@@ -160,19 +184,19 @@ def _allowed(states: Sequence[model.State], view: str | None, lba: int) -> froze
     return tags
 
 
-def _wrong_block(trace: Trace, at: int, view: str | None, lba: int, tag: int, allowed: frozenset[int]) -> Verdict:
+def _wrong_block(trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting: frozenset[int]) -> Verdict:
     what = f"block {lba} of {_names(view)}"
-    expected = f"{what}: " + " or ".join(_meaning(trace, at, lba, t) for t in sorted(allowed)[:6])
+    expected = f"{what}: " + " or ".join(_meaning(trace, at, lba, t) for t in sorted(fitting)[:6])
     if tag == -1:
         found: dict[str, Any] = next((f for f in trace.events[at]["result"].get("found", ()) if f["lba"] == lba),
                                      {"kind": "garbage", "detail": "none of the kit's blocks"})
         return Verdict("fail", at, found["kind"], CLAUSES["read"], expected, f"{what}: {found['detail']}")
-    kind, clause = _class(trace, at, view, lba, tag, allowed)
+    kind, clause = _class(trace, at, view, lba, tag, fitting)
     return Verdict("fail", at, kind, CLAUSES[clause], expected, f"{what}: {'zeroes' if tag == 0 else f'tag {tag}'}",
                    _origins(trace, at, lba, tag))
 
 
-def _class(trace: Trace, at: int, view: str | None, lba: int, tag: int, allowed: frozenset[int]) -> tuple[str, str]:
+def _class(trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting: frozenset[int]) -> tuple[str, str]:
     """The class of a wrong block, and the clause."""
     profile = _profile(trace)
     history = _history(trace, at, lba)
@@ -187,7 +211,7 @@ def _class(trace: Trace, at: int, view: str | None, lba: int, tag: int, allowed:
         if any(tag in tags for index, tags in history if index <= taken):
             return "stale", "snapshot"
     elif any(tag in tags for _, tags in history):
-        if allowed == {model.ZERO} and trace.events[changed]["op"] == "unmap":
+        if fitting == {model.ZERO} and trace.events[changed]["op"] == "unmap":
             return "resurrected", "unmap"
         return ("lost-acknowledgement", profile) if _crashed(trace, changed, at) else ("stale", "read")
     clause = "read" if view is None else "snapshot"
@@ -203,7 +227,7 @@ def _history(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]
     states, history = model.init(trace.hello), []
     for index, event in enumerate(trace.events[:at]):
         states = model.step(states, event)
-        tags = _allowed(states, None, lba)
+        tags = allowed(states, None, lba)
         if not history or tags != history[-1][1] and event["op"] not in ("read", "crash"):
             history.append((index, tags))
     return history
@@ -241,7 +265,7 @@ def _origins(trace: Trace, at: int, lba: int, tag: int) -> str:
     states = model.init(trace.hello)
     for event in trace.events[:at]:
         states = model.step(states, event)
-    holding = sorted({name for state in states for name in state.snaps if tag in _allowed([state], name, lba)})
+    holding = sorted({name for state in states for name in state.snaps if tag in allowed([state], name, lba)})
     return text + (f" (snapshot {', '.join(holding)} holds it)" if holding else "")
 
 

@@ -70,8 +70,15 @@ def _printable(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
 
 
-def save(campaign: Campaign, folder: Path) -> None:
-    """Write the traces (the failing ones and a sample) and report.md into the folder; sets their `origin`."""
+def unclear(campaign: Campaign) -> list[tuple[int, str]]:
+    """The traces without a verdict, by number, and why."""
+    return [(n, verdict.reason) for n, (_, verdict) in enumerate(campaign.judged) if verdict.verdict == "inconclusive"]
+
+
+def save(campaign: Campaign, folder: Path, ops: int) -> None:
+    """Write the traces (the failing ones and a sample), report.md and report.html into the folder.
+
+    Sets the `origin` of the traces. `ops` is what the campaign was run with."""
     (folder / "traces").mkdir(parents=True, exist_ok=True)
     for number, (trace, verdict) in enumerate(campaign.judged):
         if number < SAMPLE or verdict.verdict != "pass":
@@ -79,6 +86,8 @@ def save(campaign: Campaign, folder: Path) -> None:
     for failure in campaign.failures:
         _save(failure.trace, folder / "traces" / f"failure-{failure.number:05}.jsonl")
     (folder / "report.md").write_text(as_markdown(campaign), encoding="utf-8")
+    from conformance.html import page  # it needs a template engine, which no other output does
+    (folder / "report.html").write_text(page(campaign, ops), encoding="utf-8")
 
 
 def _save(trace: Trace, path: Path) -> None:
@@ -96,15 +105,14 @@ def replay_line(campaign: Campaign, failure: Failure, ops: int) -> str:
 
 def as_markdown(campaign: Campaign) -> str:
     """report.md: the summary, every failure with its shortest trace, and the coverage."""
-    text = [f"# {campaign.target}: {campaign.verdict}", "", _figures(campaign), ""]
+    text = [f"# {campaign.target}: {campaign.verdict}", "", figures(campaign), ""]
     text += [campaign.reason, ""] if campaign.reason else []
     text += ["```", campaign.output.rstrip(), "```", ""] if campaign.output else []
     for failure in campaign.failures:
         text += [f"## {failure.verdict.kind} (trace {failure.number})", "", "```",
                  *failure.verdict.words(failure.trace), "", *traces.numbered(failure.trace.events), "```", ""]
         text += [f"From {failure.before} operations to {failure.trace.operations}: {failure.trace.origin}", ""]
-    unclear = [(n, v) for n, (_, v) in enumerate(campaign.judged) if v.verdict == "inconclusive"]
-    text += [f"- trace {number}: inconclusive: {verdict.reason}" for number, verdict in unclear] + [""]
+    text += [f"- trace {number}: inconclusive: {reason}" for number, reason in unclear(campaign)] + [""]
     text += ["## What happened", "", "| operation | outcome | times |", "|--|--|--:|"]
     text += [f"| {op} | {outcome} | {times or 'never'} |" for op, outcome, times in coverage(campaign)]
     if campaign.counters:
@@ -113,7 +121,7 @@ def as_markdown(campaign: Campaign) -> str:
     return "\n".join(text) + "\n"
 
 
-def _figures(campaign: Campaign) -> str:
+def figures(campaign: Campaign) -> str:
     figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
     if campaign.judges:
@@ -127,7 +135,7 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
     """The summary on the terminal."""
     colour = COLOURS[campaign.verdict]
     console.print(f"[bold {colour}]{campaign.verdict}[/]  [bold]{escape(campaign.target)}[/]  "
-                  f"{escape(_figures(campaign))}")
+                  f"{escape(figures(campaign))}")
     if campaign.reason:
         console.print(f"  {escape(campaign.reason)}")
     if campaign.output:
@@ -139,15 +147,14 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
             continue
         shown.add(failure.verdict.kind)
         _show_failure(campaign, failure, console, ops)
-    unclear = [(n, v) for n, (_, v) in enumerate(campaign.judged) if v.verdict == "inconclusive"]
-    for number, verdict in unclear[:3]:
-        console.print(f"[yellow]inconclusive[/]  trace {number}: {escape(verdict.reason)}")
+    for number, reason in unclear(campaign)[:3]:
+        console.print(f"[yellow]inconclusive[/]  trace {number}: {escape(reason)}")
     if campaign.judged:
         console.print(_coverage_table(campaign))
     if campaign.counters:
         console.print(_counters_table(campaign))
     if folder is not None:
-        console.print(f"[dim]report[/]    {escape(str(folder / 'report.md'))}, "
+        console.print(f"[dim]report[/]    {escape(str(folder / 'report.html'))}, report.md, "
                       f"traces in {escape(str(folder / 'traces'))}")
 
 

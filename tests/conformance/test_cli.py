@@ -23,6 +23,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["verdict"] == "pass" and found["traces"] == 5
     assert "<testsuite" in (tmp_path / "r.xml").read_text()
+    assert "<svg" not in (tmp_path / "out" / "report.html").read_text(), "nothing is wrong, so there is no picture"
     assert (tmp_path / "out" / "report.md").read_text().startswith("# exec:")
     files = sorted((tmp_path / "out" / "traces").glob("*.jsonl"))
     assert len(files) == 5
