@@ -35,22 +35,47 @@ def code(path: Path) -> str:
     return "".join(kept)
 
 
-def assumptions() -> str:
-    """Every theorem of Theorems.v is among those whose assumptions it prints; there are none, and the record agrees."""
+def bundled(name: str) -> list[str]:
+    """What the definition `name` of Theorems.v bundles for Print Assumptions, without their modules."""
     text = code(PROOFS / "theories" / "Theorems.v")
-    stated = re.findall(r"^Theorem\s+(\w+)", text, re.M)
-    bundle = re.search(r"Definition all_theorems :=(.*?)\)\.\s*Print Assumptions all_theorems\.", text, re.S)
-    bundled = [name.rpartition(".")[2] for name in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []
-    if stated != bundled:
-        raise Broken(f"theorems whose assumptions are not printed, in order: {sorted(set(stated) ^ set(bundled))}")
-    answer = (PROOFS / "build" / "assumptions").read_text().strip()
-    if answer != CLOSED:
-        raise Broken(answer)
-    found = [f"{name}: {answer}" for name in stated]
+    bundle = re.search(rf"Definition {name} :=(.*?)\)\.\s*Print Assumptions {name}\.", text, re.S)
+    return [word.rpartition(".")[2] for word in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []
+
+
+def stated() -> list[str]:
+    return re.findall(r"^Theorem\s+(\w+)", code(PROOFS / "theories" / "Theorems.v"), re.M)
+
+
+def assumptions() -> str:
+    """Every theorem and counterexample is among those whose assumptions are printed; there are none, as recorded."""
+    theorems, others = bundled("all_theorems"), bundled("all_counterexamples")
+    if stated() != theorems:
+        raise Broken(f"theorems whose assumptions are not printed, in order: {sorted(set(stated()) ^ set(theorems))}")
+    answer = (PROOFS / "build" / "assumptions").read_text().split("\n")
+    if answer != [CLOSED, CLOSED, ""]:
+        raise Broken("\n".join(answer))
+    found = [f"{name}: {CLOSED}" for name in theorems + others]
     record = (PROOFS / "axioms.expected").read_text().splitlines()
     if found != record:
         raise Broken(f"axioms.expected differs: {sorted(set(found) ^ set(record))}")
-    return f"{len(found)} theorems, each closed under the global context"
+    return f"{len(theorems)} theorems and {len(others)} counterexamples, each closed under the global context"
+
+
+def counterexamples() -> str:
+    """The README has, for each theorem that is no witness itself, what it needs and the counterexample without it."""
+    found = tables((PROOFS / "README.md").read_text())
+    witnesses = {name for row in found["What is proved"] if row[0] == "12" for name in names_of(row[2])}
+    rows = found["What each theorem needs"]
+    covered = [name for row in rows for name in names_of(row[0])]
+    named = {name for row in rows for name in names_of(row[2])}
+    wrong = [f"{name} has no counterexample" for name in stated() if name not in covered and name not in witnesses]
+    wrong += [f"{name} is no theorem" for name in covered if name not in stated()]
+    wrong += [f"nothing shows what {row[0]} needs" for row in rows if not names_of(row[2]) and row[1] != "no hypothesis"]
+    wrong += [f"{name} is not both in the table and in all_counterexamples"
+              for name in sorted(named ^ set(bundled("all_counterexamples")))]
+    if wrong:
+        raise Broken("\n".join(wrong))
+    return f"{len(covered)} theorems, each with what it needs, by {len(named)} counterexamples"
 
 
 def no_escape() -> str:
@@ -170,7 +195,7 @@ def size() -> str:
 
 def main() -> int:
     broken = 0
-    for gate in (no_escape, assumptions, claims, one_name, size, checked_again):
+    for gate in (no_escape, assumptions, claims, counterexamples, one_name, size, checked_again):
         start = time.monotonic()
         try:
             print(f"ok      {gate.__name__}: {gate()} ({time.monotonic() - start:.0f} s)", flush=True)

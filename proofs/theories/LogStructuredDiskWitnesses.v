@@ -4,7 +4,7 @@ needed: dropped, it lets an execution show what the contract forbids.
 The judge of what the contract forbids is the checker, which is proved exact. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant
-  LogStructuredDiskSnapshots LogStructuredDiskCleaning LogStructuredDiskExecution.
+  LogStructuredDiskSnapshots LogStructuredDiskCleaning LogStructuredDiskRecovery LogStructuredDiskExecution.
 From LogDisk Require Checker CheckerCorrect.
 
 Local Instance zero_nat : Value nat := 0.
@@ -214,6 +214,114 @@ Proof.
     (by_the_rules Ack 2) (operation (RSnapshot "s") ++ operation (RDelete "s")) (initial (V:=nat) 2))
     as (tr & c & Hsteps & Htest); [by vm_compute|].
   apply bool_decide_eq_true in Htest as [-> Hnone]. by exists c.
+Qed.
+
+(** ** The other theorems
+
+Each theorem is about states that a sound design reaches, and about steps that may be taken. *)
+
+Lemma differ (d e : disk nat) : live d 0 ≠ live e 0 → ¬ same_disk d e.
+Proof. intros Hne Hs. specialize (Hs Live). inversion Hs as [? ? Hv|]; subst. apply Hne, Hv. Qed.
+
+Lemma reaches (test : state nat → bool) K blocks l :
+  ends_with (λ _ c, test c) K l (initial blocks) = true → ∃ c, reached K c ∧ test c = true.
+Proof. intros (tr & c & Hs & Ht)%ends_with_sound. exists c. split; [by exists blocks, tr|done]. Qed.
+
+(** A flushed snapshot stays; another need not ([applied c ≤ flushed]). *)
+Theorem unflushed_snapshot_goes : ∃ c c' tr v, reached (V:=nat) (by_the_rules Prefix 2) c ∧ at_phase c = Running ∧
+  reads_as c "s" v ∧ steps (by_the_rules Prefix 2) c tr c' ∧ spares "s" tr ∧ at_phase c' = Running ∧ ¬ reads_as c' "s" v.
+Proof.
+  set (K := by_the_rules Prefix 2). set (l := [DoCrash (V:=nat) 0 false ∅; DoLoad; DoRecover]).
+  destruct (reaches (λ c, bool_decide (at_phase c = Running ∧ is_Some (snaps (seen c) !! "s")) &&
+    ends_with (λ tr c', bool_decide (spares "s" tr ∧ at_phase c' = Running ∧ snaps (seen c') !! "s" = None)) K l c)
+    K 1 [DoAppend (RSnapshot "s"); DoAcknowledge]) as (c & Hc & [Hr He]%andb_true_iff).
+  { unfold spares. by vm_compute. }
+  apply bool_decide_eq_true in Hr as (Hp & v & Hv).
+  apply ends_with_sound in He as (tr & c' & Hs & (Hsp & Hp' & Hn)%bool_decide_eq_true).
+  exists c, c', tr, v. split_and!; try done; [by exists v|apply Hsp..|].
+  intros (w & Hw & _). by pose proof (eq_trans (eq_sym Hn) Hw).
+Qed.
+
+(** A simulation has to follow every step: one that relates everything is none ([moves]). *)
+Theorem simulation_needs_moves : ∃ (M : implementation nat) (R : inside M → VirtualDisk.state nat → Prop),
+  (∀ blocks c, fresh M blocks c → R c (created blocks)) ∧ ¬ implements M Ack.
+Proof. exists (log_structured_disk (by_the_rules Prefix 2)), (λ _ _, True). split; [done|apply prefix_is_not_ack]. Qed.
+
+(** With a checkpoint of data that is not durable, neither checkpoint and suffix nor recovery give the history back. *)
+Definition hollow : list (action nat) := operation (RWrite 0 [7]) ++
+  [DoDestage 0 [0]; DoCheckpointNodes; DoCheckpointCommit; DoCrash 1 false {[0 := [9]]}].
+
+Theorem checkpoint_needs_sound : ∃ K (c : state nat) i, reached K c ∧ newest (dev c) = Some i ∧
+  ¬ same_disk (foldl (λ d r, effect r d) (checkpoint_disk c i) (drop (upto i - first c) (log (dev c)))) (after (history c)).
+Proof.
+  exists (breaking SealBeforeCheckpoint Ack 2). destruct (reaches (λ c, match newest (dev c) with
+    | Some i => bool_decide (live (foldl (λ d r, effect r d) (checkpoint_disk c i) (drop (upto i - first c) (log (dev c)))) 0
+        ≠ live (after (history c)) 0)
+    | None => false end) (breaking SealBeforeCheckpoint Ack 2) 1 hollow) as (c & Hc & Ht); [by vm_compute|].
+  destruct (newest (dev c)) as [i|] eqn:Hi; [|done]. apply bool_decide_eq_true in Ht.
+  exists c, i. split_and!; [done..|by apply differ].
+Qed.
+
+Theorem recovery_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c ≠ Running ∧ recovery K c c' ∧
+  at_phase c' = Running ∧ ¬ same_disk (seen c') (after (history c)).
+Proof.
+  set (K := breaking SealBeforeCheckpoint Ack 2). exists K. destruct (reaches (λ c, match perform K DoLoad c with
+    | Some (_, c1) => match perform K DoRecover c1 with
+      | Some (_, c2) => bool_decide (at_phase c ≠ Running ∧ at_phase c1 ≠ Running ∧ at_phase c2 = Running ∧
+          live (seen c2) 0 ≠ live (after (history c)) 0)
+      | None => false end
+    | None => false end) K 1 hollow) as (c & Hc & Ht); [by vm_compute|].
+  destruct (perform K DoLoad c) as [[es1 c1]|] eqn:H1; [|done].
+  destruct (perform K DoRecover c1) as [[es2 c2]|] eqn:H2; [|done]. apply bool_decide_eq_true in Ht as (? & ? & ? & Hd).
+  exists c, c2. split_and!; [done..| |done|by apply differ]. apply perform_sound in H1, H2.
+  eapply recovery_step; [done..|]. eapply recovery_step; [done..|constructor].
+Qed.
+
+(** Without a valid slot recovery cannot begin ([reached]). *)
+Theorem recovery_needs_reached K : ∃ c : state nat, at_phase c ≠ Running ∧ ∀ c', recovery K c c' → at_phase c' ≠ Running.
+Proof.
+  set (P (c : state nat) := at_phase c = Off ∧ newest (dev c) = None ∧ nodes (mem c) = None).
+  exists (State 1 Off None (Devices [] [] 0 None None ∅) no_memory). split; [done|].
+  assert (∀ c c', recovery K c c' → P c → P c') as Hk.
+  { induction 1 as [|c es c1 c2 _ Hs _ IH]; [done|]. intros (Hp & Hn & Hm). apply IH.
+    destruct Hs as [| | | | | | | | | | | | | | |keep torn garbage Hk Ht| | | |]; try congruence.
+    destruct torn; [by destruct (Ht I)|]. unfold P. simpl. by split_and!. }
+  intros c' Hr. destruct (Hk _ _ Hr) as [-> _]; [|done]. by split_and!.
+Qed.
+
+(** Replay starts again from the same place, if the crash leaves the log alone ([logged c1 ≤ keep]). *)
+Theorem replay_needs_log : ∃ (c : state nat) i,
+  let c2 := crash 0 false ∅ (load 0 i c) in 0 < logged (load 0 i c) ∧ history c2 ≠ history c.
+Proof. exists (append (RWrite 0 [7]) (initial 1)), (Checkpoint no_maps 0 0). by vm_compute. Qed.
+
+(** What dropping a chunk that a view refers to shows. *)
+Theorem silent_step_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c = Running ∧ step K c [] c' ∧
+  at_phase c' = Running ∧ ¬ same_disk (seen c') (seen c).
+Proof.
+  set (K := breaking ReclaimUnreachable Ack 2). exists K. destruct (reaches (λ c,
+    bool_decide (at_phase c = Running ∧ live (seen (reclaim 0 c)) 0 ≠ live (seen c) 0)) K 1 (operation (RWrite 0 [7])))
+    as (c & Hc & (Hp & Hd)%bool_decide_eq_true); [by vm_compute|].
+  exists c, (reclaim 0 c). split_and!; [done..| |done|by apply differ].
+  apply Reclaim; [by rewrite Hp|by intros []].
+Qed.
+
+(** Two blocks, each alone in its segment, and a third in the bank. *)
+Definition two_segments : list (action nat) := operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0] ++
+  operation (RWrite 1 [8]) ++ [DoDestage 1 [1]; DoSeal 1] ++ operation (RWrite 2 [9]).
+
+(** Destaged or cleaned into a segment that is in use, or cleaned into the victim itself, a chunk is lost; a segment in
+use holds what is reachable. *)
+Theorem segments_must_be_free : ∃ c : state nat, reached (by_the_rules Ack 2) c ∧
+  ¬ same_disk (seen (place 0 [2] c)) (seen c) ∧ ¬ same_disk (seen (clean {[1]} 0 c)) (seen c) ∧
+  (table (mem (clean {[0]} 0 c)) !! 0 = Some Dead ∧ 0 ∈ segments_of (current (mem (clean {[0]} 0 c)))) ∧
+  table (mem c) !! 0 = Some Sealed ∧ 0 ∈ segments_of (current (mem c)).
+Proof.
+  destruct (reaches (λ c, bool_decide (live (seen (place 0 [2] c)) 0 ≠ live (seen c) 0 ∧
+      live (seen (clean {[1]} 0 c)) 0 ≠ live (seen c) 0 ∧
+      (table (mem (clean {[0]} 0 c)) !! 0 = Some Dead ∧ 0 ∈ segments_of (current (mem (clean {[0]} 0 c)))) ∧
+      table (mem c) !! 0 = Some Sealed ∧ 0 ∈ segments_of (current (mem c))))
+    (by_the_rules Ack 2) 3 two_segments) as (c & Hc & (? & ? & ?)%bool_decide_eq_true); [by vm_compute|].
+  exists c. split_and!; [done|by apply differ..|apply H1|apply H1|apply H1|apply H1].
 Qed.
 
 (** ** Cleaning that gains nothing never ends

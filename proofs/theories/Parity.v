@@ -494,6 +494,9 @@ Proof. intros B L. apply reconstruct; [by apply raid6_good|done|done]. Qed.
 
 Definition byte_block (b : byte) : vec byte 1 := [#b].
 
+Example zero_is_no_power i : zero <> power two i.
+Proof. intros E. by apply (power_nonzero two i). Qed.
+
 (** Two data components of RAID-5 lost: what is left does not tell these stripes apart. *)
 Example raid5_two_lost :
   let d := byte_block <$> [one; zero] in let e := byte_block <$> [zero; one] in

@@ -1,6 +1,6 @@
 (** Legs at work, computed; and what goes wrong when a rule or a hypothesis is dropped. *)
 From stdpp Require Import prelude functions gmap.
-From LogDisk Require Import Parity RedundancyRepair.
+From LogDisk Require Import Parity RedundancyRepair RedundancyPlacement.
 
 (** ** Executions *)
 
@@ -73,6 +73,26 @@ Section mirror_at_work.
     eexists. split; [done|]. split; [done|].
     intros [| | | | | | | | | |i s|i d]; try done; intros _; destruct i as [|[|]]; done.
   Qed.
+
+  (** In a leg that no actions led to, a rebuild need not have waited, and a device may have two uses. *)
+  Example unreached_rebuild :
+    let l := with_components [new_component 0; Component Absent 1 ∅ ∅ ∅ 2] (new_leg pair 1) in
+    run pair 1 2 [] l = Some l /\ is_Some (act pair 1 2 (Rebuild 1 2) l).
+  Proof. split; [done|]. by eexists. Qed.
+
+  Example unreached_placement : ~ placed (with_components [new_component 0; new_component 0] (new_leg pair 1)).
+  Proof. intros [A _]. by specialize (A 0 1 _ _ eq_refl eq_refl ltac:(done) ltac:(done) eq_refl). Qed.
+
+  (** A code that decodes everything to 0 ([good]): wrong data are read, and nothing says so. *)
+  Example wrong_code_reads_wrong :
+    let forgetful := Code _ 1 0 0 (fun _ => []) (fun _ => Some [0]) in
+    (l ← run forgetful 1 2 [Write 0 [7]; Put 0 0; Acknowledge 0] (new_leg forgetful 0); read forgetful l 0) = Some [0].
+  Proof. by vm_compute. Qed.
+
+  (** What active components hold does make a difference. *)
+  Example active_is_read :
+    (l ← go (write 1); read pair (with_components (with_strip 0 (Some 2) <$> components l) l) 0) = Some [2].
+  Proof. by vm_compute. Qed.
 
   (** ** Rules, each broken: a read returns something else than the last write. *)
 

@@ -1,6 +1,6 @@
 (** One concrete execution, and what goes wrong when a rule is dropped: all computed. *)
 From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
-  SharedTreeReclaim SharedTreeDeletion SharedTreeLookup.
+  SharedTreeReclaim SharedTreeDeletion SharedTreeLookup SharedTreeCost.
 
 (** The first step that the walk of [t] can take, and so on, at most [fuel] times. *)
 Definition next_reclaim (t : nat) (s : state) : option action :=
@@ -168,3 +168,66 @@ Proof.
     pose proof (no_claim unburied (λ _ c, is_held (nodes unburied) c 0) ltac:(by vm_compute) _ _ Hj) as Hno.
     cbv beta in Hno. congruence.
 Qed.
+
+(** The birth stamp: the live view's root passes the neighbour test without it, and the snapshot before reaches it. *)
+Definition snapped : state := final (run (create 1) [Write [0; 0] 1; Snapshot]).
+
+Example birth_stamp_needed : reachable snapped ∧ ∃ c n other,
+  claims snapped !! View 2 = Some c ∧ reaches (nodes snapped) (root c) n ∧
+  (∀ j c', claims snapped !! j = Some c' → j ≠ View 2 → parent c' = 2 ∨ parent c' = parent c →
+    ¬ reaches (nodes snapped) (root c') n) ∧
+  claims snapped !! View 1 = Some other ∧ reaches (nodes snapped) (root other) n.
+Proof.
+  split; [apply run_reachable; by vm_compute|]. exists (Claim 1 0 []), 0, (Claim 0 0 []).
+  split_and!; [by vm_compute|by exists []| |by vm_compute|by exists []].
+  intros j c' Hj Hne Hp. pose proof (no_claim snapped (λ j c', negb (bool_decide (j = View 2)) &&
+    ((parent c' =? 2) || (parent c' =? 1))) ltac:(by vm_compute) _ _ Hj) as Hno.
+  cbv beta in Hno. rewrite bool_decide_false in Hno by done. by destruct Hp as [Hp|Hp]; rewrite Hp in Hno.
+Qed.
+
+(** Not every heap is without dangling references ([reachable]). *)
+Example dangling_needs_reachable : ¬ no_dangling (State 2 ∅ 1 1 {[View 1 := Claim 0 0 []]}).
+Proof. intros Hno. destruct (Hno 1 (Claim 0 0 [])) as [[? [=]] _]. by vm_compute. Qed.
+
+(** A step at a node that the walk does not hold frees nothing, though nobody else holds it either ([holds]). *)
+Definition walked : state := final (run (create 1) [Snapshot; Delete 1; Reclaim 1 0]).
+
+Example reclaim_needs_held : reachable walked ∧ is_Some (apply (Reclaim 1 9) walked) ∧ is_Some (claims walked !! Dying 1) ∧
+  nodes walked !! 9 = None.
+Proof.
+  split_and!; [apply run_reachable|apply (bool_decide_unpack _)..|]; by vm_compute.
+Qed.
+
+(** Were a crash to bring back nodes, and not only cursors ([run]), what was freed would be freed again. *)
+Definition one_walk_left : state := final (run (create 1)
+  [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Delete 1; Reclaim 7 3; Reclaim 7 2; Reclaim 7 0; Reclaim 7 0]).
+
+Example freed_again_needs_run : reachable one_walk_left ∧ ∃ s1 s2, apply (Reclaim 4 3) one_walk_left = Some s1 ∧
+  freed one_walk_left s1 3 ∧ s2 = one_walk_left ∧ apply (Reclaim 4 3) s2 = Some s1 ∧ freed s2 s1 3.
+Proof.
+  split; [apply run_reachable; by vm_compute|]. assert (freed one_walk_left (final (apply (Reclaim 4 3) one_walk_left)) 3)
+    as F by (split; [apply (bool_decide_unpack _)|]; by vm_compute).
+  exists (final (apply (Reclaim 4 3) one_walk_left)), one_walk_left. split_and!; [by vm_compute|done|done|by vm_compute|done].
+Qed.
+
+(** On the path of its key, an update does not share ([q] off the path). *)
+Example update_copies_path : (λ s, root <$> claims s !! View 3) <$> update [0; 0] (Some 3) two_snapshots ≠
+  Some (root <$> claims two_snapshots !! View 3).
+Proof. by vm_compute. Qed.
+
+(** A key too short names a node inside, which is no block; a key that is not mapped costs less; after a revert the
+costs are those of what was reverted to; and other actions than a snapshot do write. *)
+Example lookup_needs_length : read (create 1) 1 [] = Some 0 ∧ live (disk_run []) !! [] = None.
+Proof. by vm_compute. Qed.
+
+Example cost_needs_mapped : read_cost snapped 2 [0; 0] = Cost 3 0 0 ∧ read_cost snapped 2 [1; 0] = Cost 1 0 0.
+Proof. by vm_compute. Qed.
+
+Example cost_needs_no_revert :
+  let history := [Snapshot; Write [0; 0] 1; Revert 1] in let of s := write_cost s [0; 0] in
+  of <$> run (create 1) history = Some (Cost 1 0 1) ∧
+  of <$> run (create 1) (filter (λ a, writes a = true) history) = Some (Cost 3 0 1).
+Proof. by vm_compute. Qed.
+
+Example write_touches_nodes : (λ s, next s) <$> apply (Write [0; 0] 2) snapped ≠ Some (next snapped).
+Proof. by vm_compute. Qed.

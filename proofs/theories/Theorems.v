@@ -5,7 +5,8 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require LogStructuredDiskTheorems SharedTreeResults.
-From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition.
+From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition CompositionWitnesses.
+From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 
 (** ** The contract *)
 
@@ -364,6 +365,18 @@ Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' :
   ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (holds st' s).
 Proof. intros. by eapply RedundancyRepair.redundancy_restored. Qed.
 
+(** 9. What is absent is not rebuilt before the repair timer has run out; what is degraded can be rebuilt at once. *)
+Theorem rebuild_waits {V} (c : code V) size repair_delay n acts l i d l' :
+  run c size repair_delay acts (new_leg c n) = Some l → act c size repair_delay (Rebuild i d) l = Some l' →
+  ∃ x, components l !! i = Some x ∧ (state x = Degraded ∨ state x = Absent ∧
+    ∃ before after, acts = before ++ Fail (home x) Absent :: after ∧ repair_delay <= ticks after).
+Proof. apply RedundancyRepair.rebuild_waits. Qed.
+
+Theorem degraded_at_once {V} (c : code V) size repair_delay l i x d e l1 :
+  components l !! i = Some x → on_device l d = Some (i, x) → e ∈ spares l →
+  act c size repair_delay (Fail d Degraded) l = Some l1 → is_Some (act c size repair_delay (Rebuild i e) l1).
+Proof. apply RedundancyRepair.degraded_at_once. Qed.
+
 (** 9. No device ever has two uses. *)
 Theorem one_use_per_device {V} (c : code V) size repair_delay n acts l :
   run c size repair_delay acts (new_leg c n) = Some l → placed l.
@@ -372,17 +385,39 @@ End Legs.
 
 (** ** Composition *)
 Module Whole.
-Import RedundancyCode Composition.
+Import LogStructuredDisk CompositionLegs CompositionPerformance Composition RedundancyCode.
 
-(** 10. The log-structured disk, its segments on a RAID-6 capacity leg whose devices fail, return, are replaced and
-rebuilt at any steps, refines the contract. A step that would need lost data does not take place; by 9, within
-tolerance there is none. *)
-Theorem disk_over_legs_refines_contract {n} (w k stripes_p stripes_c repair_delay spare_count : nat) (p : profile) :
+(** 10. Whatever disk implements the contract over two reliable stores implements it over legs whose devices fail,
+return, are replaced and rebuilt at any steps. *)
+Theorem legs_suffice {V P C} `{Value V} (cp : code P) (cc : code C) stripes_p stripes_c repair_delay spare_count D p :
+  good cp → good cc → implements (over_stores cp cc D) p →
+  implements (over_legs cp cc stripes_p stripes_c repair_delay spare_count D) p.
+Proof. apply CompositionLegs.legs_suffice. Qed.
+
+(** 10. So the log-structured disk refines the contract, its log and checkpoints on a mirrored performance leg, its
+segments on a capacity leg with any good code; on RAID-6, say. A step that would need lost data does not take place; by
+9, within tolerance there is none. *)
+Theorem disk_over_legs_refines_contract {V} `{Value V} K m room (cc : code V) stripes_p stripes_c repair_delay spare_count :
+  sound K → good cc →
+  implements (over_legs (mirror Blank m) cc stripes_p stripes_c repair_delay spare_count
+    (log_structured_client K cc room)) (promises K).
+Proof. apply disk_over_legs. Qed.
+
+Theorem disk_over_raid6_refines_contract {n} w k room stripes_p stripes_c repair_delay spare_count p :
   p = Ack ∨ p = Prefix → k <= 255 →
   let zeroes := Parity.zeroes : vec Parity.byte n in
-  implements (H := zeroes) (over_legs (mirror zeroes 2) (Parity.raid6 k) stripes_p stripes_c repair_delay spare_count
-    (log_structured_client (H := zeroes) (P := vec Parity.byte n) (LogStructuredDisk.by_the_rules p w) (Parity.raid6 k))) p.
+  implements (H := zeroes) (over_legs (mirror Blank 2) (Parity.raid6 k) stripes_p stripes_c repair_delay
+    spare_count (log_structured_client (H := zeroes) (by_the_rules p w) (Parity.raid6 k) room)) p.
 Proof. apply raid6_disk. Qed.
+
+(** 12. An execution over three mirrors and RAID-6 with a failure in the middle of a write of each leg, crashes in the
+middle of a write and of recovery, a rebuild, a cleaning and the deletion of a snapshot. *)
+Import CompositionExecution CompositionWitnesses.
+Theorem composed_execution p : p = Ack ∨ p = Prefix →
+  ∃ x, shows (over_legs (mirror Blank 2) (Parity.raid6 2) 6 6 2 1
+    (log_structured_client (H := Parity.zeroes) (by_the_rules p 2) (Parity.raid6 2) 3))
+    (new_disk 2 (Parity.raid6 2) 1 4) composed_shows x.
+Proof. apply CompositionWitnesses.composed_execution. Qed.
 End Whole.
 
 (** ** What they assume *)
@@ -404,5 +439,41 @@ Definition all_theorems :=
    @Trees.cost_ignores_snapshots, @Trees.snapshot_constant, @Codes.bytes_are_a_field, @Codes.two_generates,
    @Codes.raid5_any_one, @Codes.raid6_any_two, @Codes.degraded_read, @Codes.layouts_are_good,
    @Legs.any_m_failures, @Legs.any_failures, @Legs.stale_never_read, @Legs.repair_stops_restored,
-   @Legs.redundancy_restored, @Legs.one_use_per_device, @Whole.disk_over_legs_refines_contract).
+   @Legs.redundancy_restored, @Legs.rebuild_waits, @Legs.degraded_at_once,
+   @Legs.one_use_per_device, @Whole.legs_suffice,
+   @Whole.disk_over_legs_refines_contract, @Whole.disk_over_raid6_refines_contract,
+   @Whole.composed_execution).
 Print Assumptions all_theorems.
+
+(** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
+Definition all_counterexamples :=
+  (@VirtualDiskWitnesses.snapshot_needs_no_delete, @VirtualDiskWitnesses.snapshot_needs_profile,
+   @VirtualDiskWitnesses.read_after_write_needs_spares,
+   @VirtualDiskWitnesses.read_after_write_needs_profile, @VirtualDiskWitnesses.frame_needs_spares,
+   @VirtualDiskWitnesses.frame_needs_profile, @VirtualDiskWitnesses.flushed_needs_spares,
+   @LogStructuredDiskWitnesses.simulation_needs_moves, @VirtualDiskWitnesses.rolled_back_by_prefix,
+   @VirtualDiskWitnesses.rolled_back_not_by_ack, @VirtualDiskWitnesses.device_examples_hold,
+   @VirtualDiskWitnesses.limit_gives_up, @LogStructuredDiskWitnesses.snapshot_needs_reclaim_unreachable,
+   @LogStructuredDiskWitnesses.prefix_snapshot_needs_flush,
+   @LogStructuredDiskWitnesses.snapshot_needs_no_delete,
+   @LogStructuredDiskWitnesses.unflushed_snapshot_goes, @LogStructured.every_rule_needed,
+   @LogStructuredDiskWitnesses.prefix_is_not_ack, @LogStructuredDiskWitnesses.checkpoint_needs_sound,
+   @LogStructuredDiskWitnesses.recovery_needs_sound, @LogStructuredDiskWitnesses.recovery_needs_reached,
+   @LogStructuredDiskWitnesses.replay_needs_log, @LogStructuredDiskWitnesses.silent_step_needs_sound,
+   @LogStructuredDiskWitnesses.segments_must_be_free, @LogStructuredDiskWitnesses.clean_gains_needed,
+   @SharedTreeExamples.dangling_needs_reachable, @SharedTreeExamples.unburied_leaks,
+   @SharedTreeExamples.reclaim_needs_held, @SharedTreeExamples.root_first_leaks,
+   @SharedTreeExamples.freed_again_needs_run, @SharedTreeExamples.birth_stamp_needed,
+   @SharedTreeExamples.children_are_not_enough, @SharedTreeExamples.one_successor_is_not_enough,
+   @SharedTreeExamples.ownership_by_older_snapshot, @SharedTreeExamples.ownership_by_parent,
+   @SharedTreeExamples.update_copies_path, @SharedTreeExamples.lookup_needs_length,
+   @SharedTreeExamples.cost_needs_mapped, @SharedTreeExamples.cost_needs_no_revert,
+   @SharedTreeExamples.write_touches_nodes, @Parity.zero_is_no_power, @Parity.raid5_two_lost,
+   @Parity.raid6_three_lost, @Parity.raid6_256_data, @RedundancyWitnesses.not_good_enough,
+   @RedundancyWitnesses.too_many_failures, @RedundancyWitnesses.wrong_code_reads_wrong,
+   @RedundancyWitnesses.active_is_read, @RedundancyWitnesses.admitted_without_resync,
+   @RedundancyWitnesses.no_spare, @RedundancyWitnesses.failure_before_restored,
+   @RedundancyWitnesses.unreached_rebuild, @RedundancyWitnesses.unreached_placement,
+   @CompositionWitnesses.legs_suffice_needs_good, @CompositionWitnesses.disk_over_legs_needs_sound,
+   @CompositionWitnesses.disk_over_legs_needs_good).
+Print Assumptions all_counterexamples.
