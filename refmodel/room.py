@@ -8,6 +8,7 @@ from refmodel.cleaner import Cleaner
 from refmodel.errors import BadRequest, NoSpace
 from refmodel.log import Kind, Record
 from refmodel.node import Kind as Map
+from refmodel.space import pinned
 from refmodel.state import State
 
 SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS)
@@ -17,6 +18,8 @@ class Room:
     def __init__(self, state: State, cleaner: Cleaner) -> None:
         self._state = state
         self._cleaner = cleaner
+        self._refused_at = -1
+        self._pinned = ""
 
     def make(self, record: Record, *, refusable: bool = True) -> None:
         """Make room for the operation. Raises NoSpace if there is none, unless the operation may not be refused."""
@@ -61,13 +64,9 @@ class Room:
         state.reclaim.finish()
         if state.chunks.live + blocks - replaced <= limit:
             return
-        raise NoSpace(
-            f"{state.chunks.live} of {limit} chunks are held, {self._held_by_snapshots()} of them by snapshots only;"
-            " delete snapshots or unmap blocks"
-        )
-
-    def _held_by_snapshots(self) -> int:
-        return self._state.chunks.live - sum(1 for _ in self._state.views.live.map.items())
+        if self._refused_at != state.clock.now:  # a refusal changes nothing, so the next one need not walk all maps again
+            self._refused_at, self._pinned = state.clock.now, pinned(state.views)
+        raise NoSpace(f"{state.chunks.live} of {limit} chunks are held, {self._pinned}; delete snapshots or unmap blocks")
 
     def _segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""

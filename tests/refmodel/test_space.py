@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import block
 
-from refmodel import LogStructuredDisk, open_disk
+from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.audit import audit
 from refmodel.errors import NoSpace
 from refmodel.geometry import with_reserve
@@ -92,3 +92,38 @@ def test_a_write_larger_than_the_log_goes_straight_to_the_capacity_leg(make: Cal
     assert disk.read(0, 64) == bytes(512) + data
     assert audit(disk.state) == []
     disk.abandon()
+
+
+def test_a_refusal_says_which_snapshots_hold_how_much(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(16, segments=4 + 6)  # 24 chunks for all views
+    for lba in range(16):
+        disk.write(lba, block(lba + 1))
+    disk.snapshot("old")
+    for lba in range(5):
+        disk.write(lba, block(100 + lba))
+    disk.snapshot("new")
+    with pytest.raises(NoSpace, match=r"24 of 24 chunks are held, 8 of them by snapshots only \(old 5, new 2, 1 shared by several\)"):
+        for lba in (0, 1, 15, 2):
+            disk.write(lba, block(200))
+
+
+def test_a_huge_disk_costs_what_it_holds(tmp_path: Path) -> None:
+    """I/Os of creation, opening, snapshot and deletion are those of a small disk."""
+    counts = []
+    for name, size in (("small", 1 << 26), ("huge", 1 << 40)):
+        create(tmp_path / name, plan(size // 4096, layout="raid6-4+2"), sync=False)
+        disk = open_disk(tmp_path / name, sync=False)
+        opened = ios(disk)
+        disk.write(size // 8192, bytes(4096 * 300))
+        disk.snapshot("s")
+        snapshot = ios(disk) - opened
+        disk.write(size // 8192, bytes(4096 * 300))
+        before = ios(disk)
+        disk.delete("s")
+        counts.append((opened, snapshot, ios(disk) - before))
+        disk.abandon()
+    assert counts[0] == counts[1]
+
+
+def ios(disk: LogStructuredDisk) -> int:
+    return disk.array.performance.ios + disk.array.capacity.ios
