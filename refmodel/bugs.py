@@ -106,8 +106,8 @@ def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
     segments = disk.state.segments
     drop = segments.drop
 
-    def drop_and_free(pba: int) -> None:
-        drop(pba)
+    def drop_and_free(pbas: list[int]) -> None:
+        drop(pbas)
         segments.checkpointed()
 
     segments.drop = drop_and_free

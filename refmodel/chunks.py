@@ -31,13 +31,14 @@ class Chunks:
         self.middle = Tree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C
         self.bank: dict[int, bytes] = {}  # acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
+        self._dropped: list[int] = []  # that no view holds, and the maps still have
         self.destaged = 0  # new chunks, since the disk was opened
         self.moved = 0
 
     @property
     def live(self) -> int:
         """How many chunks some view holds."""
-        return len(self.bank) + self.segments.live
+        return len(self.bank) + self.segments.live - len(self._dropped)
 
     def add(self, mba: int, data: bytes, replaced: int | None = None) -> None:
         """A fresh chunk, which the durable log has, in the place of another if that is given."""
@@ -83,8 +84,8 @@ class Chunks:
         """A segment that was placed now holds these chunks."""
         self.segments.take(segment)
         self.segments.seal(segment, mbas)
-        for slot, (mba, checksum) in enumerate(zip(mbas, checksums)):
-            self.middle.put(mba, (segment * self.segments.blocks + slot, checksum))
+        first = segment * self.segments.blocks
+        self.middle.put_many([(mba, (first + slot, crc)) for slot, (mba, crc) in enumerate(zip(mbas, checksums))])
         self._emit("place", segment=segment, chunks=len(mbas))
 
     def drop(self, mba: int) -> None:
@@ -94,8 +95,13 @@ class Chunks:
             return
         if self.moving.pop(mba, None) is not None:
             self._waits_no_longer(mba)
-        pba, _ = self.middle.remove(mba)
-        self.segments.drop(pba)
+        self._dropped.append(mba)
+
+    def settle(self) -> None:
+        """Take what was dropped off the maps: all at once, since that costs a walk a leaf and not one a chunk."""
+        if self._dropped:
+            dropped, self._dropped = sorted(self._dropped), []
+            self.segments.drop([pba for pba, _ in self.middle.remove_many(dropped)])
 
     def read(self, mba: int, cause: str = "foreground") -> bytes:
         """A chunk's data, verified. Raises DataLost."""
@@ -122,6 +128,7 @@ class Chunks:
 
     def destage_all(self) -> None:
         """Empty the bank, with a segment that is not full if need be."""
+        self.settle()
         self.destage_full()
         while self.bank:
             self._destage([*self.bank, *self.moving][: self.segments.blocks])
@@ -141,6 +148,7 @@ class Chunks:
 
     def _destage(self, mbas: list[int], stream: int = Stream.LONG) -> None:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
+        self.settle()
         chunks = [self.bank.get(mba) or self.moving[mba] for mba in mbas]
         new = sum(mba in self.bank for mba in mbas)
         segment = self.segments.open()
@@ -148,10 +156,8 @@ class Chunks:
         stripe = b"".join(chunks).ljust(self.segments.blocks * self._block_bytes, b"\0")
         self._leg.write(self.offset(first), stripe, "destage" if new else "clean")
         self.segments.seal(segment, mbas, stream)
-        for slot, (mba, data) in enumerate(zip(mbas, chunks)):
-            before = self.middle.put(mba, (first + slot, crc32c(data)))
-            if before is not None:
-                self.segments.drop(before[0])
+        places = sorted((mba, (first + slot, crc32c(data))) for slot, (mba, data) in enumerate(zip(mbas, chunks)))
+        self.segments.drop([before[0] for before in self.middle.put_many(places) if before is not None])
         for mba in mbas:
             self.bank.pop(mba, None)
             self.moving.pop(mba, None)

@@ -50,6 +50,7 @@ class Cleaner:
 
     def clean(self) -> bool:
         """Move what lives in one victim. Says whether cleaning had anything to gain."""
+        self._chunks.settle()
         sealed = self._segments.sealed
         self._leaving = {segment: usage for segment, usage in self._leaving.items() if sealed.get(segment) is usage}
         victim = self.victim()

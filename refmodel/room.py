@@ -41,6 +41,7 @@ class Room:
         The gain may be no more than that dead slots have come together; so the next call may gain a segment.
         """
         state, segments = self._state, self._state.segments
+        state.chunks.settle()
         while len(segments.dead) <= state.geometry.cleaning_batch:
             if segments.dead and segments.free_count <= state.chunks.streams.count:
                 break

@@ -77,24 +77,25 @@ class Segments:
 
     def seal(self, segment: int, mbas: list[int], stream: int = Stream.LONG) -> None:
         """The segment is written; slot i holds the chunk mbas[i]."""
-        for slot, mba in enumerate(mbas):
-            self.owners.put(segment * self.blocks + slot, mba)
+        self.owners.put_many(list(enumerate(mbas, segment * self.blocks)))
         self.fillings += 1
         self.sealed[segment] = Usage(len(mbas), self.clock.tick(), stream)
         self.live += len(mbas)
         self._changed.add(segment)
 
-    def drop(self, pba: int) -> None:
-        """Nothing lives at the PBA any more."""
-        self.owners.remove(pba)
-        segment = pba // self.blocks
-        usage = self.sealed[segment]
-        usage.live -= 1
-        self.live -= 1
-        self._changed.add(segment)
-        if usage.live == 0:
-            del self.sealed[segment]
-            self.dead.append(segment)
+    def drop(self, pbas: list[int]) -> None:
+        """Nothing lives at the PBAs any more."""
+        pbas.sort()
+        self.owners.remove_many(pbas)
+        self.live -= len(pbas)
+        for pba in pbas:
+            segment = pba // self.blocks
+            usage = self.sealed[segment]
+            usage.live -= 1
+            self._changed.add(segment)
+            if usage.live == 0:
+                del self.sealed[segment]
+                self.dead.append(segment)
 
     def living(self, segment: int) -> list[tuple[int, int]]:
         """PBA and MBA of every chunk that lives in the segment."""

@@ -76,15 +76,50 @@ class Tree:
         path = self._writable_path(key)
         at = bisect_left(path[-1].keys, key)
         del path[-1].keys[at], path[-1].values[at]
-        while path and not path[-1].keys:
-            empty = path.pop()
-            self.release(empty)
-            if path:
-                at = path[-1].values.index(empty.page)
-                del path[-1].keys[at], path[-1].values[at]
-            else:
-                self.root = 0
-        self._lower_root()
+        self._prune(path)
+        return before
+
+    def put_many(self, items: list[tuple]) -> list:
+        """Map many keys, in ascending order, to values: one walk a leaf. Returns the value before of each, or None. Raises NoSpace."""
+        before: list = []
+        at = 0
+        while at < len(items):
+            if not self.root:
+                before.append(self.put(*items[at]))
+                at += 1
+                continue
+            path, end = self._writable_path_and_end(items[at][0])
+            keys, values = path[-1].keys, path[-1].values
+            while at < len(items) and items[at][0] < end and len(keys) <= self._room[0]:
+                key, value = items[at]
+                place = bisect_left(keys, key)
+                if place < len(keys) and keys[place] == key:
+                    before.append(values[place])
+                    values[place] = value
+                else:
+                    before.append(None)
+                    keys.insert(place, key)
+                    values.insert(place, value)
+                at += 1
+            if len(keys) > self._room[0]:
+                self._split(path)
+        return before
+
+    def remove_many(self, removed: list[int]) -> list:
+        """Forget many keys, in ascending order, all of which are there: one walk a leaf. Returns their values. Raises NoSpace."""
+        before: list = []
+        at = 0
+        while at < len(removed):
+            path, end = self._writable_path_and_end(removed[at])
+            keys, values = path[-1].keys, path[-1].values
+            while at < len(removed) and removed[at] < end:
+                place = bisect_left(keys, removed[at])
+                if place == len(keys) or keys[place] != removed[at]:
+                    raise KeyError(removed[at])
+                before.append(values[place])
+                del keys[place], values[place]
+                at += 1
+            self._prune(path)
         return before
 
     def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple]:
@@ -112,8 +147,27 @@ class Tree:
                 return
             yield from self._items(node.values[at], low, high)
 
+    def _prune(self, path: list[Node]) -> None:
+        """Free what has become empty at the end of a path."""
+        if path[-1].keys:
+            return
+        while path and not path[-1].keys:
+            empty = path.pop()
+            self.release(empty)
+            if path:
+                at = path[-1].values.index(empty.page)
+                del path[-1].keys[at], path[-1].values[at]
+            else:
+                self.root = 0
+        self._lower_root()
+
     def _writable_path(self, key: int) -> list[Node]:
         """From the root to the key's leaf, every frozen node on the way replaced by a copy."""
+        return self._writable_path_and_end(key)[0]
+
+    def _writable_path_and_end(self, key: int) -> tuple[list[Node], int]:
+        """The same, and the key that the leaf ends before."""
+        end = LAST
         node = self._writable(self.pages.get(self.root, self.kind))
         self.root = node.page
         path = [node]
@@ -121,11 +175,13 @@ class Tree:
             at = child_index(node, key)
             if key < node.keys[at]:
                 node.keys[at] = key
+            if at + 1 < len(node.keys):
+                end = node.keys[at + 1]
             child = self._writable(self.pages.get(node.values[at], self.kind))
             node.values[at] = child.page
             path.append(child)
             node = child
-        return path
+        return path, end
 
     def _writable(self, node: Node) -> Node:
         if node.born > self.frozen and not self.pages.may_be_durable(node):
