@@ -16,6 +16,7 @@ from refmodel.tree import Tree
 
 Emit = Callable[..., None]
 NUMBER = struct.Struct("<I")
+MOST_DROPPED = 4096  # chunks that are dropped and still in the maps
 
 
 class Chunks:
@@ -108,7 +109,7 @@ class Chunks:
         if (data := self.bank.get(mba)) is not None:
             return data
         pba, crc = self.middle.get(mba)
-        return self._leg.read(self.offset(pba), self._block_bytes, lambda data: crc32c(data) == crc, cause)
+        return self._leg.read(pba * self._block_bytes, self._block_bytes, lambda data: crc32c(data) == crc, cause)
 
     def move(self, mba: int) -> bool:
         """Take the chunk along with the next destage of its stream. Says whether that is news. Raises DataLost."""
@@ -122,6 +123,8 @@ class Chunks:
 
     def destage_full(self) -> None:
         """Fill and write as many whole segments as there is data for."""
+        if len(self.bank) + len(self.moving) < self.segments.blocks:
+            return
         for stream, waiting in enumerate(self._waiting):
             while len(waiting) >= self.segments.blocks:
                 self._destage(list(islice(waiting, self.segments.blocks)), stream)
@@ -148,7 +151,8 @@ class Chunks:
 
     def _destage(self, mbas: list[int], stream: int = Stream.LONG) -> None:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
-        self.settle()
+        if len(self._dropped) >= MOST_DROPPED:
+            self.settle()
         chunks = [self.bank.get(mba) or self.moving[mba] for mba in mbas]
         new = sum(mba in self.bank for mba in mbas)
         segment = self.segments.open()

@@ -56,14 +56,17 @@ class LogStructuredDisk:
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
-        size = self.geometry.block_bytes
-        if not data or len(data) % size:
-            raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
-        self._require_range(lba, len(data) // size)
         if len(data) < self.geometry.segment_bytes:
-            self._perform(Record(Kind.WRITE, lba, len(data) // size, data=data))
+            self._perform(self._write_record(lba, data))
         else:
-            self._place(lba, data)
+            self._place(self._write_record(lba, data))
+
+    def write_many(self, writes: list[tuple[int, bytes]]) -> None:
+        """Writes that are in flight together, each an LBA and whole blocks: logged in one I/O a mirror, and acknowledged together.
+
+        In a power cut each happens whole or not at all. Raises what `write` does; then none of them happened.
+        """
+        self._perform(*(self._write_record(lba, data) for lba, data in writes))
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
@@ -76,6 +79,9 @@ class LogStructuredDisk:
         source = self.state.views.live if view is None else self.state.views.named(view)
         self._require_range(lba, count)
         self.operations["read"] += 1
+        if count == 1:
+            mba = source.map.get(lba)
+            return bytes(self.geometry.block_bytes) if mba is None else self.state.chunks.read(mba)
         held = dict(source.map.items(lba, lba + count))
         if not held:
             return bytes(count * self.geometry.block_bytes)
@@ -163,36 +169,49 @@ class LogStructuredDisk:
 
     # How it is done.
 
-    def _place(self, lba: int, data: bytes) -> None:
+    def _write_record(self, lba: int, data: bytes) -> Record:
+        size = self.geometry.block_bytes
+        if not data or len(data) % size:
+            raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
+        count = len(data) // size
+        self._require_range(lba, count)
+        return Record(Kind.WRITE, lba, count, data=data)
+
+    def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
-        payload = bytes(self.state.chunks.placed_bytes(len(data)))
-        record = Record(Kind.PLACE, lba, len(data) // self.geometry.block_bytes, data=payload)
+        payload = bytes(self.state.chunks.placed_bytes(len(write.data)))
+        record = Record(Kind.PLACE, write.lba, write.count, data=payload)
 
         def place() -> None:
-            record.data = self.state.chunks.place(data)
+            record.data = self.state.chunks.place(write.data)
 
         self._perform(record, before=place)
 
-    def _perform(self, record: Record, *, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
+    def _perform(self, *records: Record, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
+        """Log operations and make them happen: one, or writes that are in flight together."""
         self._require_writable()
-        self._guarded(self._prepare, record, refusable)
+        self._guarded(self._prepare, records, refusable)
         if before is not None:
             self._guarded(before)
+        kind = OPERATIONS[records[0].kind]
         try:
-            self.state.log.append(record)
+            self.state.log.append(*records)
             if not self.geometry.write_back:
                 self.state.log.flush()
-            self.state.apply(record)
+            if len(records) == 1:
+                self.state.apply(records[0])
+            else:
+                self.state.apply_writes(records)
             self.state.chunks.destage_full()
         except (DiskError, OSError) as error:
             self._broken = True
-            raise UnknownOutcome(f"{record.kind.name.lower()} was cut short, open the disk again: {error}") from error
-        self.operations[OPERATIONS[record.kind]] += 1
+            raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
+        self.operations[kind] += len(records)
 
-    def _prepare(self, record: Record, refusable: bool) -> None:
+    def _prepare(self, records: tuple[Record, ...], refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):
             self.state.reclaim.step()
-        self._room.make(record, refusable=refusable)
+        self._room.make(*records, refusable=refusable)
         if not self.array.redundant:
             self._repair()
 

@@ -141,6 +141,9 @@ class Leg:
         Where k > 1 the range lies within one piece. Raises DataLost if nothing gives good data.
         """
         stripe, wanted, at = self._locate(offset)
+        direct = self.components[(wanted + stripe) % len(self.components) if self.k > 1 else 0]
+        if direct.member.state is State.ACTIVE and (data := self._read(direct, at, length, cause)) is not None and accept(data):
+            return data
         holders = self._holders(offset, length)
         found: dict[int, bytes] = {}
         for piece in sorted(holders, key=lambda piece: piece != wanted):

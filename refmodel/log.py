@@ -59,22 +59,22 @@ class DurableLog:
         """Bytes between tail and head."""
         return self.head - self.tail
 
-    def fits(self, payload: int, name: str = "") -> bool:
-        """Whether a record with so many bytes of data can be appended without forgetting any."""
+    def fits(self, bytes: int) -> bool:
+        """Whether records of so many bytes can be appended without forgetting any."""
         opening = 0 if self._begun else RECORD_UNIT
-        return self.used + opening + record_bytes(payload, name) <= self._size
+        return self.used + opening + bytes <= self._size
 
-    def could_ever_fit(self, payload: int) -> bool:
-        return RECORD_UNIT + record_bytes(payload) <= self._size
+    def could_ever_fit(self, bytes: int) -> bool:
+        return RECORD_UNIT + bytes <= self._size
 
-    def append(self, record: Record) -> None:
-        """Write the record on every component; it is durable after the next flush."""
+    def append(self, *records: Record) -> None:
+        """Write the records on every component, in one I/O; they are durable after the next flush."""
         if not self._begun:
             self.generation += 1
             self._write(Record(Kind.OPEN))
             self.flush()
             self._begun = True
-        self._write(record)
+        self._write(*records)
 
     def flush(self) -> None:
         self._leg.flush("foreground")
@@ -99,20 +99,24 @@ class DurableLog:
             yield record
         self._leg.flush("recovery")
 
-    def _write(self, record: Record) -> None:
-        record.sequence, record.generation = self.sequence, self.generation
-        raw = encode(record)
+    def _write(self, *records: Record) -> None:
+        parts = []
+        for record in records:
+            record.sequence, record.generation = self.sequence, self.generation
+            parts.append(encode(record))
+            self.sequence += 1
+        raw = parts[0] if len(parts) == 1 else b"".join(parts)
         for offset, part in self._places(raw):
             self._leg.write(offset, part, "foreground")
         self.head += len(raw)
-        self.sequence += 1
 
-    def _places(self, raw: bytes) -> Iterator[tuple[int, bytes]]:
-        """The record at the head, cut where the ring ends."""
+    def _places(self, raw: bytes) -> list[tuple[int, bytes]]:
+        """What is written at the head, cut where the ring ends."""
         at = self.head % self._size
-        yield self._base + at, raw[: self._size - at]
-        if at + len(raw) > self._size:
-            yield self._base, raw[self._size - at :]
+        room = self._size - at
+        if len(raw) <= room:
+            return [(self._base + at, raw)]
+        return [(self._base + at, raw[:room]), (self._base, raw[room:])]
 
     def _find(self) -> tuple[Record, bytes] | None:
         for component in self._leg.active():
@@ -158,9 +162,9 @@ def encode(record: Record) -> bytes:
     header = HEADER.pack(
         MAGIC, 0, record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(record.data)
     )
-    covered = header[COVERED:] + name + record.data
-    covered = covered.ljust(record_bytes(len(record.data), record.name) - COVERED, b"\0")
-    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+    length = HEADER.size + len(name) + len(record.data)
+    covered = b"".join((header[COVERED:], name, record.data, bytes(-length % RECORD_UNIT)))
+    return b"".join((MAGIC, crc32c(covered).to_bytes(4, "little"), covered))
 
 
 def stored_bytes(header: bytes) -> int | None:

@@ -7,6 +7,7 @@ A leaf maps keys to values; an inner node maps the lowest key of each child to t
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import chain
 
 from refmodel.checksum import crc32c
 from refmodel.geometry import PAGE
@@ -61,7 +62,7 @@ def encode(node: Node) -> bytes:
     if form.format == "<Q":
         values = struct.pack(f"<{count}Q", *node.values)
     else:
-        values = b"".join(form.pack(*value) for value in node.values)
+        values = struct.pack("<" + form.format[1:] * count, *chain.from_iterable(node.values))
     covered = (
         HEADER.pack(MAGIC, 0, node.page, node.born, node.kind, node.level, count)[COVERED:]
         + struct.pack(f"<{count}Q", *node.keys)

@@ -6,7 +6,7 @@ checkpoints and reclaim need is never given to users: a full disk can still dele
 
 from refmodel.cleaner import Cleaner
 from refmodel.errors import BadRequest, NoSpace
-from refmodel.log import Kind, Record
+from refmodel.log import Kind, Record, record_bytes
 from refmodel.node import Kind as Map
 from refmodel.space import pinned
 from refmodel.state import State
@@ -21,18 +21,20 @@ class Room:
         self._refused_at = -1
         self._pinned = ""
 
-    def make(self, record: Record, *, refusable: bool = True) -> None:
-        """Make room for the operation. Raises NoSpace if there is none, unless the operation may not be refused."""
+    def make(self, *records: Record, refusable: bool = True) -> None:
+        """Make room for operations that are logged together. Raises NoSpace if there is none, unless they may not be refused."""
         state = self._state
-        if not state.log.could_ever_fit(len(record.data)):
-            raise BadRequest(f"one write of {len(record.data)} bytes does not fit the log of {state.geometry.log_bytes}")
-        blocks = record.count if record.kind in (Kind.WRITE, Kind.PLACE) else 0
+        logged = sum(record_bytes(len(record.data), record.name) for record in records)
+        if not state.log.could_ever_fit(logged):
+            raise BadRequest(f"{logged} bytes do not fit the log of {state.geometry.log_bytes} at once")
+        writes = [record for record in records if record.kind in (Kind.WRITE, Kind.PLACE)]
+        blocks = sum(record.count for record in writes)
         if blocks:
-            self._chunks(record.lba, blocks)
+            self._chunks(writes, blocks)
         if refusable:
-            self._pages(max(blocks, record.count))
+            self._pages(max(blocks, sum(record.count for record in records)))
             self._segments(blocks)
-        if not state.log.fits(len(record.data), record.name):
+        if not state.log.fits(logged):
             state.checkpoint()
 
     def clean(self) -> bool:
@@ -53,12 +55,13 @@ class Room:
         state.checkpoint()
         return True
 
-    def _chunks(self, lba: int, blocks: int) -> None:
+    def _chunks(self, writes: list[Record], blocks: int) -> None:
         """All views together must not hold more chunks than the cleaner can work with."""
         state, limit = self._state, self._state.geometry.usable_chunks
         if state.chunks.live + blocks <= limit:
             return
-        held = dict(state.views.live.map.items(lba, lba + blocks))
+        live = state.views.live.map
+        held = {at: mba for write in writes for at, mba in live.items(write.lba, write.lba + write.count)}
         replaced = sum(state.views.owns_alone(at, mba) for at, mba in held.items())
         if state.chunks.live + blocks - replaced <= limit:
             return

@@ -43,7 +43,7 @@ class State:
     def apply(self, record: Record) -> None:
         """Make the operation of a durable record happen."""
         if record.kind is Kind.WRITE:
-            self._write(record.lba, record.data)
+            self.apply_writes([record])
         elif record.kind is Kind.PLACE:
             self._place(record.lba, record.data)
         elif record.kind is Kind.UNMAP:
@@ -55,14 +55,22 @@ class State:
         elif record.kind is Kind.REVERT:
             self.views.revert(record.name)
 
-    def _write(self, lba: int, data: bytes) -> None:
+    def apply_writes(self, records: list[Record]) -> None:
+        """Make writes happen that are logged one after another: of a block only the last counts."""
         size = self.geometry.block_bytes
-        for at in range(0, len(data), size):
-            mba = self.clock.tick()
-            before = self.views.live.map.put(lba, mba)
-            self.chunks.add(mba, data[at : at + size], before)
-            self._drop(lba, before)
-            lba += 1
+        data: dict[int, bytes] = {}
+        for record in records:
+            if len(record.data) == size:
+                data[record.lba] = record.data
+            else:
+                for at in range(record.count):
+                    data[record.lba + at] = record.data[at * size : (at + 1) * size]
+        lbas = sorted(data)
+        first = self.clock.advance(len(lbas))
+        before = self.views.live.map.put_many(list(zip(lbas, range(first, first + len(lbas)))))
+        for mba, lba, replaced in zip(range(first, first + len(lbas)), lbas, before):
+            self.chunks.add(mba, data[lba], replaced)
+            self._drop(lba, replaced)
 
     def _place(self, lba: int, payload: bytes) -> None:
         """A write whose whole segments are on the capacity leg already; the rest of its data follows their table."""
@@ -73,7 +81,8 @@ class State:
             for mba in mbas:
                 self._drop(lba, self.views.live.map.put(lba, mba))
                 lba += 1
-        self._write(lba, data)
+        if data:
+            self.apply_writes([Record(Kind.WRITE, lba, len(data) // self.geometry.block_bytes, data=data)])
 
     def _unmap(self, lba: int, count: int) -> None:
         for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:

@@ -12,13 +12,13 @@ from conftest import block
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.audit import audit
-from refmodel.errors import NoSpace, PowerCut, SnapshotExists
+from refmodel.errors import BadRequest, NoSpace, PowerCut, SnapshotExists
 from refmodel.geometry import LAYOUTS
 from refmodel.power import PowerSupply
 from refmodel.scrub import scrub
 
 WEIGHTS = {
-    "write": 40, "unmap": 8, "snapshot": 6, "delete": 6, "revert": 3, "flush": 2,
+    "write": 36, "write_many": 6, "unmap": 8, "snapshot": 6, "delete": 6, "revert": 3, "flush": 2,
     "crash": 2, "clean": 2, "checkpoint": 2, "settle": 1, "restart": 1, "fail": 3, "return": 3, "replace": 1, "tick": 1,
 }  # fmt: skip
 
@@ -68,12 +68,13 @@ class History:
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
-            if op in ("write", "unmap", "snapshot", "delete", "revert"):
+            self.in_flight = []
+            if op in ("write", "write_many", "unmap", "snapshot", "delete", "revert"):
                 call, after = getattr(self, op)()
                 if call is not None:
                     call()
                     self.live, self.snaps = after
-                    self.since_flush.append(self.content())
+                    self.since_flush += self.in_flight or [self.content()]
             elif op == "crash":
                 self.power.cut()
                 raise PowerCut
@@ -89,6 +90,8 @@ class History:
             else:
                 getattr(self.disk, op)()
             self.seen[op] += 1
+        except BadRequest as refusal:
+            assert op == "write_many" and "do not fit the log" in str(refusal)
         except NoSpace:
             assert op != "delete"
             self.seen["no-space"] += 1
@@ -104,6 +107,18 @@ class History:
         self.tag += count
         after = (self.live[:lba] + tags + self.live[lba + count :], dict(self.snaps))
         return lambda: self.disk.write(lba, b"".join(map(block, tags))), after
+
+    def write_many(self):
+        """Of writes in flight together any may be left, in their order: then what is found says how many were."""
+        writes, live, prefixes = [], self.live, []
+        for _ in range(self.random.randint(2, 5)):
+            lba, count = self.range()
+            self.tag += 1
+            writes.append((lba, block(self.tag) * count))
+            live = live[:lba] + (self.tag,) * count + live[lba + count :]
+            prefixes.append((live, dict(self.snaps)))
+        self.in_flight = prefixes
+        return lambda: self.disk.write_many(writes), prefixes[-1]
 
     def unmap(self):
         lba, count = self.range()
@@ -174,7 +189,7 @@ class History:
                 self.power.restore(self.random.randrange(1 << 30))
         allowed = self.since_flush if self.shape.write_back else self.since_flush[-1:]
         found = self.read_all()
-        assert found in [*allowed, in_flight]
+        assert found in [*allowed, in_flight, *self.in_flight]
         self.live, self.snaps = found
         self.since_flush = [self.content()]
 
