@@ -33,6 +33,9 @@ engines: setup ## install the real engines, and test each against the contract
 specs: setup ## model-check the specifications; state counts have to be as listed in specs/models.toml
 	@$(PYTHON) -m modelcheck specs $(ARGS)
 
+apalache: setup ## type-check the specifications, and prove their invariants inductive (needs Apalache)
+	@$(PYTHON) -m modelcheck apalache $(ARGS)
+
 mutants: setup ## plant every bug in the specifications; each must be found by the property that guards against it
 	@$(PYTHON) -m modelcheck mutants $(ARGS)
 

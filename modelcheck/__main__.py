@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from modelcheck import apalache as symbolic
 from modelcheck import check, explain, models, tlc
 
 if TYPE_CHECKING:
@@ -107,6 +108,39 @@ def mutants(names: tuple[str, ...], show: bool, jobs: int) -> None:
     for line in survivors:
         click.echo(line, err=True)
     sys.exit(1 if survivors else 0)
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+def apalache(names: tuple[str, ...]) -> None:
+    """Check the runs of specs/models.toml that Apalache does: all, or those whose name begins with one of NAMES.
+
+    Apalache is APALACHE_MC, or apalache-mc on the PATH. What could not run is named, and is no success: status 3."""
+    chosen = [run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)]
+    if not chosen:
+        raise click.UsageError("no run has such a name; specs/models.toml lists them")
+    try:
+        symbolic.command()
+    except tlc.Unavailable:
+        for run in chosen:
+            click.echo(f"NOT RUN  {run.name}: {run.purpose}", err=True)
+        raise
+    table = _table("run", "check", "result", "seconds", "for")
+    wrong: list[str] = []
+    for run in chosen:
+        for number, step in enumerate(run.steps):
+            with console.status(f"{run.name}: {' '.join(step)}"):
+                outcome = symbolic.check(run, number)
+            good = outcome.status == "ok"
+            if not good:
+                wrong.append(f"{run.name}: {' '.join(step)}: {outcome.status}: {outcome.message}")
+            words = " ".join(word.removeprefix("--") for word in step)
+            table.add_row(run.name, words, "holds" if good else f"[red]{outcome.status}[/]", f"{outcome.seconds:.0f}",
+                          run.purpose if number == 0 else "")  # fmt: skip
+    console.print(table)
+    for line in wrong:
+        click.echo(line, err=True)
+    sys.exit(1 if wrong else 0)
 
 
 @main.command("explain")

@@ -3,8 +3,8 @@
 (* Why LogStructuredDisk is right, however long it runs: an invariant that *)
 (* every step keeps, for the profile "ack".  It holds at first             *)
 (* (--init=Init --inv=IndInv --length=0), every step keeps it              *)
-(* (--init=IndInv --inv=IndInv --length=1), and it implies what the spec   *)
-(* promises (--init=IndInv --inv=Safety --length=0); --cinit=ConstInit.    *)
+(* (--init=Start --inv=IndInv --length=1), and it implies what the spec    *)
+(* promises (--init=Start --inv=Safety --length=0); --cinit=ConstInit.     *)
 (* TLC takes the step from a sample of the states of a tiny disk that      *)
 (* satisfy it, reachable or not: MCLogStructuredDiskInductive.             *)
 (***************************************************************************)
@@ -28,16 +28,18 @@ Last ==         \* The last record on the media that recovery can reach.
 
 InDoubt == Last + Cardinality(DOMAIN tail)
 
+Places == {Newest.from + i : i \in 1 .. LogSize}     \* Of the records that recovery can reach.
+
 Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
-    LET about == {p \in Newest.from + 1 .. e : At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
+    LET about == {p \in Places : p <= e /\ At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
     IN  IF about = {} THEN n \in DOMAIN Newest.maps.snaps
         ELSE \E p \in about : At(p).op = "snapshot" /\ \A q \in about : q <= p
 
 Logged ==       \* No gap, nothing torn, no generation after a later one, and every record can be replayed.
-    /\ {p \in DOMAIN log : p > Newest.from} = Newest.from + 1 .. Last
-    /\ DOMAIN tail = Last + 1 .. InDoubt
-    /\ InDoubt <= Last + 1
-    /\ \A p \in Newest.from + 1 .. InDoubt :
+    /\ \A p \in DOMAIN log : p <= Last /\ (p < Last => p + 1 \in DOMAIN log)
+    /\ \A p \in DOMAIN tail : p = Last + 1
+    /\ Cardinality(DOMAIN log \union DOMAIN tail) <= LogSize
+    /\ \A p \in Places : p <= InDoubt =>
         LET r == At(p)
         IN  /\ r.whole /\ r.value \in Value /\ r.lba \in LBA
             /\ r.op \in {"write", "unmap", "snapshot", "delete", "revert"}
@@ -45,7 +47,7 @@ Logged ==       \* No gap, nothing torn, no generation after a later one, and ev
             /\ r.op = "snapshot" => r.name \in Name /\ ~ Exists(r.name, p - 1)
             /\ r.op \in {"delete", "revert"} => Exists(r.name, p - 1)
     /\ CASE phase = "up"     -> end = Last
-         [] phase = "replay" -> end \in Newest.from .. InDoubt
+         [] phase = "replay" -> Newest.from <= end /\ end <= InDoubt
          [] OTHER            -> end = 0
 
 \* @type: $lsdCheckpoint => Bool;
@@ -55,7 +57,7 @@ Consistent(c) ==    \* A checkpoint houses what its views refer to and what is t
     /\ DOMAIN c.middle = Referred(c.maps) \union c.orphans
     /\ Referred(c.maps) \intersect c.orphans = {}
     /\ \A m \in DOMAIN c.middle :
-        /\ m > 0
+        /\ m \in MBA
         /\ c.middle[m] \in PBA
         /\ data[c.middle[m]] \in Value
         /\ c.middle[m][1] \notin unflushed
@@ -70,9 +72,9 @@ Checkpointed == \* One slot is good; the other is given up while a checkpoint is
     /\ IF pending.serial = 0 THEN pending = NoCheckpoint
        ELSE /\ phase = "up"
             /\ pending.serial = Newest.serial + 1
-            /\ pending.from \in Newest.from .. end
-            /\ pending.generation \in GenerationAt(pending.from) .. generation
-            /\ \A p \in pending.from + 1 .. InDoubt : At(p).generation >= pending.generation
+            /\ Newest.from <= pending.from /\ pending.from <= end
+            /\ GenerationAt(pending.from) <= pending.generation /\ pending.generation <= generation
+            /\ \A p \in Places : pending.from < p /\ p <= InDoubt => At(p).generation >= pending.generation
             /\ DOMAIN pending.maps.snaps = {n \in Name : Exists(n, pending.from)}
             /\ Consistent(pending)
 
@@ -81,9 +83,9 @@ Accounted ==    \* In memory, every chunk has its place, and every segment its s
     /\ DOMAIN maps.snaps = {n \in Name : Exists(n, end)}
     /\ DOMAIN middle \union DOMAIN bank = Referred(maps) \union orphans
     /\ Referred(maps) \intersect orphans = {}
-    /\ \A m \in DOMAIN bank : m > 0 /\ bank[m] \in Value
+    /\ \A m \in DOMAIN bank : m \in MBA /\ bank[m] \in Value
     /\ \A m \in DOMAIN middle :
-        /\ m > 0
+        /\ m \in MBA
         /\ middle[m] \in PBA
         /\ data[middle[m]] \in Value
         /\ state[middle[m][1]] = "sealed"
@@ -92,11 +94,17 @@ Accounted ==    \* In memory, every chunk has its place, and every segment its s
     /\ \A s \in Segment : state[s] = "sealed" <=> usage[s] > 0
 
 Opened ==       \* One segment is open, if any; a chunk that was dropped on its way into it has no place.
-    /\ DOMAIN stripe = 1 .. Cardinality(DOMAIN stripe)
-    /\ Cardinality(DOMAIN stripe) <= Stripe
+    /\ DOMAIN stripe = {i \in 1 .. Stripe : i <= Cardinality(DOMAIN stripe)}
     /\ Cardinality({s \in Segment : state[s] = "open"}) = IF DOMAIN stripe = {} THEN 0 ELSE 1
     /\ \A i, j \in DOMAIN stripe : stripe[i] = stripe[j] => i = j
-    /\ \A i \in DOMAIN stripe : stripe[i] > 0 /\ (stripe[i] \in DOMAIN middle => stripe[i] \in DOMAIN bank)
+    /\ \A i \in DOMAIN stripe : stripe[i] \in MBA /\ (stripe[i] \in DOMAIN middle => stripe[i] \in DOMAIN bank)
+
+Roomy ==        \* MBAs do not run out: what is only in the bank was written while there was room, or is being replayed.
+    LET banked == Cardinality(DOMAIN bank \ Range(stripe))
+        homeless == Cardinality(DOMAIN bank \ (DOMAIN middle \union Range(stripe)))
+    IN  /\ homeless <= LogSize + Stripe * (Segments - 1)
+        /\ phase = "replay" => homeless <= end - Newest.from
+        /\ phase = "up" /\ (\E p \in DOMAIN tail : tail[p].op = "write") => banked < Stripe * (Segments - 1)
 
 Erased ==       \* What a power cut leaves of the memory.
     /\ maps = Blank
@@ -107,6 +115,46 @@ IndInv ==
     /\ phase \in {"up", "down", "replay"}
     /\ Logged
     /\ Checkpointed
-    /\ IF phase = "down" THEN Erased ELSE Accounted /\ Opened
+    /\ IF phase = "down" THEN Erased ELSE Accounted /\ Opened /\ Roomy
     /\ phase # "up" => unflushed = {} /\ DOMAIN stripe = {}
+----------------------------------------------------------------------------
+(* Any state there is, as far as types go; numbers without bound.  Copies of the maps: in memory (0), in *)
+(* the checkpoint slots (1 and 2) and in the checkpoint that is being written (3).                       *)
+
+Copies == 0 .. 3
+
+Offset == 1 - LogSize .. LogSize    \* Where the records are, by distance from the newest checkpoint.
+
+Anything ==
+    /\ generation \in Int
+    /\ phase \in {"up", "down", "replay"}
+    /\ end \in Int
+    /\ unflushed \in SUBSET Segment
+    /\ data \in [PBA -> Value \union {Nothing}]
+    /\ usage \in [Segment -> Int]
+    /\ state \in [Segment -> {"free", "open", "sealed", "dead"}]
+    /\ \E banked \in SUBSET MBA, value \in [MBA -> Value] : bank = [m \in banked |-> value[m]]
+    /\ \E slots \in SUBSET (1 .. Stripe), m \in [1 .. Stripe -> MBA] : stripe = [i \in slots |-> m[i]]
+    /\ \E live \in [Copies -> [LBA -> MBA \union {Hole}]],
+          names \in [Copies -> SUBSET Name], snap \in [Copies -> [Name \X LBA -> MBA \union {Hole}]],
+          housed \in [Copies -> SUBSET MBA], place \in [Copies -> [MBA -> PBA]],
+          orphan \in [Copies -> SUBSET MBA],
+          serial \in [Copies -> Int], from \in [Copies -> Int], opened \in [Copies -> Int] :
+        LET views(i) == [live |-> live[i], snaps |-> [n \in names[i] |-> [l \in LBA |-> snap[i][<<n, l>>]]]]
+            house(i) == [m \in housed[i] |-> place[i][m]]
+            checkpoint(i) == [serial |-> serial[i], from |-> from[i], generation |-> opened[i],
+                              maps |-> views(i), middle |-> house(i), orphans |-> orphan[i]]
+        IN  /\ maps = views(0) /\ middle = house(0) /\ orphans = orphan[0]
+            /\ checkpoints = [i \in 1 .. 2 |-> checkpoint(i)]
+            /\ pending = checkpoint(3)
+    /\ \E logged \in SUBSET Offset, sent \in SUBSET Offset,
+          op \in [Offset -> {"write", "unmap", "snapshot", "delete", "revert"}], lba \in [Offset -> LBA],
+          value \in [Offset -> Value], name \in [Offset -> Name \union {""}],
+          opened \in [Offset -> Int], whole \in [Offset -> BOOLEAN] :
+        LET record(i) == [op |-> op[i], lba |-> lba[i], value |-> value[i], name |-> name[i],
+                          generation |-> opened[i], whole |-> whole[i]]
+        IN  /\ log = [p \in {Newest.from + i : i \in logged} |-> record(p - Newest.from)]
+            /\ tail = [p \in {Newest.from + i : i \in sent} |-> record(p - Newest.from)]
+
+Start == Anything /\ IndInv
 =============================================================================

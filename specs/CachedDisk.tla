@@ -13,7 +13,7 @@
 (* How to break it: let Changed keep what is on its way, or Resize what is *)
 (* cached; then run MCCachedDisk.                                          *)
 (***************************************************************************)
-EXTENDS Integers, typedefs
+EXTENDS Integers, FiniteSets, typedefs
 
 CONSTANTS
     \* @type: Int;
@@ -45,10 +45,9 @@ vars == <<disk, cache, fill, copy>>
 
 LBA == 0 .. Size - 1
 \* @type: Int => $cdCache;
-Cold(slots) == [i \in 0 .. slots - 1 |-> {}]
+Cold(slots) == [i \in {j \in 0 .. MaxSlots - 1 : j < slots} |-> {}]
 \* @type: $cdCache => Int;
-Slots(c) ==     \* How many slots a cache has.
-    CHOOSE n \in 0 .. MaxSlots : DOMAIN c = 0 .. n - 1
+Slots(c) == Cardinality(DOMAIN c)   \* How many slots a cache has.
 ----------------------------------------------------------------------------
 \* @type: ($cdCache, Int) => Int;
 Slot(c, lba) == lba % Slots(c)
