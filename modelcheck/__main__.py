@@ -252,7 +252,7 @@ def _all(work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Ca
 def _table(*headings: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        left = heading in ("run", "module", "result", "for", "mutant", "found by", "what")
+        left = heading in ("run", "check", "module", "result", "for", "mutant", "found by", "what")
         table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=heading in ("run", "module", "mutant"))
     return table
 

@@ -14,6 +14,7 @@ from modelcheck.tlc import BUILD, Unavailable
 
 RELEASES = "https://github.com/apalache-mc/apalache/releases"
 STATUS = {0: "ok", 12: "violated", 75: "parse error", 120: "type error"}  # apalache-mc's; any other: "error"
+FAST = {"JVM_ARGS": "-Xmx4g -XX:TieredStopAtLevel=1"}  # most checks are over before Java's second compiler pays
 LONGEST = 1800.0  # seconds, for one check on a busy machine
 
 
@@ -48,7 +49,7 @@ def check(run: Run, number: int, *, timeout: float = LONGEST) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="apalache-") as scratch:
         arguments = [command(), verb, f"--out-dir={scratch}", f"--run-dir={output}", *options, run.module_path.name]
         try:
-            done = subprocess.run(arguments, cwd=run.module_path.parent, env=os.environ | {"TMPDIR": scratch},
+            done = subprocess.run(arguments, cwd=run.module_path.parent, env=FAST | os.environ | {"TMPDIR": scratch},
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome("timeout", f"stopped after {timeout:.0f} s", timeout)

@@ -3,7 +3,7 @@
 EXTENDS CachedDisk
 
 ConstInit ==
-    /\ Size = 3
+    /\ Size = 2
     /\ Value = {0, 1}
     /\ Zero = 0
     /\ Name = {"a"}

@@ -3,10 +3,10 @@
 EXTENDS RedoLogChain
 
 ConstInit ==
-    /\ Size = 2
+    /\ Size = 1
     /\ Value = {0, 1}
     /\ Zero = 0
-    /\ Name = {"a", "b"}
+    /\ Name = {"a"}
     /\ Absent = 9
-    /\ Layers = 4
+    /\ Layers = 3
 =============================================================================
