@@ -19,9 +19,11 @@ ConstInit ==
     /\ Nothing = -1
     /\ Segments = 2
     /\ Stripe = 1
-    /\ LogSize = 2
+    /\ LogSize = 1
 
-Safety == NoDanglingAddress /\ CheckpointsWhole /\ NoLeak /\ UsageExact /\ OnePlaceEach
+Safety ==
+    /\ NoDanglingAddress /\ CheckpointsWhole /\ NoLeak /\ UsageExact /\ OnePlaceEach
+    /\ MBA \ (DOMAIN bank \union DOMAIN middle \union Range(stripe)) # {}
 ----------------------------------------------------------------------------
 Last ==         \* The last record on the media that recovery can reach.
     Newest.from + Cardinality({p \in DOMAIN log : p > Newest.from})

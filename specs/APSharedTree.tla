@@ -98,16 +98,16 @@ Anything ==
         node = [a \in Address |->
             [born |-> born[a], data |-> data[a], kids |-> [i \in slots[a] |-> kid[<<a, i>>]]]]
     /\ \E live \in [1 .. 2 -> Int], cursor \in [1 .. 2 -> Int], free \in [1 .. 2 -> SUBSET Address],
-          epoch \in [1 .. 2 -> [1 .. 3 -> Int]],
-          root \in [1 .. 2 -> [1 .. 3 -> Address \union {Nil}]], parent \in [1 .. 2 -> [1 .. 3 -> Int]],
-          names \in [1 .. 2 -> SUBSET Name], taken \in [1 .. 2 -> [Name -> Int]],
-          waits \in [1 .. 2 -> [1 .. 2 -> Int]], waiting \in [1 .. 2 -> 0 .. 2] :
+          epoch \in [(1 .. 2) \X (1 .. 3) -> Int], parent \in [(1 .. 2) \X (1 .. 3) -> Int],
+          root \in [(1 .. 2) \X (1 .. 3) -> Address \union {Nil}],
+          names \in [1 .. 2 -> SUBSET Name], taken \in [(1 .. 2) \X Name -> Int],
+          waits \in [(1 .. 2) \X (1 .. 2) -> Int], waiting \in [1 .. 2 -> 0 .. 2] :
         LET Views(i) ==
-                [v \in {epoch[i][j] : j \in 1 .. 3} |->
-                    LET j == CHOOSE x \in 1 .. 3 : epoch[i][x] = v
-                    IN  [root |-> root[i][j], parent |-> parent[i][j]]]
-            Queue(i) == SubSeq(<<waits[i][1], waits[i][2]>>, 1, waiting[i])
-            Maps(i) == [live |-> live[i], view |-> Views(i), names |-> [n \in names[i] |-> taken[i][n]],
+                [v \in {epoch[<<i, j>>] : j \in 1 .. 3} |->
+                    LET j == CHOOSE x \in 1 .. 3 : epoch[<<i, x>>] = v
+                    IN  [root |-> root[<<i, j>>], parent |-> parent[<<i, j>>]]]
+            Queue(i) == SubSeq(<<waits[<<i, 1>>], waits[<<i, 2>>]>>, 1, waiting[i])
+            Maps(i) == [live |-> live[i], view |-> Views(i), names |-> [n \in names[i] |-> taken[<<i, n>>]],
                         queue |-> Queue(i), cursor |-> cursor[i], free |-> free[i]]
         IN  maps = Maps(1) /\ saved = Maps(2)
     /\ limbo \in SUBSET Address
