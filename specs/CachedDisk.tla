@@ -44,13 +44,16 @@ VARIABLES       \* The host that the virtual machine moves to, while it moves.
 vars == <<disk, cache, fill, copy>>
 
 LBA == 0 .. Size - 1
+
 \* @type: Int => $cdCache;
 Cold(slots) == [i \in {j \in 0 .. MaxSlots - 1 : j < slots} |-> {}]
+
 \* @type: $cdCache => Int;
 Slots(c) == Cardinality(DOMAIN c)   \* How many slots a cache has.
 ----------------------------------------------------------------------------
 \* @type: ($cdCache, Int) => Int;
 Slot(c, lba) == lba % Slots(c)
+
 \* @type: ($cdCache, Int) => Int;
 Tag(c, lba) == lba \div Slots(c)
 
