@@ -39,6 +39,15 @@ apalache: setup ## type-check the specifications, and prove their invariants ind
 mutants: setup ## plant every bug in the specifications; each must be found by the property that guards against it
 	@$(PYTHON) -m modelcheck mutants $(ARGS)
 
+specs-nightly: setup ## the larger runs (hours)
+	@$(PYTHON) -m modelcheck specs --group nightly $(ARGS)
+
+specs-distributed: setup ## a safety model by TLC's distributed mode; HOSTS=a,b names the machines of the workers
+	@$(PYTHON) -m modelcheck distributed $(if $(HOSTS),--hosts $(HOSTS)) $(ARGS)
+
+mutation: setup ## change the specs mechanically, 210 times: how many changes are noticed (about half an hour, goes on where it was)
+	@$(PYTHON) -m modelcheck mutation $(ARGS)
+
 model-tests: setup ## make 60,000 tests of the contract's behaviours, replay them on the engine; what the traces reach
 	@$(PYTHON) -m modelcheck model-tests $(ARGS)
 

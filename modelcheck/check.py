@@ -41,7 +41,7 @@ def check(run: Run, *, workers: int = 1) -> Checked:
     """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
     small, exact = run.group == "small", workers == 1
     result = tlc.run(run.module_path, run.config_path, workers=workers, heap=run.heap, coverage=exact, short=small,
-                     timeout=LONGEST if small else None)
+                     options=[] if run.deadlock else ["-deadlock"], timeout=LONGEST if small else None)
     counts = ("distinct", "depth") if exact else ("distinct",)
     return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
 

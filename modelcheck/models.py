@@ -30,6 +30,7 @@ class Run:
     tool: str = "tlc"
     steps: list[list[str]] = field(default_factory=list)
     heap: str = "2g"
+    deadlock: bool = True
 
     @property
     def module_path(self) -> Path:
@@ -65,6 +66,34 @@ def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
 def mutants() -> list[Mutant]:
     """All mutants of all specs. Raises BadList."""
     return [mutant for path in sorted((SPECS / "mutants").glob("*.toml")) for mutant in _read(path, "mutant", lambda entry: Mutant(**entry))]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A spec that is mutated mechanically, and the runs that its mutants are tried on, in this order."""
+
+    spec: str
+    runs: list[str]
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A mechanical mutant that cannot be told from the spec, and why."""
+
+    spec: str
+    edit: str
+    why: str
+
+
+def subjects() -> list[Subject]:
+    """The specs of specs/mutation.toml. Raises BadList."""
+    return _read(SPECS / "mutation.toml", "subject", lambda entry: Subject(**entry))
+
+
+def equivalents() -> dict[tuple[str, str], str]:
+    """Why which mutants are no bugs: (spec, edit) -> reason. Raises BadList."""
+    listed = _read(SPECS / "mutation.toml", "equivalent", lambda entry: Equivalent(**entry))
+    return {(entry.spec, entry.edit): entry.why for entry in listed}
 
 
 def _read(path: Path, kind: str, make: Any) -> list[Any]:
