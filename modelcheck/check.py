@@ -1,5 +1,6 @@
 """Runs that have to come out as listed: the result, the number of states, the depth, and every action taken."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ def side_by_side(work: Callable[[Item], Out], items: Sequence[Item], jobs: int) 
                 yield begun[done], done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            tlc.stop()
+            while not all(future.done() for future in begun):  # one may only be about to start its TLC
+                tlc.stop()
+                time.sleep(0.1)
             raise
 
 
