@@ -49,7 +49,7 @@ def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Ite
         else:
             how, by = _tried(subject, edit, runs)
             with lock, KEPT.open("a") as out:
-                out.write(json.dumps({"key": key, "how": how, "by": by}) + "\n")
+                out.write(json.dumps({"key": key, "spec": subject.spec, "edit": edit.name, "how": how, "by": by}) + "\n")
         if how == "survived" and (subject.spec, edit.name) in reasons:
             how, by = "equivalent", reasons[subject.spec, edit.name]
         return Tried(subject.spec, edit.name, edit.line, how, by)

@@ -192,6 +192,14 @@ AnswersAreDue == [][
         \/ r = "ok" /\ Reasons(op) = {}
         \/ r = "no-space" /\ Reasons(op) = {} /\ op.op \in {"write", "unmap", "snapshot", "revert"}]_all
 
+\* What nobody knows may not have happened.
+UnknownMayBeNothing ==
+    power => \A lba \in Blocks, v \in Value :
+        ENABLED (Write(lba, [i \in {1} |-> v], "unknown-outcome") /\ UNCHANGED vars)
+
+RecoveryBringsPower == [][
+    said'.request.op = "crash" /\ said'.answer = "ok" => power']_all
+
 FailedChangesNothing == [][
     said'.answer \notin {"ok", "unknown-outcome", "cut"} => UNCHANGED <<vars, history>>]_all
 ----------------------------------------------------------------------------
