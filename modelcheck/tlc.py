@@ -46,8 +46,8 @@ class Result:
     trace: list[State] = field(default_factory=list)
     lasso: int | None = None  # the state, from 1, that a counterexample to liveness goes back to; 0: it stutters
     liveness: bool = False  # whether a property was checked that no prefix of a behaviour can violate
-    taken: dict[str, int] = field(default_factory=dict)  # action -> steps, where coverage was asked for; "at line"
-    # tells disjuncts apart that have no name of their own
+    taken: dict[str, int] = field(default_factory=dict)  # action -> steps, where coverage was asked for; an
+    # action that is a disjunction counts as several, "Return (1 of 2)" and so on
     seconds: float = 0.0
     output: str = ""
 
@@ -173,10 +173,11 @@ def parse(output: str) -> Result:
     for days, hours, minutes, seconds, _ in FINISHED.findall(output):
         result.seconds = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
     last = output[output.rfind("The coverage statistics at"):] if "The coverage statistics at" in output else ""
-    covered = COVERED.findall(last)
-    named = Counter(action for action, _, _ in covered)
-    for action, line, steps in covered:
-        result.taken[action if named[action] == 1 else f"{action} at line {line}"] = _number(steps)
+    covered = sorted(COVERED.findall(last), key=lambda found: int(found[1] or 0))
+    disjuncts = Counter(action for action, _, _ in covered)
+    for action, _, steps in covered:
+        nth = sum(name.split(" (")[0] == action for name in result.taken) + 1
+        result.taken[action if disjuncts[action] == 1 else f"{action} ({nth} of {disjuncts[action]})"] = _number(steps)
     result.trace, result.lasso = _trace(output)
     result.liveness = "Implied-temporal checking" in output
     found = [match for match in (pattern.search(output) for pattern in VIOLATED) if match]

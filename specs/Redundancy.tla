@@ -232,8 +232,8 @@ NeverStale ==   \* What may be read is in sync.
 Kept ==         \* Every stripe is written where k components do not lack it, reachable or not.
     \A s \in Stripe : Cardinality({c \in Component : s \notin missed[c]}) >= K
 
-Served ==       \* Within tolerance everything can be read.
-    Cardinality(In({"active"})) >= K => \A s \in Stripe : Cardinality(Readable(s)) >= K
+Served ==       \* Within tolerance everything can be read, and written.
+    Cardinality(In({"active"})) >= K => Writable /\ \A s \in Stripe : Cardinality(Readable(s)) >= K
 
 Apart ==        \* No device has two uses.
     /\ \A c, d \in Component : c # d => on[c] # on[d]
@@ -248,6 +248,12 @@ Patient ==      \* What is absent is rebuilt elsewhere no sooner than the repair
     [][\A c \in Component :
         on'[c] # on[c] => state[c] = "degraded" \/ (state[c] = "absent" /\ clock[c] >= Timer)]_vars
 
+Timed ==        \* The repair timer runs for what is absent, from 0.
+    \A c \in Component : state[c] # "absent" => clock[c] = 0
+
+Reusable ==     \* A device that was only absent may be used again, and no other that was given up.
+    [][\A c \in Component : on'[c] # on[c] => (on[c] \in away' <=> state[c] = "absent")]_vars
+
 Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
@@ -257,5 +263,8 @@ Obeys ==        \* And each action does what the contract's of its name does.
 
 Redundant == \A c \in Component : state[c] = "active"
 
-THEOREM Spec => Refines /\ Obeys /\ [](InSync /\ NeverStale /\ Kept /\ Served /\ Apart /\ Prompt) /\ Patient
+THEOREM Spec =>
+    /\ Refines /\ Obeys
+    /\ [](InSync /\ NeverStale /\ Kept /\ Served /\ Apart /\ Prompt /\ Timed)
+    /\ Patient /\ Reusable
 =============================================================================

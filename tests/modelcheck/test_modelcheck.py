@@ -60,8 +60,8 @@ def test_actions_without_a_name_are_told_apart() -> None:
             "<Next line 3, col 1 to line 3, col 4 of module M (5 8 5 35)>: 0:0\n"
             "<Stop line 9, col 1 to line 9, col 4 of module M>: 0:0\n")  # fmt: skip
     result = tlc.parse(said)
-    assert result.taken == {"Init": 1, "Next at line 4": 3, "Next at line 5": 0, "Stop": 0}
-    assert result.unused == ["Next at line 5", "Stop"]
+    assert result.taken == {"Init": 1, "Next (1 of 2)": 3, "Next (2 of 2)": 0, "Stop": 0}
+    assert result.unused == ["Next (2 of 2)", "Stop"]
 
 
 def test_an_error_ends_what_runs_beside_it() -> None:
