@@ -159,7 +159,7 @@ VIOLATED = [
 ]
 STATE = re.compile(r"^(?:State )?(\d+): <?(.+?)>?$")
 BACK = re.compile(r"^(?:Back to state |State )?(\d+): (?:Back to state|Stuttering)|^Back to state (\d+)")
-COVERED = re.compile(r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module \w+(?: \((\d+)[\d ]+\))?>: [\d,]+:([\d,]+)", re.M)
+COVERED = re.compile(r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module \w+(?: \([\d ]+\))?>: [\d,]+:([\d,]+)", re.M)
 
 
 def parse(output: str) -> Result:
@@ -173,9 +173,9 @@ def parse(output: str) -> Result:
     for days, hours, minutes, seconds, _ in FINISHED.findall(output):
         result.seconds = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds or 0)
     last = output[output.rfind("The coverage statistics at"):] if "The coverage statistics at" in output else ""
-    covered = sorted(COVERED.findall(last), key=lambda found: int(found[1] or 0))
-    disjuncts = Counter(action for action, _, _ in covered)
-    for action, _, steps in covered:
+    covered = COVERED.findall(last)
+    disjuncts = Counter(action for action, _ in covered)
+    for action, steps in covered:
         nth = sum(name.split(" (")[0] == action for name in result.taken) + 1
         result.taken[action if disjuncts[action] == 1 else f"{action} ({nth} of {disjuncts[action]})"] = _number(steps)
     result.trace, result.lasso = _trace(output)
