@@ -54,7 +54,12 @@ model-tests: setup ## make 60,000 tests of the contract's behaviours, replay the
 proofs: setup ## check the Coq proofs from clean, with every gate, and build the certified checker
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs check
+	@$(PYTHON) proofs/agreement.py
 	@$(PYTHON) -m pytest -q tests/proofs
+
+proofs-mutants: setup ## change each definition of the proofs a little; a proof must break
+	@tools/setup proofs
+	@$(MAKE) --no-print-directory -C proofs mutants
 
 trace-speed: setup ## how many events of traces TLC judges a second
 	@$(PYTHON) -m modelcheck trace-speed $(ARGS)

@@ -59,7 +59,7 @@ class OracleNames(click.ParamType):
         if isinstance(value, dict):
             return value
         try:
-            return {name: oracles.named(name) for name in dict.fromkeys(value.split(","))}
+            return oracles.together(value.split(","))
         except oracles.NoSuchOracle as error:
             self.fail(str(error), param, context)
 
@@ -67,8 +67,8 @@ class OracleNames(click.ParamType):
 target_option = click.option("--target", "factory", type=TargetName(), required=True,
                              help="What is tested: see `conformance targets`.")
 oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="model", show_default=True,
-                             help="Who judges, a comma list: model (the contract in Python), certified (the checker proved right "
-                                  "in Coq; `make proofs` builds it), tlc (TLC on specs/).")
+                             help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/), certified (the "
+                                  "checker proved right in Coq, which joins unasked once `make proofs` has built it).")
 
 
 def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool:

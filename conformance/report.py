@@ -126,6 +126,8 @@ def figures(campaign: Campaign) -> str:
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
     if campaign.judges:
         figures.append("each judged by " + " and ".join(campaign.judges))
+        if "certified" not in campaign.judges:
+            figures.append("certified: not built, not run")
     if campaign.skipped:
         figures.append("skipped: " + ", ".join(campaign.skipped))
     return ", ".join(figures)

@@ -174,9 +174,9 @@ TraceNext ==
     /\ trace' = trace
     /\ LET e == Events[next]
            r == Result(e)
-       IN  CASE r = "data-lost"   -> Lost(e)
-             [] r = "unsupported" -> Unsupported(e)
-             [] OTHER             -> Step(e, r)
+       IN  CASE r = "data-lost" /\ e.op = "read" -> Lost(e)
+             [] r = "unsupported"               -> Unsupported(e)
+             [] OTHER                           -> Step(e, r)
 
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, trace, next>>
 

@@ -3,7 +3,7 @@
 An oracle is a function from traces to opinions, one each, in their order: `model.judge`, `certified.judge`, `tlc.judge`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -38,3 +38,14 @@ def named(name: str) -> Oracle:
     if name == "certified":
         module.oracle()  # is it built?
     return module.judge
+
+
+def together(names: Iterable[str]) -> dict[str, Oracle]:
+    """The oracles of these names, and with them the certified one wherever it is built. Raises NoSuchOracle."""
+    judges = {name: named(name) for name in dict.fromkeys(names)}
+    if "certified" not in judges:
+        try:
+            judges["certified"] = named("certified")
+        except NoSuchOracle:
+            pass  # the summary says that it did not judge
+    return judges

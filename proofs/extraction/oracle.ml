@@ -63,7 +63,7 @@ let returned r result =
   | Ok, `Assoc members -> tags (-1) (find "tags" members)
   | _ -> []
 
-let entry members =
+let entry capabilities members =
   let get key = find key members in
   let number key = integer key (get key) and name () = text "name" (get "name") in
   let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
@@ -72,6 +72,7 @@ let entry members =
   in
   let r = answer result in
   match text "op" (get "op") with
+  | op when r = Refused Unsupported && not (List.mem op ("create" :: "write" :: "read" :: capabilities)) -> Hint r
   | "create" ->
       let blocks = integer ~least:1 "blocks" (get "blocks") in
       (match r with Ok -> Event (Create blocks) | _ -> Hint r)
@@ -104,7 +105,12 @@ let header members =
         | _ -> bad "crash_profile must be ack, prefix, block or null"
       in
       let tolerates = match find "tolerates" hello with `Null -> 0 | value -> integer "tolerates" value in
-      (profile, tolerates)
+      let capabilities = match find "capabilities" hello with
+        | `Null -> []
+        | `List names -> List.map (text "a capability") names
+        | _ -> bad "capabilities must be a list"
+      in
+      (profile, tolerates, capabilities)
   | _ -> bad "hello must be an object"
 
 let members line =
@@ -114,14 +120,14 @@ let members line =
   | exception Yojson.Json_error message -> bad "not JSON: %s" message
 
 (* The entries of the lines that follow the header; a failure of the target ends a trace. *)
-let rec entries channel number trace =
+let rec entries channel number capabilities trace =
   incr number;
   match input_line channel with
   | exception End_of_file -> List.rev trace
   | line ->
       let line = members line in
       if List.exists (fun (key, _) -> String.equal key "failure") line then List.rev trace
-      else entries channel number (entry line :: trace)
+      else entries channel number capabilities (entry capabilities line :: trace)
 
 let clause = function
   | ReadClause -> "Read: a view reads as the operations before it left it"
@@ -136,8 +142,8 @@ let verdict path =
   Fun.protect ~finally:(fun () -> close_in_noerr channel) @@ fun () ->
   let number = ref 1 in
   match
-    let profile, tolerates = header (members (input_line channel)) in
-    (profile, tolerates, entries channel number [])
+    let profile, tolerates, capabilities = header (members (input_line channel)) in
+    (profile, tolerates, entries channel number capabilities [])
   with
   | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
   | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])

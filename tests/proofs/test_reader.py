@@ -5,10 +5,10 @@ import random
 import subprocess
 
 import pytest
+from agreement import PROFILES, driven
 
 from conformance import trace as traces
 from conformance.oracles import certified, model
-from test_certified import PROFILES, driven
 
 FILES = 3000
 

@@ -1,0 +1,6 @@
+"""The tools of proofs/ are scripts; tests import them from there."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
