@@ -201,12 +201,12 @@ def _class(trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting:
     profile = _profile(trace)
     history = _history(trace, at, lba)
     changed = history[-1][0]
-    writers = [event for _, event in _writers(trace, at, tag) if tag and _covers(event, lba)]
-    if writers and all(model.answer_of(w) not in ("ok", "cut", "unknown-outcome") for w in writers):
+    writers = [(index, event) for index, event in _writers(trace, at, tag) if tag and _covers(event, lba)]
+    if writers and all(model.answer_of(event) not in ("ok", "cut", "unknown-outcome") for _, event in writers):
         return "refused-write", "nothing"
     if view is not None:
         taken = _last(trace, at, "snapshot", view) or 0
-        if any(tag in tags for index, tags in history if index > taken):
+        if any(tag in tags for index, tags in history if index > taken) or any(index > taken for index, _ in writers):
             return "snapshot-bleed", "snapshot"
         if any(tag in tags for index, tags in history if index <= taken):
             return "stale", "snapshot"
