@@ -100,7 +100,9 @@ def replay_line(campaign: Campaign, failure: Failure, ops: int) -> str:
     target = shlex.quote(campaign.target)
     if failure.trace.origin:
         return f"conformance replay {shlex.quote(failure.trace.origin)} --target {target}"
-    return f"conformance run --target {target} --seed {campaign.seed} --ops {ops} --traces {failure.number + 1}"
+    without = f" --without {','.join(campaign.without)}" if campaign.without else ""
+    return (f"conformance run --target {target}{without} --seed {campaign.seed} --ops {ops} "
+            f"--traces {failure.number + 1}")
 
 
 def as_markdown(campaign: Campaign) -> str:

@@ -61,6 +61,7 @@ class Campaign:
     seconds: float = 0.0
     most_failures: int = MOST_FAILURES
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
+    without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
 
     @property
     def operations(self) -> int:
@@ -236,13 +237,25 @@ class Bench:
                 pass  # it was judged by its answers
 
 
+def declared(factory: Factory) -> frozenset[str]:
+    """The capabilities of the target with the first of its options; none if it is unusable."""
+    bench = Bench(factory)
+    try:
+        return frozenset(bench.hello(next(iter(_each(factory.knobs))))["capabilities"])
+    except Unusable:
+        return frozenset()
+    finally:
+        bench.clear()
+
+
 def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapping[str, Oracle],
              crashes: bool = True, progress: Callable[[int], None] = lambda done: None,
              most_failures: int = MOST_FAILURES) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
     Ends after `most_failures` failures, or one where the target hangs; the first of each class is shrunk."""
-    result = Campaign(factory.name, seed, most_failures=most_failures, judges=tuple(oracles))
+    result = Campaign(factory.name, seed, most_failures=most_failures, judges=tuple(oracles),
+                      without=tuple(sorted(factory.without)))
     started = time.monotonic()
     bench = Bench(factory)
     at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}

@@ -5,6 +5,8 @@ are what each trace may choose.
 """
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +113,8 @@ def _value(text: str) -> Any:
 
 def _imported(path: str) -> Callable[[dict[str, Any]], Target]:
     module, _, attribute = path.partition(":")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # where the user's own module most likely is
     try:
         factory = getattr(importlib.import_module(module), attribute) if module and attribute else None
     except (ImportError, AttributeError, ValueError) as error:

@@ -1,0 +1,3 @@
+module go_disk
+
+go 1.21

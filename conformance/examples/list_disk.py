@@ -1,0 +1,55 @@
+"""A virtual disk in a list, as a Python class: no process, no wire format. It has no snapshots, and says so.
+
+    cd conformance/examples && conformance run --target python:list_disk:ListDisk
+"""
+
+BLOCK = 512  # bytes
+
+
+class ListDisk:
+    """What a target in process needs: `hello`, `request` and `close`. Data is bytes here, not base64.
+
+    `knobs`, if a class has any, are the options that each trace may choose: here, whether the disk keeps
+    everything in one bytearray or a block at a time."""
+
+    knobs = {"one_piece": [True, False]}
+
+    def __init__(self, options):
+        self.hello = {
+            "ok": True, "name": "list-disk", "version": "1", "block_size": BLOCK,
+            "crash_profile": None, "capabilities": ["unmap", "restart"],
+        }
+        self.one_piece = options.get("one_piece", True)
+
+    def request(self, message):
+        """The response to a request; both are dicts, as in docs/traces.md."""
+        if message["op"] == "create":
+            size = message["blocks"]
+            self.blocks = bytearray(size * BLOCK) if self.one_piece else [bytes(BLOCK)] * size
+            return {"ok": True}
+        if message["op"] == "restart":
+            return {"ok": True}
+        if message["op"] not in ("write", "read", "unmap"):
+            return {"ok": False, "error": "unsupported"}
+        lba = message["lba"]
+        count = len(message["data"]) // BLOCK if message["op"] == "write" else message["count"]
+        size = len(self.blocks) // BLOCK if self.one_piece else len(self.blocks)
+        if lba + count > size:
+            return {"ok": False, "error": "out-of-range"}
+        if message["op"] == "read":
+            return {"ok": True, "data": self.read(lba, count)}
+        self.write(lba, count, message.get("data", bytes(count * BLOCK)))
+        return {"ok": True}
+
+    def read(self, lba, count):
+        part = self.blocks[lba * BLOCK : (lba + count) * BLOCK] if self.one_piece else self.blocks[lba : lba + count]
+        return bytes(part) if self.one_piece else b"".join(part)
+
+    def write(self, lba, count, data):
+        if self.one_piece:
+            self.blocks[lba * BLOCK : (lba + count) * BLOCK] = data
+        else:
+            self.blocks[lba : lba + count] = [data[i * BLOCK : (i + 1) * BLOCK] for i in range(count)]
+
+    def close(self):
+        pass
