@@ -20,6 +20,12 @@ run: setup ## the main job: check the contract, run the engine through 200 trace
 test: setup ## all tests (under 15 minutes on 2 cores)
 	@$(PYTHON) -m pytest -q tests/refmodel tests/conformance tests/modelcheck $(ARGS)
 
+serve-setup: setup ## what `refmodel serve` and its tests need: nbdkit, fio, qemu-utils, libnbd-bin
+	@tools/setup serve
+
+serve-test: serve-setup ## real NBD clients on a served disk: fio, qemu-io, qemu-img, nbdcopy, nbdinfo, mkfs.ext4
+	@$(PYTHON) -m pytest -q tests/serve $(ARGS)
+
 kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be lost
 	@$(PYTHON) -m refmodel.kill 500
 

@@ -3,19 +3,22 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from refmodel import __version__, bench, cleaning
+from refmodel import __version__, bench, cleaning, control
 from refmodel import inspect as inspection
-from refmodel.adapter import Adapter, serve
+from refmodel.adapter import Adapter
+from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
 from refmodel.counters import counters
 from refmodel.disk import LogStructuredDisk, create, open_disk, put_back
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
 from refmodel.geometry import CLEANERS, LAYOUTS, plan
 from refmodel.scrub import scrub as scrub_disk
+from refmodel.serve import serve as become_nbdkit
 
 REFUSED, BUSY, DAMAGED = 1, 4, 5
 
@@ -24,20 +27,35 @@ DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
 UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
 
 
+@dataclass
+class Call:
+    """What this process was called with."""
+
+    arguments: list[str]
+    stdin: bytes = b""  # as far as the command wants it
+
+
 class Commands(click.Group):
-    """Refusals and damage end in one line and a status, never in a traceback."""
+    """Refusals and damage end in one line and a status, never in a traceback. Where another process serves the disk, the command runs there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.obj = Call(list(args))
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context):
         try:
             return super().invoke(ctx)
         except DiskBusy as busy:
-            _fail(str(busy), BUSY)
-        except DataLost as lost:
-            _fail(f"data-lost: {lost}", DAMAGED)
-        except DiskError as refusal:
-            _fail(f"{refusal.code}: {refusal}", REFUSED)
-        except (NotADisk, OSError) as error:
-            _fail(str(error), REFUSED)
+            served = control.held.get() is not None  # this is the other process
+            answer = None if served else control.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
+            if answer is None:
+                _fail(*explained(busy))
+            stdout, stderr, status = answer
+            sys.stdout.buffer.write(stdout)
+            sys.stderr.buffer.write(stderr)
+            sys.exit(status)
+        except (DiskError, NotADisk, OSError) as error:
+            _fail(*explained(error))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -76,16 +94,19 @@ def create_command(disk: Path, **shape) -> None:
 @click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Blocks, with --fill.")
 @UNSYNCED
-def write(disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool) -> None:
+@click.pass_obj
+def write(call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool) -> None:
     """Write whole blocks from LBA on: of stdin, filled up with zeroes to whole blocks, unless an option says otherwise."""
     if text is not None and fill is not None:
         raise click.UsageError("--text and --fill exclude each other")
+    if text is None and fill is None:
+        call.stdin = sys.stdin.buffer.read()
     with _opened(disk, no_sync) as opened:
         size = opened.geometry.block_bytes
         if fill is not None:
             data = bytes([fill]) * (size * count)
         else:
-            data = text.encode() if text is not None else sys.stdin.buffer.read()
+            data = text.encode() if text is not None else call.stdin
         opened.write(lba, data.ljust(max(1, -(-len(data) // size)) * size, b"\0"))
 
 
@@ -283,6 +304,15 @@ def bench_command(profile: tuple[str, ...], operations: int, blocks: int, sync: 
         click.echo(bench.describe(bench.run(name, operations=operations, blocks=blocks, sync=sync)))
 
 
+@main.command(epilog="Any other command on the disk works meanwhile. Try: nbdinfo --list 'nbd+unix:///?socket=PATH'")
+@DISK
+@click.option("--socket", "socket_path", type=click.Path(path_type=Path), required=True, metavar="PATH", help="The Unix socket to listen on.")
+@UNSYNCED
+def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
+    """Serve the disk over NBD until SIGTERM or SIGINT: live as the default export, each snapshot as a read-only export of its name."""
+    become_nbdkit(disk, socket_path, sync=not no_sync)
+
+
 @main.command()
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
 @click.option("--spares", type=int, default=0, show_default=True)
@@ -296,13 +326,16 @@ def adapter(plant: str | None, **shape) -> None:
     """Speak the dialogue of the conformance kit on stdin and stdout."""
     adapted = Adapter(plant=plant or "", **shape)
     try:
-        serve(adapted, sys.stdin.buffer, sys.stdout.buffer)
+        speak(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:
         adapted.close()
 
 
 @contextmanager
 def _opened(path: Path, no_sync: bool = False) -> Iterator[LogStructuredDisk]:
+    if (served := control.held.get()) is not None:
+        yield served
+        return
     disk = open_disk(path, sync=not no_sync)
     try:
         yield disk
@@ -310,6 +343,13 @@ def _opened(path: Path, no_sync: bool = False) -> Iterator[LogStructuredDisk]:
         disk.abandon()
         raise
     disk.close()
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """The line and the exit status that an error gets."""
+    if isinstance(error, DiskError):
+        return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED
+    return str(error), BUSY if isinstance(error, DiskBusy) else REFUSED
 
 
 def _fail(message: str, status: int) -> None:

@@ -90,6 +90,13 @@ class LogStructuredDisk:
             self.state.chunks.read(held[at]) if at in held else zero for at in range(lba, lba + count)
         )
 
+    def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
+        """Which of `count` blocks from `lba` on a view maps, in order; the others read as zeroes. Raises as `read` does."""
+        self._require_usable()
+        source = self.state.views.live if view is None else self.state.views.named(view)
+        self._require_range(lba, count)
+        return [lba for lba, _ in source.map.items(lba, lba + count)]
+
     def snapshot(self, name: str) -> None:
         """Raises SnapshotExists, BadRequest for a bad name, NoSpace."""
         self._require_name(name)
@@ -139,6 +146,11 @@ class LogStructuredDisk:
         """Finish reclaim, resync and rebuild, as far as devices are there. Raises DataLost if too few are."""
         self._require_writable()
         self._guarded(self._settle)
+
+    def background(self) -> bool:
+        """One step of what waits for time: reclaim, resync, rebuild. Says whether there was anything to do. Raises DataLost."""
+        self._require_writable()
+        return self._guarded(self._background)
 
     # What happens to devices. Each raises BadRequest where there is nothing to do it to.
 
@@ -234,6 +246,10 @@ class LogStructuredDisk:
     def _begin(self, member) -> None:
         if member is not None and member.reachable and not self.array.is_active(member):
             self.resync.begin(member)
+
+    def _background(self) -> bool:
+        self._rebuild()
+        return self.state.reclaim.step() or self.resync.step()
 
     def _settle(self) -> None:
         self.state.reclaim.finish()

@@ -113,5 +113,5 @@ def _lock(path: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        raise DiskBusy(f"another process has the disk at {path} open") from None
+        raise DiskBusy(path) from None
     return lock

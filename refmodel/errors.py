@@ -1,5 +1,7 @@
 """What an operation may be refused with, and what ends an engine."""
 
+from pathlib import Path
+
 
 class DiskError(Exception):
     """A refusal: the operation changed nothing. `code` is one of design's error codes."""
@@ -48,7 +50,11 @@ class NotADisk(Exception):
 
 
 class DiskBusy(NotADisk):
-    """Another process has the disk open."""
+    """Another process has the disk in the folder `path` open."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"another process has the disk at {path} open")
+        self.path = path
 
 
 class PowerCut(Exception):
