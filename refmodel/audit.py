@@ -51,16 +51,17 @@ def _pages(state: State) -> Iterator[str]:
     """Exactly the reachable pages are in use."""
     reachable: set[int] = set()
     for tree in (state.views.table, state.chunks.middle, state.segments.owners, state.segments.table):
-        _reach(tree, tree.root, 0, LAST, reachable)
+        reach(tree, tree.root, 0, LAST, reachable)
     for view in state.views.by_id.values():
-        _reach(view.map, view.map.root, view.cursor, LAST, reachable)
+        reach(view.map, view.map.root, view.cursor, LAST, reachable)
     if leaked := state.pages.in_use.keys() - reachable:
         yield f"pages {sorted(leaked)} are in use and not reachable"
     if dangling := reachable - state.pages.in_use.keys():
         yield f"pages {sorted(dangling)} are reachable and not in use"
 
 
-def _reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> None:
+def reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> None:
+    """Collect the pages below a page that lead to keys from `low` on."""
     if not page or page in reachable:
         return
     reachable.add(page)
@@ -70,4 +71,4 @@ def _reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> No
     for at, child in enumerate(node.values):
         child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
         if child_end > low:
-            _reach(tree, child, low, child_end, reachable)
+            reach(tree, child, low, child_end, reachable)

@@ -35,6 +35,7 @@ class Chunks:
         self._dropped: list[int] = []  # that no view holds, and the maps still have
         self.destaged = 0  # new chunks, since the disk was opened
         self.moved = 0
+        self.placed_count = 0
 
     @property
     def live(self) -> int:
@@ -87,6 +88,7 @@ class Chunks:
         self.segments.seal(segment, mbas)
         first = segment * self.segments.blocks
         self.middle.put_many([(mba, (first + slot, crc)) for slot, (mba, crc) in enumerate(zip(mbas, checksums))])
+        self.placed_count += len(mbas)
         self._emit("place", segment=segment, chunks=len(mbas))
 
     def drop(self, mba: int) -> None:

@@ -1,5 +1,6 @@
 """The command line of the engine: one operation a call, on a disk that lasts."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,12 +9,11 @@ from pathlib import Path
 
 import click
 
-from refmodel import __version__, bench, cleaning, control
+from refmodel import __version__, bench, cleaning, control, metrics
 from refmodel import inspect as inspection
 from refmodel.adapter import Adapter
 from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
-from refmodel.counters import counters
 from refmodel.disk import LogStructuredDisk, create, open_disk, put_back
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
 from refmodel.geometry import CLEANERS, LAYOUTS, plan
@@ -179,17 +179,17 @@ def ls(disk: Path) -> None:
 @main.command()
 @DISK
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def stats(disk: Path, as_json: bool) -> None:
-    """Counters: what the disk holds, and what opening it cost."""
+@click.option("--openmetrics", is_flag=True, help="OpenMetrics text, as Prometheus reads it.")
+@click.option("--cheap", is_flag=True, help="With --json: leave out what costs a walk over the maps.")
+def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
+    """Counters: what the disk holds, and what was done since it was opened; docs/counters.md names them."""
     with _opened(disk) as opened:
-        found = counters(opened)
-    if as_json:
-        import json
-
-        click.echo(json.dumps(found))
-        return
-    for name, value in found.items():
-        click.echo(f"{name:<52} {value:>14}")
+        if as_json:
+            click.echo(json.dumps(metrics.as_json(opened, walk=not cheap)))
+        elif openmetrics:
+            click.echo(metrics.openmetrics(opened), nl=False)
+        else:
+            click.echo("\n".join(metrics.table(opened)))
 
 
 @main.command()

@@ -10,16 +10,17 @@ Everything else (destage, cleaning, checkpoints, reclaim) happens before it, whe
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from time import perf_counter_ns
 
 from refmodel.array import Array, Standing
 from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, OutOfRange, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
+from refmodel.histogram import Operations
 from refmodel.log import Kind, Record
 from refmodel.power import PowerSupply
 from refmodel.resync import Resync
@@ -47,7 +48,7 @@ class LogStructuredDisk:
         self._room = Room(self.state, self.cleaner)
         self._credit = 0.0  # device I/Os that repair may spend
         self._seen = 0  # device I/Os when it was last counted
-        self.operations: Counter[str] = Counter()
+        self.done = Operations()
         array.emit = self._emit
         array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
@@ -75,10 +76,15 @@ class LogStructuredDisk:
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """`count` blocks from `lba` on, of a snapshot or of live. Raises OutOfRange, NoSuchSnapshot, DataLost."""
+        started = perf_counter_ns()
+        data = self._read(lba, count, view)
+        self.done.add("read", started, count)
+        return data
+
+    def _read(self, lba: int, count: int, view: str | None) -> bytes:
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
         self._require_range(lba, count)
-        self.operations["read"] += 1
         if count == 1:
             mba = source.map.get(lba)
             return bytes(self.geometry.block_bytes) if mba is None else self.state.chunks.read(mba)
@@ -116,9 +122,10 @@ class LogStructuredDisk:
 
     def flush(self) -> None:
         """What was acknowledged is durable."""
+        started = perf_counter_ns()
         self._require_usable()
-        self.operations["flush"] += 1
         self.state.log.flush()
+        self.done.add("flush", started)
 
     def close(self) -> None:
         """Flush, and let go of the disk."""
@@ -201,6 +208,7 @@ class LogStructuredDisk:
 
     def _perform(self, *records: Record, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
         """Log operations and make them happen: one, or writes that are in flight together."""
+        started = perf_counter_ns()
         self._require_writable()
         self._guarded(self._prepare, records, refusable)
         if before is not None:
@@ -218,7 +226,8 @@ class LogStructuredDisk:
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        self.operations[kind] += len(records)
+        for record in records:
+            self.done.add(kind, started, record.count)
 
     def _prepare(self, records: tuple[Record, ...], refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):

@@ -113,7 +113,7 @@ def _keep_house() -> None:
     done = -1
     while not ending.wait(IDLE):
         with turn:
-            before, done = done, sum(disk.operations.values()) - disk.operations["read"]
+            before, done = done, disk.done.changes
             try:
                 for _ in range(STINT if done == before else 0):
                     if not disk.background():

@@ -34,6 +34,7 @@ class Pages:
         self._fresh = 1  # pages from here on were never used
         self._released: list[int] = []  # a heap, so that low pages are used first
         self.created = 0
+        self.copied = 0  # of those
         self.freed = 0
 
     @property

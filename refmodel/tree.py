@@ -187,6 +187,7 @@ class Tree:
         if node.born > self.frozen and not self.pages.may_be_durable(node):
             return node
         copy = self.pages.new(self.kind, node.level, node.keys[:], node.values[:])
+        self.pages.copied += 1
         self.release(node)
         return copy
 
