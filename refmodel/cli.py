@@ -5,12 +5,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import click
+from rich.live import Live
 
 from refmodel import __version__, bench, cleaning, control, metrics
 from refmodel import inspect as inspection
+from refmodel import top as watch
 from refmodel.adapter import Adapter
 from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
@@ -190,6 +193,17 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
             click.echo(metrics.openmetrics(opened), nl=False)
         else:
             click.echo("\n".join(metrics.table(opened)))
+
+
+@main.command()
+@DISK
+@click.option("--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option("--count", type=click.IntRange(min=1), help="End after so many.  [default: when the disk is closed]")
+def top(disk: Path, interval: float, count: int | None) -> None:
+    """Watch the counters of a disk that a server or a bench has open."""
+    with Live(auto_refresh=False) as live:
+        for frame in islice(watch.frames(disk, interval), count):
+            live.update(frame, refresh=True)
 
 
 @main.command()

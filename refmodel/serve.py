@@ -30,6 +30,8 @@ def serve(disk: Path, socket_path: Path, *, sync: bool = True) -> None:
     _require_free(socket_path)
     packages = [str(PLUGIN.parent.parent), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(packages))
+    beside = Path(shutil.which("nbdkit")).parent  # the standard library is found through the first python3 on the PATH: it has to be nbdkit's
+    os.environ["PATH"] = f"{beside}{os.pathsep}{os.environ['PATH']}"
     settings = [f"disk={disk.absolute()}", f"socket={socket_path.absolute()}", f"sync={int(sync)}"]
     server = ["nbdkit", "--foreground", "--unix", str(socket_path), "--filter=blocksize", "python", str(PLUGIN)]
     os.execvp("nbdkit", [*server, f"maxlen={LONGEST_UNMAP}", *settings])

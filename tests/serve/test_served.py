@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from server import Server, refmodel, run
+from server import ENGINE, Server, refmodel, run
 
 Serve = Callable[..., Server]
 MIB = 1 << 20
@@ -152,3 +152,16 @@ def test_a_rebuild_ends_without_any_client(serve: Serve) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     run("qemu-io", "-f", "raw", "-c", "read -P 0x21 0 8M", server.uri())
+
+
+def test_top_shows_what_a_server_does(serve: Serve, tmp_path: Path) -> None:
+    server = serve("--blocks", 1024)
+    top = subprocess.Popen([*ENGINE, "top", str(server.disk), "--interval", "10", "--count", "1"], stdout=subprocess.PIPE)
+    time.sleep(4)
+    run("qemu-io", "-f", "raw", *(f"-cwrite -P 1 {lba * 4096} 4k" for lba in range(100)), server.uri())
+    shown, _ = top.communicate(timeout=60)
+    rates = {row.split()[0]: row.split()[1:] for row in shown.decode().splitlines() if row.strip()}
+    assert float(rates["write"][0]) > 0 and "foreground" in rates and "µs" in rates["write"]
+    server.end()
+    done = refmodel("top", server.disk, status=1)
+    assert b"nothing to watch" in done.stderr and done.stderr.count(b"\n") == 1
