@@ -131,8 +131,9 @@ def _asked(target: Target, request: Message, hello: Message, number: int, seed: 
         event["result"] = {key: response[key] for key in KEPT if key in response}
         if "message" in response:
             event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
-    except PowerCut:
-        pass
+    except PowerCut as cut:
+        if cut.events:
+            event["events"] = cut.events
     except TargetFailure as failure:
         event["failure"] = {"kind": failure.kind, "message": failure.message, "output": failure.output}
     return event

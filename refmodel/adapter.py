@@ -74,6 +74,13 @@ class Adapter:
         finally:
             self._power.cut_at(None)
 
+    def events(self) -> list[Message]:
+        """What happened inside since this was last asked."""
+        if self._disk is None:
+            return []
+        events, self._disk.events = self._disk.events, []
+        return events
+
     def close(self) -> None:
         self._let_go()
         shutil.rmtree(self._root, ignore_errors=True)
@@ -152,6 +159,9 @@ class Adapter:
         self._power = PowerSupply()
         create(self._root / "disk", shape, sync=False)
         self._open()
+        sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
+                 "devices": shape.devices, "timer": shape.repair_timer}
+        self._disk.events.insert(0, {"event": "create", **sizes})
         return {"ok": True}
 
     def _plan(self, blocks: int):
@@ -187,18 +197,17 @@ class Adapter:
             self._lost = str(lost)
 
     def _prepare(self, disk: LogStructuredDisk) -> None:
+        disk.events = []
         if self._disk is not None:
             self._work.update(work(self._disk))
+            disk.events = self._disk.events
         self._disk = disk
-        disk.events = []
         if self._plant is not None:
             self._plant(disk)
 
     def _with_events(self, response: Message) -> Message:
-        if self._disk is not None and self._disk.events:
-            response = {**response, "events": self._disk.events}
-            self._disk.events = []
-        return response
+        events = self.events()
+        return {**response, "events": events} if events else response
 
     def _let_go(self) -> None:
         if self._disk is not None:
@@ -217,7 +226,8 @@ def serve(adapter: Adapter, requests: BinaryIO, responses: BinaryIO) -> None:
         except DiskError as refusal:
             response = {"ok": False, "error": refusal.code, "message": str(refusal)}
         except PowerCut:
-            response = {"ok": False, "error": "unknown-outcome", "message": "the power was cut; crash comes next"}
+            response = {"ok": False, "error": "unknown-outcome", "message": "the power was cut; crash comes next",
+                        "events": adapter.events()}
         if "data" in response:
             response = {**response, "data": base64.b64encode(response["data"]).decode()}
         responses.write(json.dumps(response).encode() + b"\n")

@@ -64,6 +64,7 @@ class Chunks:
                 checksums = (crc32c(data[block : block + size]) for block in range(at, at + stripe, size))
                 table += [NUMBER.pack(segment), *map(NUMBER.pack, checksums)]
             self._leg.flush("foreground")
+            self._emit("place", segments=reserved)
         except DiskError:
             for segment in reserved:
                 self.segments.give_back(segment)
@@ -89,7 +90,6 @@ class Chunks:
         first = segment * self.segments.blocks
         self.middle.put_many([(mba, (first + slot, crc)) for slot, (mba, crc) in enumerate(zip(mbas, checksums))])
         self.placed_count += len(mbas)
-        self._emit("place", segment=segment, chunks=len(mbas))
 
     def drop(self, mba: int) -> None:
         """No view holds the chunk any more."""
@@ -170,7 +170,7 @@ class Chunks:
             self._waits_no_longer(mba)
         self.destaged += new
         self.moved += len(mbas) - new
-        self._emit("destage", segment=segment, chunks=new, moved=len(mbas) - new)
+        self._emit("destage", segment=segment, mbas=mbas)
 
     def _waits_no_longer(self, mba: int) -> None:
         for waiting in self._waiting:

@@ -82,19 +82,21 @@ class Cleaner:
     def _empty(self, segment: int) -> None:
         usage = self._segments.sealed[segment]
         self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
-        moved = self._move(segment, self._segments.blocks)
+        self._move(segment, self._segments.blocks)
         if segment not in self.unreadable:
             self._leaving[segment] = usage
-        self._emit("clean", segment=segment, moved=moved)
 
     def _move(self, segment: int, most: int) -> int:
         """Move chunks that are not moving yet, at most so many. Says how many."""
-        moved = 0
+        moved, unreadable = [], []
         for _, mba in self._segments.living(segment):
-            if moved == most:
+            if len(moved) == most:
                 break
             try:
-                moved += self._chunks.move(mba)
+                if self._chunks.move(mba):
+                    moved.append(mba)
             except DataLost:
+                unreadable.append(mba)
                 self.unreadable.add(segment)
-        return moved
+        self._emit("clean", segment=segment, mbas=moved, unreadable=unreadable, most=most)
+        return len(moved)

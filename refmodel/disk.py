@@ -21,7 +21,7 @@ from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, OutOfRange, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
 from refmodel.histogram import Operations
-from refmodel.log import Kind, Record
+from refmodel.log import OPERATIONS, Kind, Record
 from refmodel.power import PowerSupply
 from refmodel.resync import Resync
 from refmodel.room import Room
@@ -30,7 +30,6 @@ from refmodel.state import State
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 RECLAIM_STEPS = 1  # of background reclaim before each change
 MOST_CREDIT = 64  # device I/Os that repair may save up
-OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {Kind.PLACE: "write"}
 
 
 class LogStructuredDisk:
@@ -218,10 +217,7 @@ class LogStructuredDisk:
             self.state.log.append(*records)
             if not self.geometry.write_back:
                 self.state.log.flush()
-            if len(records) == 1:
-                self.state.apply(records[0])
-            else:
-                self.state.apply_writes(records)
+            self.state.apply(*records)
             self.state.chunks.destage_full()
         except (DiskError, OSError) as error:
             self._broken = True

@@ -6,7 +6,7 @@ what an earlier life left behind the end of the log can never be taken for a con
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -29,6 +29,9 @@ class Kind(IntEnum):
     PLACE = 7  # a write whose whole segments are on the capacity leg already
 
 
+OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {Kind.PLACE: "write"}
+
+
 @dataclass(slots=True)
 class Record:
     kind: Kind
@@ -39,12 +42,21 @@ class Record:
     sequence: int = 0
     generation: int = 0
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """Which record it is, and of what operation, as events tell it."""
+        op = OPERATIONS[self.kind]
+        return {"sequence": self.sequence, "op": op} | (
+            {"lba": self.lba, "count": self.count} if self.count else {"name": self.name} if self.name else {}
+        )
+
 
 class DurableLog:
     """Positions count bytes since the log began; the place in the ring is the position modulo its size."""
 
-    def __init__(self, leg: Leg, geometry: Geometry) -> None:
+    def __init__(self, leg: Leg, geometry: Geometry, emit: Callable[..., None]) -> None:
         self._leg = leg
+        self._emit = emit
         self._base = geometry.log_base
         self._size = geometry.log_bytes
         self._begun = False  # whether this life's generation has been begun
@@ -52,6 +64,7 @@ class DurableLog:
         self.head = 0  # position behind the newest record
         self.sequence = 1  # of the next record
         self.generation = 0
+        self._in_flight = False  # whether an operation was written since the last flush
         self.remirrored = 0  # copies of records made good by recovery
 
     @property
@@ -75,9 +88,13 @@ class DurableLog:
             self.flush()
             self._begun = True
         self._write(*records)
+        self._in_flight = True
 
-    def flush(self) -> None:
-        self._leg.flush("foreground")
+    def flush(self, cause: str = "foreground") -> None:
+        self._leg.flush(cause)
+        if self._in_flight:
+            self._in_flight = False
+            self._emit("log_append", sequence=self.sequence - 1)
 
     def truncate(self) -> None:
         """A checkpoint holds everything so far: forget it."""
@@ -103,6 +120,7 @@ class DurableLog:
         parts = []
         for record in records:
             record.sequence, record.generation = self.sequence, self.generation
+            self._emit("submit", **record.facts)
             parts.append(encode(record))
             self.sequence += 1
         raw = parts[0] if len(parts) == 1 else b"".join(parts)

@@ -5,7 +5,7 @@ look beside each such node. Its whole state is the view's cursor: a checkpoint s
 so a crash resumes at the last checkpoint and frees nothing twice.
 """
 
-from refmodel.chunks import Chunks
+from refmodel.chunks import Chunks, Emit
 from refmodel.node import Kind, Node
 from refmodel.pages import Pages
 from refmodel.tree import LAST, child_index
@@ -13,10 +13,12 @@ from refmodel.views import View, Views
 
 
 class Reclaim:
-    def __init__(self, views: Views, pages: Pages, chunks: Chunks) -> None:
+    def __init__(self, views: Views, pages: Pages, chunks: Chunks, emit: Emit) -> None:
         self._views = views
         self._pages = pages
         self._chunks = chunks
+        self._emit = emit
+        self._dropped: list[int] = []  # MBAs, in this step
 
     def step(self) -> bool:
         """Free one leaf, or skip one subtree that others hold. Says whether there was anything to do."""
@@ -28,6 +30,8 @@ class Reclaim:
             self._views.remove(view)
         else:
             self._views.touch(view)
+        self._emit("reclaim", mbas=self._dropped, left=len(self._views.deleted))
+        self._dropped = []
         return True
 
     def finish(self) -> bool:
@@ -71,4 +75,5 @@ class Reclaim:
                 return other.map.get(lba) == mba
 
             if not self._views.held_below(view, holds) and not self._views.held_elsewhere(view, mba, lba, holds):
+                self._dropped.append(mba)
                 self._chunks.drop(mba)

@@ -101,6 +101,10 @@ class Segments:
         """PBA and MBA of every chunk that lives in the segment."""
         return list(self.owners.items(segment * self.blocks, (segment + 1) * self.blocks))
 
+    def usage(self) -> list[tuple[int, int]]:
+        """How many chunks live in each segment in use."""
+        return [(segment, usage.live) for segment, usage in self.sealed.items()]
+
     def store(self) -> None:
         """Bring the stored usage table up to date."""
         for segment in sorted(self._changed):

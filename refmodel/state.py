@@ -3,7 +3,7 @@
 `apply` is the one place where an operation takes effect: for a request that was just logged and for a record that is replayed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from refmodel import checkpoint as checkpoints
 from refmodel.checkpoint import Checkpoint
@@ -29,21 +29,25 @@ class State:
         self.capacity = capacity
         self.emit = emit
         self.clock = Clock()
-        self.log = DurableLog(performance, geometry)
+        self.log = DurableLog(performance, geometry, emit)
         self.pages = Pages(performance, geometry, self.clock)
         self.segments = Segments(self.pages, geometry)
         self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
         self.views = Views(self.pages, geometry.fanout)
-        self.reclaim = Reclaim(self.views, self.pages, self.chunks)
+        self.reclaim = Reclaim(self.views, self.pages, self.chunks, emit)
         self.checkpoint_number = 0
+        self._made: list[int] = []  # by the operation that is being applied: MBAs,
+        self._taken: list[int] = []  # segments that were placed
+        self._dropped: list[int] = []  # and MBAs again
         self.on_checkpoint: Callable[[], None] = lambda: None  # called when one counts
 
     # What operations do.
 
-    def apply(self, record: Record) -> None:
-        """Make the operation of a durable record happen."""
+    def apply(self, *records: Record) -> None:
+        """Make the operation of a durable record happen; or of several, if all are writes."""
+        record = records[0]
         if record.kind is Kind.WRITE:
-            self.apply_writes([record])
+            self._write(records)
         elif record.kind is Kind.PLACE:
             self._place(record.lba, record.data)
         elif record.kind is Kind.UNMAP:
@@ -54,8 +58,10 @@ class State:
             self.views.delete(record.name)
         elif record.kind is Kind.REVERT:
             self.views.revert(record.name)
+        self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
+        self._made, self._taken, self._dropped = [], [], []
 
-    def apply_writes(self, records: list[Record]) -> None:
+    def _write(self, records: Sequence[Record]) -> None:
         """Make writes happen that are logged one after another: of a block only the last counts."""
         size = self.geometry.block_bytes
         data: dict[int, bytes] = {}
@@ -67,22 +73,26 @@ class State:
                     data[record.lba + at] = record.data[at * size : (at + 1) * size]
         lbas = sorted(data)
         first = self.clock.advance(len(lbas))
-        before = self.views.live.map.put_many(list(zip(lbas, range(first, first + len(lbas)))))
-        for mba, lba, replaced in zip(range(first, first + len(lbas)), lbas, before):
+        mbas = range(first, first + len(lbas))
+        before = self.views.live.map.put_many(list(zip(lbas, mbas)))
+        for mba, lba, replaced in zip(mbas, lbas, before):
             self.chunks.add(mba, data[lba], replaced)
             self._drop(lba, replaced)
+        self._made += mbas
 
     def _place(self, lba: int, payload: bytes) -> None:
         """A write whose whole segments are on the capacity leg already; the rest of its data follows their table."""
         placed, data = self.chunks.placed(payload)
         for segment, checksums in placed:
             mbas = [self.clock.tick() for _ in checksums]
+            self._made += mbas
+            self._taken.append(segment)
             self.chunks.take(segment, mbas, checksums)
             for mba in mbas:
                 self._drop(lba, self.views.live.map.put(lba, mba))
                 lba += 1
         if data:
-            self.apply_writes([Record(Kind.WRITE, lba, len(data) // self.geometry.block_bytes, data=data)])
+            self._write([Record(Kind.WRITE, lba, len(data) // self.geometry.block_bytes, data=data)])
 
     def _unmap(self, lba: int, count: int) -> None:
         for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:
@@ -91,6 +101,7 @@ class State:
     def _drop(self, lba: int, mba: int | None) -> None:
         """Live no longer holds the chunk at the block."""
         if mba is not None and self.views.owns_alone(lba, mba):
+            self._dropped.append(mba)
             self.chunks.drop(mba)
 
     # The steps of a checkpoint.
@@ -99,11 +110,13 @@ class State:
         """Make the maps durable, so that the log may be forgotten and what only older checkpoints needed is free."""
         self.chunks.destage_all()
         self.write_maps()
+        self.emit("checkpoint_nodes", number=self.checkpoint_number + 1, usage=self.segments.usage())
         slot = self.describe()
         self.commit(slot)
+        self.emit("checkpoint_commit", number=slot.number)
         self.log.truncate()
         self.pages.checkpointed()
-        self.emit("checkpoint", number=slot.number)
+        self.emit("truncate")
         for segment in self.segments.checkpointed():
             self.emit("free", segment=segment)
         self.on_checkpoint()
@@ -114,7 +127,7 @@ class State:
         self.views.store()
         self.pages.write_dirty()
         self.capacity.flush("checkpoint")
-        self.performance.flush("checkpoint")
+        self.log.flush("checkpoint")
 
     def describe(self) -> Checkpoint:
         """The checkpoint of this moment."""
@@ -148,7 +161,9 @@ class State:
         loaded()
         replayed = 0
         for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
-            self.apply(record)
+            self.emit("replay", **record.facts)
+            if record.kind is not Kind.OPEN:
+                self.apply(record)
             replayed += 1
         self.emit("recover", checkpoint=slot.number, replayed=replayed)
 
@@ -166,6 +181,8 @@ class State:
         for view in self.views.by_id.values():
             self._mark(view.map, view.map.root, view.cursor, LAST)
         self.pages.marked()
+        self.emit("load", number=slot.number, sequence=slot.log_sequence, deleted=len(self.views.deleted),
+                  usage=self.segments.usage())
         return slot
 
     def _mark(self, tree: Tree, page: int, low: int, end: int) -> None:

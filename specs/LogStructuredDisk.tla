@@ -102,6 +102,7 @@ LBA == 0 .. Size - 1
 Segment == 1 .. Segments
 PBA == Segment \X (1 .. Stripe)
 MBA == 1 .. 2 * Stripe * Segments + LogSize + 1     \* One more than can be in use at a time.
+Room(n) == n * Stripe       \* How many chunks n segments take.
 Hole == 0       \* What a map says of a block that has no chunk.
 ----------------------------------------------------------------------------
 (* Partial functions and sets of numbers.                                  *)
@@ -174,10 +175,14 @@ Lost(new) == Referred(maps) \ Referred(new)     \* What no view refers to once t
 
 Unbanked(gone) == Without(bank, gone)           \* The bank without the MBAs `gone`.
 
+\* @type: ($lsdRecord, Set(Int)) => Set(Int);
+Dropped(r, lost) ==     \* Which of the lost chunks the record r itself drops.  The others are orphans.
+    IF r.op \in {"write", "unmap"} THEN lost ELSE {}
+
 \* @type: $lsdRecord => Bool;
 Apply(r) ==     \* What a write or an unmap replaces is dropped; a view that goes leaves orphans.
     LET new == Edited(maps, r, Fresh, Hole)
-        dropped == IF r.op \in {"write", "unmap"} THEN Lost(new) ELSE {}
+        dropped == Dropped(r, Lost(new))
         written == [m \in {x \in {Fresh} : r.op = "write"} |-> r.value]
     IN  /\ maps' = new
         /\ bank' = Over(written, Unbanked(dropped))
@@ -285,7 +290,9 @@ Flush == phase = "up" /\ DOMAIN tail = {} /\ UNCHANGED vars     \* Answered once
 ----------------------------------------------------------------------------
 (* Segments.                                                               *)
 
-Fits(n) == IF n < Stripe THEN n ELSE Stripe
+Fits(n) == IF n < Room(1) THEN n ELSE Room(1)
+
+Choices == SUBSET Waiting       \* What a segment may be opened for.
 
 Open(s) ==      \* A full-stripe write into a free segment begins, of as much as waits and fits.
     /\ phase = "up"
@@ -293,7 +300,7 @@ Open(s) ==      \* A full-stripe write into a free segment begins, of as much as
     /\ DOMAIN stripe = {}
     /\ Waiting # {}
     /\ FreeSegments # {} /\ s = Least(FreeSegments)
-    /\ \E chosen \in SUBSET Waiting :
+    /\ \E chosen \in Choices :
         /\ Cardinality(chosen) = Fits(Cardinality(Waiting))
         /\ stripe' = InOrder(chosen)
     /\ state' = [state EXCEPT ![s] = "open"]
@@ -321,21 +328,25 @@ Destage ==      \* The full-stripe write is complete.
 
 Copy(m) == data[middle[m]]      \* What the cleaner reads to move m.
 
+Moving(s) == Housed(middle, s) \ (orphans \union DOMAIN bank)     \* What has to move out of s.
+
 Clean(s) ==     \* What lives in s moves: it goes through the bank again.
-    LET moving == Housed(middle, s) \ (orphans \union DOMAIN bank)
+    LET moving == Moving(s)
     IN  /\ phase = "up"
         /\ Settled
         /\ state[s] = "sealed"
-        /\ usage[s] < Stripe
+        /\ usage[s] < Room(1)
         /\ moving # {}
-        /\ Cardinality(Waiting \union moving) <= Stripe * Cardinality(FreeSegments)
+        /\ Cardinality(Waiting \union moving) <= Room(Cardinality(FreeSegments))
         /\ bank' = Over([m \in moving |-> Copy(m)], bank)
         /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, orphans, usage, state, stripe,
                        pending>>
 
+Reclaimable == orphans
+
 Reclaim ==      \* One chunk that a lost view held, and no view needs, is dropped.
     /\ phase = "up"
-    /\ \E m \in orphans :
+    /\ \E m \in Reclaimable :
         /\ orphans' = orphans \ {m}
         /\ bank' = Unbanked({m})
         /\ House(Without(middle, {m}), {})
@@ -413,12 +424,15 @@ Replay ==
     /\ end' = end + 1
     /\ UNCHANGED <<media, inFlight, phase, stripe, pending>>
 
+\* @type: Set(Int) => Set(Set(Int));
+Leftovers(lost) == SUBSET lost      \* What may be left of the records beyond the end of the log.
+
 Recover ==      \* There is no good record at the next place.  Beyond it, some may be left.
     LET p == end + 1
         lost == {q \in DOMAIN tail : q > end}
     IN  /\ phase = "replay"
         /\ p \in DOMAIN log \ DOMAIN tail => ~ Good(log[p], p)
-        /\ \E left \in SUBSET (lost \ {p}) : log' = Over(Without(tail, lost \ left), log)
+        /\ \E left \in Leftovers(lost \ {p}) : log' = Over(Without(tail, lost \ left), log)
         /\ tail' = Without(tail, DOMAIN tail)
         /\ generation' = NextGeneration
         /\ phase' = "up"
@@ -506,7 +520,7 @@ UsageExact ==
 OnePlaceEach ==     \* No two chunks have the same place.
     \A m, n \in DOMAIN middle : middle[m] = middle[n] => m = n
 
-RoomForAll == Cardinality(Waiting) <= Stripe * Cardinality(FreeSegments)
+RoomForAll == Cardinality(Waiting) <= Room(Cardinality(FreeSegments))
 
 Movable ==      \* Space can always be made: the disk is never wedged.
     \E s \in Segment :

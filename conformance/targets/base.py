@@ -1,5 +1,6 @@
 """What a target is: an implementation under test, answering requests one at a time."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 Message = dict[str, Any]
@@ -24,7 +25,13 @@ class Target(Protocol):
 
 
 class PowerCut(Exception):
-    """The power failed in the middle of the operation; the next request is a crash, which recovers."""
+    """The power failed in the middle of the operation; the next request is a crash, which recovers.
+
+    `events`, as a response may carry them, are those until then."""
+
+    def __init__(self, events: Sequence[Message] = ()):
+        super().__init__()
+        self.events = list(events)
 
 
 class TargetFailure(Exception):

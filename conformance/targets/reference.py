@@ -32,4 +32,4 @@ class ReferenceTarget(Adapter):
         try:
             return super().request(message)
         except errors.PowerCut:
-            raise PowerCut from None
+            raise PowerCut(self.events()) from None
