@@ -67,8 +67,9 @@ class OracleNames(click.ParamType):
 target_option = click.option("--target", "factory", type=TargetName(), required=True,
                              help="What is tested: see `conformance targets`.")
 oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="model", show_default=True,
-                             help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/), certified (the "
-                                  "checker proved right in Coq, which joins unasked once `make proofs` has built it).")
+                              help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/, of an engine's inner "
+                                   "events too), certified (the checker proved right in Coq, which joins unasked once "
+                                   "`make proofs` has built it).")
 
 
 def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool:
@@ -235,7 +236,9 @@ def _show_verdicts(read: list[traces.Trace], judges: dict[str, Any], bad: int) -
     found = {verdict.verdict for verdict in verdicts}
     together = "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
     unread = f", {bad} unreadable" if bad else ""
-    console.print(f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}", highlight=False)
+    by = [name for name in judges if name != oracles.INNER or any(trace.geometry for trace in read)]
+    console.print(f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}, judged by {', '.join(by)}",
+                  highlight=False)
     return STATUS[together]
 
 

@@ -17,6 +17,7 @@ CLAUSES = {
     "prefix": "Crash (prefix): a power cut keeps the history up to some point, no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
+    "inside": "Inside: what happens there is a behaviour of the specs below the contract",
     "dialogue": "the dialogue: one JSON object a line answers each request, in time",
 }
 
@@ -38,6 +39,7 @@ KINDS = {
     "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
     "lost-snapshot": "a snapshot is gone",
     "resurrected-snapshot": "a snapshot that was deleted came back",
+    "inside": "the contract is kept, but not by steps that the specs below it have",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
     "protocol": "the target's answer is none",
@@ -70,6 +72,11 @@ class Verdict:
 
 
 PASS = Verdict("pass")
+
+
+def disallowed_inside(at: int, inside: str) -> Verdict:
+    """The contract is kept, but the engine's own events are none that its spec allows."""
+    return Verdict("fail", at, "inside", CLAUSES["inside"], "an event that the spec of this level allows", inside)
 
 WRONG_DATA = frozenset(["lost-acknowledgement", "stale", "resurrected", "zeroed", "snapshot-bleed", "refused-write",
                         "misplaced", "foreign"])

@@ -2,21 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 
-from conformance.explain import PASS, Verdict, explain
-from conformance.oracles import Opinion, Oracle
+from conformance.explain import PASS, Verdict, disallowed_inside, explain
+from conformance.oracles import INNER, Opinion, Oracle
 from conformance.trace import Trace
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
     """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
 
-    Oracles that disagree make it inconclusive: one of them is wrong."""
+    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that keeps the contract
+    still fails if what happened inside is not as it should be."""
     opinions = {name: oracle(traces) for name, oracle in oracles.items()}
     return [_together(trace, {name: given[index] for name, given in opinions.items()})
             for index, trace in enumerate(traces)]
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    within = opinions.pop(INNER, Opinion(None))
+    verdict = _of_contract(trace, opinions)
+    if verdict != PASS:
+        return verdict
+    if within.unsure:
+        return Verdict("inconclusive", reason=f"{INNER}: {within.unsure}")
+    return PASS if within.at is None else disallowed_inside(within.at, within.inside)
+
+
+def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
         said = "; ".join(f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"

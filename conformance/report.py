@@ -127,7 +127,7 @@ def figures(campaign: Campaign) -> str:
     figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
     if campaign.judges:
-        figures.append("each judged by " + " and ".join(campaign.judges))
+        figures.append("each judged by " + ", ".join(campaign.judges))
         if "certified" not in campaign.judges:
             figures.append("certified: not built, not run")
     if campaign.skipped:

@@ -13,7 +13,7 @@ from conformance import trace as traces
 from conformance.explain import Verdict, alike
 from conformance.judge import judge
 from conformance.model import answer_of
-from conformance.oracles import Oracle
+from conformance.oracles import INNER, Oracle
 from conformance.shrink import shrink
 from conformance.targets import Factory
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
@@ -255,8 +255,8 @@ def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapp
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
     Ends after `most_failures` failures, or one where the target hangs; the first of each class is shrunk."""
-    result = Campaign(factory.name, seed, most_failures=most_failures, judges=tuple(oracles),
-                      without=tuple(sorted(factory.without)))
+    result = Campaign(factory.name, seed, most_failures=most_failures, without=tuple(sorted(factory.without)),
+                      judges=tuple(name for name in oracles if name != INNER))
     started = time.monotonic()
     bench = Bench(factory)
     at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}
@@ -338,6 +338,8 @@ def _judge_all(result: Campaign, oracles: Mapping[str, Oracle]) -> None:
     """Judge all traces by all oracles together, for those that are slow to start."""
     traces_driven = [trace for trace, _ in result.judged]
     verdicts = judge(traces_driven, oracles)
+    if INNER in oracles and any(trace.geometry for trace in traces_driven):
+        result.judges += (INNER,)
     failed = {failure.number for failure in result.failures}
     result.judged = list(zip(traces_driven, verdicts))
     result.failures += [Failure(trace, verdict, number, trace.operations)

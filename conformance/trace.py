@@ -35,6 +35,11 @@ class Trace:
         return sum(event["op"] != "create" for event in self.events)
 
     @property
+    def geometry(self) -> Event | None:
+        """The sizes of an engine that says what happens inside; None of one that does not."""
+        return next((inside for inside in self.events[0].get("events", ()) if inside.get("event") == "create"), None)
+
+    @property
     def program(self) -> list[Event]:
         """The requests alone, as they may be sent again."""
         kept = ("result", "events", "failure")

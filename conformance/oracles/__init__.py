@@ -15,14 +15,17 @@ class Opinion:
     """What one oracle says of one trace.
 
     `at` is the index in `trace.events` of the first event that the contract does not allow, None if it allows
-    all. `unsure` is why the oracle gave up instead; `at` is None then."""
+    all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by an oracle that judges what
+    happened inside: which spec does not allow which event there."""
 
     at: int | None
     unsure: str = ""
+    inside: str = ""
 
 
 Oracle = Callable[[Sequence[Trace]], list[Opinion]]
 
+INNER = "tlc inner"  # the oracle that comes with "tlc"
 NAMES = ("model", "certified", "tlc")
 
 
@@ -41,8 +44,12 @@ def named(name: str) -> Oracle:
 
 
 def together(names: Iterable[str]) -> dict[str, Oracle]:
-    """The oracles of these names, and with them the certified one wherever it is built. Raises NoSuchOracle."""
+    """The oracles of these names; with TLC its judge of what happened inside, and the certified one wherever it is built.
+
+    Raises NoSuchOracle."""
     judges = {name: named(name) for name in dict.fromkeys(names)}
+    if "tlc" in judges:
+        judges[INNER] = import_module("conformance.oracles.inner").judge
     if "certified" not in judges:
         try:
             judges["certified"] = named("certified")

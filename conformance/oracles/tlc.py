@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.oracles import Opinion
-from conformance.trace import Trace
+from conformance.trace import Event, Trace
 from modelcheck import tlc, traces
 
 LARGEST_DISK = 1 << 16  # blocks; TLC keeps a state an event, each with every block in it
@@ -14,8 +14,8 @@ NEEDED = ("op", "blocks", "lba", "count", "tags", "view", "name", "device")
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
     """One opinion a trace, in their order; one run of TLC for each crash profile among them."""
     opinions: dict[int, Opinion] = {}
-    for profile in sorted({_profile(trace) for trace in batch}):
-        indices = [i for i, trace in enumerate(batch) if _profile(trace) == profile]
+    for profile in sorted({profile_of(trace) for trace in batch}):
+        indices = [i for i, trace in enumerate(batch) if profile_of(trace) == profile]
         small = [i for i in indices if batch[i].events[0]["blocks"] <= LARGEST_DISK]
         unsure = Opinion(None, f"the disk has more than {LARGEST_DISK} blocks: too many for TLC")
         opinions.update((i, unsure) for i in indices if i not in small)
@@ -30,7 +30,8 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
     return [opinions[i] for i in range(len(batch))]
 
 
-def _profile(trace: Trace) -> str:
+def profile_of(trace: Trace) -> str:
+    """The trace's crash profile."""
     return trace.hello.get("crash_profile") or "ack"
 
 
@@ -40,9 +41,14 @@ def _lines(trace: Trace) -> list[dict[str, Any]]:
     for event in trace.events:
         if "failure" in event:
             break
-        line = {key: event[key] for key in NEEDED if event.get(key) is not None}
-        result = event["result"]
-        if result is not None:
-            line["result"] = {key: result[key] for key in ("ok", "error", "tags") if key in result}
-        lines.append(line)
+        lines.append(asked(event))
     return lines
+
+
+def asked(event: Event) -> dict[str, Any]:
+    """The operation and its result, as the Trace specs read them."""
+    line = {key: event[key] for key in NEEDED if event.get(key) is not None}
+    result = event["result"]
+    if result is not None:
+        line["result"] = {key: result[key] for key in ("ok", "error", "tags") if key in result}
+    return line
