@@ -20,6 +20,7 @@ KINDS = {
     "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
+    "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
 
@@ -63,6 +64,9 @@ def resolve(name: str) -> Factory:
         case "qcow2":
             from conformance.engines.qcow2 import Qcow2Target
             return _factory(name, Qcow2Target, _options(rest))
+        case "redb":
+            from conformance.engines.redb import RedbTarget
+            return _factory(name, RedbTarget, _options(rest))
         case "exec" if rest.strip():
             from conformance.targets.process import ProcessTarget
             return _factory(name, lambda options: ProcessTarget(rest), {})
