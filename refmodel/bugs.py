@@ -5,11 +5,12 @@ nothing of bugs and pays nothing for them. Numbers and evidence are those of the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refmodel import log as logs
 from refmodel.checksum import crc32c
 from refmodel.disk import LogStructuredDisk
+from refmodel.leg import State as Standing
 from refmodel.log import Kind, Record
 from refmodel.node import Node
 from refmodel.views import State as ViewState
@@ -304,11 +305,11 @@ def torn_record_accepted(disk: LogStructuredDisk) -> None:
     def find_unchecked():
         if (found := find()) is not None:
             return found
-        header = log._read(0, logs.RECORD_UNIT)
+        header = log._read(log._leg.active()[0], logs.RECORD_UNIT)
         length = logs.stored_bytes(header)
         if length is None or log.used + length > log._size:
             return None
-        raw = log._read(0, length)
+        raw = log._read(log._leg.active()[0], length)
         fixed = logs.MAGIC + crc32c(raw[logs.COVERED :]).to_bytes(4, "little") + raw[logs.COVERED :]
         record = logs.decode(fixed)
         return (record, raw) if record is not None and log._is_next(record) else None
@@ -323,7 +324,7 @@ def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
 
     def recover_and_skip(tail: int, sequence: int, generation: int):
         yield from recover(tail, sequence, generation)
-        if log._read(0, logs.RECORD_UNIT).startswith(logs.MAGIC):
+        if log._read(log._leg.active()[0], logs.RECORD_UNIT).startswith(logs.MAGIC):
             log.head += logs.RECORD_UNIT
 
     log.recover = recover_and_skip
@@ -378,3 +379,101 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
             yield record
 
     log.recover = recover_twice
+
+
+# Snapshots and devices.
+
+
+@bug(24, "bcachefs 629", "a snapshot is taken in the middle of one write")
+def snapshot_splits_write(disk: LogStructuredDisk) -> None:
+    state, read = disk.state, disk.read
+    apply, size, late = state.apply, disk.geometry.block_bytes, []
+
+    def catch_up() -> None:
+        while late:
+            apply(late.pop())
+
+    def apply_late(record: Record) -> None:
+        if record.kind is not Kind.SNAPSHOT:
+            catch_up()
+        if record.kind is Kind.WRITE and record.count > 1:
+            last, lba = record.data[-size:], record.lba + record.count - 1
+            record = replace(record, count=record.count - 1, data=record.data[:-size])
+            late.append(Record(Kind.WRITE, lba, 1, data=last))
+        apply(record)
+        if record.kind is Kind.SNAPSHOT:
+            catch_up()
+
+    def read_all(lba: int, count: int = 1, view: str | None = None) -> bytes:
+        catch_up()
+        return read(lba, count, view)
+
+    state.apply, disk.read = apply_late, read_all
+
+
+@bug(36, "the rule itself: acknowledged means on every active mirror", "a record is acknowledged when one mirror has it")
+def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
+    log, leg = disk.state.log, disk.state.performance
+    write, append = leg._write, log.append
+
+    def append_to_one(record: Record) -> None:
+        written = []
+
+        def write_first(component, offset: int, data: bytes, cause: str) -> None:
+            if component.member.reachable and component.member not in written[:1]:
+                written.append(component.member)
+            if component.member in written[:1]:
+                write(component, offset, data, cause)
+
+        leg._write = write_first
+        try:
+            append(record)
+        finally:
+            leg._write = write
+
+    log.append = append_to_one
+
+
+@bug(37, "DRBD 145", "what a device missed is forgotten before it was copied")
+def missed_is_forgotten(disk: LogStructuredDisk) -> None:
+    disk.resync._births = lambda leg, since: {}
+
+
+@bug(39, "md 8313b8e57f55", "a device that returns is taken for in sync")
+def returned_without_resync(disk: LogStructuredDisk) -> None:
+    array = disk.array
+    return_ = array.return_
+
+    def return_active(device: int):
+        member = return_(device)
+        if member is not None:
+            member.state = Standing.ACTIVE
+        return member
+
+    array.return_ = return_active
+
+
+@bug(40, "md 133d4527eab8", "a write that races a rebuild skips its target")
+def write_skips_resyncing(disk: LogStructuredDisk) -> None:
+    for leg in (disk.state.performance, disk.state.capacity):
+        write = leg._write
+
+        def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> None:
+            if component.member.state is not Standing.RESYNCING or cause in ("resync", "rebuild"):
+                write(component, offset, data, cause)
+
+        leg._write = write_elsewhere
+
+
+@bug(44, "btrfs 651", "a stripe that is written while a device is gone gets the parity of what was not written there")
+def degraded_write_poisons_parity(disk: LogStructuredDisk) -> None:
+    leg = disk.state.capacity
+    pieces = leg._pieces
+
+    def pieces_of_those_there(data: bytes) -> list[bytes]:
+        whole = pieces(data)
+        if leg.k > 1 and not all(component.member.reachable for component in leg.components):
+            return whole[: leg.k] + pieces(data[: -leg.piece_bytes].ljust(len(data), b"\0"))[leg.k :]
+        return whole
+
+    leg._pieces = pieces_of_those_there

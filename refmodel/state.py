@@ -110,7 +110,6 @@ class State:
         """Make the maps durable, so that the log may be forgotten and what only older checkpoints needed is free."""
         self.chunks.destage_all()
         self.write_maps()
-        self.emit("checkpoint_nodes", number=self.checkpoint_number + 1, usage=self.segments.usage())
         slot = self.describe()
         self.commit(slot)
         self.emit("checkpoint_commit", number=slot.number)
@@ -128,6 +127,7 @@ class State:
         self.pages.write_dirty()
         self.capacity.flush("checkpoint")
         self.log.flush("checkpoint")
+        self.emit("checkpoint_nodes", number=self.checkpoint_number + 1, usage=self.segments.usage())
 
     def describe(self) -> Checkpoint:
         """The checkpoint of this moment."""
