@@ -301,21 +301,35 @@ def checkpoint(disk: Path) -> None:
 
 
 @main.command("bench")
+@click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 @click.option("--profile", type=click.Choice([*bench.PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: all but cleaning]")
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
 @click.option("--operations", type=click.IntRange(min=1), default=20000, show_default=True)
+@click.option("--depth", type=click.IntRange(1, 1024), default=16, show_default=True, help="Operations in flight together.")
+@click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are taken over the first half of the run.")
 @click.option("--blocks", type=click.IntRange(min=1), default=16384, show_default=True, help="Size of the disk.")
+@click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the results to a file, one JSON object a line.")
 @click.option("--sync", is_flag=True, help="Wait for the medium at every flush.")
-def bench_command(profile: tuple[str, ...], operations: int, blocks: int, sync: bool) -> None:
-    """Measure operations a second and device I/Os an operation, on a disk in a temporary folder.
+def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path | None, **options) -> None:
+    """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
 
     The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
     """
-    for name in profile or bench.PROFILES:
+    names = profile or tuple(bench.PROFILES)
+    if disk is not None and len(names) > 1:
+        raise click.UsageError("a disk that stays is for one profile: name it with --profile")
+    lines = []
+    for name in names:
         if name == "cleaning":
             for row in cleaning.table():
                 click.echo(cleaning.describe(row))
             continue
-        click.echo(bench.describe(bench.run(name, operations=operations, blocks=blocks, sync=sync)))
+        result = bench.run(name, path=disk, **options)
+        click.echo(bench.describe(result))
+        lines.append(json.dumps(result.as_dict()) + "\n")
+    if json_file is not None:
+        json_file.write_text("".join(lines))
 
 
 @main.command(epilog="Any other command on the disk works meanwhile. Try: nbdinfo --list 'nbd+unix:///?socket=PATH'")
