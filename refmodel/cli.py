@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from rich.live import Live
 
-from refmodel import __version__, bench, cleaning, control, metrics
+from refmodel import __version__, bench, cleaning, control, metrics, pictures
 from refmodel import inspect as inspection
 from refmodel import top as watch
 from refmodel.adapter import Adapter
@@ -206,12 +206,19 @@ def top(disk: Path, interval: float, count: int | None) -> None:
             live.update(frame, refresh=True)
 
 
-@main.command()
+@main.command(epilog="Example: refmodel inspect d --html d.html; refmodel inspect d --svg views > views.svg")
 @DISK
-def inspect(disk: Path) -> None:
-    """The log, the views, the maps and the segments in words."""
+@click.option("--html", type=click.File("w", lazy=True), metavar="FILE", help="A page with all the pictures, that needs nothing else.")
+@click.option("--svg", type=click.Choice(list(pictures.PICTURES)), help="One picture, on stdout.")
+def inspect(disk: Path, html, svg: str | None) -> None:
+    """The log, the views, the maps and the segments in words, or in pictures."""
     with _opened(disk) as opened:
-        click.echo(inspection.describe(opened))
+        if html is not None:
+            html.write(pictures.page(opened))
+        elif svg is not None:
+            click.echo(pictures.svg(opened, svg))
+        else:
+            click.echo(inspection.describe(opened))
 
 
 @main.command()
