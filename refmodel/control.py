@@ -24,10 +24,29 @@ PATIENCE = 10  # seconds for a client to say what it wants, or to take the answe
 held: ContextVar[LogStructuredDisk | None] = ContextVar("held", default=None)  # the disk that a command is to use, already open
 
 
+class Turn:
+    """A lock that whoever waits for it gets next, however fast its holder comes back for it."""
+
+    def __init__(self) -> None:
+        self._next = threading.Lock()
+        self._taken = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._taken.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._taken.release()
+
+    def last(self, timeout: float) -> bool:
+        """Take it for good. Says whether it became free, in seconds at most."""
+        return self._taken.acquire(timeout=timeout)
+
+
 class Listener:
     """Runs commands on an open disk in a thread of its own; `turn` is held while one runs."""
 
-    def __init__(self, folder: Path, disk: LogStructuredDisk, turn: threading.Lock) -> None:
+    def __init__(self, folder: Path, disk: LogStructuredDisk, turn: Turn) -> None:
         self._socket = folder / NAME
         self._socket.unlink(missing_ok=True)  # whoever has the disk open may: nobody else can be listening
 
@@ -69,7 +88,7 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, by
     return base64.b64decode(answer["stdout"]), base64.b64decode(answer["stderr"]), answer["status"]
 
 
-def _run(disk: LogStructuredDisk, turn: threading.Lock, request: dict[str, Any]) -> dict[str, Any]:
+def _run(disk: LogStructuredDisk, turn: Turn, request: dict[str, Any]) -> dict[str, Any]:
     from click.testing import CliRunner  # it runs a command on streams of its own, which is just what is wanted
 
     from refmodel.cli import main

@@ -93,13 +93,14 @@ def device_bytes_written(disk: LogStructuredDisk) -> int:
 
 
 def _device_amplification(disk: LogStructuredDisk) -> float:
-    return device_bytes_written(disk) / (disk.done.blocks_of("write") * disk.geometry.block_bytes or 1)
+    wanted = disk.done.blocks_of("write") * disk.geometry.block_bytes
+    return device_bytes_written(disk) / wanted if wanted else 0.0
 
 
 def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     chunks = disk.state.chunks
     new = chunks.destaged + chunks.placed_count
-    return (new + chunks.moved) / (new or 1)
+    return (new + chunks.moved) / new if new else 0.0
 
 
 def _segment_states(disk: LogStructuredDisk) -> Samples:
@@ -174,8 +175,8 @@ FAMILIES = [
     Family("chunks.destaged", COUNTER, "chunks", "chunks that went from the bank to segments", _one(lambda disk: disk.state.chunks.destaged)),
     Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.chunks.placed_count)),
     Family("chunks.moved", COUNTER, "chunks", "chunks that the cleaner moved", _one(lambda disk: disk.state.chunks.moved)),
-    Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one", _one(_cleaning_amplification)),
-    Family("write_amplification.devices", GAUGE, "ratio", "bytes written to devices for each byte that users wrote", _one(_device_amplification)),
+    Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
+    Family("write_amplification.devices", GAUGE, "ratio", "bytes written to devices for each byte that users wrote; 0 before the first", _one(_device_amplification)),
     Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments", _one(lambda disk: disk.state.chunks.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),

@@ -31,7 +31,7 @@ PATIENCE = 10  # seconds that a request in flight may take then
 STINT = 16  # steps of housekeeping between requests
 
 settings: dict[str, str] = {}
-turn = threading.Lock()
+turn = control.Turn()
 finishing = threading.Lock()
 ending = threading.Event()
 disk: LogStructuredDisk
@@ -81,7 +81,7 @@ def cleanup() -> None:
             return
         ending.set()
         commands.close()
-        if turn.acquire(timeout=PATIENCE):  # and never released: no request comes after this
+        if turn.last(PATIENCE):
             disk.close()
         _remove_socket()
 

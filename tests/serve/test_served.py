@@ -160,7 +160,7 @@ def test_top_shows_what_a_server_does(serve: Serve, tmp_path: Path) -> None:
     time.sleep(4)
     run("qemu-io", "-f", "raw", *(f"-cwrite -P 1 {lba * 4096} 4k" for lba in range(100)), server.uri())
     shown, _ = top.communicate(timeout=60)
-    rates = {row.split()[0]: row.split()[1:] for row in shown.decode().splitlines() if row.strip()}
+    rates = {row.split()[0]: row.split()[1:] for row in reversed(shown.decode().splitlines()) if row.strip()}
     assert float(rates["write"][0]) > 0 and "foreground" in rates and "µs" in rates["write"]
     server.end()
     done = refmodel("top", server.disk, status=1)
