@@ -42,7 +42,9 @@ Definition when (c : bool) (a : byte) : byte :=
 (** Times a polynomial whose coefficients are [bits], the lowest first. *)
 Definition times (a : byte) (bits : list bool) : byte := foldr (fun c r => add (when c a) (double r)) zero bits.
 
-Definition mul (a b : byte) : byte := times a [b0 b; b1 b; b2 b; b3 b; b4 b; b5 b; b6 b; b7 b].
+Definition bits_of (a : byte) : list bool := [b0 a; b1 a; b2 a; b3 a; b4 a; b5 a; b6 a; b7 a].
+
+Definition mul (a b : byte) : byte := times a (bits_of b).
 
 Definition power (a : byte) (n : nat) : byte := Nat.iter n (mul a) one.
 
@@ -51,7 +53,7 @@ Definition inv (a : byte) : byte := power a 254.
 
 Definition two := double one.
 
-Ltac bits := intros; unfold mul, times, double, when, add, zero, one; cbn -[xorb andb]; f_equal; btauto.
+Ltac bits := intros; unfold mul, bits_of, times, double, when, add, zero, one; cbn -[xorb andb]; f_equal; btauto.
 
 Lemma byte_eta a : Byte (b0 a) (b1 a) (b2 a) (b3 a) (b4 a) (b5 a) (b6 a) (b7 a) = a.
 Proof. by destruct a. Qed.
@@ -65,27 +67,36 @@ Proof. rewrite <-(byte_eta a). bits. Qed.
 Lemma add_self a : add a a = zero.
 Proof. bits. Qed.
 
-Lemma mul_comm a b : mul a b = mul b a.
+Lemma add_swap a b c d : add (add a b) (add c d) = add (add a c) (add b d).
+Proof. bits. Qed.
+Lemma when_add x a b : when x (add a b) = add (when x a) (when x b).
+Proof. bits. Qed.
+Lemma double_add a b : double (add a b) = add (double a) (double b).
+Proof. bits. Qed.
+Lemma when_double x a : when x (double a) = double (when x a).
 Proof. bits. Qed.
 Lemma mul_1_l a : mul one a = a.
 Proof. rewrite <-(byte_eta a). bits. Qed.
-Lemma mul_add_l a b c : mul (add a b) c = add (mul a c) (mul b c).
-Proof. bits. Qed.
+
+(** Multiplication is linear: it reaches through sums, through [double], and through the bits of what is multiplied. *)
 Lemma mul_0_l a : mul zero a = zero.
-Proof. bits. Qed.
-Lemma mul_double a b : mul (double a) b = double (mul a b).
-Proof. bits. Qed.
-
-Lemma mul_when c a b : mul (when c a) b = when c (mul a b).
+Proof. unfold mul. induction (bits_of a) as [|x l IH]; [done|]. simpl. rewrite IH. by destruct x. Qed.
+Lemma mul_add_l a b c : mul (add a b) c = add (mul a c) (mul b c).
 Proof.
-  assert (when_true : forall a, when true a = a) by (intros x; apply byte_eta).
-  destruct c; [by rewrite !when_true | apply mul_0_l].
+  unfold mul. induction (bits_of c) as [|x l IH]; [done|]. simpl. by rewrite IH, when_add, double_add, add_swap.
 Qed.
-
-(** Multiplication by c is linear, so it reaches through the bits of b. *)
+Lemma mul_double a b : mul (double a) b = double (mul a b).
+Proof. unfold mul. induction (bits_of b) as [|x l IH]; [done|]. simpl. by rewrite IH, when_double, double_add. Qed.
+Lemma mul_when x a b : mul (when x a) b = when x (mul a b).
+Proof.
+  assert (when_true : forall a, when true a = a) by (intros y; apply byte_eta).
+  destruct x; [by rewrite !when_true | apply mul_0_l].
+Qed.
 Lemma mul_times a bits c : mul (times a bits) c = times (mul a c) bits.
-Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH.
-  Qed.
+Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH. Qed.
+
+Lemma mul_comm a b : mul a b = mul b a.
+Proof. rewrite <-(mul_1_l a) at 1. unfold mul at 2. by rewrite mul_times, mul_1_l. Qed.
 
 Lemma mul_swap a b c : mul (mul a b) c = mul (mul a c) b.
 Proof. apply mul_times. Qed.
@@ -132,7 +143,8 @@ Qed.
 Theorem generator_generates a : a <> zero -> exists i, i < 255 /\ a = power two i.
 Proof.
   intros nz. assert (a ∈ powers) as H.
-  { revert a nz. refine (each_byte _ _). by vm_compute. }
+  { assert ((fun ps => bool_decide (Forall (fun b => b <> zero -> b ∈ ps) bytes)) powers = true) as all by by vm_compute.
+    apply bool_decide_eq_true in all. rewrite Forall_forall in all. by apply all; [apply elem_of_bytes|]. }
   apply elem_of_list_fmap in H as (i & -> & Hi). apply elem_of_seq in Hi. exists i. split; [lia|done].
 Qed.
 

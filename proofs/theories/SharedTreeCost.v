@@ -13,7 +13,7 @@ Fixpoint path_nodes (h : heap) (n : id) (p : path) : list id :=
   end.
 
 (** Device I/Os before the answer: nodes read, nodes written, records appended to the log.  A write changes nodes in
-    memory; the copies it makes are written by the next checkpoint, and counted below ([update_copies]). *)
+    memory; the copies it makes, at most its path, are written by the next checkpoint. *)
 Record cost := Cost { node_reads : nat; node_writes : nat; appends : nat }.
 
 Definition depth (s : state) (v : nat) (k : path) : nat :=
@@ -21,65 +21,6 @@ Definition depth (s : state) (v : nat) (k : path) : nat :=
 
 Definition read_cost (s : state) (v : nat) (k : path) : cost := Cost (depth s v k) 0 0.
 Definition write_cost (s : state) (k : path) : cost := Cost (depth s (epoch s) k) 0 1.
-
-(** * The accounts are complete *)
-
-(** A lookup depends on no node but those of its path. *)
-Lemma path_nodes_local h h' p : ∀ n, (∀ m, m ∈ path_nodes h n p → h' !! m = h !! m) → is_Some (h !! n) →
-  (∀ m nd d i, m ∈ path_nodes h n p → h !! m = Some nd → kids nd !! d = Some i → is_Some (h !! i)) →
-  path_nodes h' n p = path_nodes h n p ∧ descend h' n p = descend h n p.
-Proof.
-  induction p as [|d q IH]; intros n Hsame [nd Hn] Hclosed; simpl in *; rewrite Hn in *.
-  - rewrite (Hsame n), Hn by (by left). done.
-  - assert (h' !! n = Some nd) as Hn' by (rewrite <- Hn; apply Hsame; by left). rewrite Hn'. simpl.
-    destruct (kids nd !! d) as [m|] eqn:Hd; simpl; [|done].
-    destruct (IH m) as [-> ->]; [| |intros ? ? ? ? ?; eapply Hclosed; by right|done].
-    + intros i Hi. apply Hsame. by right.
-    + eapply (Hclosed n); [by left|done..].
-Qed.
-
-(** So does an update: on two heaps that agree on the path it takes the same numbers and writes the same nodes. *)
-Lemma put_local since e nx h1 h2 x k : ∀ n pl, is_Some (h1 !! n) →
-  (∀ m, m ∈ path_nodes h1 n k → h2 !! m = h1 !! m) →
-  (∀ m nd d i, m ∈ path_nodes h1 n k → h1 !! m = Some nd → kids nd !! d = Some i → is_Some (h1 !! i)) →
-  let '(h1', o1, d1) := put since e nx h1 (Some n) pl k x in
-  let '(h2', o2, d2) := put since e nx h2 (Some n) pl k x in
-  o1 = o2 ∧ d1 = d2 ∧ ∀ i, (h1' !! i = h1 !! i ∧ h2' !! i = h2 !! i) ∨ h1' !! i = h2' !! i.
-Proof.
-  assert (∀ k nx o pl, (o = None ∨ ∃ n, o = Some n ∧ is_Some (h1 !! n) ∧
-      (∀ m, m ∈ path_nodes h1 n k → h2 !! m = h1 !! m) ∧
-      (∀ m nd d i, m ∈ path_nodes h1 n k → h1 !! m = Some nd → kids nd !! d = Some i → is_Some (h1 !! i))) →
-    let '(h1', o1, d1) := put since e nx h1 o pl k x in
-    let '(h2', o2, d2) := put since e nx h2 o pl k x in
-    o1 = o2 ∧ d1 = d2 ∧ ∀ i, (h1' !! i = h1 !! i ∧ h2' !! i = h2 !! i) ∨ h1' !! i = h2' !! i) as Hput.
-  { clear k nx. intros k. induction k as [|d k IH]; intros nx o pl Ho.
-    - assert (o ≫= (h2 !!.) = o ≫= (h1 !!.)) as Hold.
-      { destruct Ho as [->|(n&->&[nd Hn]&Hsame&_)]; [done|]. simpl. apply Hsame. simpl. rewrite Hn. by left. }
-      cbn [put]. unfold target, owned. rewrite Hold. destruct x as [v|]; (split_and!; [done|done|]); intros i;
-        match goal with |- context [if ?b then ?a else ?c] => set (n := if b then a else c) end;
-        destruct (decide (i = n)) as [->|].
-      + right. by rewrite !lookup_insert.
-      + left. by rewrite !lookup_insert_ne.
-      + right. by rewrite !lookup_delete.
-      + left. by rewrite !lookup_delete_ne.
-    - assert (o ≫= (h2 !!.) = o ≫= (h1 !!.)) as Hold.
-      { destruct Ho as [->|(n&->&[nd Hn]&Hsame&_)]; [done|]. simpl. apply Hsame. simpl. rewrite Hn. by left. }
-      cbn [put]. assert (kids_of h2 o = kids_of h1 o) as -> by (unfold kids_of; by rewrite Hold).
-      unfold target, owned. rewrite Hold. specialize (IH (S nx) (kids_of h1 o !! d) (pl ++ [d])).
-      destruct (put since e (S nx) h1 _ _ k x) as [[h1' o1] d1], (put since e (S nx) h2 _ _ k x) as [[h2' o2] d2].
-      destruct IH as (->&->&Hsame).
-      { destruct (kids_of h1 o !! d) as [m|] eqn:Hd; [right|by left]. exists m. split; [done|].
-        unfold kids_of in Hd. destruct Ho as [->|(n&->&[nd Hn]&Hsame&Hclosed)]; simpl in Hd; [by rewrite lookup_empty in Hd|].
-        rewrite Hn in Hd. simpl in Hd. simpl in Hsame, Hclosed. rewrite Hn, Hd in *. split_and!.
-        - eapply (Hclosed n); [by left|done..].
-        - intros i Hi. apply Hsame. by right.
-        - intros i nd' d' i' Hi. apply Hclosed. by right. }
-      split_and!; [done|done|]. intros i. match goal with |- context [if ?b then ?a else ?c] => set (n := if b then a else c) end.
-      destruct (decide (i = n)) as [->|].
-      + right. by rewrite !lookup_insert.
-      + rewrite !lookup_insert_ne by done. apply Hsame. }
-  intros n pl Hn Hsame Hclosed. apply Hput. right. by exists n.
-Qed.
 
 (** * How much it is *)
 
@@ -132,9 +73,6 @@ Lemma write_cost_mapped s k x : inv s → read s (epoch s) k = Some x → write_
 Proof.
   intros I Hr. pose proof (read_cost_mapped _ _ _ _ I Hr) as [= Hd]. unfold write_cost. by rewrite Hd.
 Qed.
-
-Lemma cost_bound s v k : depth s v k ≤ S (length k).
-Proof. unfold depth. destruct (claims s !! View v); [apply path_nodes_length|lia]. Qed.
 
 (** A snapshot writes its record and nothing else, not even at the checkpoint. *)
 Lemma snapshot_touches_nothing s s' : apply Snapshot s = Some s' → nodes s' = nodes s ∧ next s' = next s.
@@ -248,51 +186,4 @@ Proof.
   unfold shape in Hshape. rewrite Hl1, Hl2 in Hshape. split; intros Hsome.
   - destruct Hshape as [Hs _]. destruct Hs as (?&[= <-]&?); [eauto|done].
   - destruct Hshape as [_ Hs]. destruct Hs as (?&[= <-]&?); [eauto|done].
-Qed.
-
-(** * What a checkpoint has to write *)
-
-(** An update copies at most the path, and only what live does not own. *)
-Lemma update_copies s s' k x n : inv s → length k = height s → update k x s = Some s' →
-  is_Some (nodes s' !! n) → nodes s !! n = None → ∃ i, i ≤ length k ∧ n = next s + i.
-Proof.
-  intros I Hk Hu Hn Hold. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U). pose proof (upd_put _ _ _ _ _ _ _ U) as P.
-  destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q&Hq&[->|(nd&Hnd&_)]&_)]; [|exists (length q)|congruence].
-  - rewrite Hs, Hold in Hn. by destruct Hn.
-  - split; [by apply prefix_length|done].
-Qed.
-
-(** A second write of a block in the same epoch copies nothing. *)
-Lemma second_write_copies_nothing s s1 s2 k x y n : inv s → length k = height s →
-  update k (Some x) s = Some s1 → update k (Some y) s1 = Some s2 → is_Some (nodes s2 !! n) → is_Some (nodes s1 !! n).
-Proof.
-  intros I Hk Hu1 Hu2 Hn. pose proof (inv_update _ _ _ _ I Hk Hu1) as I1.
-  destruct (update_spec _ _ _ _ I Hk Hu1) as (c&r&dr&U). pose proof (upd_put _ _ _ _ _ _ _ U) as P.
-  assert (height s1 = height s ∧ epoch s1 = epoch s) as [Hh He] by (by rewrite (upd_state _ _ _ _ _ _ _ U)).
-  assert (length k = height s1) as Hk1 by congruence.
-  destruct (update_spec _ _ _ _ I1 Hk1 Hu2) as (c1&r1&dr1&U1). pose proof (upd_put _ _ _ _ _ _ _ U1) as P1.
-  assert (c1 = Claim (parent c) r []) as ->.
-  { pose proof (upd_live _ _ _ _ _ _ _ U1) as Hl. rewrite He, (updated_live U) in Hl. congruence. }
-  destruct (decide (next s1 ≤ n)) as [Hge|Hlt].
-  - exfalso. destruct (put_fresh _ _ _ _ _ _ _ _ _ _ _ _ P1 n Hge Hn) as [q Hq].
-    assert (∃ m, descend_from (nodes s1) (Some r) q = Some m ∧ (descend_from (nodes s1) (Some r) q = Some n ∨
-      q `prefix_of` k ∧ owned (pred (epoch s1)) (nodes s1) (Some m) = false)) as (m&Hm&Hm').
-    { destruct (decide (q `prefix_of` k)) as [Hpre|Hoff].
-      - assert (is_Some (descend_from (nodes s1) (Some r) q)) as [m Hm].
-        { destruct (decide (q = k)) as [->|]; [|by apply (put_inner _ _ _ _ _ _ _ _ _ _ _ _ P)].
-          pose proof (put_here _ _ _ _ _ _ _ _ _ _ _ _ P) as Hh'. destruct (descend_from (nodes s1) (Some r) k); [eauto|done]. }
-        exists m. split; [done|].
-        destruct (put_on_path _ _ _ _ _ _ _ _ _ _ _ _ P1 _ _ Hpre Hq) as [[_ Ho]|[Ho _]]; simpl in Ho; [right|by left].
-        split; [done|]. simpl in Hm. by rewrite Hm in Ho.
-      - rewrite (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ P1) in Hq by done. simpl in Hq. exists n. split; [done|by left]. }
-    destruct Hm' as [Hn'|[Hpre Ho]].
-    + destruct (descend_exists _ _ _ _ Hn') as [nd Hnd]. apply (tidy_node _ _ _ _ (inv_tidy _ I1)) in Hnd. lia.
-    + destruct (descend_exists _ _ _ _ Hm) as [md Hmd].
-      assert (birth md = epoch s1) as Hb.
-      { rewrite He. pose proof (put_on_path _ _ _ _ _ _ _ _ _ _ _ _ P _ _ Hpre Hm) as Hon.
-        destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P m) as [Hs|(q'&_&_&Hnew)]; [|by apply Hnew].
-        rewrite Hs in Hmd. destruct Hon as [[-> _]|[_ Hon]]; [apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hmd; lia|].
-        apply (owned_true _ _ _ _ (inv_tidy _ I) (inv_epoch _ I)) in Hon as (m'&md'&[= <-]&Hmd'&?). congruence. }
-      pose proof (owned_old (epoch s1) (nodes s1) (inv_epoch _ I1) _ _ Hmd Hb). congruence.
-  - destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P1 n) as [Hs|(q&_&[?|(nd&Hnd&_)]&_)]; [by rewrite <- Hs|lia|eauto].
 Qed.

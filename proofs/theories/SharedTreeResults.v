@@ -15,12 +15,10 @@
     - [update_spares_others]: an update changes no node that another claim reaches, and no path to one.
     - [update_shares_rest]: off the path of its key, the new live tree has the very nodes of the old.
     - [lookup_exact]: after any history, reading a view is looking up in the map that the history makes of it.
-    Theorem 7, cost ([SharedTreeCost] defines it and shows that the accounts are complete):
+    Theorem 7, cost ([SharedTreeCost] defines it):
     - [read_cost_constant], [write_cost_constant]: height + 1 nodes read, no node written, one append for a write; of a
       block that is mapped, in every state.  For any block, the same with and without snapshots: [cost_ignores_snapshots].
     - [snapshot_constant]: a snapshot touches no node and uses no number: all it writes is its record.
-    - [copies_bounded], [copies_once]: what a write leaves to the checkpoint is at most height + 1 new nodes, and none
-      for a block already written since the newest snapshot, revert or checkpoint.
     Theorem 12: [execution] in SharedTreeExamples; and there, a rule dropped: [ownership_by_older_snapshot],
     [ownership_by_parent], [root_first_leaks], [unburied_leaks], and the two named above.
 
@@ -147,11 +145,3 @@ Qed.
 Theorem snapshot_constant s s' : apply Snapshot s = Some s' →
   nodes s' = nodes s ∧ next s' = next s.
 Proof. apply snapshot_touches_nothing. Qed.
-
-Theorem copies_bounded s s' k x n : reachable s → length k = height s → update k x s = Some s' →
-  is_Some (nodes s' !! n) → nodes s !! n = None → ∃ i, i ≤ length k ∧ n = next s + i.
-Proof. intros I%reachable_inv. by apply update_copies. Qed.
-
-Theorem copies_once s s1 s2 k x y n : reachable s → length k = height s →
-  update k (Some x) s = Some s1 → update k (Some y) s1 = Some s2 → is_Some (nodes s2 !! n) → is_Some (nodes s1 !! n).
-Proof. intros I%reachable_inv. by apply second_write_copies_nothing. Qed.
