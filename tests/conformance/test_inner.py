@@ -1,4 +1,4 @@
-"""The engine's inner events, followed by TLC through the spec of the log-structured disk: honest ones, planted bugs, and events that were changed."""
+"""The engine's inner events, followed by TLC through LogStructuredDisk: honest ones, planted bugs, and changed events."""
 
 import copy
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from conformance.oracles import inner
 from conformance.runner import Bench
 from conformance.trace import Trace
 
-BUGS = {  # how many traces it takes to find it inside
-    "victim-freed-early": 11, "checkpoint-before-data": 3, "dead-segment-reused-early": 2, "overwrite-drops-shared": 5,
-    "unmap-in-shared-leaf": 3, "sequence-starts-again": 1, "recovery-miscounts-segments": 3, "acknowledged-before-flush": 1,
-    "log-truncated-early": 3, "record-replayed-twice": 1,
+BUGS = {  # in so many traces it has to be found
+    "victim-freed-early": 20, "checkpoint-before-data": 8, "dead-segment-reused-early": 12, "overwrite-drops-shared": 10,
+    "unmap-in-shared-leaf": 10, "sequence-starts-again": 3, "recovery-miscounts-segments": 8, "acknowledged-before-flush": 2,
+    "log-truncated-early": 8, "record-replayed-twice": 3,
 }
 
 
