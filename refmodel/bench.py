@@ -7,7 +7,6 @@ import os
 import random
 import sqlite3
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from refmodel.control import Listener
+from refmodel.control import Listener, Turn
 from refmodel.counters import FAMILIES
 from refmodel.disk import LogStructuredDisk, create, open_disk
 from refmodel.geometry import plan
@@ -104,10 +103,11 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         path = path or Path(folder) / "disk"
         create(path, plan(blocks, layout=layout), sync=sync)
-        turn = threading.Lock()
+        turn = Turn()
         with closing(open_disk(path, sync=sync)) as disk, closing(Listener(path, disk, turn)):
             for lba in range(0, blocks, FILL):
-                disk.write(lba, block * min(FILL, blocks - lba))
+                with turn:
+                    disk.write(lba, block * min(FILL, blocks - lba))
             ios, written = _by_cause(disk, "device.reads", "device.writes"), _by_cause(disk, "device.bytes_read", "device.bytes_written")
             latencies = list(_timed(disk, turn, batches, block, snapshots))
             ios = _by_cause(disk, "device.reads", "device.writes") - ios
@@ -118,7 +118,7 @@ def run(
 
 
 def _timed(
-    disk: LogStructuredDisk, turn: threading.Lock, batches: list[list[Request]], block: bytes, snapshots: int
+    disk: LogStructuredDisk, turn: Turn, batches: list[list[Request]], block: bytes, snapshots: int
 ) -> Iterator[float]:
     """Seconds that each batch took. Between two of them others may have their turn."""
     due = {len(batches) * number // (2 * snapshots) for number in range(snapshots)} if snapshots else set()

@@ -11,7 +11,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,9 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, by
                 connection.connect(address)
         except OSError:
             return None
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        with connection.makefile("rb") as answers:
+        line = b""
+        with suppress(BrokenPipeError, ConnectionResetError), connection.makefile("rb") as answers:
+            connection.sendall(json.dumps(request).encode() + b"\n")
             line = answers.readline()
     if not line:
         return b"", b"refmodel: the process that has the disk open ended before it answered\n", 1

@@ -27,11 +27,14 @@ def look(folder: Path) -> Counters:
 
 
 def frames(folder: Path, interval: float) -> Iterator[Group]:
-    """A picture of each interval, in seconds, for as long as the disk is open."""
+    """A picture of each interval, in seconds, for as long as the disk is open. Raises NotADisk if it is not."""
     before, seen = look(folder), time.monotonic()
     while True:
         time.sleep(interval)
-        after, now = look(folder), time.monotonic()
+        try:
+            after, now = look(folder), time.monotonic()
+        except NotADisk:
+            return
         yield show(before, after, now - seen)
         before, seen = after, now
 
