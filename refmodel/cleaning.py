@@ -49,7 +49,7 @@ def measure(workload: Workload, policy: str, live: float, segment_blocks: int, *
     """Fill a disk, overwrite it until cleaning is steady, then measure for as long again."""
     segments = slots // segment_blocks
     shape = plan(1, segments=segments, segment_blocks=segment_blocks, block_bytes=512, cleaner=policy)
-    idle = shape.cleaning_batch / 2 + (6.5 if shape.separate else 1.5)  # segments that are free or dead, on average
+    idle = shape.cleaning_batch / 2 + 4 if shape.separate else 1.5  # segments that are free or dead, on average
     blocks = round(live * segment_blocks * (segments - idle))
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:
@@ -86,7 +86,7 @@ def table(live: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9), segment_blocks: tuple[
         yield measure(UNIFORM, policy, 0.8, 16)
     for workload in HOT_COLD:
         for policy in ("greedy", "cost-benefit"):
-            yield measure(workload, policy, 0.8, 64)
+            yield measure(workload, policy, 0.8, 64, slots=2 * SLOTS)
 
 
 def describe(row: Measured) -> str:

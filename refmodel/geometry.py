@@ -12,6 +12,7 @@ from refmodel.errors import BadRequest
 PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
 RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = 64  # from here on there is room to keep chunks that die early apart from those that live long
+BATCH = 16  # of so many segments one is freed at a time: a checkpoint mixes the streams, so it must not come too often
 CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
 MEMBERSHIP_BASE = 2 * PAGE
 MOST_SPARES = 8
@@ -77,7 +78,7 @@ class Geometry:
     @property
     def cleaning_batch(self) -> int:
         """How many segments are freed at a time, beyond the first."""
-        return self.segments // MANY_SEGMENTS
+        return self.segments // (BATCH if self.separate else MANY_SEGMENTS)
 
     @property
     def reserve_segments(self) -> int:
@@ -170,7 +171,7 @@ def plan(
 
 def reserve(segments: int) -> int:
     """How many of so many segments users do not get: with many, each stream needs room, and a batch is cleaned at a time."""
-    return 4 if segments < MANY_SEGMENTS else 12 + segments // 32
+    return 4 if segments < MANY_SEGMENTS else 12 + segments // BATCH
 
 
 def with_reserve(segments: int) -> int:

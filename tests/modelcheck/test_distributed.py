@@ -53,7 +53,7 @@ def test_a_violation_is_found_on_a_host_that_ssh_reaches(tmp_path: Path, monkeyp
 
 
 def test_what_distributed_mode_ignores_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"MCRedundancy.cfg: distributed mode would silently not check Patient, Refines, Obeys: "):
+    with pytest.raises(ValueError, match=r"MCRedundancy.cfg: distributed mode would silently not check Patient, Reusable, Refines, Obeys: "):
         distributed.check(replace(run(), config="MCRedundancy"), ["localhost"])
     with pytest.raises(ValueError, match="would silently ignore CHECK_DEADLOCK FALSE"):
         distributed.check(replace(run(), config="APRedundancy"), ["localhost"])

@@ -23,4 +23,4 @@ def test_greedy_cleans_uniform_writes_at_the_cost_that_theory_says() -> None:
 def test_streams_keep_hot_and_cold_apart() -> None:
     one_log = measure(HOT_COLD[1], "greedy", 0.8, 16, slots=2400)
     streams = measure(HOT_COLD[1], "cost-benefit", 0.8, 16, slots=2400)
-    assert streams.amplification < 0.5 * one_log.amplification
+    assert streams.amplification < 0.65 * one_log.amplification
