@@ -1,8 +1,8 @@
 """Running Apalache: how it ended is understood, and what could not run is no success."""
 
+import re
 from pathlib import Path
 
-import re
 import pytest
 from click.testing import CliRunner
 
