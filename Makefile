@@ -13,7 +13,7 @@ help: ## what there is to make
 setup: ## set the machine up: packages, .venv, TLC (every other target does it too)
 	@tools/setup
 
-run: setup ## the main job: check the contract, run the engine through 200 traces, judge every one twice
+run: setup ## the main job: check the contract, run the engine through 200 traces, judge every one by the model and by TLC, inside and out
 	@$(PYTHON) -m modelcheck specs VirtualDisk --workers 2
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
 
