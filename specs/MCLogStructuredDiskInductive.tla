@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* Does every step keep the invariant of APLogStructuredDisk?  TLC takes   *)
 (* one step from each of a sample of the states of a tiny disk that        *)
-(* satisfy it, reachable or not.  A sample, for there are too many: each   *)
-(* run draws another one, by its seed, and counts differ.                  *)
+(* satisfy it, reachable or not.  A sample, for there are too many: which  *)
+(* one follows from TLC's seed, which is fixed.                            *)
 (***************************************************************************)
 EXTENDS APLogStructuredDisk, Randomization
 
