@@ -14,7 +14,7 @@ setup: ## set the machine up: packages, .venv, TLC (every other target does it t
 	@tools/setup
 
 run: setup ## the main job: check the contract, run the engine through 200 traces, judge every one by the model and by TLC, inside and out
-	@$(PYTHON) -m modelcheck specs VirtualDisk --workers 2
+	@$(PYTHON) -m modelcheck specs VirtualDisk-ack VirtualDisk-prefix VirtualDisk-block
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
 
 test: setup ## all tests (under 15 minutes on 2 cores)

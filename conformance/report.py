@@ -127,9 +127,8 @@ def figures(campaign: Campaign) -> str:
     figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
     if campaign.judges:
-        figures.append("each judged by " + ", ".join(campaign.judges))
-        if "certified" not in campaign.judges:
-            figures.append("certified: not built, not run")
+        without = "" if "certified" in campaign.judges else " (certified: not built, not run)"
+        figures.append("each judged by " + ", ".join(campaign.judges) + without)
     if campaign.skipped:
         figures.append("skipped: " + ", ".join(campaign.skipped))
     return ", ".join(figures)

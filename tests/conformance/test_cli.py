@@ -45,7 +45,7 @@ def test_a_failure_can_be_replayed(tmp_path):
 def test_the_summary_says_that_nothing_certified_judged(monkeypatch):
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", "--target", "model", "--traces", 2, "--seed", 1)
-    assert "judged by model, certified: not built, not run" in " ".join(result.output.split())
+    assert "judged by model (certified: not built, not run)" in " ".join(result.output.split())
 
 
 def test_inconclusive_is_three(tmp_path):
