@@ -207,11 +207,12 @@ class Array:
         if not self.spares or not self.writable:
             return None
         member = next(filter(self._due, self.members), None)
-        if member is None:
+        spare = next(filter(self._is_there, self.spares), None) if member is not None else None
+        if member is None or spare is None:
             return None
         if member.state is State.ABSENT:
             self._away.append((member.index, member.id))
-        spare = self.spares.pop(0)
+        self.spares.remove(spare)
         before = member.index
         self._begin(member, spare)
         self.emit("rebuild", device=before, onto=spare[0])
@@ -334,6 +335,12 @@ class Array:
     def _due(self, member: Member) -> bool:
         waited = self.now() - member.left >= self.geometry.repair_timer
         return member.state is State.DEGRADED or (member.state is State.ABSENT and waited)
+
+    def _is_there(self, spare: Device) -> bool:
+        """Whether a spare can be used: it may have gone, or been exchanged, while nobody looked at it."""
+        index, id = spare
+        label = labels.read(self._enclosure.device(index)) if index in self._enclosure.present() else None
+        return label is not None and (label.disk, label.device) == (self._record.disk, id)
 
     def _member(self, device: int) -> Member | None:
         return next((member for member in self.members if member.index == device), None)

@@ -154,6 +154,20 @@ def test_absent_is_rebuilt_when_the_timer_says_and_degraded_at_once(disk: Callab
     assert [device for device, _ in one.disk.array.spares] == [1]
 
 
+def test_a_spare_that_is_gone_is_not_used_and_nothing_stops(disk: Callable[..., Disk]) -> None:
+    one = disk("raid5-2+1", spares=2)
+    one.fill()
+    (one.folder / "device-3").unlink()
+    one.disk.fail(1, "degraded")
+    one.write(5)
+    one.disk.settle()
+    assert one.disk.array.redundant and one.disk.array.members[1].index == 4 and one.is_right()
+    one.disk.fail(0, "degraded")
+    one.write(5)
+    one.disk.settle()
+    assert one.states()[0] == "degraded" and one.is_right()
+
+
 def test_a_rebuild_takes_its_share_and_no_more(disk: Callable[..., Disk]) -> None:
     one = disk("raid6-4+2", segment_blocks=4, repair_share=20)
     one.fill()
