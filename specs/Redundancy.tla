@@ -75,6 +75,9 @@ ASSUME Cardinality(Device) >= K + M
 ----------------------------------------------------------------------------
 In(states) == {c \in Component : state[c] \in states}
 
+\* @type: Set(Int) => Bool;
+Enough(components) == Cardinality(components) >= K
+
 Reachable == In({"active", "stale", "resyncing"})
 
 Readable(s) ==      \* Where a stripe may be read.
@@ -97,7 +100,7 @@ Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no pow
 CaughtUp(lacks) ==      \* The states once the components lack only that.
     [c \in Component |-> IF c \in In({"stale", "resyncing"}) /\ lacks[c] = {} THEN "active" ELSE state[c]]
 
-Writable == Cardinality(In({"active", "resyncing"})) >= K    \* What is written can be read.
+Writable == Enough(In({"active", "resyncing"}))    \* What is written can be read.
 
 Put(s, value, reached) ==
     /\ piece' = [c \in Component |-> IF c \in reached THEN [piece[c] EXCEPT ![s] = value] ELSE piece[c]]
@@ -114,7 +117,7 @@ Unmap(s) ==
     /\ Put(s, Zero, Reachable)
 
 Read(s, value) ==
-    /\ Cardinality(Readable(s)) >= K
+    /\ Enough(Readable(s))
     /\ value = Given(s)
     /\ UNCHANGED vars
 ----------------------------------------------------------------------------
@@ -140,18 +143,22 @@ Return(device) ==
        /\ spare' = spare \union {device}
        /\ UNCHANGED <<piece, leg>>
 
+Waited(c) == clock[c] >= Timer
+
+Elapsed == 1    \* From one tick to the next.
+
 Tick ==
-    /\ \E c \in In({"absent"}) : clock[c] < Timer
+    /\ \E c \in In({"absent"}) : ~ Waited(c)
     /\ clock' = [c \in Component |->
-                    IF state[c] = "absent" /\ clock[c] < Timer THEN clock[c] + 1 ELSE clock[c]]
+                    IF state[c] = "absent" /\ ~ Waited(c) THEN clock[c] + Elapsed ELSE clock[c]]
     /\ UNCHANGED <<devices, on, state, missed, copy>>
 ----------------------------------------------------------------------------
 (* Repair.                                                                 *)
 
-Due(c) == state[c] = "degraded" \/ (state[c] = "absent" /\ clock[c] = Timer)
+Due(c) == state[c] = "degraded" \/ (state[c] = "absent" /\ Waited(c))
 
 Begin(c, device) ==     \* From nothing; Fetch and Resync do the rest.
-    /\ \A s \in Stripe : Cardinality(Readable(s)) >= K
+    /\ \A s \in Stripe : Enough(Readable(s))
     /\ piece' = [piece EXCEPT ![c] = [s \in Stripe |-> Junk]]
     /\ on' = [on EXCEPT ![c] = device]
     /\ state' = [state EXCEPT ![c] = "resyncing"]
@@ -179,7 +186,7 @@ Fetch(c) ==
     /\ c \in In({"stale", "resyncing"})
     /\ copy = {}
     /\ LET s == Frontier(c)
-       IN  /\ Cardinality(Readable(s)) >= K
+       IN  /\ Enough(Readable(s))
            /\ copy' = {[to |-> c, stripe |-> s, value |-> Given(s)]}
     /\ state' = [state EXCEPT ![c] = "resyncing"]
     /\ UNCHANGED <<devices, on, missed, clock>>
@@ -230,10 +237,10 @@ NeverStale ==   \* What may be read is in sync.
     \A s \in Stripe : \A c \in Readable(s) : s \notin missed[c] /\ c \in Reachable
 
 Kept ==         \* Every stripe is written where k components do not lack it, reachable or not.
-    \A s \in Stripe : Cardinality({c \in Component : s \notin missed[c]}) >= K
+    \A s \in Stripe : Enough({c \in Component : s \notin missed[c]})
 
 Served ==       \* Within tolerance everything can be read, and written.
-    Cardinality(In({"active"})) >= K => Writable /\ \A s \in Stripe : Cardinality(Readable(s)) >= K
+    Enough(In({"active"})) => Writable /\ \A s \in Stripe : Enough(Readable(s))
 
 Apart ==        \* No device has two uses.
     /\ \A c, d \in Component : c # d => on[c] # on[d]
@@ -242,7 +249,7 @@ Apart ==        \* No device has two uses.
 
 Prompt ==       \* What is degraded is rebuilt at once: as soon as there is a device, and data to read.
     \A c \in In({"degraded"}) :
-        spare # {} /\ (\A s \in Stripe : Cardinality(Readable(s)) >= K) => ENABLED Rebuild(c)
+        spare # {} /\ (\A s \in Stripe : Enough(Readable(s))) => ENABLED Rebuild(c)
 
 Patient ==      \* What is absent is rebuilt elsewhere no sooner than the repair timer says.
     [][\A c \in Component :
