@@ -423,7 +423,7 @@ Section performance_leg.
       intros h Hh%Hs. assert (∀ s, h s = Redundancy.holds sp s) as Eh.
       { intros s. destruct (Hh s) as [?|(a & Pa & _)]; [done|by rewrite None in Pa]. }
       set (c := keep_open (State (size (disk m)) Off (Some Reopen)
-        (dev (sync (on_segments (segments (dev (disk m)) ∪ ∅) (disk m)))) no_memory)).
+        (dev (log_append (on_segments (segments (dev (disk m)) ∪ ∅) (disk m)))) no_memory)).
       exists c. split; [done|]. split; [done|]. split.
       + eapply shown_step; [done| |done].
         replace [Does Redundancy.Crash] with (reads (V := V) ∅ ++ [Does Redundancy.Crash])

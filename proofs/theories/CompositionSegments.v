@@ -43,9 +43,9 @@ Proof.
   destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r a Hp Hq Ha|from lba count v Hp Hf Hm Hv|from lba count a Hp Ha
     |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hlen Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree
     |x Hp Hx|Hp Hb Hss|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep Ht|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle]; simpl in *.
-  - left. exists (append r c). split_and!; [done| |done]. apply (Append K (on_segments B c) r); [done..|].
+  - left. exists (submit r c). split_and!; [done| |done]. apply (Submit K (on_segments B c) r); [done..|].
     simpl. by rewrite <- (faults_same _ _ _ _ Hseen).
-  - left. exists (sync c). split_and!; [done| |done]. by apply (Sync K (on_segments B c)).
+  - left. exists (log_append c). split_and!; [done| |done]. by apply (LogAppend K (on_segments B c)).
   - left. exists (acknowledge r c). split_and!; [done| |done]. by apply (Acknowledge K (on_segments B c) r).
   - left. exists c. split_and!; [done| |done]. apply (Refuse K (on_segments B c) r); [done..|].
     simpl. by rewrite <- (faults_same _ _ _ _ Hseen).
@@ -56,7 +56,7 @@ Proof.
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
   - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count a); [done|].
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
-  - left. exists (sync c). split_and!; [done| |done]. by apply (Flush K (on_segments B c)).
+  - left. exists (log_append c). split_and!; [done| |done]. by apply (Flush K (on_segments B c)).
   - right. eexists (place g xs c), g, _. split_and!.
     + apply on_segments_place.
     + rewrite (same_data A B) by done. rewrite <- on_segments_place.
@@ -128,7 +128,7 @@ Proof.
     split_and!; [by apply Hcr| |done|].
     + rewrite <- Hcr. by apply (Crash K (on_segments B c) keep torn ∅).
     + intros g data. rewrite map_union_empty. by intros [? ?]%map_filter_lookup_Some.
-  - exists (State (size c) Off (Some Reopen) (dev (sync c)) no_memory), A, B. split_and!; [done| |done|].
+  - exists (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory), A, B. split_and!; [done| |done|].
     + by apply (Restart K (on_segments B c)).
     + intros g data ?. split; [done|]. by apply Hclean.
 Qed.

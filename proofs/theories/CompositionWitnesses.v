@@ -20,7 +20,7 @@ Section at_work.
   Definition log_on (on : list nat) (n : nat) : list command :=
     [Log] ++ ((λ i, OnP (R.Put i (place_of 3 n))) <$> on) ++ [Logged].
   Definition operate (n : nat) (r : record block) : list command :=
-    [Step (DoAppend r)] ++ log_on [0; 1; 2] n ++ [Step DoSync; Step DoAcknowledge].
+    [Step (DoSubmit r)] ++ log_on [0; 1; 2] n ++ [Step DoLogAppend; Step DoAcknowledge].
   Definition put_on (on : list nat) (g : nat) : list command := (λ i, OnC (R.Put i g)) <$> on.
   Definition destage (g : nat) (xs : list nat) : list command :=
     [Step (DoDestage g xs)] ++ put_on [0; 1; 2; 3] g ++ [Step (DoSeal g)].
@@ -30,8 +30,8 @@ Section at_work.
   Definition composed : list command :=
     operate 0 (RWrite 0 [a 0; a 1]) ++                          (* MBA 0, 1 *)
     operate 1 (RSnapshot "s") ++
-    [Step (DoAppend (RWrite 1 [a 2])); Log; OnP (R.Put 0 4);    (* MBA 2 *)
-     OnP (R.Fail 1 R.Absent); OnP (R.Put 2 4); Logged; Step DoSync; Step DoAcknowledge] ++
+    [Step (DoSubmit (RWrite 1 [a 2])); Log; OnP (R.Put 0 4);    (* MBA 2 *)
+     OnP (R.Fail 1 R.Absent); OnP (R.Put 2 4); Logged; Step DoLogAppend; Step DoAcknowledge] ++
     [Step (DoDestage 0 [0; 1])] ++ put_on [0; 1] 0 ++ [OnC (R.Fail 2 R.Degraded); OnC (R.Put 3 0); Step (DoSeal 0)] ++
     [Step (DoDestage 1 [2])] ++ put_on [0; 1; 3] 1 ++ [OnC (R.Rebuild 2 4)] ++ put_on [2] 1 ++ [Step (DoSeal 1)] ++
     ((λ s, OnC (R.Resync 2 s)) <$> [0; 2; 3; 4; 5]) ++
@@ -39,7 +39,7 @@ Section at_work.
     operate 3 (RWrite 0 [a 3]) ++                               (* MBA 3 *)
     operate 4 (RDelete "s") ++
     [Step (DoReclaim 0); Step (DoReclaim 1); Step (DoClean {[0; 1]} 2)] ++ put_on [0; 1; 2; 3] 2 ++ [Step (DoSeal 2)] ++
-    [Step (DoAppend (RWrite 2 [a 4; a 5])); Log; OnP (R.Put 0 3); PowerOff;      (* MBA 4, 5; one mirror has the record *)
+    [Step (DoSubmit (RWrite 2 [a 4; a 5])); Log; OnP (R.Put 0 3); PowerOff;      (* MBA 4, 5; one mirror has the record *)
      Recovered 3; OnP (R.Put 0 3); OnP (R.Put 1 3); OnP (R.Put 2 3); Settled 3; LoadAll; Step DoReplay; PowerOff;
      LoadAll; Step DoReplay; Step DoReplay; Step DoReplay; Step DoRecover; Step (DoRead Live 0 4);
      Step (DoReclaim 0); Step (DoReclaim 1)] ++
@@ -77,7 +77,7 @@ Section dropped.
     (at level 10, K at level 9, cc at level 9).
 
   Definition answer (n : nat) (r : record nat) : list (command nat) :=
-    [Step (DoAppend r); Log; OnP (R.Put 0 (place_of 1 n)); Logged; Step DoSync; Step DoAcknowledge].
+    [Step (DoSubmit r); Log; OnP (R.Put 0 (place_of 1 n)); Logged; Step DoLogAppend; Step DoAcknowledge].
 
   Lemma carried_is_refused K cc p ks :
     match carry K 0 1 cc 4 2 1 ks (new_disk 0 cc 0 1) with

@@ -95,7 +95,7 @@ Record memory := Memory {
   nodes : option checkpoint;        (* written by a checkpoint that is not committed *)
 }.
 
-(** What has not been answered: an operation whose record was appended, or a restart. *)
+(** What has not been answered: an operation whose record was submitted, or a restart. *)
 Inductive request := Operation r | Reopen.
 
 Record state := State {
@@ -229,12 +229,12 @@ Definition with_nodes (y : memory) (i : option checkpoint) : memory :=
   Memory (current y) (bank y) (table y) (applied y) i.
 Definition with_middle m (mid : gmap nat pba) : maps := Maps (live_map m) (snap_maps m) mid (next_mba m).
 
-Definition append r (c : state) : state :=
+Definition submit r (c : state) : state :=
   let s := dev c in
   State (size c) (at_phase c) (Some (Operation r))
     (Devices (past s) (log s ++ [r]) (flushed s) (slot_a s) (slot_b s) (segments s)) (mem c).
 
-Definition sync (c : state) : state :=
+Definition log_append (c : state) : state :=
   let s := dev c in
   with_devices c (Devices (past s) (log s) (logged c) (slot_a s) (slot_b s) (segments s)).
 
@@ -319,12 +319,12 @@ Definition replay r (c : state) : state := with_memory c (carry_out r (mem c)).
 Each shows the events of the contract that it answers. *)
 Inductive step (K : design) (c : state) : list (event V) → state → Prop :=
   (* operations *)
-  | Append r :                      (* the record reaches the log *)
+  | Submit r :                      (* the record goes to the log *)
       at_phase c = Running → pending c = None → faults (size c) (seen c) r = [] →
-      step K c [] (append r c)
-  | Sync :                          (* the log is flushed *)
+      step K c [] (submit r c)
+  | LogAppend :                     (* what is in flight becomes durable *)
       at_phase c ≠ Off →
-      step K c [] (sync c)
+      step K c [] (log_append c)
   | Acknowledge r :
       at_phase c = Running → pending c = Some (Operation r) →
       (obeys K FlushBeforeAcknowledge → promises K ≠ Prefix → flushed (dev c) = logged c) →
@@ -343,7 +343,7 @@ Inductive step (K : design) (c : state) : list (event V) → state → Prop :=
       step K c [VirtualDisk.Read from lba count (Refused e) []] c
   | Flush :
       at_phase c = Running → pending c = None →
-      step K c [VirtualDisk.Flush Ok] (sync c)
+      step K c [VirtualDisk.Flush Ok] (log_append c)
   (* data *)
   | Destage g xs :                  (* one segment write, full unless the bank holds no more *)
       at_phase c ≠ Off → table (mem c) !! g = None →
@@ -383,7 +383,7 @@ Inductive step (K : design) (c : state) : list (event V) → state → Prop :=
       step K c [shown_by_crash c] (crash keep torn garbage c)
   | Restart :                       (* a clean shutdown; memory is gone *)
       at_phase c = Running → pending c = None →
-      step K c [] (State (size c) Off (Some Reopen) (dev (sync c)) no_memory)
+      step K c [] (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory)
   | Load i :
       at_phase c = Off → newest (dev c) = Some i →
       step K c [] (load (if obeys K ReplayAfterCheckpoint then upto i else 0) i c)

@@ -4,15 +4,15 @@ From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskInvariant.
 
 Inductive action (V : Type) :=
-  | DoAppend (r : record V) | DoSync | DoAcknowledge
+  | DoSubmit (r : record V) | DoLogAppend | DoAcknowledge
   | DoRead (from : target) (lba count : nat) | DoFlush
   | DoDestage (g : nat) (xs : list nat) | DoSeal (g : nat) | DoClean (vs : gset nat) (g : nat)
   | DoFree (g : nat) | DoReclaim (x : nat)
   | DoCheckpointNodes | DoCheckpointCommit | DoTruncate (n : nat)
   | DoCrash (keep : nat) (torn : bool) (garbage : gmap nat (list V))
   | DoRestart | DoLoad | DoReplay | DoRecover.
-Global Arguments DoAppend {_} _.
-Global Arguments DoSync {_}.
+Global Arguments DoSubmit {_} _.
+Global Arguments DoLogAppend {_}.
 Global Arguments DoAcknowledge {_}.
 Global Arguments DoRead {_} _ _ _.
 Global Arguments DoFlush {_}.
@@ -31,7 +31,7 @@ Global Arguments DoReplay {_}.
 Global Arguments DoRecover {_}.
 
 (** An operation from request to answer, its record flushed in between. *)
-Definition operation {V} (r : record V) : list (action V) := [DoAppend r; DoSync; DoAcknowledge].
+Definition operation {V} (r : record V) : list (action V) := [DoSubmit r; DoLogAppend; DoAcknowledge].
 
 Section Execution.
 Context {V : Type} `{EqDecision V, Value V}.
@@ -44,9 +44,9 @@ Definition when (P : Prop) `{Decision P} {A} (x : A) : option A := if decide P t
 
 Definition perform K a c : option (list (event V) * state V) :=
   match a with
-  | DoAppend r =>
-      when (at_phase c = Running ∧ pending c = None ∧ faults (size c) (seen c) r = []) ([], append r c)
-  | DoSync => when (at_phase c ≠ Off) ([], sync c)
+  | DoSubmit r =>
+      when (at_phase c = Running ∧ pending c = None ∧ faults (size c) (seen c) r = []) ([], submit r c)
+  | DoLogAppend => when (at_phase c ≠ Off) ([], log_append c)
   | DoAcknowledge =>
       match pending c with
       | Some (Operation r) =>
@@ -62,7 +62,7 @@ Definition perform K a c : option (list (event V) * state V) :=
             ([VirtualDisk.Read from lba count Ok (v <$> seq lba count)], c)
       | None => None
       end
-  | DoFlush => when (at_phase c = Running ∧ pending c = None) ([VirtualDisk.Flush Ok], sync c)
+  | DoFlush => when (at_phase c = Running ∧ pending c = None) ([VirtualDisk.Flush Ok], log_append c)
   | DoDestage g xs =>
       when (at_phase c ≠ Off ∧ table (mem c) !! g = None ∧ NoDup xs ∧
         Forall (λ x, is_Some (bank (mem c) !! x)) xs ∧ xs ≠ [] ∧ length xs ≤ width K ∧
@@ -101,7 +101,7 @@ Definition perform K a c : option (list (event V) * state V) :=
         ([shown_by_crash c], crash keep torn garbage c)
   | DoRestart =>
       when (at_phase c = Running ∧ pending c = None)
-        ([], State (size c) Off (Some Reopen) (dev (sync c)) no_memory)
+        ([], State (size c) Off (Some Reopen) (dev (log_append c)) no_memory)
   | DoLoad =>
       match newest (dev c) with
       | Some i =>
@@ -130,8 +130,8 @@ Lemma perform_sound K a c es c' : perform K a c = Some (es, c') → step K c es 
 Proof.
   intros Hp. destruct a; simpl in Hp; repeat case_match; simplify_eq;
     apply when_Some in Hp as [Hg Hp]; simplify_eq; destruct_and?.
-  - by apply Append.
-  - by apply Sync.
+  - by apply Submit.
+  - by apply LogAppend.
   - by apply Acknowledge.
   - by apply Read.
   - by apply Flush.

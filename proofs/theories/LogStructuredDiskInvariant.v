@@ -107,19 +107,19 @@ Qed.
 
 (** ** Each step keeps it *)
 
-Lemma append_invariant K c r :
+Lemma submit_invariant K c r :
   invariant K c → at_phase c = Running → pending c = None → faults (size c) (seen c) r = [] →
-  invariant K (append r c).
+  invariant K (submit r c).
 Proof.
   intros Hinv Hp Hq Hr. pose proof (seen_idle _ _ Hinv Hp Hq) as Hseen.
   destruct Hinv as [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack].
   rewrite Hq in Hpend. specialize (Hpend Hp).
-  assert (history (append r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
-  assert (logged (append r c) = S (logged c)) as Hl by (rewrite <-!history_length, Hh, app_length; simpl;
+  assert (history (submit r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
+  assert (logged (submit r c) = S (logged c)) as Hl by (rewrite <-!history_length, Hh, app_length; simpl;
     lia).
   split; rewrite ?Hh, ?Hl.
   - apply valid_snoc; [done|]. by rewrite <- (faults_same _ _ _ _ Hseen).
-  - simpl. change (first (append r c)) with (first c). lia.
+  - simpl. change (first (submit r c)) with (first c). lia.
   - exists i. split_and!; try done; try (by apply Hup). by apply checkpoint_snoc.
   - intros j k Hj Hk. destruct (Hnodes j k Hj Hk) as (? & ? & ? & ?). simpl. split_and!; try done; try lia.
     by apply checkpoint_snoc.
@@ -132,11 +132,11 @@ Proof.
   - done.
 Qed.
 
-Lemma sync_invariant K c : invariant K c → at_phase c ≠ Off → invariant K (sync c).
+Lemma log_append_invariant K c : invariant K c → at_phase c ≠ Off → invariant K (log_append c).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp.
   split; try done.
-  - simpl. change (first (sync c)) with (first c). change (logged (sync c)) with (logged c). lia.
+  - simpl. change (first (log_append c)) with (first c). change (logged (log_append c)) with (logged c). lia.
   - exists i. split_and!; try done; try (by apply Hup). simpl. lia.
   - intros _ Hrun. simpl. by apply Hcur.
 Qed.
@@ -355,7 +355,7 @@ Qed.
 
 Lemma restart_invariant K c :
   invariant K c → at_phase c = Running → pending c = None →
-  invariant K (State (size c) Off (Some Reopen) (dev (sync c)) no_memory).
+  invariant K (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hq.
   split; try done; simpl.
@@ -399,12 +399,12 @@ Proof.
     Hg Hfree
     |x Hp Hx|Hp Hb Hs|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle];
       try done.
-  - by apply append_invariant.
-  - by apply sync_invariant.
+  - by apply submit_invariant.
+  - by apply log_append_invariant.
   - rewrite Hq in Hpend. destruct Hpend as (_ & Hl & Hr). unfold acknowledge.
     apply carry_out_invariant; [done|by rewrite Hp|done| |by rewrite Hp].
     intros _. split_and!; [done..|]. auto.
-  - apply sync_invariant; [done|by rewrite Hp].
+  - apply log_append_invariant; [done|by rewrite Hp].
   - apply place_invariant; [done..|]. intros x Hx. left. by apply (proj1 (Forall_forall _ _) Hxs).
   - apply table_invariant; [done..| |].
     + intros g' Hg'. destruct (decide (g = g')) as [->|]; [rewrite lookup_insert; auto|].

@@ -74,13 +74,13 @@ Proof.
     e Hp He
     |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hw Hfull|g Hp Hg|vs g Hp Hvs0 Hvs Hg|g Hp Hg Hfree
     |x Hp Hx|Hp Hb Hs|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle].
-  - (* Append *) apply Hnone. rewrite Hq in Hpend. specialize (Hpend Hp).
+  - (* Submit *) apply Hnone. rewrite Hq in Hpend. specialize (Hpend Hp).
     destruct (Hrun Hp) as (Hpow & Hnow & Hsurv).
-    assert (history (append r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
+    assert (history (submit r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
     split; [done|done| |simpl; by rewrite Hp]. intros _. simpl. rewrite Hh.
     split_and!; [done|rewrite take_app_le by (rewrite history_length; lia); done|].
     intros k Hk. rewrite take_app_le by (rewrite history_length; lia). by apply Hsurv.
-  - (* Sync *) apply Hnone. apply (simulates_silent _ c); try done. simpl. lia.
+  - (* LogAppend *) apply Hnone. apply (simulates_silent _ c); try done. simpl. lia.
   - (* Acknowledge *)
     rewrite Hq in Hpend. destruct Hpend as (_ & Hl & Hr). destruct (Hrun Hp) as (Hpow & Hnow & Hsurv).
     pose proof (log_valid _ _ Hinv _ _ Hr) as Hfault. rewrite <- Hnow in Hfault.
@@ -117,7 +117,7 @@ Proof.
     rewrite Hq in Hpend. specialize (Hpend Hp). destruct (Hrun Hp) as (Hpow & Hnow & _).
     eapply Hone; [simpl; split; [done|]; split; [done|reflexivity]|].
     split; [done|done| |simpl; by rewrite Hp]. intros _. simpl. split_and!; [done|done|].
-    intros k Hk. change (history (sync c)) with (history c).
+    intros k Hk. change (history (log_append c)) with (history c).
     replace k with (applied (mem c)) by lia. rewrite Hnow. by left.
   - (* Destage *) apply Hnone. by apply (simulates_silent _ c).
   - (* Seal *) apply Hnone. by apply (simulates_silent _ c).

@@ -31,7 +31,7 @@ Inductive steps_within K (P : state V → Prop) c : list (event V) → state V �
   | within_cons es c1 tr c2 :
       P c → step K c es c1 → steps_within K P c1 tr c2 → steps_within K P c (es ++ tr) c2.
 
-(** How far the history is told: a record that was appended and not answered is not in it yet. *)
+(** How far the history is told: a record that was submitted and not answered is not in it yet. *)
 Definition told c : nat := if decide (at_phase c = Running) then applied (mem c) else logged c.
 
 Definition since (h1 : list (record V)) n c : Prop :=
@@ -64,9 +64,9 @@ Proof.
     |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hw Hfull|g Hp Hg|vs g Hp Hvs0 Hvs Hg|g Hp Hg Hfree
     |x Hp Hx|Hp Hb Hs|i Hp Hi Hcommit|i m Hp Hi Hm|keep torn garbage Hk _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hall];
     try done.
-  - (* Append *)
-    assert (history (append r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
-    assert (told (append r c) = told c) as Ht by (unfold told; by rewrite !decide_True).
+  - (* Submit *)
+    assert (history (submit r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
+    assert (told (submit r c) = told c) as Ht by (unfold told; by rewrite !decide_True).
     unfold since. rewrite Hh, Ht. split_and!; [|done|].
     + rewrite take_app_le; [done|]. rewrite history_length. lia.
     + intros k Hk. rewrite lookup_app_l by (rewrite history_length; lia). by apply Hno.

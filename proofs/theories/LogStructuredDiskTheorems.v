@@ -24,7 +24,7 @@ Read after snapshot, over whole runs (LogStructuredDiskSnapshots.v)
   long as no crash loses its record.
 
 Destage and cleaning (LogStructuredDiskCleaning.v)
-- [silent_step_invisible]: while the disk runs, no step inside it (append, flush, destage, seal, clean,
+- [silent_step_invisible]: while the disk runs, no step inside it (submit, flush, destage, seal, clean,
   free, reclaim, checkpoint, truncate) changes a view.
 - [destage_invisible], [clean_invisible]: nor do these two in the middle of recovery.
 - [cleaned_is_dead], [dead_holds_nothing], [free_holds_nothing]: a victim is dead as soon as it is cleaned;

@@ -25,7 +25,7 @@ Definition execution : list (action nat) :=
   [DoReclaim 1;                                             (* which "a" alone still held *)
    DoClean {[0; 1]} 2; DoDestage 3 [3; 4]; DoSeal 2; DoSeal 3;
    DoCheckpointNodes;
-   DoAppend (RWrite 0 [16]);
+   DoSubmit (RWrite 0 [16]);
    DoCrash 6 true {[7 := [99]]};                            (* the slot is torn, the write is lost *)
    DoLoad; DoReplay; DoReplay;
    DoCrash 6 false ∅;                                       (* recovery is cut short *)
@@ -72,7 +72,7 @@ Theorem flush_before_acknowledge_needed :
   ¬ implements (log_structured_disk (V:=nat) (breaking FlushBeforeAcknowledge Ack 2)) Ack.
 Proof.
   apply (shown_is_refused _ _ 2
-    [DoAppend (RWrite 0 [7]); DoAcknowledge; DoCrash 0 false ∅; DoLoad; DoRecover; DoRead Live 0 1]).
+    [DoSubmit (RWrite 0 [7]); DoAcknowledge; DoCrash 0 false ∅; DoLoad; DoRecover; DoRead Live 0 1]).
   by vm_compute.
 Qed.
 
@@ -80,7 +80,7 @@ Qed.
 Theorem prefix_is_not_ack : ¬ implements (log_structured_disk (V:=nat) (by_the_rules Prefix 2)) Ack.
 Proof.
   apply (shown_is_refused _ _ 2
-    [DoAppend (RWrite 0 [7]); DoAcknowledge; DoCrash 0 false ∅; DoLoad; DoRecover; DoRead Live 0 1]).
+    [DoSubmit (RWrite 0 [7]); DoAcknowledge; DoCrash 0 false ∅; DoLoad; DoRecover; DoRead Live 0 1]).
   by vm_compute.
 Qed.
 
@@ -99,7 +99,7 @@ Theorem log_before_checkpoint_needed :
   ¬ implements (log_structured_disk (V:=nat) (breaking LogBeforeCheckpoint Prefix 2)) Prefix.
 Proof.
   apply (shown_is_refused _ _ 2
-    ([DoAppend (RWrite 0 [7]); DoAcknowledge; DoDestage 0 [0]; DoSeal 0;
+    ([DoSubmit (RWrite 0 [7]); DoAcknowledge; DoDestage 0 [0]; DoSeal 0;
       DoCheckpointNodes; DoCheckpointCommit; DoCrash 0 false ∅; DoLoad; DoRecover] ++
      operation (RWrite 0 [8]) ++ [DoFlush; DoCrash 1 false ∅; DoLoad; DoRecover; DoRead Live 0 1])).
   by vm_compute.
@@ -191,7 +191,7 @@ Qed.
 (** Chunks are dropped only when no view refers to them. *)
 Theorem snapshot_needs_reclaim_unreachable : snapshot_lost (breaking ReclaimUnreachable Ack 2).
 Proof.
-  apply (loses_sound _ (operation (RWrite 0 [7]) ++ [DoAppend (RSnapshot "s"); DoSync])
+  apply (loses_sound _ (operation (RWrite 0 [7]) ++ [DoSubmit (RSnapshot "s"); DoLogAppend])
     (operation (RWrite 0 [8]) ++ [DoReclaim 0])).
   by vm_compute.
 Qed.
@@ -199,7 +199,7 @@ Qed.
 (** Under [Prefix] a snapshot that was not flushed need not survive, with every rule obeyed. *)
 Theorem prefix_snapshot_needs_flush : snapshot_lost (by_the_rules Prefix 2).
 Proof.
-  apply (loses_sound _ (operation (RWrite 0 [7]) ++ [DoAppend (RSnapshot "s")])
+  apply (loses_sound _ (operation (RWrite 0 [7]) ++ [DoSubmit (RSnapshot "s")])
     [DoCrash 1 false ∅; DoLoad; DoReplay; DoRecover]).
   by vm_compute.
 Qed.
@@ -234,7 +234,7 @@ Proof.
   set (K := by_the_rules Prefix 2). set (l := [DoCrash (V:=nat) 0 false ∅; DoLoad; DoRecover]).
   destruct (reaches (λ c, bool_decide (at_phase c = Running ∧ is_Some (snaps (seen c) !! "s")) &&
     ends_with (λ tr c', bool_decide (spares "s" tr ∧ at_phase c' = Running ∧ snaps (seen c') !! "s" = None)) K l c)
-    K 1 [DoAppend (RSnapshot "s"); DoAcknowledge]) as (c & Hc & [Hr He]%andb_true_iff).
+    K 1 [DoSubmit (RSnapshot "s"); DoAcknowledge]) as (c & Hc & [Hr He]%andb_true_iff).
   { unfold spares. by vm_compute. }
   apply bool_decide_eq_true in Hr as (Hp & v & Hv).
   apply ends_with_sound in He as (tr & c' & Hs & (Hsp & Hp' & Hn)%bool_decide_eq_true).
@@ -292,7 +292,7 @@ Qed.
 (** Replay starts again from the same place, if the crash leaves the log alone ([logged c1 ≤ keep]). *)
 Theorem replay_needs_log : ∃ (c : state nat) i,
   let c2 := crash 0 false ∅ (load 0 i c) in 0 < logged (load 0 i c) ∧ history c2 ≠ history c.
-Proof. exists (append (RWrite 0 [7]) (initial 1)), (Checkpoint no_maps 0 0). by vm_compute. Qed.
+Proof. exists (submit (RWrite 0 [7]) (initial 1)), (Checkpoint no_maps 0 0). by vm_compute. Qed.
 
 (** What dropping a chunk that a view refers to shows. *)
 Theorem silent_step_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c = Running ∧ step K c [] c' ∧
