@@ -15,27 +15,28 @@ from typing import Any, BinaryIO
 from refmodel import __version__
 from refmodel.bugs import BUGS
 from refmodel.counters import work
-from refmodel.disk import LogStructuredDisk, create, open_disk, put_back, take_out
+from refmodel.disk import put_back, take_out
+from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
-from refmodel.geometry import LAYOUTS, plan, with_reserve
+from refmodel.geometry import LAYOUTS, with_reserve
 from refmodel.power import PowerSupply
 
-CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean"]
 Message = dict[str, Any]
 
 
 class Adapter:
     """One disk at a time, in a temporary folder, on devices whose power can be cut.
 
-    `write_back`, `block_bytes` and what else `plan` takes go to every disk it creates; `capacity_percent` sizes the capacity leg in
-    percent of the disk's blocks, above the reserve; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
+    `engine` is one of refmodel.engines; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
+    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
     a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
     chooses what the media keep when the `crash` comes that has to follow.
     """
 
     def __init__(
-        self, *, folder: Path | None = None, plant: str = "", capacity_percent: int | None = None, **geometry: Any
+        self, *, engine: str = DEFAULT, folder: Path | None = None, plant: str = "", capacity_percent: int | None = None, **geometry: Any
     ) -> None:
+        self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
         self._geometry = geometry
         self._capacity_percent = capacity_percent
@@ -44,16 +45,16 @@ class Adapter:
         self._seed = 0
         self._seconds = 0  # of the repair clock
         self._lost = ""  # why the disk cannot be opened
-        self._disk: LogStructuredDisk | None = None
+        self._disk: Disk | None = None
         self._work: Counter[str] = Counter()  # of the disk's earlier openings
         shape = self._plan(16)
         self.hello: Message = {
             "ok": True,
-            "name": "refmodel" + (f" with planted bug {plant}" if plant else ""),
+            "name": "refmodel" + (f" {engine}" if engine != DEFAULT else "") + (f" with planted bug {plant}" if plant else ""),
             "version": __version__,
             "block_size": shape.block_bytes,
-            "crash_profile": "prefix" if shape.write_back else "ack",
-            "capabilities": CAPABILITIES,
+            "crash_profile": shape.crash_profile,
+            "capabilities": list(shape.capabilities),
             "devices": shape.devices,
             "tolerates": shape.m,
         }
@@ -159,19 +160,22 @@ class Adapter:
         self._power = PowerSupply()
         create(self._root / "disk", shape, sync=False)
         self._open()
-        sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
-                 "devices": shape.devices, "timer": shape.repair_timer}
-        self._disk.events.insert(0, {"event": "create", **sizes})
+        if self._engine == DEFAULT:
+            sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
+                     "devices": shape.devices, "timer": shape.repair_timer}
+            self._disk.events.insert(0, {"event": "create", **sizes})
         return {"ok": True}
 
     def _plan(self, blocks: int):
+        if self._engine != DEFAULT:
+            return plan(self._engine, blocks, **self._geometry)
         shape = dict(self._geometry)
         k = LAYOUTS[shape.get("layout", "mirror")][0]
         per_segment = shape.get("segment_blocks", 128)
         shape["segment_blocks"] = per_segment + -per_segment % k
         if self._capacity_percent is not None:
             shape["segments"] = with_reserve(-(-blocks * self._capacity_percent // (100 * shape["segment_blocks"])))
-        return plan(blocks, **shape)
+        return plan(DEFAULT, blocks, **shape)
 
     def _crash(self, cut: Message | None) -> Message:
         """Cut the power unless it is off already, let the media keep what the seed says, and recover."""
@@ -196,7 +200,7 @@ class Adapter:
         except DataLost as lost:
             self._lost = str(lost)
 
-    def _prepare(self, disk: LogStructuredDisk) -> None:
+    def _prepare(self, disk: Disk) -> None:
         disk.events = []
         if self._disk is not None:
             self._work.update(work(self._disk))

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from refmodel.control import Listener, Turn
-from refmodel.counters import FAMILIES
-from refmodel.disk import LogStructuredDisk, create, open_disk
-from refmodel.geometry import plan
+from refmodel.counters import families
+from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 
 
 class Profile(NamedTuple):
@@ -39,7 +38,7 @@ Request = tuple[bool, int]  # whether it is a read, and the LBA
 @dataclass(frozen=True)
 class Result:
     profile: str
-    layout: str
+    engine: str  # and its layout
     depth: int  # operations in flight together
     snapshots: int
     operations: int
@@ -63,7 +62,7 @@ class Result:
         """What `--json` writes."""
         return {
             "profile": self.profile,
-            "engine": f"log-structured, {self.layout}",
+            "engine": self.engine,
             "snapshots": self.snapshots,
             "depth": self.depth,
             "operations": self.operations,
@@ -81,7 +80,8 @@ class Result:
 def run(
     profile: str,
     *,
-    layout: str = "mirror",
+    engine: str = DEFAULT,
+    layout: str | None = None,
     blocks: int = 16384,
     operations: int = 20000,
     depth: int = 16,
@@ -102,7 +102,8 @@ def run(
     block = os.urandom(BLOCK)
     with tempfile.TemporaryDirectory() as folder:
         path = path or Path(folder) / "disk"
-        create(path, plan(blocks, layout=layout), sync=sync)
+        shape = plan(engine, blocks, **({"layout": layout} if layout else {}))
+        create(path, shape, sync=sync)
         turn = Turn()
         with closing(open_disk(path, sync=sync)) as disk, closing(Listener(path, disk, turn)):
             for lba in range(0, blocks, FILL):
@@ -114,11 +115,12 @@ def run(
             written = _by_cause(disk, "device.bytes_read", "device.bytes_written") - written
         peers = {name: peer(Path(folder), blocks, batches, block) for name, peer in PEERS.items()} if compare else {}
     user = operations * BLOCK
-    return Result(profile, layout, depth, snapshots, operations, sum(latencies), latencies, ios, written, user, peers)
+    name = ", ".join(filter(None, (engine, getattr(shape, "layout", None))))
+    return Result(profile, name, depth, snapshots, operations, sum(latencies), latencies, ios, written, user, peers)
 
 
 def _timed(
-    disk: LogStructuredDisk, turn: Turn, batches: list[list[Request]], block: bytes, snapshots: int
+    disk: Disk, turn: Turn, batches: list[list[Request]], block: bytes, snapshots: int
 ) -> Iterator[float]:
     """Seconds that each batch took. Between two of them others may have their turn."""
     due = {len(batches) * number // (2 * snapshots) for number in range(snapshots)} if snapshots else set()
@@ -137,9 +139,9 @@ def _timed(
         yield took
 
 
-def _by_cause(disk: LogStructuredDisk, *names: str) -> Counter[str]:
+def _by_cause(disk: Disk, *names: str) -> Counter[str]:
     found: Counter[str] = Counter()
-    for family in FAMILIES:
+    for family in families(disk):
         if family.name in names:
             for (*_, cause), count in family.samples(disk):
                 found[cause] += count
@@ -198,7 +200,7 @@ def describe(result: Result) -> str:
     snapshots = f", {result.snapshots} snapshots" if result.snapshots else ""
     lines = [
         f"{result.profile}: {PROFILES[result.profile].what}",
-        f"  {result.layout}, {result.depth} in flight{snapshots}: {result.operations} operations in {result.seconds:.2f} s,"
+        f"  {result.engine}, {result.depth} in flight{snapshots}: {result.operations} operations in {result.seconds:.2f} s,"
         f" {result.iops:,.0f} a second; latency {result.percentile(50):.0f} us, 99 % within {result.percentile(99):.0f} us",
     ]
     for name, seconds in result.peers.items():

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.live import Live
 
 from refmodel import __version__, bench, cleaning, control, metrics, pictures
@@ -17,9 +18,10 @@ from refmodel import top as watch
 from refmodel.adapter import Adapter
 from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
-from refmodel.disk import LogStructuredDisk, create, open_disk, put_back
-from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
-from refmodel.geometry import CLEANERS, LAYOUTS, plan
+from refmodel.disk import put_back
+from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
+from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.geometry import CLEANERS, LAYOUTS
 from refmodel.scrub import scrub as scrub_disk
 from refmodel.serve import serve as become_nbdkit
 
@@ -27,6 +29,7 @@ REFUSED, BUSY, DAMAGED = 1, 4, 5
 
 EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has the disk open; 5 data is lost or damaged."
 DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
+ENGINE = click.option("--engine", type=click.Choice(list(ENGINES)), default=DEFAULT, show_default=True, help="Which engine's disk: docs/engines.md.")
 UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
 
 
@@ -72,6 +75,7 @@ def main() -> None:
 
 @main.command("create")
 @DISK
+@ENGINE
 @click.option("--blocks", type=click.IntRange(min=1), required=True, help="Size of the virtual disk, in blocks.")
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
 @click.option("--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail.")
@@ -85,9 +89,10 @@ def main() -> None:
 @click.option("--log-bytes", type=int, help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]")
 @click.option("--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]")
 @click.option("--fanout", type=int, default=0, help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]")
-def create_command(disk: Path, **shape) -> None:
+@click.pass_context
+def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, **options) -> None:
     """Make a new disk in an empty or absent folder."""
-    create(disk, plan(shape.pop("blocks"), **shape))
+    create(disk, plan(engine, blocks, **_given(ctx, options)))
 
 
 @main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")
@@ -175,8 +180,8 @@ def revert(disk: Path, name: str) -> None:
 def ls(disk: Path) -> None:
     """List the snapshots, oldest first, with the number of blocks that each maps."""
     with _opened(disk) as opened:
-        for view in opened.state.views.in_order():
-            click.echo(f"{view.name}\t{sum(1 for _ in view.map.items())} blocks")
+        for name in opened.snapshots():
+            click.echo(f"{name}\t{len(opened.mapped(0, opened.geometry.blocks, name))} blocks")
 
 
 @main.command()
@@ -213,6 +218,7 @@ def top(disk: Path, interval: float, count: int | None) -> None:
 def inspect(disk: Path, html, svg: str | None) -> None:
     """The log, the views, the maps and the segments in words, or in pictures."""
     with _opened(disk) as opened:
+        _require_log_structured(opened, "inspect")
         if html is not None:
             html.write(pictures.page(opened))
         elif svg is not None:
@@ -226,6 +232,7 @@ def inspect(disk: Path, html, svg: str | None) -> None:
 def scrub(disk: Path) -> None:
     """Verify every copy of everything, repair what can be, say what is lost."""
     with _opened(disk) as opened:
+        _require_log_structured(opened, "scrub")
         found = scrub_disk(opened)
     for what, count in found.verified.items():
         click.echo(f"{count} {what}s verified, {found.repaired[what]} copies repaired")
@@ -310,7 +317,8 @@ def checkpoint(disk: Path) -> None:
 @main.command("bench")
 @click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 @click.option("--profile", type=click.Choice([*bench.PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: all but cleaning]")
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
+@ENGINE
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="[default: the engine's]")
 @click.option("--operations", type=click.IntRange(min=1), default=20000, show_default=True)
 @click.option("--depth", type=click.IntRange(1, 1024), default=16, show_default=True, help="Operations in flight together.")
 @click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are taken over the first half of the run.")
@@ -349,6 +357,7 @@ def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
 
 
 @main.command()
+@ENGINE
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
 @click.option("--spares", type=int, default=0, show_default=True)
 @click.option("--write-back", is_flag=True, help="Promise `prefix` in place of `ack`.")
@@ -357,17 +366,28 @@ def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
 @click.option("--fanout", type=int, default=0)
 @click.option("--capacity-percent", type=int, help="Capacity leg in percent of the disk's blocks.")
 @click.option("--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG")
-def adapter(plant: str | None, **shape) -> None:
+@click.pass_context
+def adapter(ctx: click.Context, engine: str, plant: str | None, **options) -> None:
     """Speak the dialogue of the conformance kit on stdin and stdout."""
-    adapted = Adapter(plant=plant or "", **shape)
+    adapted = Adapter(engine=engine, plant=plant or "", **_given(ctx, options))
     try:
         speak(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:
         adapted.close()
 
 
+def _given(ctx: click.Context, options: dict) -> dict:
+    """The options that were asked for: what was not is for the engine to choose."""
+    return {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+
+
+def _require_log_structured(disk: Disk, command: str) -> None:
+    if disk.geometry.engine != DEFAULT:
+        raise Unsupported(f"only the engine {DEFAULT} has the command {command}; this disk is of the engine {disk.geometry.engine}")
+
+
 @contextmanager
-def _opened(path: Path, no_sync: bool = False) -> Iterator[LogStructuredDisk]:
+def _opened(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     if (served := control.held.get()) is not None:
         yield served
         return

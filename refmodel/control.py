@@ -16,12 +16,12 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from refmodel.disk import LogStructuredDisk
+from refmodel.engines import Disk
 
 NAME = "control"
 PATIENCE = 10  # seconds for a client to say what it wants, or to take the answer
 
-held: ContextVar[LogStructuredDisk | None] = ContextVar("held", default=None)  # the disk that a command is to use, already open
+held: ContextVar[Disk | None] = ContextVar("held", default=None)  # the disk that a command is to use, already open
 
 
 class Turn:
@@ -46,7 +46,7 @@ class Turn:
 class Listener:
     """Runs commands on an open disk in a thread of its own; `turn` is held while one runs."""
 
-    def __init__(self, folder: Path, disk: LogStructuredDisk, turn: Turn) -> None:
+    def __init__(self, folder: Path, disk: Disk, turn: Turn) -> None:
         self._socket = folder / NAME
         self._socket.unlink(missing_ok=True)  # whoever has the disk open may: nobody else can be listening
 
@@ -89,7 +89,7 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, by
     return base64.b64decode(answer["stdout"]), base64.b64decode(answer["stderr"]), answer["status"]
 
 
-def _run(disk: LogStructuredDisk, turn: Turn, request: dict[str, Any]) -> dict[str, Any]:
+def _run(disk: Disk, turn: Turn, request: dict[str, Any]) -> dict[str, Any]:
     from click.testing import CliRunner  # it runs a command on streams of its own, which is just what is wanted
 
     from refmodel.cli import main

@@ -6,10 +6,11 @@ as a table, as JSON and as OpenMetrics text (refmodel.metrics). The kit's dialog
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from refmodel import audit, space
 from refmodel.disk import LogStructuredDisk
+from refmodel.engines import Disk
 from refmodel.histogram import Histogram
 from refmodel.node import Kind
 from refmodel.tree import LAST
@@ -28,7 +29,7 @@ class Family(NamedTuple):
     kind: str
     unit: str
     help: str
-    samples: Callable[[LogStructuredDisk], Samples]
+    samples: Callable[[Any], Samples]  # of a disk whose engine has it
     labels: tuple[str, ...] = ()
     flat: str = ""  # name in the dialogue, with labels in braces; what a label is left out of is added up there
     walks: bool = False  # it costs a walk over every map, so it is looked at only when asked for
@@ -38,25 +39,30 @@ class Family(NamedTuple):
         return self.flat or ".".join([self.name, *(f"{{{label}}}" for label in self.labels)])
 
 
-def counters(disk: LogStructuredDisk) -> dict[str, int]:
+def families(disk: Disk) -> list[Family]:
+    """What is counted of a disk of this engine."""
+    return [*COMMON, *BY_ENGINE[disk.geometry.engine]]
+
+
+def counters(disk: Disk) -> dict[str, int]:
     """Every counter and gauge that costs no walk, flat."""
     found: dict[str, int] = {}
-    for family in FAMILIES:
+    for family in families(disk):
         if family.kind != HISTOGRAM and not family.walks:
             found |= _flat(family, disk)
     return found
 
 
-def work(disk: LogStructuredDisk) -> dict[str, int]:
+def work(disk: Disk) -> dict[str, int]:
     """The counters of what was done, flat: they may be added up over disks and openings."""
     found: dict[str, int] = {}
-    for family in FAMILIES:
+    for family in families(disk):
         if family.kind == COUNTER:
             found |= _flat(family, disk)
     return found
 
 
-def _flat(family: Family, disk: LogStructuredDisk) -> dict[str, int]:
+def _flat(family: Family, disk: Disk) -> dict[str, int]:
     found: Counter[str] = Counter()
     for values, value in family.samples(disk):
         found[family.flat_name.format(**dict(zip(family.labels, values)))] += value
@@ -70,29 +76,29 @@ def _one(get: Callable[[LogStructuredDisk], Value]) -> Callable[[LogStructuredDi
     return lambda disk: [((), get(disk))]
 
 
-def _operations(disk: LogStructuredDisk) -> Samples:
+def _operations(disk: Disk) -> Samples:
     return [((name,), found.count) for name, found in sorted(disk.done.nanoseconds.items())]
 
 
-def _operation_bytes(disk: LogStructuredDisk) -> Samples:
+def _operation_bytes(disk: Disk) -> Samples:
     size = disk.geometry.block_bytes
     return [((name,), found.total * size) for name, found in sorted(disk.done.blocks.items()) if found.total]
 
 
 def _device(what: str) -> Callable[[LogStructuredDisk], Samples]:
     def samples(disk: LogStructuredDisk) -> Iterator[tuple[tuple[str, ...], int]]:
-        for (leg, device), meter in sorted(disk.array.meters.items()):
+        for (leg, device), meter in sorted(disk.meters.items()):
             for cause, count in sorted(getattr(meter, what).items()):
                 yield (str(device), leg, cause), count
 
     return samples
 
 
-def device_bytes_written(disk: LogStructuredDisk) -> int:
-    return sum(meter.bytes_written.total() for meter in disk.array.meters.values())
+def device_bytes_written(disk: Disk) -> int:
+    return sum(meter.bytes_written.total() for meter in disk.meters.values())
 
 
-def _device_amplification(disk: LogStructuredDisk) -> float:
+def _device_amplification(disk: Disk) -> float:
     wanted = disk.done.blocks_of("write") * disk.geometry.block_bytes
     return device_bytes_written(disk) / wanted if wanted else 0.0
 
@@ -162,7 +168,7 @@ def _shared(disk: LogStructuredDisk) -> int:
 
 BY_OPERATION, BY_DEVICE, BY_VIEW = ("operation",), ("device", "leg", "cause"), ("view",)
 
-FAMILIES = [
+COMMON = [
     Family("operations", COUNTER, "operations", "operations done", _operations, BY_OPERATION),
     Family("operations.bytes", COUNTER, "bytes", "what they wrote, read or unmapped", _operation_bytes, BY_OPERATION),
     Family("operations.latency", HISTOGRAM, "seconds", "how long each took", lambda disk: [((n,), h) for n, h in sorted(disk.done.nanoseconds.items())], BY_OPERATION),
@@ -172,11 +178,14 @@ FAMILIES = [
     Family("device.flushes", COUNTER, "I/Os", "flushes of devices", _device("flushes"), BY_DEVICE, "device.{leg}.flushes.{cause}"),
     Family("device.bytes_read", COUNTER, "bytes", "bytes that those reads read", _device("bytes_read"), BY_DEVICE, "device.{leg}.bytes_read.{cause}"),
     Family("device.bytes_written", COUNTER, "bytes", "bytes that those writes wrote", _device("bytes_written"), BY_DEVICE, "device.{leg}.bytes_written.{cause}"),
+    Family("write_amplification.devices", GAUGE, "ratio", "bytes written to devices for each byte that users wrote; 0 before the first", _one(_device_amplification)),
+]  # fmt: skip
+
+LOG_STRUCTURED = [
     Family("chunks.destaged", COUNTER, "chunks", "chunks that went from the bank to segments", _one(lambda disk: disk.state.chunks.destaged)),
     Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.chunks.placed_count)),
     Family("chunks.moved", COUNTER, "chunks", "chunks that the cleaner moved", _one(lambda disk: disk.state.chunks.moved)),
     Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
-    Family("write_amplification.devices", GAUGE, "ratio", "bytes written to devices for each byte that users wrote; 0 before the first", _one(_device_amplification)),
     Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments", _one(lambda disk: disk.state.chunks.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),
@@ -203,6 +212,9 @@ FAMILIES = [
     Family("components", GAUGE, "components", "components by state", _component_states, ("leg", "state")),
     Family("resync.lacking", GAUGE, "stripes", "stripes that a device which catches up still lacks", _lacking, ("device",)),
 ]  # fmt: skip
+
+BY_ENGINE = {"log-structured": LOG_STRUCTURED}
+FAMILIES = [*COMMON, *LOG_STRUCTURED]
 
 CAUSES = {
     "foreground": "the operation itself: the log record and its flush, the data of large writes, reads of maps and chunks",

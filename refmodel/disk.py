@@ -8,7 +8,6 @@ An operation is appended to the durable log, made durable unless write-back is o
 Everything else (destage, cleaning, checkpoints, reclaim) happens before it, when room is made.
 """
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -18,16 +17,17 @@ from time import perf_counter_ns
 from refmodel.array import Array, Standing
 from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
-from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, OutOfRange, SnapshotExists, UnknownOutcome
+from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, NotADisk, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
 from refmodel.histogram import Operations
+from refmodel.leg import Meter
 from refmodel.log import OPERATIONS, Kind, Record
 from refmodel.power import PowerSupply
+from refmodel.refusals import require_name, require_range, whole_blocks
 from refmodel.resync import Resync
 from refmodel.room import Room
 from refmodel.state import State
 
-NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 RECLAIM_STEPS = 1  # of background reclaim before each change
 MOST_CREDIT = 64  # device I/Os that repair may save up
 
@@ -70,7 +70,7 @@ class LogStructuredDisk:
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
-        self._require_range(lba, count)
+        require_range(self.geometry, lba, count)
         self._perform(Record(Kind.UNMAP, lba, count))
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
@@ -83,7 +83,7 @@ class LogStructuredDisk:
     def _read(self, lba: int, count: int, view: str | None) -> bytes:
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
-        self._require_range(lba, count)
+        require_range(self.geometry, lba, count)
         if count == 1:
             mba = source.map.get(lba)
             return bytes(self.geometry.block_bytes) if mba is None else self.state.chunks.read(mba)
@@ -99,12 +99,25 @@ class LogStructuredDisk:
         """Which of `count` blocks from `lba` on a view maps, in order; the others read as zeroes. Raises as `read` does."""
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
-        self._require_range(lba, count)
+        require_range(self.geometry, lba, count)
         return [lba for lba, _ in source.map.items(lba, lba + count)]
+
+    @property
+    def meters(self) -> dict[tuple[str, int], Meter]:
+        """What was done to devices, by leg and device."""
+        return self.array.meters
+
+    def snapshots(self) -> list[str]:
+        """Their names, the oldest first."""
+        return [view.name for view in self.state.views.in_order()]
+
+    def identity(self, name: str) -> int:
+        """A number that no other snapshot has, nor a later one of the same name. Raises NoSuchSnapshot."""
+        return self.state.views.named(name).id
 
     def snapshot(self, name: str) -> None:
         """Raises SnapshotExists, BadRequest for a bad name, NoSpace."""
-        self._require_name(name)
+        require_name(name)
         if name in self.state.views.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
         self._perform(Record(Kind.SNAPSHOT, name=name))
@@ -188,12 +201,7 @@ class LogStructuredDisk:
     # How it is done.
 
     def _write_record(self, lba: int, data: bytes) -> Record:
-        size = self.geometry.block_bytes
-        if not data or len(data) % size:
-            raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
-        count = len(data) // size
-        self._require_range(lba, count)
-        return Record(Kind.WRITE, lba, count, data=data)
+        return Record(Kind.WRITE, lba, whole_blocks(self.geometry, lba, data), data=data)
 
     def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
@@ -286,18 +294,8 @@ class LogStructuredDisk:
         self._require_usable()
         self.array.require_writable()
 
-    def _require_range(self, lba: int, count: int) -> None:
-        if lba < 0 or count < 1:
-            raise BadRequest(f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}")
-        if lba + count > self.geometry.blocks:
-            raise OutOfRange(f"blocks {lba} to {lba + count - 1} reach past the last one, {self.geometry.blocks - 1}")
-
-    def _require_name(self, name: str) -> None:
-        if not NAME.fullmatch(name):
-            raise BadRequest(f"a snapshot's name is 1 to 64 of letters, digits, '.', '_', '-'; this is {name!r}")
-
     def _require_snapshot(self, name: str) -> None:
-        self._require_name(name)
+        require_name(name)
         if name not in self.state.views.names:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
 
@@ -336,7 +334,10 @@ def open_disk(
     """
     enclosure = Enclosure(path, sync=sync, power=power)
     try:
-        disk = LogStructuredDisk(enclosure, Array.assemble(enclosure, now))
+        array = Array.assemble(enclosure, now)
+        if array.geometry.engine != Geometry.engine:
+            raise NotADisk(f"{path} holds a disk of the engine {array.geometry.engine}")
+        disk = LogStructuredDisk(enclosure, array)
         if prepare is not None:
             prepare(disk)
         disk.state.recover(disk.array.record_absent)

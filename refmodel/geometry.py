@@ -37,6 +37,14 @@ class Geometry:
     cleaner: str = "cost-benefit"
     repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
 
+    engine = "log-structured"
+    capabilities = ("unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean")
+
+    @property
+    def crash_profile(self) -> str:
+        """What a power cut leaves, in the contract's words."""
+        return "prefix" if self.write_back else "ack"
+
     @property
     def k(self) -> int:
         """Data components of the capacity leg."""

@@ -4,6 +4,8 @@ import json
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
 from uuid import UUID
 
 from refmodel.checksum import crc32c
@@ -17,12 +19,40 @@ HEADER = struct.Struct("<8sII16s16sII")  # magic, CRC-32C of what follows it, ve
 COVERED = 12  # the checksum covers everything from this byte on
 
 
+class Shape(Protocol):
+    """A geometry, of whatever engine."""
+
+    engine: str
+    blocks: int
+    block_bytes: int
+    devices: int
+    m: int  # how many of them may fail
+    crash_profile: str
+    capabilities: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+GEOMETRIES: dict[str, type] = {Geometry.engine: Geometry}  # engine -> its geometry; refmodel.engines adds the others
+
+
 @dataclass(frozen=True)
 class Label:
     disk: str  # UUIDs, in hexadecimal
     device: str
     index: int
-    geometry: Geometry
+    geometry: Shape
+
+
+def engine_in(folder: Path) -> str:
+    """The engine whose disk is in a folder, as the first whole label says; the log-structured one where none is, which then says why."""
+    for file in sorted(folder.glob("device-*")):
+        with file.open("rb") as device:
+            for _ in range(2):
+                page = device.read(PAGE)
+                if len(page) == PAGE and (label := decode(page)) is not None:
+                    return label.geometry.engine
+    return Geometry.engine
 
 
 def write(device: Device, label: Label) -> None:
@@ -59,5 +89,8 @@ def decode(page: bytes) -> Label | None:
         return None
     if version != VERSION:
         raise DataLost(f"the label has format version {version}; this program reads version {VERSION}")
-    geometry = Geometry(**json.loads(page[HEADER.size : HEADER.size + length]))
-    return Label(UUID(bytes=disk).hex, UUID(bytes=device).hex, index, geometry)
+    facts = json.loads(page[HEADER.size : HEADER.size + length])
+    engine = facts.get("engine", Geometry.engine)
+    if engine not in GEOMETRIES:
+        raise DataLost(f"the label names the engine {engine!r}; this program has {', '.join(GEOMETRIES)}")
+    return Label(UUID(bytes=disk).hex, UUID(bytes=device).hex, index, GEOMETRIES[engine](**facts))

@@ -7,18 +7,18 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 
-from refmodel.counters import COUNTER, FAMILIES, HISTOGRAM, Family
-from refmodel.disk import LogStructuredDisk
+from refmodel.counters import COUNTER, HISTOGRAM, Family, families
+from refmodel.engines import Disk
 from refmodel.histogram import Histogram
 
 PREFIX = "refmodel_"
 NANO = 1e-9
 
 
-def as_json(disk: LogStructuredDisk, *, walk: bool = True) -> dict[str, Any]:
+def as_json(disk: Disk, *, walk: bool = True) -> dict[str, Any]:
     """Family -> value, or a list of samples: the labels, and `value` or `count`, `sum` and `buckets`. Without `walk` only what is cheap."""
     found: dict[str, Any] = {}
-    for family in FAMILIES:
+    for family in families(disk):
         if family.walks and not walk:
             continue
         samples = [dict(zip(family.labels, values)) | _values(family, value) for values, value in family.samples(disk)]
@@ -26,15 +26,15 @@ def as_json(disk: LogStructuredDisk, *, walk: bool = True) -> dict[str, Any]:
     return found
 
 
-def openmetrics(disk: LogStructuredDisk) -> str:
+def openmetrics(disk: Disk) -> str:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(disk))
     return generate_latest(registry).decode()
 
 
-def table(disk: LogStructuredDisk) -> Iterator[str]:
+def table(disk: Disk) -> Iterator[str]:
     """A line a sample."""
-    for family in FAMILIES:
+    for family in families(disk):
         for values, value in family.samples(disk):
             name = family.name + "".join(f" {label}={text}" for label, text in zip(family.labels, values))
             if isinstance(value, Histogram):
@@ -60,11 +60,11 @@ def _scaled(family: Family, value: int) -> int | float:
 
 
 class _Collector:
-    def __init__(self, disk: LogStructuredDisk) -> None:
+    def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def collect(self) -> Iterator[Metric]:
-        for family in FAMILIES:
+        for family in families(self._disk):
             name = PREFIX + family.name.replace(".", "_") + ("_seconds" if family.unit == "seconds" else "")
             kind = {COUNTER: CounterMetricFamily, HISTOGRAM: HistogramMetricFamily}.get(family.kind, GaugeMetricFamily)
             metric = kind(name, f"{family.help} ({family.unit})", labels=family.labels)

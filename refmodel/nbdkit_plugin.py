@@ -19,7 +19,7 @@ import nbdkit
 
 from refmodel import control
 from refmodel.cli import explained
-from refmodel.disk import LogStructuredDisk, open_disk
+from refmodel.engines import Disk, open_disk
 from refmodel.errors import DiskError, NoSpace, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.serve import most_bytes
 
@@ -34,7 +34,7 @@ settings: dict[str, str] = {}
 turn = control.Turn()
 finishing = threading.Lock()
 ending = threading.Event()
-disk: LogStructuredDisk
+disk: Disk
 commands: control.Listener
 
 
@@ -43,11 +43,11 @@ class Export:
 
     def __init__(self, name: str) -> None:
         self.name = name or None
-        self.view = disk.state.views.named(name).id if name else None
+        self.view = disk.identity(name) if name else None
 
     def view_name(self) -> str | None:
         """Raises NoSuchSnapshot once the snapshot was deleted, even if another has its name."""
-        if self.name is not None and disk.state.views.named(self.name).id != self.view:
+        if self.name is not None and disk.identity(self.name) != self.view:
             raise NoSuchSnapshot(f"the snapshot that was named {self.name!r} was deleted")
         return self.name
 
@@ -127,7 +127,7 @@ def _keep_house() -> None:
 
 def list_exports(readonly: bool, is_tls: bool) -> list[tuple[str, str]]:
     with turn:
-        return [("", "the live disk"), *((view.name, "a snapshot") for view in disk.state.views.in_order())]
+        return [("", "the live disk"), *((name, "a snapshot") for name in disk.snapshots())]
 
 
 def default_export(readonly: bool, is_tls: bool) -> str:
@@ -157,15 +157,10 @@ def can_flush(export: Export) -> bool:
 
 
 def can_trim(export: Export) -> bool:
-    return True
+    return "unmap" in disk.geometry.capabilities
 
 
-def can_zero(export: Export) -> bool:
-    return True
-
-
-def can_fast_zero(export: Export) -> bool:
-    return True
+can_zero = can_fast_zero = can_trim
 
 
 def can_extents(export: Export) -> bool:
@@ -229,7 +224,7 @@ def extents(export: Export, count: int, offset: int, flags: int) -> list[tuple[i
 
 
 def _force(flags: int) -> None:
-    if flags & nbdkit.FLAG_FUA and disk.geometry.write_back:
+    if flags & nbdkit.FLAG_FUA and disk.geometry.crash_profile != "ack":
         disk.flush()
 
 

@@ -1,0 +1,108 @@
+"""The engines by name: how the disk of each is planned, made and opened, and what every open disk can be asked.
+
+The label of a disk says which engine's it is, so whoever opens a folder needs no name. A disk with a read cache (refmodel.cache) is a disk.
+"""
+
+import inspect
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from refmodel import disk as log_structured
+from refmodel import label as labels
+from refmodel.errors import BadRequest
+from refmodel.geometry import Geometry
+from refmodel.geometry import plan as plan_log_structured
+from refmodel.histogram import Operations
+from refmodel.label import Shape
+from refmodel.leg import Meter
+from refmodel.power import PowerSupply
+
+DEFAULT = Geometry.engine
+
+
+class Disk(Protocol):
+    """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed.
+
+    What `geometry.capabilities` leaves out is refused as Unsupported.
+    """
+
+    geometry: Shape
+    done: Operations  # what users had it do
+    events: list[dict] | None  # what happened inside is appended here, if it is a list
+
+    @property
+    def meters(self) -> dict[tuple[str, int], Meter]: ...  # what was done to devices, by leg and device
+
+    def write(self, lba: int, data: bytes) -> None: ...
+
+    def write_many(self, writes: list[tuple[int, bytes]]) -> None: ...
+
+    def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes: ...
+
+    def unmap(self, lba: int, count: int) -> None: ...
+
+    def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]: ...
+
+    def snapshots(self) -> list[str]: ...
+
+    def identity(self, name: str) -> int: ...
+
+    def snapshot(self, name: str) -> None: ...
+
+    def delete(self, name: str) -> None: ...
+
+    def revert(self, name: str) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+    def checkpoint(self) -> None: ...
+
+    def clean(self) -> bool: ...
+
+    def settle(self) -> None: ...
+
+    def background(self) -> bool: ...
+
+
+class Engine(NamedTuple):
+    what: str
+    plan: Callable[..., Shape]  # blocks, and options by name
+    create: Callable[..., None]  # folder, shape; sync
+    open: Callable[..., Disk]  # folder; sync, power, now, prepare
+
+
+ENGINES = {
+    DEFAULT: Engine("a log of full stripes, snapshots as shared trees", plan_log_structured, log_structured.create, log_structured.open_disk),
+}
+
+
+def plan(engine: str, blocks: int, **options: Any) -> Shape:
+    """The shape of a new disk. Raises BadRequest for what cannot work, or an option that the engine does not have."""
+    known = inspect.signature(ENGINES[engine].plan).parameters
+    for name in options:
+        if name not in known:
+            raise BadRequest(f"the engine {engine} has no option --{name.replace('_', '-')}")
+    return ENGINES[engine].plan(blocks, **options)
+
+
+def create(path: Path, shape: Shape, *, sync: bool = True) -> None:
+    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
+    ENGINES[shape.engine].create(path, shape, sync=sync)
+
+
+def open_disk(
+    path: Path,
+    *,
+    sync: bool = True,
+    power: PowerSupply | None = None,
+    now: Callable[[], float] = time.time,
+    prepare: Callable[[Any], None] | None = None,
+) -> Disk:
+    """Open the disk in a folder, whichever engine's it is: as refmodel.disk.open_disk."""
+    return ENGINES[labels.engine_in(path)].open(path, sync=sync, power=power, now=now, prepare=prepare)

@@ -1,0 +1,39 @@
+"""What every engine refuses in the same words: requests past the end, bad names, parts of blocks."""
+
+import re
+from typing import Protocol
+
+from refmodel.errors import BadRequest, OutOfRange
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Sized(Protocol):
+    """Of a geometry, what these need."""
+
+    blocks: int
+    block_bytes: int
+
+
+def require_range(shape: Sized, lba: int, count: int) -> None:
+    """Raises BadRequest for what is no range, OutOfRange for one that reaches past the end."""
+    if lba < 0 or count < 1:
+        raise BadRequest(f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}")
+    if lba + count > shape.blocks:
+        raise OutOfRange(f"blocks {lba} to {lba + count - 1} reach past the last one, {shape.blocks - 1}")
+
+
+def require_name(name: str) -> None:
+    """Raises BadRequest for what no snapshot can be called."""
+    if not NAME.fullmatch(name):
+        raise BadRequest(f"a snapshot's name is 1 to 64 of letters, digits, '.', '_', '-'; this is {name!r}")
+
+
+def whole_blocks(shape: Sized, lba: int, data: bytes) -> int:
+    """How many blocks a write is. Raises BadRequest, OutOfRange."""
+    size = shape.block_bytes
+    if not data or len(data) % size:
+        raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
+    count = len(data) // size
+    require_range(shape, lba, count)
+    return count
