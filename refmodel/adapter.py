@@ -157,7 +157,7 @@ class Adapter:
         shape = self._plan(blocks)
         self._let_go()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
-        self._power = PowerSupply()
+        self._power = PowerSupply(shape.sector_bytes)
         create(self._root / "disk", shape, sync=False)
         self._open()
         if self._engine == DEFAULT:

@@ -213,7 +213,17 @@ LOG_STRUCTURED = [
     Family("resync.lacking", GAUGE, "stripes", "stripes that a device which catches up still lacks", _lacking, ("device",)),
 ]  # fmt: skip
 
-BY_ENGINE = {"log-structured": LOG_STRUCTURED}
+REDO_LOG = [
+    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.layers))),
+    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.descriptor.chain(None)))),
+    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tables.hits)),
+    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tables.misses)),
+    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.merged)),
+    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.dropped)),
+    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.descriptor.snapshots))),
+]  # fmt: skip
+
+BY_ENGINE = {"log-structured": LOG_STRUCTURED} | dict.fromkeys(("redo-vmfs", "redo-se", "redo-vsan"), REDO_LOG)
 FAMILIES = [*COMMON, *LOG_STRUCTURED]
 
 CAUSES = {

@@ -3,6 +3,7 @@
 The label of a disk says which engine's it is, so whoever opens a folder needs no name. A disk with a read cache (refmodel.cache) is a disk.
 """
 
+import functools
 import inspect
 import time
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from refmodel.histogram import Operations
 from refmodel.label import Shape
 from refmodel.leg import Meter
 from refmodel.power import PowerSupply
+from refmodel.redolog import disk as redolog
+from refmodel.redolog.geometry import RedoLogGeometry
+from refmodel.redolog.geometry import plan as plan_redo_log
 
 DEFAULT = Geometry.engine
 
@@ -77,8 +81,16 @@ class Engine(NamedTuple):
     open: Callable[..., Disk]  # folder; sync, power, now, prepare
 
 
+def _redo_log(name: str, what: str) -> Engine:
+    labels.GEOMETRIES[name] = RedoLogGeometry
+    return Engine(what, functools.partial(plan_redo_log, name), redolog.create, redolog.open_disk)
+
+
 ENGINES = {
     DEFAULT: Engine("a log of full stripes, snapshots as shared trees", plan_log_structured, log_structured.create, log_structured.open_disk),
+    "redo-vmfs": _redo_log("redo-vmfs", "a chain of redo logs as VMFSsparse: 512-byte grains, grain tables on the device"),
+    "redo-se": _redo_log("redo-se", "a chain of redo logs as SEsparse: 4 KiB grains, unmap"),
+    "redo-vsan": _redo_log("redo-vsan", "a chain of redo logs as vSANsparse: every grain table in memory"),
 }
 
 

@@ -38,6 +38,7 @@ class Geometry:
     repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
 
     engine = "log-structured"
+    sector_bytes = 512  # what a device has to write whole or not at all
     capabilities = ("unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean")
 
     @property

@@ -25,6 +25,7 @@ class Shape(Protocol):
     engine: str
     blocks: int
     block_bytes: int
+    sector_bytes: int  # what a device has to write whole or not at all
     devices: int
     m: int  # how many of them may fail
     crash_profile: str

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refmodel.device import Device
 from refmodel.errors import PowerCut
 
-SECTOR = 512  # bytes that a device writes whole or not at all
+SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine asks for more
 
 
 @dataclass(slots=True)
@@ -25,8 +25,9 @@ class Unflushed:
 class PowerSupply:
     """Power for the devices of one disk. It counts their writes and fails where it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, sector_bytes: int = SECTOR) -> None:
         self.on = True
+        self.sector_bytes = sector_bytes
         self.writes = 0
         self._cut_at: int | None = None
         self._devices: dict[str, VolatileDevice] = {}
@@ -121,6 +122,7 @@ class VolatileDevice:
         self.unflushed.clear()
 
     def _tear(self, write: Unflushed, choose: random.Random) -> None:
-        for at in range(0, len(write.after), SECTOR):
+        sector = self._supply.sector_bytes
+        for at in range(0, len(write.after), sector):
             if choose.random() < 0.5:
-                self._device.write(write.offset + at, write.after[at : at + SECTOR])
+                self._device.write(write.offset + at, write.after[at : at + sector])

@@ -7,7 +7,7 @@ are what each trace may choose.
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from conformance.targets.base import Target
 
 KINDS = {
-    "refmodel[:KEY=VALUE,...]": "the reference engine of this project, in process",
+    "refmodel[:ENGINE][:KEY=VALUE,...]": "an engine of this project, in process: log-structured unless named, redo-se, in-place-raid5, ...",
     "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
     "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
@@ -60,7 +60,8 @@ def resolve(name: str) -> Factory:
                 module = importlib.import_module("conformance.targets.reference")
             except ImportError as error:
                 raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
-            return _factory(name, module.ReferenceTarget, _options(rest))
+            options = _of_engine(rest, module.KNOBS)
+            return _factory(name, module.ReferenceTarget, options, module.KNOBS[options.get("engine", module.DEFAULT)])
         case "qcow2":
             from conformance.engines.qcow2 import Qcow2Target
             return _factory(name, Qcow2Target, _options(rest))
@@ -91,8 +92,20 @@ def _hooked(path: Path) -> Factory:
     return Factory(str(path), lambda options: hooks.HooksTarget(path))
 
 
-def _factory(name: str, build: Callable[[dict[str, Any]], Target], fixed: dict[str, Any]) -> Factory:
-    knobs = {key: values for key, values in getattr(build, "knobs", {}).items() if key not in fixed}
+def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `ENGINE`, `KEY=VALUE,...` or `ENGINE:KEY=VALUE,...`."""
+    first, _, rest = text.partition(":")
+    options = {**_options(rest), "engine": first} if first and "=" not in first else _options(text)
+    if options.get("engine", next(iter(engines))) not in engines:
+        raise NoSuchTarget(f"there is no engine '{options['engine']}': it is one of {', '.join(engines)}")
+    return options
+
+
+def _factory(
+    name: str, build: Callable[[dict[str, Any]], Target], fixed: dict[str, Any], choices: Mapping[str, list[Any]] | None = None
+) -> Factory:
+    choices = getattr(build, "knobs", {}) if choices is None else choices
+    knobs = {key: values for key, values in choices.items() if key not in fixed}
     return Factory(name, build, fixed, knobs)
 
 

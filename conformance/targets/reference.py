@@ -1,4 +1,4 @@
-"""The reference engine as a target in process."""
+"""The engines of this project as targets in process."""
 
 from pathlib import Path
 from typing import Any
@@ -6,14 +6,12 @@ from typing import Any
 from conformance.targets.base import Message, PowerCut
 from refmodel import errors
 from refmodel.adapter import Adapter
+from refmodel.engines import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
-
-
-class ReferenceTarget(Adapter):
-    """Options are those of refmodel.adapter.Adapter."""
-
-    knobs = {
+REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 4, 6, 16], "table_cache": [0, 1, 2, 16]}
+KNOBS = {  # of each engine: what a trace may choose
+    DEFAULT: {
         "block_bytes": [512],
         "segment_blocks": [1, 2, 2, 4],
         "fanout": [3, 4, 8],
@@ -22,7 +20,16 @@ class ReferenceTarget(Adapter):
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
         "spares": [0, 0, 1],
         "cleaner": ["cost-benefit", "greedy", "fifo", "random"],
-    }
+    },
+    "redo-vmfs": REDO_LOG,
+    "redo-se": REDO_LOG,
+    "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
+}
+
+
+class ReferenceTarget(Adapter):
+    """Options are those of refmodel.adapter.Adapter."""
+
     cuts = True
 
     def __init__(self, options: dict[str, Any]) -> None:

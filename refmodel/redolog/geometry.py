@@ -1,0 +1,116 @@
+"""Where things are on the one device of a redo-log chain: two labels, two descriptors, then the layers, each in a region of its own.
+
+A layer's region, in sectors of 512 bytes: the grain directory, then grain tables and grains in the order in which they were first written. The base
+is flat: block after block. docs/engines.md has the whole picture.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from refmodel.errors import BadRequest
+from refmodel.geometry import PAGE
+
+SECTOR = 512  # bytes; a location counts them
+TABLE_ENTRIES = 4096  # of a grain table
+ENTRY_BYTES = 4
+SECTOR_ENTRIES = SECTOR // ENTRY_BYTES
+TABLE_SECTORS = TABLE_ENTRIES // SECTOR_ENTRIES
+DESCRIPTOR_BYTES = 1 << 16
+ALL = -1  # of the tables are in memory
+MOST_LAYERS = 256
+MOST_DEVICE_BYTES = 8 << 40  # what file systems allow a sparse file, with room to spare
+
+
+class Flavour(NamedTuple):
+    grain_bytes: int
+    table_cache: int  # sectors of grain tables in memory
+    unmaps: bool
+
+
+FLAVOURS = {
+    "redo-vmfs": Flavour(512, 16, False),
+    "redo-se": Flavour(4096, 16, True),
+    "redo-vsan": Flavour(4096, ALL, True),
+}
+
+
+@dataclass(frozen=True)
+class RedoLogGeometry:
+    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+
+    engine: str
+    blocks: int
+    block_bytes: int
+    grain_bytes: int  # what a grain table entry is about; at most a block
+    layers: int  # how many there may be: the base, deltas, and one that revert needs
+    table_cache: int  # sectors of grain tables in memory, or ALL
+
+    m = 0  # no device may fail
+    devices = 1
+    crash_profile = "block"
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        unmap = ("unmap",) if FLAVOURS[self.engine].unmaps else ()
+        return (*unmap, "flush", "snapshot", "delete", "revert", "crash", "restart", "clean")
+
+    @property
+    def sector_bytes(self) -> int:
+        """What the device is asked to write whole or not at all: blocks are overwritten in place."""
+        return self.block_bytes
+
+    @property
+    def block_grains(self) -> int:
+        return self.block_bytes // self.grain_bytes
+
+    @property
+    def block_sectors(self) -> int:
+        return self.block_bytes // SECTOR
+
+    @property
+    def tables(self) -> int:
+        return -(-self.blocks * self.block_grains // TABLE_ENTRIES)
+
+    @property
+    def directory_sectors(self) -> int:
+        return -(-self.tables * ENTRY_BYTES // SECTOR)
+
+    @property
+    def layer_sectors(self) -> int:
+        return self.directory_sectors + self.tables * TABLE_SECTORS + self.blocks * self.block_sectors
+
+    @property
+    def layer_bytes(self) -> int:
+        return self.layer_sectors * SECTOR + -self.layer_sectors * SECTOR % PAGE
+
+    @property
+    def layers_base(self) -> int:
+        return 2 * PAGE + 2 * DESCRIPTOR_BYTES
+
+    @property
+    def device_bytes(self) -> int:
+        return self.layers_base + self.layers * self.layer_bytes
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def plan(engine: str, blocks: int, *, block_bytes: int = 4096, layers: int | None = None, table_cache: int | None = None) -> RedoLogGeometry:
+    """Fill in what was not asked for. Raises BadRequest for what cannot work."""
+    flavour = FLAVOURS[engine]
+    _require(blocks >= 1, "a disk has at least 1 block")
+    _require(block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536")
+    table_cache = flavour.table_cache if table_cache is None else table_cache
+    _require(table_cache >= ALL, "the cache of grain tables holds at least 0 sectors, or -1 for all")
+    grain_bytes = min(flavour.grain_bytes, block_bytes)
+    most = RedoLogGeometry(engine, blocks, block_bytes, grain_bytes, MOST_LAYERS, table_cache)
+    _require(most.layer_sectors < 1 << 31, "a layer has less than 1 TiB")
+    if layers is None:
+        layers = max(3, min(MOST_LAYERS, MOST_DEVICE_BYTES // most.layer_bytes))
+    _require(3 <= layers <= MOST_LAYERS, f"a chain has 3 to {MOST_LAYERS} layers")
+    return RedoLogGeometry(engine, blocks, block_bytes, grain_bytes, layers, table_cache)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise BadRequest(message)
