@@ -14,11 +14,12 @@ made from that log: what was flushed, and some of the rest, is what the image ho
 import random
 from collections.abc import Callable
 from functools import cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from conformance.engines import qemu
+from conformance.engines import qcow2_views, qemu
 from conformance.media import nbd
 from conformance.media.recorded import Recorded
 from conformance.model import NAME
@@ -28,6 +29,7 @@ BLOCK = 512  # bytes
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 PATIENCE = 20.0  # seconds
+CONFIRM = 16  # one view in so many is read by qemu-img too, and must be the same
 FILE = {"driver": "file", "filename": "disk", "discard": "unmap", "locking": "off"}
 
 
@@ -36,7 +38,8 @@ class Refused(Exception):
 
 
 class Qcow2Target:
-    """Options: those of `qemu-img create -o`, and `discard` (whether freed clusters are given back to the file)."""
+    """Options: those of `qemu-img create -o`; `discard` (whether freed clusters are given back to the file); `views`
+    (who reads snapshots: "daemon", which is fast, or "tool", qemu-img for every one)."""
 
     knobs: dict[str, list[Any]] = {
         "cluster_size": [512, 512, 2048, 4096, 65536], "lazy_refcounts": ["off", "off", "on"],
@@ -49,14 +52,15 @@ class Qcow2Target:
             "ok": True, "name": "qcow2", "version": f"qemu {_version()}", "block_size": BLOCK,
             "crash_profile": "block", "capabilities": CAPABILITIES, "devices": 1, "tolerates": 0,
         }
-        self._image = tuple(sorted((key, value) for key, value in options.items() if key != "discard"))
+        self._image = tuple(sorted((key, value) for key, value in options.items() if key not in ("discard", "views")))
         self._discard = options.get("discard", "unmap")
+        self._reader = self._by_tool if options.get("views") == "tool" else self._in_daemon
         self._daemon = qemu.borrow(_setup)
         self._folder = self._daemon.folder
         self._recorded = Recorded(self._folder / "disk", self._folder / "log", ROOM)
         self._device: nbd.Device | None = None
         self._views: dict[str, bytes] = {}
-        self._blocks = self._crashes = 0
+        self._blocks = self._crashes = self._read_views = 0
         self._choose: random.Random | None = None
         self._sound = True
 
@@ -183,13 +187,38 @@ class Qcow2Target:
     def _view(self, name: str) -> bytes:
         """What a snapshot reads as; asked again only after something else was done."""
         if name not in self._views:
-            try:
-                qemu.image_tool("convert", "-f", "qcow2", "-O", "raw", "-l", f"snapshot.name={name}", "disk", "view",
-                                folder=self._folder)
-            except qemu.QmpError as error:
-                raise _refused(error) from None
-            self._views[name] = (self._folder / "view").read_bytes()
+            self._views[name] = self._reader(name)
+            self._read_views += 1
+            if self._read_views % CONFIRM == 0 and self._views[name] != self._by_tool(name):
+                raise TargetFailure("protocol", f"qemu-img convert reads {name} otherwise than the daemon does")
         return self._views[name]
+
+    def _in_daemon(self, name: str) -> bytes:
+        """The view, read by the driver in the daemon."""
+        disk = self._folder / "disk"
+        with disk.open("rb") as file:
+            table = qcow2_views.l1_table(mmap(file.fileno(), 0, access=ACCESS_READ), name)
+        if table is None:
+            raise Refused("no-such-snapshot", "it is not in the image's list")
+        node = {"driver": "qcow2", "node-name": "r", "read-only": True, "file": FILE}
+        export = {"type": "nbd", "id": "v", "node-name": "r"}
+        with qcow2_views.active(disk, table):
+            self._daemon.do(("blockdev-add", node), ("block-export-add", export))
+        device = nbd.Device(f"nbd+unix:///r?socket={self._daemon.nbd}", PATIENCE)
+        try:
+            return device.read(0, device.size)
+        finally:
+            device.close()
+            self._daemon.do(("block-export-del", {"id": "v", "mode": "hard"}), ("blockdev-del", {"node-name": "r"}))
+
+    def _by_tool(self, name: str) -> bytes:
+        """The view, read by qemu-img."""
+        try:
+            qemu.image_tool("convert", "-f", "qcow2", "-O", "raw", "-l", f"snapshot.name={name}", "disk", "view",
+                            folder=self._folder)
+        except qemu.QmpError as error:
+            raise _refused(error) from None
+        return (self._folder / "view").read_bytes()
 
     def _opened(self) -> nbd.Device:
         """The live disk, open."""

@@ -31,6 +31,7 @@ HANDLE, SIZE, OFFSET, FLAGS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64,
 SIGNATURES: dict[str, tuple[Any, ...]] = {  # the result, then the arguments, as in libnbd.h
     "nbd_create": (HANDLE,), "nbd_close": (None, HANDLE), "nbd_get_error": (ctypes.c_char_p,),
     "nbd_get_errno": (ctypes.c_int,), "nbd_set_strict_mode": (ctypes.c_int, HANDLE, FLAGS),
+    "nbd_set_request_structured_replies": (ctypes.c_int, HANDLE, ctypes.c_bool),
     "nbd_aio_connect_uri": (ctypes.c_int, HANDLE, ctypes.c_char_p), "nbd_get_size": (ctypes.c_int64, HANDLE),
     "nbd_aio_is_connecting": (ctypes.c_int, HANDLE), "nbd_aio_is_ready": (ctypes.c_int, HANDLE),
     "nbd_poll": (ctypes.c_int, HANDLE, ctypes.c_int),
@@ -71,6 +72,7 @@ class Device:
         self._handle = self._nbd.nbd_create()
         try:
             self._done(self._nbd.nbd_set_strict_mode(self._handle, 0))
+            self._done(self._nbd.nbd_set_request_structured_replies(self._handle, False))  # one exchange less
             self._done(self._nbd.nbd_aio_connect_uri(self._handle, uri.encode()))
             self._wait(lambda: not self._nbd.nbd_aio_is_connecting(self._handle), f"no NBD server at {uri}")
             if not self._nbd.nbd_aio_is_ready(self._handle):

@@ -5,10 +5,12 @@ import shutil
 import pytest
 
 from conformance import targets
+from conformance.engines import qcow2_views
 from conformance.judge import judge
 from conformance.media import nbd
 from conformance.oracles import named
 from conformance.runner import campaign, drive
+from conformance.targets.base import TargetFailure
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
 try:
@@ -73,6 +75,33 @@ def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target):
 def test_without_power_cuts_it_keeps_the_contract():
     result = campaign(targets.resolve("qcow2"), count=40, ops=40, seed=1, oracles=MODEL, crashes=False)
     assert result.verdict == "pass", [f.verdict.words(f.trace) for f in result.failures] or result.reason
+
+
+@pytest.mark.parametrize("options", [{"cluster_size": 512}, {"cluster_size": 65536, "refcount_bits": 64}])
+def test_the_daemon_reads_snapshots_as_qemu_img_does(options, monkeypatch):
+    """And where it would not, the comparison notices."""
+    monkeypatch.setattr("conformance.engines.qcow2.CONFIRM", 1)
+    opened = targets.resolve("qcow2")(options)
+    program = [{"op": "create", "blocks": 40}]
+    for number, name in enumerate(("s1", "s1.longer-name", "s", "n" * 64)):
+        program += [{"op": "write", "lba": 9 * number, "tags": [number + 1] * 4}, {"op": "snapshot", "name": name},
+                    {"op": "read", "lba": 0, "count": 40, "view": name}]
+    program += [{"op": "delete", "name": "s"}, {"op": "write", "lba": 0, "tags": [9]},
+                *({"op": "read", "lba": 0, "count": 40, "view": name} for name in ("s1", "s", "n" * 64))]
+    assert judge([drive(opened, program)], MODEL)[0].verdict == "pass"
+    the_first = qcow2_views.l1_table
+    monkeypatch.setattr("conformance.engines.qcow2_views.l1_table", lambda image, name: the_first(image, "s1"))
+    failure = drive(opened, program).events[-1]["failure"]
+    opened.close()
+    assert "qemu-img convert reads s1.longer-name otherwise" in failure["message"]
+
+
+def test_a_daemon_that_ends_is_noticed_at_once(target):
+    assert ask(target, "create", blocks=8)["ok"]
+    target._daemon._process.kill()
+    with pytest.raises(TargetFailure) as failure:
+        ask(target, "restart")
+    assert failure.value.kind == "exit" and "status -9" in failure.value.message
 
 
 # The findings of docs/findings/. Where a newer qemu has mended one, its test fails: then say so there.
