@@ -33,7 +33,8 @@ class Hunt:
 def hunt(bug: str, *, traces: int, ops: int, seed: int) -> Hunt:
     """Look for a planted bug in at most so many traces. `bug` may be HONEST: then nothing should be found."""
     started = time.monotonic()
-    factory = targets.resolve("refmodel" if bug == HONEST else f"refmodel:plant={bug}")
+    options = {} if bug == HONEST else {**BUGS[bug].needs, "plant": bug}
+    factory = targets.resolve("refmodel:" + ",".join(f"{name}={value}" for name, value in options.items()))
     result = campaign(
         factory, count=traces, ops=ops, seed=seed, oracles={"model": oracles.named("model")}, most_failures=1
     )

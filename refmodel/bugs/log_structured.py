@@ -1,13 +1,9 @@
-"""Bugs that real storage engines had, to be planted in this one by name: what a conformance kit has to find.
+"""Bugs of the log-structured engine."""
 
-A bug is a function of a disk that is about to recover. It overrides a method or two of that one disk, so the engine itself knows
-nothing of bugs and pays nothing for them. Numbers and evidence are those of the list of bugs that the project works through.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from refmodel import log as logs
+from refmodel.bugs.registry import bug
 from refmodel.checksum import crc32c
 from refmodel.disk import LogStructuredDisk
 from refmodel.leg import State as Standing
@@ -15,25 +11,6 @@ from refmodel.log import Kind, Record
 from refmodel.node import Node
 from refmodel.views import State as ViewState
 from refmodel.views import View
-
-
-@dataclass(frozen=True)
-class Bug:
-    number: int
-    evidence: str  # where a real engine had it
-    what: str
-    plant: Callable[[LogStructuredDisk], None]
-
-
-BUGS: dict[str, Bug] = {}
-
-
-def bug(number: int, evidence: str, what: str):
-    def register(plant: Callable[[LogStructuredDisk], None]) -> Callable[[LogStructuredDisk], None]:
-        BUGS[plant.__name__.replace("_", "-")] = Bug(number, evidence, what, plant)
-        return plant
-
-    return register
 
 
 # Cleaning and allocation.

@@ -1,0 +1,25 @@
+"""The planted bugs by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Bug:
+    number: int
+    evidence: str  # where a real engine had it
+    what: str
+    plant: Callable[[Any], None]
+    needs: dict[str, Any] = field(default_factory=dict)  # options of the disk that can have it
+
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(number: int, evidence: str, what: str, **needs: Any):
+    def register(plant: Callable[[Any], None]) -> Callable[[Any], None]:
+        BUGS[plant.__name__.replace("_", "-")] = Bug(number, evidence, what, plant, needs)
+        return plant
+
+    return register
