@@ -1,6 +1,6 @@
 PYTHON := .venv/bin/python
 RUN := runs/latest
-ENGINE_TESTS := tests/conformance/test_qcow2.py tests/conformance/test_redb.py
+ENGINE_TESTS := $(addprefix tests/conformance/test_,qcow2.py chain.py redb.py sqlite.py reflink.py)
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))

@@ -21,6 +21,7 @@ KINDS = {
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
+    "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files that the kit cuts the power of",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
 
@@ -68,6 +69,9 @@ def resolve(name: str) -> Factory:
         case "redb":
             from conformance.engines.redb import RedbTarget
             return _factory(name, RedbTarget, _options(rest))
+        case "sqlite":
+            from conformance.engines.sqlite import SqliteTarget
+            return _factory(name, SqliteTarget, _options(rest))
         case "exec" if rest.strip():
             from conformance.targets.process import ProcessTarget
             return _factory(name, lambda options: ProcessTarget(rest), {})
