@@ -20,6 +20,14 @@ Proof.
   - apply IH; [by injection E|by injection F|]. intros i x. apply (H (S i)).
 Qed.
 
+(** Takes apart why a step could be taken. *)
+Ltac invert_act := repeat match goal with
+  | E : (_ ← ?o; _) = Some _ |- _ => destruct o eqn:?; simpl in E; [|done]
+  | E : mguard _ _ = Some _ |- _ => case_option_guard; [|done]
+  | E : match ?o with _ => _ end = Some _ |- _ => destruct o eqn:?; try done
+  | E : Some _ = Some _ |- _ => injection E as <-
+  end.
+
 Section correct.
   Context {V : Type} (c : code V) (size repair_delay : nat) (G : good c).
   Implicit Types (i d s : nat) (x : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
@@ -189,10 +197,10 @@ Section correct.
     - intros s' n v W [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by right|by eapply (r_whole _ _ R)].
   Qed.
 
-  Lemma sim_put l st s o i x : refines l st -> components l !! i = Some x -> working x ->
-    open l !! s = Some (Writing o) -> refines (with_component i (put c s o i x) l) st.
+  Lemma faithful_put l st s o i x : refines l st -> components l !! i = Some x -> open l !! s = Some (Writing o) ->
+    faithful st i (put c s o i x).
   Proof.
-    intros R Hx Hw E. pose proof (r_component _ _ R i x Hx) as F. apply (refines_component l st i x); [done..|].
+    intros R Hx E. pose proof (r_component _ _ R i x Hx) as F.
     pose proof (r_request _ _ R s) as Q. rewrite E in Q.
     destruct (pending st !! s) as [[n [v|]]|] eqn:P; simpl in Q; try done. destruct Q as (-> & L & Ln).
     assert (forall s', strip (put c s o i x) s' =
@@ -332,52 +340,30 @@ Section correct.
   Theorem leg_step_refines l st a l' : refines l st -> act a l = Some l' ->
     exists st', store_step c st a st' /\ refines l' st'.
   Proof.
-    intros R. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl.
-    - unfold start. case_option_guard as Gd; [|done]. destruct Gd as (Hs & E & L). intros [= <-].
-      eexists. split; [|by apply (sim_write l st s (Some v))]. constructor; [by apply (open_none l)|done].
-    - unfold start. case_option_guard as Gd; [|done]. destruct Gd as (Hs & E & L). intros [= <-].
-      eexists. split; [|by apply (sim_write l st s None)]. constructor. by apply (open_none l).
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl; [|done]. case_option_guard as Gd; [|done].
-      destruct (open l !! s) as [[o|]|] eqn:E; try done. intros [= <-].
-      exists st. split; [by constructor|by apply sim_put].
-    - case_option_guard as Gd; [|done]. destruct Gd as [T A].
-      destruct (open l !! s) as [[o|]|] eqn:E; try done. intros [= <-].
-      pose proof (r_request _ _ R s) as Q. rewrite E in Q.
-      destruct (pending st !! s) as [[n [v|]]|] eqn:P; simpl in Q; try done.
-      eexists. split; [by econstructor|by eapply sim_acknowledge].
-    - intros [= <-]. eexists. split; [constructor|by apply sim_crash].
-    - destruct (open l !! s) as [[o|]|] eqn:E; try done.
-      destruct (read c l s) as [v|] eqn:D; simpl; [|done]. intros [= <-].
-      pose proof (r_request _ _ R s) as Q. rewrite E in Q.
-      destruct (pending st !! s) as [[n [v'|]]|] eqn:P; simpl in Q; try done.
-      assert (length v = data_count c) as L by (eapply (good_data c G); [by eapply seen_length|exact D]).
+    intros R E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E; invert_act;
+      destruct_and?; try (exists st; split; [by constructor|]); try (by apply refines_spares);
+      try apply refines_spares;
+      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & _ & _) end;
+      try (eapply refines_component; [done..|]);
+      try (rename select (open l !! s = Some _) into E; pose proof (r_request _ _ R s) as Q; rewrite E in Q;
+        destruct (pending st !! s) as [[n [v'|]]|] eqn:P; simpl in Q; try done).
+    - eexists. split; [|by apply (sim_write l st s (Some v))]. constructor; [by apply (open_none l)|done].
+    - eexists. split; [|by apply (sim_write l st s None)]. constructor. by apply (open_none l).
+    - by eapply faithful_put.
+    - eexists. split; [by econstructor|by eapply sim_acknowledge].
+    - eexists. split; [constructor|by apply sim_crash].
+    - match goal with D : read c l s = Some ?w |- _ => rename w into v end.
+      assert (length v = data_count c) as L by (eapply (good_data c G); [by eapply seen_length|done]).
       assert (whole c -> v = holds st s \/ v = n) as W.
       { intros W. apply (W _ _ (seen c l s) v); [apply (r_holds _ _ R)|done|by eapply seen_mixture|done]. }
       eexists. split; [by econstructor|by apply sim_recover].
-    - case_option_guard as Gd; [|done]. destruct (on_device l d) as [[i x]|] eqn:H.
-      + apply on_device_lookup in H as (Hx & _ & _). case_option_guard; [|done]. intros [= <-].
-        exists st. split; [by constructor|]. eapply refines_component; [done..|]. by apply faithful_fail, R.
-      + case_option_guard; [|done]. intros [= <-]. exists st. split; [by constructor|by apply refines_spares].
-    - destruct (on_device l d) as [[i x]|] eqn:H.
-      + apply on_device_lookup in H as (Hx & _ & _). case_option_guard as Ab; [|done]. intros [= <-].
-        exists st. split; [by constructor|]. eapply refines_component; [done..|].
-        pose proof (r_component _ _ R i x Hx) as F. apply faithful_activate; simpl; try done; apply F.
-      + intros [= <-]. exists st. split; [by constructor|by apply refines_spares].
-    - destruct (on_device l d) as [[i x]|] eqn:H.
-      + apply on_device_lookup in H as (Hx & _ & _). case_option_guard; [|done]. intros [= <-].
-        exists st. split; [by constructor|]. apply refines_spares. eapply refines_component; [done..|].
-        apply faithful_fail; [by right|by apply R].
-      + intros [= <-]. exists st. split; [by constructor|by apply refines_spares].
-    - intros [= <-]. exists st. split; [by constructor|]. split; simpl; try apply R.
-      + rewrite fmap_length. apply R.
-      + intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
-        pose proof (r_component _ _ R i x Hx) as F. split; apply F.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl; [|done]. case_option_guard as Gd; [|done].
-      destruct Gd as (Hw & Hm & E). destruct (read c l s) as [v|] eqn:D; simpl; [|done]. intros [= <-].
-      exists st. split; [by constructor|]. eapply refines_component; [done..|]. by eapply faithful_resync.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl; [|done]. case_option_guard as Gd; [|done].
-      intros [= <-].
-      exists st. split; [by constructor|]. apply refines_spares. eapply refines_component; [done..|].
-      eapply faithful_built; [done|]. by eapply index_below.
+    - by apply faithful_fail, R.
+    - pose proof (r_component _ _ R _ _ Hx) as F. apply faithful_activate; simpl; try done; apply F.
+    - apply faithful_fail; [by right|by apply R].
+    - split; simpl; try apply R; [rewrite fmap_length; apply R|].
+      intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
+      pose proof (r_component _ _ R i x Hx) as F. split; apply F.
+    - by eapply faithful_resync.
+    - eapply faithful_built; [done|]. by eapply index_below.
   Qed.
 End correct.

@@ -3,8 +3,6 @@
     Results, for any code that is [good] (Parity.v: mirrors, RAID-5, RAID-6):
     - [any_m_failures]: with at most m failures, at any steps, every stripe that is not being written reads as the
       reliable store says; [any_failures]: with more, it does, or the read says that data are lost.
-    - [read_last_write]: in full, an acknowledged write or unmap is what reads return until the next one to that
-      stripe is acknowledged.
     - [stale_never_read]: what components hold that are not active makes no difference to any read.
 
     The simulation behind them is [RedundancyCorrect.leg_step_refines]. *)
@@ -13,7 +11,7 @@ From LogDisk Require Export RedundancyCorrect.
 
 Section history.
   Context {V : Type} (c : code V) (size repair_delay : nat) (G : good c).
-  Implicit Types (i d s : nat) (x : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
+  Implicit Types (i d s : nat) (x y : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
 
   Notation act := (act c size repair_delay).
   Notation run := (run c size repair_delay).
@@ -52,60 +50,67 @@ Section history.
     specialize (IH i E). lia.
   Qed.
 
-  Lemma inactive_insert (xs : list component) i x y : xs !! i = Some x -> (state x = Active -> state y = Active) ->
-    inactive (<[i := y]> xs) <= inactive xs.
+  (** ** What a step does to the components *)
+
+  (** What becomes of a component that a step neither takes down nor rebuilds. *)
+  Definition carried (a : action (V := V)) x y : Prop :=
+    home y = home x /\ (state x = Active -> state y = Active) /\ (state y <> Degraded -> state x <> Degraded) /\
+    (state y = Absent -> state x = Absent /\ clock y = clock x + match a with Tick => 1 | _ => 0 end).
+
+  Inductive changes (a : action (V := V)) l : leg -> Prop :=
+    | changes_requests rs : changes a l (with_open rs l)
+    | changes_each f rs : (forall x, carried a x (f x)) -> changes a l (Leg (f <$> components l) (spares l) rs)
+    | changes_one i x y : components l !! i = Some x -> carried a x y -> changes a l (with_component i y l)
+    | changes_fail i x mode : components l !! i = Some x -> state x <> Degraded -> a = Fail (home x) mode ->
+        changes a l (with_component i (fail mode x) l)
+    | changes_replace i x : components l !! i = Some x -> state x = Absent ->
+        changes a l (with_spares ({[home x]} ∪ spares l) (with_component i (fail Degraded x) l))
+    | changes_rebuild i x d : components l !! i = Some x -> state x <> Active -> d ∈ spares l ->
+        changes a l (with_spares (spares l ∖ {[d]}) (with_component i (built_on size d) l))
+    | changes_spares ds : (forall d, d ∈ ds -> d ∈ spares l \/ forall i x, components l !! i = Some x -> state x <> Degraded ->
+        home x <> d) -> changes a l (with_spares ds l).
+
+  Lemma carried_activate a x y : carried a x y -> carried a x (activate y).
   Proof.
-    intros E A. unfold inactive.
-    pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) xs i x y E).
-    simpl in *. repeat case_decide; try lia. tauto.
+    unfold activate. case_decide as D; [|done]. intros (? & ? & S & _). split_and!; [done..| |done].
+    intros _. apply S. by destruct D as [[-> | [-> | ->]] _].
   Qed.
 
-  Lemma inactive_fmap (f : component (V := V) -> component (V := V)) xs :
-    (forall x, state x = Active -> state (f x) = Active) -> inactive (f <$> xs) <= inactive xs.
+  Lemma act_changes l a l' : act a l = Some l' -> changes a l l'.
   Proof.
-    intros A. unfold inactive. induction xs as [|x xs IH]; [done|]. cbn. specialize (A x).
-    repeat case_decide; tauto || lia.
+    clear G. assert (forall d, on_device l d = None -> forall i x, components l !! i = Some x -> state x <> Degraded -> home x <> d) as Free.
+    { intros d N i x Hx D Hd. apply list_find_None in N. rewrite Forall_lookup in N. by apply (N i x Hx). }
+    intros E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E; invert_act;
+      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & <- & D) end;
+      try (apply changes_requests); try (apply changes_each; intros x); try (apply changes_spares);
+      try (by apply changes_fail); try (by apply changes_replace);
+      try (eapply changes_rebuild; [done| |naive_solver]; unfold due in *; intuition congruence);
+      try (eapply changes_one; [done|]); try (apply carried_activate); unfold carried; simpl;
+      try (split_and!; intuition (congruence || lia)).
+    - set_solver.
+    - intros d' [->%elem_of_singleton|]%elem_of_union; [right; by apply Free|by left].
+    - intros d' [->%elem_of_singleton|]%elem_of_union; [right; by apply Free|by left].
+    - split_and!; try done. intros A. rewrite decide_True by done. split; [done|lia].
   Qed.
 
-  Lemma activate_active x : state x = Active -> state (activate x) = Active.
-  Proof. unfold activate. by case_decide. Qed.
+  (** ** Failures *)
 
   Lemma inactive_step l a l' : act a l = Some l' ->
     inactive (components l') <= inactive (components l) + (if is_failure a then 1 else 0).
   Proof.
-    destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl; intros E.
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. simpl. lia.
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. simpl. lia.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard; [|done].
-      destruct (open l !! s) as [[o|]|]; try done. injection E as <-. simpl.
-      pose proof (inactive_insert _ i x (put c s o i x) Hx (fun H => H)). lia.
-    - case_option_guard; [|done]. destruct (open l !! s) as [[o|]|]; try done. injection E as <-. simpl.
-      rewrite Nat.add_0_r. apply inactive_fmap. intros x A. by apply activate_active.
-    - injection E as <-. simpl. rewrite Nat.add_0_r. by apply inactive_fmap.
-    - destruct (open l !! s) as [[o|]|]; try done. destruct (read c l s); simpl in E; [|done].
-      injection E as <-. simpl. lia.
-    - case_option_guard; [|done]. destruct (on_device l d) as [[i x]|] eqn:Od; case_option_guard; try done.
-      + apply on_device_lookup in Od as (Hx & _ & _). injection E as <-. simpl.
-        pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x (fail mode x) Hx) as Q.
-        unfold inactive. simpl in *. repeat case_decide; lia.
-      + injection E as <-. simpl. lia.
-    - destruct (on_device l d) as [[i x]|] eqn:Od.
-      + case_option_guard as Ab; [|done]. apply on_device_lookup in Od as (Hx & _ & _). injection E as <-.
-        simpl.
-        rewrite Nat.add_0_r. apply (inactive_insert _ i x); [done|]. congruence.
-      + injection E as <-. simpl. lia.
-    - destruct (on_device l d) as [[i x]|] eqn:Od.
-      + case_option_guard as Ab; [|done]. apply on_device_lookup in Od as (Hx & _ & _). injection E as <-.
-        simpl.
-        rewrite Nat.add_0_r. apply (inactive_insert _ i x); [done|]. congruence.
-      + injection E as <-. simpl. lia.
-    - injection E as <-. simpl. rewrite Nat.add_0_r. by apply inactive_fmap.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard as Gd; [|done].
-      destruct (read c l s) as [v|] eqn:D; simpl in E; [|done]. injection E as <-. simpl.
-      rewrite Nat.add_0_r. apply (inactive_insert _ i x); [done|]. destruct Gd as ([A|A] & _); congruence.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard as Gd; [|done].
-      injection E as <-. simpl. rewrite Nat.add_0_r. apply (inactive_insert _ i x); [done|].
-      destruct Gd as ([A|[A _]] & _); congruence.
+    clear G. assert (forall i x y, components l !! i = Some x -> (state x = Active -> state y = Active) ->
+      inactive (<[i := y]> (components l)) <= inactive (components l)) as Ins.
+    { intros i x y E A. unfold inactive.
+      pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x y E).
+      simpl in *. repeat case_decide; tauto || lia. }
+    intros [rs|f rs F|i x y Hx (_ & F & _)|i x mode Hx D ->|i x Hx A|i x d Hx A _|ds _]%act_changes; simpl; try lia.
+    - apply Nat.le_trans with (inactive (components l)); [|lia]. unfold inactive. clear Ins.
+      induction (components l) as [|x xs IH]; [done|]. cbn. destruct (F x) as (_ & A & _). repeat case_decide; tauto || lia.
+    - specialize (Ins i x y Hx F). lia.
+    - pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x (fail mode x) Hx) as Q.
+      unfold inactive. simpl in *. repeat case_decide; lia.
+    - specialize (Ins i x (fail Degraded x) Hx ltac:(congruence)). lia.
+    - specialize (Ins i x (built_on size d) Hx ltac:(congruence)). lia.
   Qed.
 
   Lemma inactive_run l acts l' : run acts l = Some l' ->
@@ -144,54 +149,6 @@ Section history.
     split; [done|].
     intros s E. destruct (read c l s) as [v|] eqn:D; [|by right]. left. f_equal.
     by eapply (read_never_wrong c size G).
-  Qed.
-
-  (** ** The last write *)
-
-  Lemma store_run_app st acts1 acts2 st'' : store_run c st (acts1 ++ acts2) st'' ->
-    exists st', store_run c st acts1 st' /\ store_run c st' acts2 st''.
-  Proof.
-    revert st. induction acts1 as [|a acts1 IH]; simpl; intros st H; [exists st; by split; [constructor|]|].
-    inversion H as [|? st1 ? ? S1 S2]; subst. destruct (IH _ S2) as (st' & ? & ?).
-    exists st'. split; [by econstructor|done].
-  Qed.
-
-  Lemma pending_kept st acts st' s n v : store_run c st acts st' -> pending st !! s = Some (Attempt n (Some v)) ->
-    Crash ∉ acts -> Acknowledge s ∉ acts -> pending st' !! s = Some (Attempt n (Some v)).
-  Proof.
-    induction 1 as [|st a st1 acts st2 S _ IH]; [done|]. rewrite !not_elem_of_cons. intros P [C ?] [A ?].
-    apply IH; try done. destruct S as [s' v' P' L|s' P'|s' n' v' P'| |s' n' v' P' L W|]; simpl; try done.
-    - rewrite lookup_insert_ne by congruence. done.
-    - rewrite lookup_insert_ne by congruence. done.
-    - rewrite lookup_delete_ne by congruence. done.
-    - rewrite lookup_insert_ne by congruence. done.
-  Qed.
-
-  Lemma holds_kept st acts st' s : store_run c st acts st' -> Acknowledge s ∉ acts -> holds st' s = holds st s.
-  Proof.
-    induction 1 as [|st a st1 acts st2 S _ IH]; [done|]. rewrite not_elem_of_cons. intros [A ?].
-    rewrite IH by done. destruct S; simpl; try done. rewrite fn_lookup_insert_ne by congruence. done.
-  Qed.
-
-  (** What a request is to leave in a stripe. *)
-  Definition requests (a : action) s (v : list V) : Prop := a = Write s v \/ a = Unmap s /\ v = blanks c.
-
-  (** In full: what an acknowledged write or unmap left is what reads return until the next one to that stripe is
-      acknowledged, whichever m devices fail and whenever: before, in the middle of it, or after. *)
-  Theorem read_last_write n before a s v during after l :
-    requests a s v -> run (before ++ a :: during ++ Acknowledge s :: after) (new_leg c n) = Some l ->
-    failures (before ++ a :: during ++ Acknowledge s :: after) <= parity_count c ->
-    Crash ∉ during -> Acknowledge s ∉ during -> Acknowledge s ∉ after -> open l !! s = None ->
-    read c l s = Some v.
-  Proof.
-    intros Q H F C A1 A2 E. destruct (any_m_failures n _ l H F) as (st & S & D). rewrite D by done. f_equal.
-    apply store_run_app in S as (st1 & _ & S). inversion S as [|? st2 ? ? S2 S3]; subst.
-    apply store_run_app in S3 as (st3 & S3 & S4). inversion S4 as [|? st4 ? ? S5 S6]; subst.
-    assert (pending st2 !! s = Some (Attempt v (Some v))) as P.
-    { destruct Q as [-> | [-> ->]]; inversion S2; subst; try done; simpl; by rewrite lookup_insert. }
-    eapply pending_kept in S3; [|done..].
-    rewrite (holds_kept _ _ _ _ S6 A2). inversion S5; subst; [|done]. simpl. rewrite fn_lookup_insert.
-    congruence.
   Qed.
 
   (** ** What is read *)

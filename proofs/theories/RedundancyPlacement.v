@@ -45,69 +45,27 @@ Section placement.
     - intros j z Hz D. destruct (Old j z Hz D) as (z' & ? & ? & ->). by apply (S j).
   Qed.
 
-  Lemma placed_spares l ds : placed l ->
-    (forall i x, components l !! i = Some x -> state x <> Degraded -> home x ∉ ds) -> placed (with_spares ds l).
-  Proof. intros [A S] N. split; [apply A|apply N]. Qed.
-
-  Lemma activate_placed x : home (activate x) = home x /\ (state (activate x) <> Degraded -> state x <> Degraded).
-  Proof.
-    unfold activate. case_decide as D; [|done]. split; [done|]. intros _.
-    destruct D as [[-> | [-> | ->]] _]; done.
-  Qed.
-
   Lemma placed_step l a l' : placed l -> act a l = Some l' -> placed l'.
   Proof.
     intros Pl E. pose proof Pl as [A S].
-    assert (forall d, on_device l d = None -> forall i x, components l !! i = Some x -> state x <> Degraded -> home x <> d) as Free.
-    { intros d N i x Hx D Hd. apply list_find_None in N. rewrite Forall_lookup in N. by apply (N i x Hx). }
-    destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E.
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. by split.
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. by split.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard; [|done].
-      destruct (open l !! s) as [[o|]|]; try done. injection E as <-. by eapply placed_insert.
-    - case_option_guard; [|done]. destruct (open l !! s) as [[o|]|]; try done. injection E as <-.
-      apply placed_fmap; [|done]. intros x. unfold acknowledge.
-      match goal with |- context [activate ?z] => exact (activate_placed z) end.
-    - injection E as <-. by apply placed_fmap.
-    - destruct (open l !! s) as [[o|]|]; try done. destruct (read c l s); simpl in E; [|done].
-      injection E as <-. by split.
-    - case_option_guard as Md; [|done]. destruct (on_device l d) as [[i x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & D). case_option_guard; [|done]. injection E as <-.
-        by eapply placed_insert.
-      + case_option_guard; [|done]. injection E as <-. apply placed_spares; [done|].
-        intros i x Hx D. pose proof (S i x Hx D). set_solver.
-    - destruct (on_device l d) as [[i x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & D). case_option_guard; [|done]. injection E as <-.
-        eapply placed_insert; [done..|]. intros _. split; [|done]. apply (activate_placed (with_state Stale x)).
-      + injection E as <-. apply placed_spares; [done|]. intros i x Hx D.
-        pose proof (S i x Hx D). pose proof (Free d Od i x Hx D). set_solver.
-    - destruct (on_device l d) as [[i x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & D). case_option_guard; [|done]. injection E as <-.
-        apply placed_spares; [by eapply placed_insert|]. simpl. intros j y Hy Dy.
-        apply list_lookup_insert_Some in Hy as [(-> & <- & _)|[N Hy]]; [done|].
-        pose proof (S j y Hy Dy). assert (home y <> d); [|set_solver]. intros Hh. apply N.
-        apply (A i j x y); congruence.
-      + injection E as <-. apply placed_spares; [done|]. intros i x Hx D.
-        pose proof (S i x Hx D). pose proof (Free d Od i x Hx D). set_solver.
-    - injection E as <-. by apply (placed_fmap l tick (open l)).
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard as Gd; [|done].
-      destruct (read c l s) as [v|]; simpl in E; [|done]. injection E as <-. eapply placed_insert; [done..|].
-      intros _. unfold resync.
-      split; [match goal with |- context [activate ?z] => apply (activate_placed z) end|].
-      destruct Gd as ([-> | ->] & _); done.
-    - destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard as Gd; [|done].
-      destruct Gd as [_ Hd]. injection E as <-.
-      assert (home (built_on (V := V) size d) = d) as Hb by apply (activate_placed (Component Resyncing d ∅ _ ∅ 0)).
+    apply act_changes in E as [rs|f rs F|i x y Hx (? & _ & ? & _)|i x mode Hx D ->|i x Hx Ab|i x d Hx _ Hd|ds F].
+    - by split.
+    - apply placed_fmap; [|done]. intros x. destruct (F x) as (? & _ & ? & _). done.
+    - apply (placed_insert l i x); auto.
+    - by apply (placed_insert l i x).
+    - destruct (placed_insert l i x (fail Degraded x) Pl Hx) as [A' S']; [done|]. split; [done|]. simpl.
+      intros j y Hy Dy [Hh%elem_of_singleton|]%elem_of_union; [|by apply (S' j y)].
+      apply list_lookup_insert_Some in Hy as [(-> & <- & _)|[N Hy]]; [done|]. apply N. apply (A i j x y); congruence.
+    - assert (home (built_on (V := V) size d) = d) as Hb by (unfold built_on, activate; by case_decide).
       split; simpl.
       + intros j k z w Hz Hw Dz Dw Eq.
-        apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[Nz Hz]];
-          apply list_lookup_insert_Some in Hw as [(-> & <- & _)|[Nw Hw]]; try done.
+        apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[Nz Hz]], Hw as [(-> & <- & _)|[Nw Hw]]; try done.
         * rewrite Hb in Eq. subst d. by apply S in Hw.
         * rewrite Hb in Eq. subst d. by apply S in Hz.
         * by apply (A j k z w).
-      + intros j z Hz Dz. apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[_ Hz]].
-        * rewrite Hb. set_solver.
-        * pose proof (S j z Hz Dz). set_solver.
+      + intros j z Hz Dz. apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[_ Hz]]; [set_solver|].
+        pose proof (S j z Hz Dz). set_solver.
+    - split; [done|]. intros i x Hx D [Hd|Hd]%F; [by apply (S i x)|by apply (Hd i x)].
   Qed.
 
   Theorem one_use_per_device n acts l : run acts (new_leg c n) = Some l -> placed l.

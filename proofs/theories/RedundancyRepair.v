@@ -1,10 +1,9 @@
 (** Repair of a leg: when it may begin, that it ends, and what it restores.
 
     Results:
-    - [repair_restores]: from any state of a leg, with at most m components not active, nothing being written, and a
-      spare for each component that is down and due, steps of repair exist that make every component active, and no
-      stripe changes.
-    - [repair_stops_restored]: any steps of repair that can go no further have done so, in at most [work_left] steps.
+    - [repair_stops_restored]: from any state of a leg, with at most m components not active, nothing being written, and
+      a spare for each component that is down and due, any steps of repair that can go no further, in whatever order,
+      have made every component active, in at most [work_left] steps, and no stripe changes.
     - [redundancy_restored]: after that, any m more failures are tolerated.
     - [rebuild_waits]: whenever a rebuild begins, the component is degraded, or its device went absent and the repair
       timer has run out since.
@@ -71,25 +70,21 @@ Section repair.
     { destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
       by destruct S. }
     pose proof (inactive_step c size repair_delay l a l' E) as I.
-    destruct Rp as [Q W D N]. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; try done; simpl in E, I;
-      destruct (components l !! i) as [x|] eqn:Hx; simpl in E; try done; case_option_guard as Gd; try done.
-    - destruct Gd as (St & Hm & _). destruct (read c l s) as [v|]; simpl in E; [|done]. injection E as <-.
-      assert (working (resync s (stripe c v !! i) x)) as Wx by (apply activate_working; by right; right).
-      split; simpl in *; [done|unfold tolerable in *; simpl; lia| |].
-      + apply Forall_insert; [done|by left].
-      + unfold down in *. simpl.
-        pose proof (sum_insert (fun x => if decide (working x) then 0 else 1) _ i x (resync s (stripe c v !! i) x) Hx) as Sm.
-        simpl in Sm. rewrite (decide_True (P := working x)) in Sm by (unfold working; tauto).
-        rewrite decide_True in Sm by done. lia.
-    - destruct Gd as (Du & Hd). injection E as <-.
-      assert (working (built_on (V := V) size d)) as Wx by (apply activate_working; by right; right).
-      split; simpl in *; [done|unfold tolerable in *; simpl; lia| |].
-      + apply Forall_insert; [done|by left].
-      + unfold down in *. simpl.
-        pose proof (sum_insert (fun x => if decide (working x) then 0 else 1) _ i x (built_on size d) Hx) as Sm.
-        simpl in Sm. rewrite (decide_False (P := working x)) in Sm
-          by (unfold working; destruct Du as [E|[E _]]; rewrite E; naive_solver).
-        rewrite decide_True in Sm by done. rewrite size_difference by set_solver. rewrite size_singleton. lia.
+    destruct Rp as [Q W D N].
+    assert (forall i x y ds, components l !! i = Some x -> working y ->
+      inactive (<[i := y]> (components l)) <= inactive (components l) + 0 ->
+      (if decide (working x) then 0 else 1) + base.size ds >= base.size (spares l) ->
+      repairable (Leg (<[i := y]> (components l)) ds (open l))) as Keep.
+    { intros i x y ds Hx Wy I' Sz. split; simpl; [done|unfold tolerable in *; simpl; lia| |].
+      - apply Forall_insert; [done|by left].
+      - unfold down in *. simpl.
+        pose proof (sum_insert (fun x => if decide (working x) then 0 else 1) _ i x y Hx) as Sm. simpl in Sm.
+        rewrite (decide_True (P := working y)) in Sm by done. lia. }
+    destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; try done; simpl in E, I; invert_act;
+      (eapply Keep; [done|apply activate_working; by right; right|done|]).
+    - case_decide; simpl; lia.
+    - rewrite decide_False by (unfold working, due, Redundancy.due in *; intuition congruence).
+      rewrite size_difference, size_singleton by set_solver. simpl. lia.
   Qed.
 
   (** While redundancy is not full there is a step of repair to do. *)
@@ -118,18 +113,6 @@ Section repair.
       destruct (set_choose_or_empty (spares l)) as [[d Hd]|E].
       + eexists (Rebuild i d), _. split; [done|]. simpl. rewrite Hx. simpl. by rewrite option_guard_True.
       + apply size_empty_iff in E. lia.
-  Qed.
-
-  (** Repair in any order comes to an end with every component active again, and the contents are the same. *)
-  Theorem repair_restores l st : refines l st -> repairable l ->
-    exists acts l', Forall repairs acts /\ run acts l = Some l' /\ inactive (components l') = 0 /\ refines l' st.
-  Proof.
-    remember (work_left l) as n eqn:E. revert l E. induction (lt_wf n) as [n _ IH]. intros l -> R Rp.
-    destruct (decide (inactive (components l) = 0)) as [I|I]; [by exists [], l|].
-    destruct (repair_goes_on l st R Rp I) as (a & l1 & Ra & Ea).
-    destruct (repair_keeps l st a l1 Ra R Rp Ea) as [R1 Rp1].
-    destruct (IH (work_left l1) (repair_works l a l1 Ra Ea) l1 eq_refl R1 Rp1) as (acts & l' & Fa & Ha & Ia & R').
-    exists (a :: acts), l'. split_and!; [by constructor|by simpl; rewrite Ea|done..].
   Qed.
 
   (** Any run of repair that can go no further has restored everything. *)
@@ -168,57 +151,24 @@ Section repair.
     exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
       clock y = clock x + match a with Tick => 1 | _ => 0 end.
   Proof.
-    assert (forall j x z, components l !! j = Some x -> <[j := z]> (components l) !! i = Some y -> state y = Absent ->
-      (state z = Absent -> state x = Absent /\ home x = home z /\ clock z = clock x) ->
-      exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\ clock y = clock x + 0) as Ins.
-    { intros j x z Hx [(-> & -> & _)|[_ Hy]]%list_lookup_insert_Some A P.
-      - destruct (P A) as (? & ? & ?). exists x. split_and!; [done..|lia].
-      - exists y. split_and!; [done..|lia]. }
-    assert (forall x, state (activate x) = Absent -> state x = Absent) as Act.
-    { intros x. unfold activate. by case_decide. }
-    assert (forall x, home (activate x) = home x /\ clock (activate x) = clock x) as Same.
-    { intros x. unfold activate. by case_decide. }
-    intros E Hy A. destruct a as [s v|s|j s|s| |s|d mode|d|d| |j s|j d]; simpl in E.
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. right. exists y.
-      split_and!; [done..|lia].
-    - unfold start in E. case_option_guard; [|done]. injection E as <-. right. exists y.
-      split_and!; [done..|lia].
-    - destruct (components l !! j) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard; [|done].
-      destruct (open l !! s) as [[o|]|]; try done. injection E as <-. right. apply (Ins j x _ Hx Hy A).
-      intros Az. by split_and!.
-    - case_option_guard; [|done]. destruct (open l !! s) as [[o|]|]; try done. injection E as <-. right.
-      simpl in Hy. rewrite list_lookup_fmap in Hy. apply fmap_Some in Hy as (x & Hx & ->). exists x.
-      unfold acknowledge in *. apply Act in A.
-      match goal with |- context [activate ?z] => destruct (Same z) as [-> ->] end.
-      split_and!; [done..|simpl; lia].
-    - injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy.
-      apply fmap_Some in Hy as (x & Hx & ->).
-      exists x. split_and!; [done..|simpl; lia].
-    - destruct (open l !! s) as [[o|]|]; try done. destruct (read c l s); simpl in E; [|done].
-      injection E as <-. right. exists y. split_and!; [done..|lia].
-    - case_option_guard as Md; [|done]. destruct (on_device l d) as [[j x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & _). case_option_guard; [|done]. injection E as <-.
-        simpl in Hy.
-        apply list_lookup_insert_Some in Hy as [(-> & <- & _)|[_ Hy]]; [|right; exists y; split_and!; [done..|lia]].
-        left. simpl in *. by rewrite A, Hd.
-      + case_option_guard; [|done]. injection E as <-. right. exists y. split_and!; [done..|lia].
-    - destruct (on_device l d) as [[j x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & _). case_option_guard; [|done]. injection E as <-. right.
-        apply (Ins j x _ Hx Hy A). by intros ?%Act.
-      + injection E as <-. right. exists y. split_and!; [done..|lia].
-    - destruct (on_device l d) as [[j x]|] eqn:Od.
-      + apply on_device_lookup in Od as (Hx & Hd & _). case_option_guard; [|done]. injection E as <-. right.
-        apply (Ins j x _ Hx Hy A). by intros Az.
-      + injection E as <-. right. exists y. split_and!; [done..|lia].
-    - injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy.
-      apply fmap_Some in Hy as (x & Hx & ->).
-      simpl in A. exists x. split_and!; [done..|]. simpl. rewrite decide_True by done. lia.
-    - destruct (components l !! j) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard; [|done].
-      destruct (read c l s) as [v|]; simpl in E; [|done]. injection E as <-. right. apply (Ins j x _ Hx Hy A).
-      by intros ?%Act.
-    - destruct (components l !! j) as [x|] eqn:Hx; simpl in E; [|done]. case_option_guard; [|done].
-      injection E as <-.
-      right. apply (Ins j x _ Hx Hy A). by intros ?%Act.
+    intros E Hy A. assert (a = Tick \/ match a with Tick => 1 | _ => 0 end = 0) as [->|T] by (destruct a; auto).
+    { injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy. apply fmap_Some in Hy as (x & Hx & ->).
+      simpl in A. exists x. split_and!; [done..|]. simpl. rewrite decide_True by done. lia. }
+    assert (forall j z, <[j := z]> (components l) !! i = Some y ->
+      y = z /\ i = j \/ exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\ clock y = clock x + 0) as Ins.
+    { intros j z [(-> & <- & _)|[_ Hx]]%list_lookup_insert_Some; [by left|right].
+      exists y. split_and!; [done..|lia]. }
+    assert (forall x, state (activate x) = Absent -> state x = Absent) as Act by (intros x; unfold activate; by case_decide).
+    rewrite T. revert Hy. apply act_changes in E as [rs|f rs F|j x z Hx (Hh & _ & _ & F)|j x mode Hx D ->|j x Hx Ab|j x d Hx _ _|ds _];
+      simpl; intros Hy; try (apply Ins in Hy as [[-> ->]|?]; [|by right]).
+    - right. exists y. split_and!; [done..|lia].
+    - rewrite list_lookup_fmap in Hy. apply fmap_Some in Hy as (x & Hx & ->). right. exists x.
+      destruct (F x) as (Hh & _ & _ & C). rewrite T in C. by destruct (C A).
+    - right. exists x. rewrite T in F. by destruct (F A).
+    - left. simpl in *. by rewrite A.
+    - done.
+    - by apply Act in A.
+    - right. exists y. split_and!; [done..|lia].
   Qed.
 
   Lemma run_app acts1 acts2 l : run (acts1 ++ acts2) l = run acts1 l ≫= run acts2.

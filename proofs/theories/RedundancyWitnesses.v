@@ -43,17 +43,6 @@ Section mirror_at_work.
     read_after (recovered ++ [Fail 0 Absent]) = Some [1] /\ read_after (recovered ++ [Fail 1 Absent]) = Some [1].
   Proof. by vm_compute. Qed.
 
-  (** Unless it is recovered, a stripe whose write was cut reads as what the device happens to have. *)
-  Example torn_stripe_flickers :
-    read_after (cut_short ++ [Fail 0 Absent]) = Some [2] /\ read_after (cut_short ++ [Fail 1 Absent]) = Some [1].
-  Proof. by vm_compute. Qed.
-
-  (** An absent component waits: its rebuild cannot begin after one tick of two, but can after both. *)
-  Example absent_waits :
-    go [Fail 1 Absent; Tick; Rebuild 1 2] = None /\
-    (l ← go (write 1 ++ [Fail 1 Absent; Tick; Tick; Rebuild 1 2; Resync 1 0; Fail 0 Absent]); read pair l 0) = Some [1].
-  Proof. by vm_compute. Qed.
-
   (** ** Hypotheses *)
 
   (** One failure more than m: data are lost, and the read says so. *)
@@ -94,7 +83,7 @@ Section mirror_at_work.
     (l ← go (write 1); read pair (with_components (with_strip 0 (Some 2) <$> components l) l) 0) = Some [2].
   Proof. by vm_compute. Qed.
 
-  (** ** Rules, each broken: a read returns something else than the last write. *)
+  (** ** A rule broken: a read returns something else than the last write. *)
 
   (** A component is active though it lacks writes. *)
   Definition trust i (l : leg (V := nat)) : leg :=
@@ -106,34 +95,6 @@ Section mirror_at_work.
      l ← run pair 1 2 [Fail 0 Absent] (trust 1 l); read pair l 0) = Some [1].
   Proof. by vm_compute. Qed.
 
-  (** A half-built rebuild target is read. *)
-  Example half_built_target_read :
-    (l ← go (write 1 ++ [Fail 1 Degraded; Rebuild 1 2]);
-     l ← run pair 1 2 [Fail 0 Absent] (trust 1 l); read pair l 0) = Some [0].
-  Proof. by vm_compute. Qed.
-
-  (** What was missed is not recorded. *)
-  Definition forget s (l : leg (V := nat)) : leg :=
-    with_components ((fun x => with_missed (missed x ∖ {[s]}) x) <$> components l) l.
-
-  (** Resync forgets unmaps done in the absence. *)
-  Example forgotten_unmap :
-    (l ← go (write 1 ++ [Fail 1 Absent; Unmap 0; Put 0 0; Acknowledge 0]);
-     l ← run pair 1 2 [Return 1; Fail 0 Absent] (forget 0 l); read pair l 0) = Some [1].
-  Proof. by vm_compute. Qed.
-
-  (** The record of missed writes is cleared (DRBD 145). *)
-  Example cleared_bitmap :
-    (l ← go (write 1 ++ [Fail 1 Absent; Write 0 [2]; Put 0 0; Acknowledge 0]);
-     l ← run pair 1 2 [Return 1; Fail 0 Absent] (forget 0 l); read pair l 0) = Some [1].
-  Proof. by vm_compute. Qed.
-
-  (** Acknowledged after one mirror of two. *)
-  Example acknowledged_early :
-    go (write 1 ++ [Write 0 [2]; Put 0 0; Acknowledge 0]) = None /\
-    (l ← go (write 1 ++ [Write 0 [2]; Put 0 0]);
-     l ← run pair 1 2 [Fail 0 Absent] (with_open ∅ l); read pair l 0) = Some [1].
-  Proof. by vm_compute. Qed.
 End mirror_at_work.
 
 (** A code that is not good: RAID-5 taken for one that tolerates two. *)
