@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class QmpError(Exception):
     """The daemon refused a command. The text is its description."""
 
 
+@cache
 def version() -> str:
     """The version of qemu's tools. Raises Unusable where they are not installed."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
