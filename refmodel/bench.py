@@ -1,80 +1,164 @@
-"""Workloads: how fast the engine is in process, next to peers in the same run, and what an operation costs in device I/Os.
+"""The bench: a workload profile on a new disk of some engine; how fast, and what an operation costs in device I/Os and bytes, by cause.
 
 Deterministic by seed. Seconds are noise on a shared machine; the counts are not.
 """
 
-import os
+import inspect
 import random
-import sqlite3
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
+from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window, tally
 from refmodel.control import Listener, Turn
-from refmodel.counters import families
-from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
+from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
+from refmodel.geometry import with_reserve
+from refmodel.label import Shape
+from refmodel.peers import PEERS
+from refmodel.profiles import BLOCK, DISK, PROFILES, Profile, Request, Stretch, digest, stretches
 
 
-class Profile(NamedTuple):
-    what: str
-    reads: float  # share of the operations
-
-
-PROFILES = {
-    "4k-random-write": Profile("4 KiB writes, uniformly random, on a disk that was written once", 0.0),
-    "4k-random-read": Profile("4 KiB reads, uniformly random, on a disk that was written once", 1.0),
-    "4k-random-50-50": Profile("4 KiB, half reads and half writes, uniformly random, on a disk that was written once", 0.5),
-}
+SEGMENT = 128  # blocks, as plan has it
 FILL = 64  # blocks of a write that fills the disk
-BLOCK = 4096
-Request = tuple[bool, int]  # whether it is a read, and the LBA
+GENERATION = 256  # blocks that are written between two snapshots taken before the run
+WINDOWS = 100  # of a run
 
 
 @dataclass(frozen=True)
 class Result:
     profile: str
-    engine: str  # and its layout
-    depth: int  # operations in flight together
-    snapshots: int
-    operations: int
-    seconds: float
-    latencies: list[float]  # seconds, one for each `depth` operations
-    ios: Counter[str]  # of devices, by cause
-    bytes: Counter[str]
-    user_bytes: int
-    peers: dict[str, float]  # name -> seconds for the same operations
+    engine: str
+    layout: str  # of the devices; "" where the engine has none to choose from
+    scale: float  # 1: 64 MiB, and as many operations as the profile says
+    blocks: int
+    snapshots: int  # held from the beginning on
+    seed: int
+    digest: str  # of the operations, in their order
+    wall: bool  # seconds are the wall's; else those of the processor
+    windows: list[Window]
+    actions: list[Done]
+    requests: dict[str, list[Request]] = field(repr=False)  # by phase
+    peers: dict[str, float] = field(default_factory=dict)  # name -> seconds for the same operations
+
+    @property
+    def operations(self) -> int:
+        return sum(window.operations for window in self.windows)
+
+    @property
+    def seconds(self) -> float:
+        return sum(window.seconds for window in self.windows)
 
     @property
     def iops(self) -> float:
         return self.operations / self.seconds
 
-    def percentile(self, percent: float) -> float:
-        """Latency in microseconds that so many percent of the operations do not exceed."""
-        found = sorted(self.latencies)
-        return 1e6 * found[min(len(found) - 1, int(len(found) * percent / 100))]
+    @property
+    def devices(self) -> Tally:
+        return total(window.devices for window in self.windows)
+
+    @property
+    def user_bytes(self) -> int:
+        return sum(request.count * BLOCK for request in chain(*self.requests.values()))
+
+    @property
+    def phases(self) -> list["Part"]:
+        return [self.part(name) for name in self.requests]
+
+    def part(self, phase: str) -> "Part":
+        """One phase of the run. Its actions are not in its device I/Os. Raises KeyError if there is none of that name."""
+        requests = self.requests[phase]
+        windows = [window for window in self.windows if window.phase == phase]
+        actions = [done for done in self.actions if windows[0].began <= done.at < windows[-1].began + windows[-1].seconds]
+        devices = total(window.devices for window in windows) - total(done.devices for done in actions)
+        return Part(phase, windows, actions, requests, devices)
 
     def as_dict(self) -> dict:
         """What `--json` writes."""
         return {
             "profile": self.profile,
             "engine": self.engine,
+            "layout": self.layout,
             "snapshots": self.snapshots,
-            "depth": self.depth,
+            "scale": self.scale,
+            "blocks": self.blocks,
+            "seed": self.seed,
+            "digest": self.digest,
+            "clock": "wall" if self.wall else "processor",
             "operations": self.operations,
             "seconds": self.seconds,
             "iops": self.iops,
-            "latency_us": {"p50": self.percentile(50), "p99": self.percentile(99)},
-            "foreground_device_ios": self.ios["foreground"],
-            "device_ios_by_cause": dict(self.ios),
-            "device_bytes_by_cause": dict(self.bytes),
+            "latency_us": _percentiles(self.windows),
+            "foreground_device_ios": self.devices.ios["foreground"],
+            "device_ios_by_cause": dict(self.devices.ios),
+            "device_bytes_by_cause": dict(self.devices.bytes),
+            "device_bytes_written_by_cause": dict(self.devices.written),
             "user_bytes": self.user_bytes,
+            "phases": [part.as_dict() for part in self.phases],
+            "actions": [
+                {"action": done.action, "at": done.at, "seconds": done.seconds, "device_ios_by_cause": dict(done.devices.ios)}
+                for done in self.actions
+            ],
             "ratio_to_peers": {name: seconds / self.seconds for name, seconds in self.peers.items()},
         }
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one phase of a run came to."""
+
+    name: str
+    windows: list[Window]
+    actions: list[Done]
+    requests: list[Request] = field(repr=False)
+    devices: Tally  # without what the actions did
+
+    @property
+    def operations(self) -> int:
+        return len(self.requests)
+
+    @property
+    def seconds(self) -> float:
+        return sum(window.seconds for window in self.windows)
+
+    @property
+    def iops(self) -> float:
+        return self.operations / self.seconds
+
+    @property
+    def user_bytes(self) -> int:
+        return sum(request.count * BLOCK for request in self.requests)
+
+    @property
+    def user_bytes_written(self) -> int:
+        return sum(request.count * BLOCK for request in self.requests if not request.read)
+
+    @property
+    def foreground(self) -> float:
+        """Device I/Os of an operation's own, without the background's."""
+        return self.devices.ios["foreground"] / self.operations
+
+    def latency(self, percent: float) -> float:
+        """Microseconds that so many percent of the operations do not exceed."""
+        return percentile(self.windows, percent)
+
+    def as_dict(self) -> dict:
+        return {
+            "phase": self.name,
+            "operations": self.operations,
+            "seconds": self.seconds,
+            "iops": self.iops,
+            "latency_us": _percentiles(self.windows),
+            "device_ios_by_cause": dict(self.devices.ios),
+            "device_bytes_by_cause": dict(self.devices.bytes),
+            "user_bytes": self.user_bytes,
+        }
+
+
+Watch = Callable[[Window, int, int], None]  # is told of each window, and how many of how many operations are done
 
 
 def run(
@@ -82,130 +166,137 @@ def run(
     *,
     engine: str = DEFAULT,
     layout: str | None = None,
-    blocks: int = 16384,
-    operations: int = 20000,
-    depth: int = 16,
+    scale: float = 1.0,
+    blocks: int | None = None,
+    operations: int | None = None,
+    depth: int | None = None,
     snapshots: int = 0,
+    still: bool = False,
     compare: bool = False,
     sync: bool = False,
     seed: int = 1,
     path: Path | None = None,
+    watch: Watch = lambda window, done, of: None,
 ) -> Result:
-    """Run a profile on a fresh disk, filled once; snapshots are taken evenly over the first half of the run.
+    """Run a profile on a fresh disk, filled once, with so many snapshots; `blocks`, `operations` and `depth` override what the profile and `scale` say.
 
-    The disk is made at `path` and stays, or is a temporary one. `compare` runs the same operations on peers too.
-    Raises KeyError for a profile that does not exist, NotADisk if the folder is in use.
+    With `still` the same operations are done, and none of the actions: what the actions are measured against. The disk is made at `path` and stays, or is a temporary one. `compare` runs the same operations on peers too.
+    Raises KeyError for a profile or engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
     """
-    choose = random.Random(seed)
-    requests = [(choose.random() < PROFILES[profile].reads, choose.randrange(blocks)) for _ in range(operations)]
-    batches = [requests[at : at + depth] for at in range(0, operations, depth)]
-    block = os.urandom(BLOCK)
-    with tempfile.TemporaryDirectory() as folder:
+    chosen = PROFILES[profile]
+    blocks = blocks or max(FILL, round(DISK * scale))
+    unit = operations / chosen.length if operations else chosen.unit * scale
+    parts = list(stretches(chosen, blocks, unit, seed))
+    if still:
+        parts = [part._replace(actions={}) for part in parts]
+    if depth:
+        parts = [part._replace(access=part.access._replace(in_flight=depth)) for part in parts]
+    stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
+    with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
-        shape = plan(engine, blocks, **({"layout": layout} if layout else {}))
+        shape = _plan(engine, chosen, parts, blocks, snapshots, layout)
         create(path, shape, sync=sync)
-        turn = Turn()
-        with closing(open_disk(path, sync=sync)) as disk, closing(Listener(path, disk, turn)):
-            for lba in range(0, blocks, FILL):
-                with turn:
-                    disk.write(lba, block * min(FILL, blocks - lba))
-            ios, written = _by_cause(disk, "device.reads", "device.writes"), _by_cause(disk, "device.bytes_read", "device.bytes_written")
-            latencies = list(_timed(disk, turn, batches, block, snapshots))
-            ios = _by_cause(disk, "device.reads", "device.writes") - ios
-            written = _by_cause(disk, "device.bytes_read", "device.bytes_written") - written
-        peers = {name: peer(Path(folder), blocks, batches, block) for name, peer in PEERS.items()} if compare else {}
-    user = operations * BLOCK
-    name = ", ".join(filter(None, (engine, getattr(shape, "layout", None))))
-    return Result(profile, name, depth, snapshots, operations, sum(latencies), latencies, ios, written, user, peers)
+        with closing(open_disk(path, sync=sync, now=repair_clock)) as disk, closing(Listener(path, disk, turn)):
+            clients = Clients(disk, turn, stopwatch, repair_clock)
+            with turn:
+                prepare(clients, disk, blocks, snapshots, seed)
+            windows = _measure(clients, parts, watch)
+        peers = {}
+        if compare:
+            batches = [part.requests[at : at + part.access.in_flight] for part in parts for at in range(0, len(part.requests), part.access.in_flight)]
+            peers = {name: peer(Path(folder), blocks, batches, stopwatch) for name, peer in PEERS.items()}
+    requests = {part.phase.name: part.requests for part in parts}
+    return Result(
+        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, seed, digest(parts), sync, windows, clients.done, requests, peers
+    )  # fmt: skip
 
 
-def _timed(
-    disk: Disk, turn: Turn, batches: list[list[Request]], block: bytes, snapshots: int
-) -> Iterator[float]:
-    """Seconds that each batch took. Between two of them others may have their turn."""
-    due = {len(batches) * number // (2 * snapshots) for number in range(snapshots)} if snapshots else set()
-    for number, batch in enumerate(batches):
-        with turn:
-            if number in due:
-                disk.snapshot(f"s{number}")
-            started = time.perf_counter()
-            writes = [(lba, block) for reads, lba in batch if not reads]
-            if writes:
-                disk.write_many(writes)
-            for reads, lba in batch:
-                if reads:
-                    disk.read(lba)
-            took = time.perf_counter() - started
-        yield took
+def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:
+    """Fill the disk, take snapshots with random writes between them, and let the disk come to rest."""
+    choose = random.Random(f"history {seed}")
+    for lba in range(0, blocks, FILL):
+        clients.perform([Request(False, lba, min(FILL, blocks - lba))])
+    for number in range(snapshots):
+        disk.snapshot(f"before{number}")
+        clients.perform([Request(False, choose.randrange(blocks), 1) for _ in range(GENERATION)])
+    disk.settle()
+    disk.checkpoint()
 
 
-def _by_cause(disk: Disk, *names: str) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for family in families(disk):
-        if family.name in names:
-            for (*_, cause), count in family.samples(disk):
-                found[cause] += count
+def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Window]:
+    operations, length = sum(len(part.requests) for part in parts), sum(part.phase.length for part in parts)
+    windows: list[Window] = []
+    done, fastest = 0, 0.0
+    for part in parts:
+        for window in clients.run(part, part.phase.rate * fastest, max(1, round(WINDOWS * part.phase.length / length))):
+            windows.append(window)
+            done += window.operations
+            watch(window, done, operations)
+        fastest = fastest or done / sum(window.seconds for window in windows)
+    return windows
+
+
+def _plan(engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None) -> Shape:
+    """The engine's shape for a run: of what the profile wishes, what the engine knows. Raises BadRequest for a layout that it does not have."""
+    wished = {"layout": profile.layout, "segments": _segments(parts, blocks, snapshots), **profile.options}
+    known = inspect.signature(ENGINES[engine].plan).parameters
+    asked = {"layout": layout} if layout else {}
+    return plan(engine, blocks, **{name: value for name, value in wished.items() if name in known} | asked)
+
+
+def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
+    """Room for whatever the snapshots may pin, and half as much again, so that cleaning does not hide what they cost."""
+    written = sum(request.count for part in parts for request in part.requests if not request.read)
+    taken = sum(action == "snapshot" for part in parts for action in part.phase.actions)
+    pinned = blocks + snapshots * min(GENERATION, blocks) + min(written, taken * blocks)
+    return with_reserve(-(-(3 * pinned // 2 + blocks // 2) // SEGMENT) + 1)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    found = Tally(Counter(), Counter(), Counter())
+    for one in tallies:
+        for sums, counts in zip(found, one):
+            sums.update(counts)
     return found
 
 
-# Peers: the same operations, in the same process, on the same medium, without waiting for it. Seconds.
+def percentile(windows: list[Window], percent: float) -> float:
+    """Latency in microseconds that so many percent of the operations do not exceed."""
+    found = sorted(chain.from_iterable(window.latencies for window in windows))
+    return 1e6 * found[min(len(found) - 1, int(len(found) * percent / 100))]
 
 
-def _file(folder: Path, blocks: int, batches: list[list[Request]], block: bytes) -> float:
-    """A file, overwritten in place: what any engine that keeps data in one file cannot beat."""
-    file = os.open(folder / "bare", os.O_RDWR | os.O_CREAT)
-    try:
-        for lba in range(blocks):
-            os.pwrite(file, block, lba * BLOCK)
-        started = time.perf_counter()
-        for batch in batches:
-            for reads, lba in batch:
-                if reads:
-                    os.pread(file, BLOCK, lba * BLOCK)
-                else:
-                    os.pwrite(file, block, lba * BLOCK)
-        return time.perf_counter() - started
-    finally:
-        os.close(file)
+def _percentiles(windows: list[Window]) -> dict[str, float]:
+    return {f"p{percent}": percentile(windows, percent) for percent in (50, 99)}
 
 
-def _sqlite(folder: Path, blocks: int, batches: list[list[Request]], block: bytes) -> float:
-    """SQLite in WAL mode, a row a block, a transaction for the writes in flight together."""
-    with closing(sqlite3.connect(folder / "peer.db", isolation_level=None)) as base:
-        base.execute("PRAGMA journal_mode = WAL")
-        base.execute("PRAGMA synchronous = OFF")
-        base.execute("CREATE TABLE disk (lba INTEGER PRIMARY KEY, data BLOB)")
-        base.execute("BEGIN")
-        base.executemany("INSERT INTO disk VALUES (?, ?)", ((lba, block) for lba in range(blocks)))
-        base.execute("COMMIT")
-        started = time.perf_counter()
-        for batch in batches:
-            base.execute("BEGIN")
-            base.executemany("UPDATE disk SET data = ? WHERE lba = ?", [(block, lba) for reads, lba in batch if not reads])
-            base.execute("COMMIT")
-            for reads, lba in batch:
-                if reads:
-                    base.execute("SELECT data FROM disk WHERE lba = ?", (lba,)).fetchone()
-        return time.perf_counter() - started
-
-
-PEERS: dict[str, Callable[[Path, int, list[list[Request]], bytes], float]] = {
-    "a file in place": _file,
-    "SQLite, a row a block": _sqlite,
-}
+def _memory(sync: bool) -> str | None:
+    """Where a temporary disk is made: in memory, unless the medium is to be measured."""
+    return "/dev/shm" if not sync and Path("/dev/shm").is_dir() else None
 
 
 def describe(result: Result) -> str:
     """A table for a person."""
-    snapshots = f", {result.snapshots} snapshots" if result.snapshots else ""
+    profile = PROFILES[result.profile]
+    published = f"; published: {profile.published}" if profile.published else ""
+    clock = "wall" if result.wall else "processor"
     lines = [
-        f"{result.profile}: {PROFILES[result.profile].what}",
-        f"  {result.engine}, {result.depth} in flight{snapshots}: {result.operations} operations in {result.seconds:.2f} s,"
-        f" {result.iops:,.0f} a second; latency {result.percentile(50):.0f} us, 99 % within {result.percentile(99):.0f} us",
+        f"{result.profile}: {profile.what}",
+        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the beginning; seed {result.seed}, operations {result.digest}",
+        f"  scale {result.scale:g}: {result.blocks * BLOCK / 2**20:g} MiB, {result.operations:,} operations{published}",
+        f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} {'background':>11}"
+        f"   seconds are the {clock}'s; device I/Os an operation",
     ]
+    for part in result.phases:
+        background = (part.devices.ios.total() - part.devices.ios["foreground"]) / part.operations
+        lines.append(
+            f"  {part.name:<16} {part.operations:>10,} {part.iops:>9,.0f} {part.latency(50):>8.0f} {part.latency(99):>8.0f}"
+            f" {part.foreground:>11.4f} {background:>11.4f}"
+        )
     for name, seconds in result.peers.items():
         lines.append(f"  {seconds / result.seconds:.2f} times the rate of {name} in the same run")
-    for cause, count in sorted(result.ios.items()):
-        moved = result.bytes[cause] / result.user_bytes
+    devices = result.devices
+    for cause, count in sorted(devices.ios.items()):
+        moved = devices.bytes[cause] / result.user_bytes
         lines.append(f"  {cause:<12} {count:>9,} device I/Os, {count / result.operations:.3f} an operation; {moved:.3f} bytes a user byte")
     return "\n".join(lines)

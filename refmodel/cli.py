@@ -22,6 +22,8 @@ from refmodel.disk import put_back
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.geometry import CLEANERS, LAYOUTS
+from refmodel.profiles import PROFILES
+from refmodel.progress import progress
 from refmodel.scrub import scrub as scrub_disk
 from refmodel.serve import serve as become_nbdkit
 
@@ -314,24 +316,26 @@ def checkpoint(disk: Path) -> None:
         opened.checkpoint()
 
 
-@main.command("bench")
+@main.command("bench", epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2")
 @click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
-@click.option("--profile", type=click.Choice([*bench.PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: all but cleaning]")
+@click.option("--profile", metavar="NAME", type=click.Choice([*PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: the three of 4 KiB at random]")
 @ENGINE
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="[default: the engine's]")
-@click.option("--operations", type=click.IntRange(min=1), default=20000, show_default=True)
-@click.option("--depth", type=click.IntRange(1, 1024), default=16, show_default=True, help="Operations in flight together.")
-@click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are taken over the first half of the run.")
-@click.option("--blocks", type=click.IntRange(min=1), default=16384, show_default=True, help="Size of the disk.")
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="Of the devices.  [default: the profile's, where the engine has layouts]")
+@click.option("--scale", type=click.FloatRange(min=0.001), default=1.0, show_default=True, help="Of the disk, 64 MiB at 1, and of the number of operations.")
+@click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are held from the beginning on.")
+@click.option("--operations", type=click.IntRange(min=1), help="How many, whatever the scale.")
+@click.option("--blocks", type=click.IntRange(min=bench.FILL), help="Size of the disk, whatever the scale.")
+@click.option("--depth", type=click.IntRange(1, 1024), help="Operations in flight together.  [default: the profile's]")
+@click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the results to a file, one JSON object a line.")
-@click.option("--sync", is_flag=True, help="Wait for the medium at every flush.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to a file, one JSON object a line.")
+@click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
 def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path | None, **options) -> None:
     """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
 
     The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
     """
-    names = profile or tuple(bench.PROFILES)
+    names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
     if disk is not None and len(names) > 1:
         raise click.UsageError("a disk that stays is for one profile: name it with --profile")
     lines = []
@@ -340,7 +344,8 @@ def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path |
             for row in cleaning.table():
                 click.echo(cleaning.describe(row))
             continue
-        result = bench.run(name, path=disk, **options)
+        with progress(name) as watch_run:
+            result = bench.run(name, path=disk, watch=watch_run, **options)
         click.echo(bench.describe(result))
         lines.append(json.dumps(result.as_dict()) + "\n")
     if json_file is not None:
