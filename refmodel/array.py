@@ -176,7 +176,7 @@ class Array:
             self._enclosure.pull(device)
             raise BadRequest(f"device {device} is not the one that left")
         self._changed()
-        self.emit("return", device=device)
+        self.emit("return", device=device, state="spare" if member is None else str(member.state))
         return member
 
     def replace(self, device: int) -> Member | None:
@@ -199,7 +199,7 @@ class Array:
         else:
             self.spares.append((device, id))
             self._changed()
-        self.emit("replace", device=device)
+        self.emit("replace", device=device, state="spare" if member is None else str(member.state))
         return member
 
     def rebuild(self) -> Member | None:
@@ -268,6 +268,10 @@ class Array:
         elif member.state in REACHABLE:
             member.recorded = member.state is not State.ACTIVE
             member.state, member.left = State.ABSENT, self.now()
+
+    def tell_members(self) -> None:
+        """What the disk was found to be made of when it was opened."""
+        self.emit("members", members=[[member.index, str(member.state)] for member in self.members])
 
     def record_absent(self) -> None:
         """Members that were found gone when the disk was opened are put on record, now that the last checkpoint is known."""

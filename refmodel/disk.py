@@ -18,6 +18,7 @@ from refmodel.array import Array, Standing
 from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, NotADisk, SnapshotExists, UnknownOutcome
+from refmodel.events import note
 from refmodel.geometry import Geometry
 from refmodel.histogram import Operations
 from refmodel.leg import Meter
@@ -40,7 +41,7 @@ class LogStructuredDisk:
         self._broken = False
         self.array = array
         self.geometry = array.geometry
-        self.events: list[dict] | None = None  # what happened inside is appended here, if it is a list
+        self._events: list[dict] | None = None
         self.state = State(array.geometry, array.performance, array.capacity, self._emit)
         self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
         self.resync = Resync(self.state, array)
@@ -51,6 +52,17 @@ class LogStructuredDisk:
         array.emit = self._emit
         array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
+
+    @property
+    def events(self) -> list[dict] | None:
+        """What happened inside is appended here, if it is a list."""
+        return self._events
+
+    @events.setter
+    def events(self, events: list[dict] | None) -> None:
+        self._events = events
+        for leg in (self.array.performance, self.array.capacity):
+            leg.emit = None if events is None else self._emit
 
     # Operations of the contract.
 
@@ -300,8 +312,8 @@ class LogStructuredDisk:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
 
     def _emit(self, event: str, **facts: object) -> None:
-        if self.events is not None:
-            self.events.append({"event": event, **facts})
+        if self._events is not None:
+            note(self._events, event, facts)
 
 
 Prepare = Callable[[LogStructuredDisk], None]
@@ -340,6 +352,7 @@ def open_disk(
         disk = LogStructuredDisk(enclosure, array)
         if prepare is not None:
             prepare(disk)
+        disk.array.tell_members()
         disk.state.recover(disk.array.record_absent)
         disk.resync.begin_all()
     except BaseException:

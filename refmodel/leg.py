@@ -119,21 +119,21 @@ class Leg:
         self.components = components
         self.repairs = 0  # pieces or parts of them that were found wrong and rewritten
         self.ios = 0  # reads and writes of devices
+        self.emit: Callable[..., None] | None = None  # told of reads, writes and copies while a component is not active
         self._failed = failed
 
     def write(self, offset: int, data: bytes, cause: str) -> None:
         """Write to every component that can be reached: whole stripes, unless k = 1."""
         if self.k == 1:
-            for component in self.components:
-                self._write(component, offset, data, cause)
-            self._caught_up(offset, len(data))
+            reached = [component for component in self.components if self._write(component, offset, data, cause)]
+            self._written(offset, len(data), reached)
             return
         for at in range(0, len(data), self.stripe_bytes):
             stripe = (offset + at) // self.stripe_bytes
             pieces = self._pieces(data[at : at + self.stripe_bytes])
-            for number, component in enumerate(self.components):
-                self._write(component, self._place(stripe), pieces[self._piece(number, stripe)], cause)
-            self._caught_up(offset + at, self.stripe_bytes)
+            reached = [component for number, component in enumerate(self.components)
+                       if self._write(component, self._place(stripe), pieces[self._piece(number, stripe)], cause)]
+            self._written(offset + at, self.stripe_bytes, reached)
 
     def read(self, offset: int, length: int, accept: Accept, cause: str) -> bytes:
         """The data that `accept` takes, from whichever components give it; what was found wrong is rewritten.
@@ -143,6 +143,8 @@ class Leg:
         stripe, wanted, at = self._locate(offset)
         direct = self.components[(wanted + stripe) % len(self.components) if self.k > 1 else 0]
         if direct.member.state is State.ACTIVE and (data := self._read(direct, at, length, cause)) is not None and accept(data):
+            if self.emit is not None:
+                self._emit("read", [direct], stripes=[stripe])
             return data
         holders = self._holders(offset, length)
         found: dict[int, bytes] = {}
@@ -152,10 +154,12 @@ class Leg:
             others = [other for other in found if other != wanted]
             found[piece] = data
             if piece == wanted and accept(data):
+                self._emit("read", [holders[piece]], stripes=[stripe])
                 return data
             for rest in combinations(others, self.k - 1) if piece != wanted else ():
                 good = self._reconstruct({p: found[p] for p in (piece, *rest)}, wanted)
                 if accept(good):
+                    self._emit("read", [holders[p] for p in (piece, *rest)], stripes=[stripe])
                     for wrong in found if self.k == 1 else {wanted} & found.keys():
                         if found[wrong] != good:
                             self._repair(holders[wrong], at, good)
@@ -188,8 +192,8 @@ class Leg:
                 except OSError as error:
                     self._failed(component.member, error)
 
-    def read_stripe(self, stripe: int, checks: list[Check], cause: str) -> tuple[bytearray, list[Check]]:
-        """The data of a stripe, and which checks it fails because nothing gives good data. Raises DataLost."""
+    def read_stripe(self, stripe: int, checks: list[Check], cause: str) -> tuple[bytearray, list[Check], list[Component]]:
+        """The data of a stripe, which checks it fails because nothing gives good data, and where it was read. Raises DataLost."""
         start = stripe * self.stripe_bytes
         holders = self._holders(start, self.stripe_bytes)
         at = self._place(stripe)
@@ -208,14 +212,15 @@ class Leg:
                     whole[part] = self.read(check.offset, check.length, check.accept, cause)
                 except DataLost:
                     lost.append(check)
-        return whole, lost
+        return whole, lost, [holders[piece] for piece in have]
 
-    def copy_stripe(self, to: Component, stripe: int, checks: list[Check], cause: str) -> list[Check]:
+    def resync(self, to: Component, stripe: int, checks: list[Check], cause: str) -> list[Check]:
         """Give a component the piece of a stripe that it lacks. Returns the checks that it fails. Raises DataLost."""
-        whole, lost = self.read_stripe(stripe, checks, cause)
+        whole, lost, source = self.read_stripe(stripe, checks, cause)
         piece = self._pieces(bytes(whole))[self._piece(self.components.index(to), stripe)]
-        self._write(to, self._place(stripe), piece, cause)
-        to.missed.discard(stripe)
+        if self._write(to, self._place(stripe), piece, cause):
+            to.missed.discard(stripe)
+            self._emit("resync", source, device=to.member.index, stripe=stripe)
         return lost
 
     def verify(self, stripe: int, checks: list[Check], cause: str) -> tuple[int, list[Check]]:
@@ -225,9 +230,10 @@ class Leg:
         """
         before = self.repairs
         try:
-            whole, lost = self.read_stripe(stripe, checks, cause)
+            whole, lost, source = self.read_stripe(stripe, checks, cause)
         except DataLost:
             return 0, checks
+        self._emit("read", source, stripes=[stripe])
         if not lost:
             pieces = self._pieces(bytes(whole))
             holders = self._holders(stripe * self.stripe_bytes, self.stripe_bytes)
@@ -284,12 +290,19 @@ class Leg:
         arrays = {piece: np.frombuffer(data, np.uint8) for piece, data in have.items()}
         return parity.reconstruct(self.k, arrays, wanted).tobytes()
 
-    def _caught_up(self, offset: int, length: int) -> None:
+    def _written(self, offset: int, length: int, reached: list[Component]) -> None:
         """Whole stripes were written: who could be reached no longer lacks them."""
+        stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)
         for component in self.components:
             if component.missed and component.member.reachable:
-                first = -(-offset // self.stripe_bytes)
-                component.missed.difference_update(range(first, (offset + length) // self.stripe_bytes))
+                component.missed.difference_update(stripes)
+        if stripes:
+            self._emit("write", reached, stripes=[*stripes])
+
+    def _emit(self, event: str, used: list[Component], **facts: object) -> None:
+        """Which components something was done with; while all are active it goes without saying."""
+        if self.emit is not None and len(self.active()) < len(self.components):
+            self.emit(event, leg=self.name, devices=sorted(component.member.index for component in used), **facts)
 
     def _read(self, component: Component, offset: int, length: int, cause: str) -> bytes | None:
         """None if the device is gone."""
@@ -302,14 +315,17 @@ class Leg:
             self._failed(component.member, error)
             return None
 
-    def _write(self, component: Component, offset: int, data: bytes, cause: str) -> None:
+    def _write(self, component: Component, offset: int, data: bytes, cause: str) -> bool:
+        """Says whether the device has it."""
         if not component.member.reachable:
-            return
+            return False
         self.ios += 1
         try:
             component.write(offset, data, cause)
         except OSError as error:
             self._failed(component.member, error)
+            return False
+        return True
 
     def _repair(self, component: Component, offset: int, data: bytes) -> None:
         self._write(component, offset, data, "repair")

@@ -125,6 +125,11 @@ class Pages:
         """Page, kind and birth of every node that is on the media."""
         return [(page, kind, born) for page, (kind, born) in self.in_use.items() if page not in self.dirty]
 
+    def stripes(self) -> list[int]:
+        """The stripes of the performance leg that the pages in use are."""
+        first = self._base // PAGE
+        return [first + page for page in sorted(self.in_use)]
+
     def offset(self, page: int) -> int:
         return self._base + page * PAGE
 

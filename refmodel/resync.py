@@ -5,6 +5,7 @@ When nothing is left a checkpoint follows, after which neither the log nor anyth
 """
 
 from collections import deque
+from functools import partial
 from typing import NamedTuple
 
 from refmodel.array import Array
@@ -38,6 +39,7 @@ class Resync:
         for leg, component in self._array.components(member):
             born = self._births(leg, member.since)
             component.missed = set(born)
+            self._state.emit("missed", leg=leg.name, device=member.index, stripes=[*born], living=partial(self._living, leg))
             lacks += [Lack(birth, leg, component, stripe) for stripe, birth in born.items()]
             if leg is self._array.performance:
                 component.missed |= set(range(self._first_page))
@@ -71,21 +73,20 @@ class Resync:
         queue = self._queues[member.index]
         while queue and not self._is_due(queue[0]):
             queue.popleft()
-        member.state = Standing.RESYNCING
         if queue:
             lack = queue[0]
             try:
-                self.lost += len(lack.leg.copy_stripe(lack.component, lack.stripe, self._checks(lack), member.catches_up))
+                self.lost += len(lack.leg.resync(lack.component, lack.stripe, self._checks(lack), member.catches_up))
             except DataLost:
                 return False  # until more devices are back
             if queue and queue[0] is lack and member.reachable:
                 queue.popleft()
-                self._state.emit(member.catches_up, leg=lack.leg.name, device=member.index, stripe=lack.stripe)
+                member.state = Standing.RESYNCING
             return True
         if not self._array.writable:
             return False
         self._state.checkpoint()
-        if member.state is Standing.RESYNCING:
+        if member.reachable:
             del self._queues[member.index]
             self._array.activate(member)
         return True
@@ -95,6 +96,12 @@ class Resync:
         if leg is self._array.capacity:
             return {segment: use.filled for segment, use in self._state.segments.sealed.items() if use.filled > since}
         return {self._first_page + page: born for page, _, born in self._state.pages.stored() if born > since}
+
+    def _living(self, leg: Leg) -> list[int]:
+        """The stripes that something lives in, and that are written."""
+        if leg is self._array.capacity:
+            return [*self._state.segments.sealed]
+        return [self._first_page + page for page, _, _ in self._state.pages.stored()]
 
     def _is_due(self, lack: Lack) -> bool:
         """Whether the component still lacks it, and anything still lives there."""

@@ -127,7 +127,7 @@ class State:
         self.pages.write_dirty()
         self.capacity.flush("checkpoint")
         self.log.flush("checkpoint")
-        self.emit("checkpoint_nodes", number=self.checkpoint_number + 1, usage=self.segments.usage())
+        self.emit("checkpoint_nodes", number=self.checkpoint_number + 1, usage=self.segments.usage, pages=self.pages.stripes)
 
     def describe(self) -> Checkpoint:
         """The checkpoint of this moment."""
@@ -182,7 +182,7 @@ class State:
             self._mark(view.map, view.map.root, view.cursor, LAST)
         self.pages.marked()
         self.emit("load", number=slot.number, sequence=slot.log_sequence, deleted=len(self.views.deleted),
-                  usage=self.segments.usage())
+                  usage=self.segments.usage, pages=self.pages.stripes)
         return slot
 
     def _mark(self, tree: Tree, page: int, low: int, end: int) -> None:

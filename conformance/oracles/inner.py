@@ -4,60 +4,64 @@ It is asked whenever the oracle `tlc` is. A trace without such events it passes 
 """
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
-from conformance.oracles import Opinion
+from conformance.oracles import Opinion, legs
+from conformance.oracles.legs import Line, Place
 from conformance.oracles.tlc import LARGEST_DISK, asked, profile_of
 from conformance.trace import Trace
 from modelcheck import tlc, traces
 
-Line = dict[str, Any]
-Place = tuple[int, int | None]  # index of the operation, and of the event inside it, None for the operation itself
-
-SPECS = {  # spec -> the events that are its own
-    "LogStructuredDisk": frozenset((
-        "submit", "log_append", "apply", "place", "destage", "clean", "reclaim", "checkpoint_nodes", "checkpoint_commit",
-        "truncate", "free", "load", "replay", "recover")),
-}
-OTHERS = frozenset(("create", "fail", "return", "replace", "rebuild", "resync", "active"))
+DISK = frozenset((  # the events of LogStructuredDisk
+    "submit", "log_append", "apply", "place", "destage", "clean", "reclaim", "checkpoint_nodes", "checkpoint_commit",
+    "truncate", "free", "load", "replay", "recover"))
+KNOWN = DISK | legs.EVENTS | {"create"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order; one run of TLC for each spec and crash profile among them."""
+    """One opinion a trace, in their order; one run of TLC for each spec and config among what is to be followed."""
     opinions = [_unfollowable(trace) or Opinion(None) for trace in batch]
-    for spec, names in SPECS.items():
-        for kept in sorted({profile_of(trace) for trace in batch}):
-            some = [i for i, trace in enumerate(batch) if profile_of(trace) == kept and trace.geometry and not opinions[i].unsure]
-            followed = [_lines(batch[i], names) for i in some]
-            try:
-                reached = traces.follow([lines for lines, _ in followed], f"Trace{spec}", f"Trace{spec}-{kept}")
-            except (tlc.Unavailable, traces.Inconclusive) as reason:
-                reached = []
-                for i in some:
-                    opinions[i] = Opinion(None, str(reason))
-            for i, (lines, places), matched in zip(some, followed, reached):
-                if matched < len(places):
-                    opinions[i] = _earlier(opinions[i], Opinion(places[matched][0], inside=_words(spec, lines, places, matched)))
+    followed = defaultdict(list)
+    for index, trace in enumerate(batch):
+        if trace.geometry and not opinions[index].unsure:
+            for spec, config, lines, places in followings(trace):
+                followed[spec, config].append((index, lines, places))
+    for (spec, config), some in sorted(followed.items()):
+        try:
+            reached = traces.follow([lines for _, lines, _ in some], f"Trace{spec}", config)
+        except (tlc.Unavailable, traces.Inconclusive) as reason:
+            for index, _, _ in some:
+                opinions[index] = Opinion(None, str(reason))
+            continue
+        for (index, lines, places), matched in zip(some, reached):
+            if matched < len(places) and not opinions[index].unsure:
+                opinions[index] = _earlier(opinions[index], Opinion(places[matched][0], inside=_words(spec, lines, places, matched)))
     return opinions
+
+
+def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]]]:
+    """What is followed of a trace: through which spec, with which config, the lines, and where each is from."""
+    yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
+    for lines, places in legs.lines(trace):
+        yield "Redundancy", "TraceRedundancy", lines, places
 
 
 def _unfollowable(trace: Trace) -> Opinion | None:
     """Why the events cannot be followed, if they cannot."""
     if trace.geometry is None:
         return None
-    known = OTHERS.union(*SPECS.values())
     for index, event in enumerate(trace.events):
         for inside in event.get("events", ()):
-            if inside["event"] not in known:
+            if inside["event"] not in KNOWN:
                 return Opinion(None, f"operation {index}: no spec knows the event {inside['event']!r}")
     if profile_of(trace) == "block" or trace.events[0]["blocks"] > LARGEST_DISK:
         return Opinion(None, "the inner specs follow small disks of the profiles ack and prefix")
     return None
 
 
-def _lines(trace: Trace, names: frozenset[str]) -> tuple[list[Line], list[Place]]:
-    """What a Trace spec reads: a header, then each operation and behind it its events of these names; and where each is from."""
+def _disk_lines(trace: Trace) -> tuple[list[Line], list[Place]]:
+    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events; and where each is from."""
     lines: list[Line] = [{"trace": 1, "geometry": trace.geometry}]
     places: list[Place] = []
     for index, event in enumerate(trace.events):
@@ -66,7 +70,7 @@ def _lines(trace: Trace, names: frozenset[str]) -> tuple[list[Line], list[Place]
         lines.append(asked(event))
         places.append((index, None))
         for number, inside in enumerate(event.get("events", ())):
-            if inside["event"] in names:
+            if inside["event"] in DISK:
                 lines.append(inside)
                 places.append((index, number))
     return lines, places
@@ -77,8 +81,9 @@ def _earlier(one: Opinion, other: Opinion) -> Opinion:
 
 
 def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> str:
-    """Which line it is that the spec does not allow."""
-    number = places[matched][1]
+    """Which line it is that the spec does not allow, and which clause it breaks where that is known."""
+    number, line = places[matched][1], lines[matched + 1]
     if number is None:
         return f"specs/{spec}.tla: the operation itself, by what was inside before it"
-    return f"specs/{spec}.tla: event {number} of it, {json.dumps(lines[matched + 1])}"
+    clause = f"; {legs.CLAUSES[line['event']]}" if spec == "Redundancy" and line["event"] in legs.CLAUSES else ""
+    return f"specs/{spec}.tla: event {number} of it, {json.dumps(line)}{clause}"

@@ -396,11 +396,10 @@ def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
     def append_to_one(record: Record) -> None:
         written = []
 
-        def write_first(component, offset: int, data: bytes, cause: str) -> None:
+        def write_first(component, offset: int, data: bytes, cause: str) -> bool:
             if component.member.reachable and component.member not in written[:1]:
                 written.append(component.member)
-            if component.member in written[:1]:
-                write(component, offset, data, cause)
+            return component.member in written[:1] and write(component, offset, data, cause)
 
         leg._write = write_first
         try:
@@ -422,10 +421,9 @@ def returned_without_resync(disk: LogStructuredDisk) -> None:
     return_ = array.return_
 
     def return_active(device: int):
-        member = return_(device)
-        if member is not None:
-            member.state = Standing.ACTIVE
-        return member
+        for member in array.in_state(Standing.ABSENT):
+            member.recorded = member.recorded and member.index != device
+        return return_(device)
 
     array.return_ = return_active
 
@@ -435,9 +433,9 @@ def write_skips_resyncing(disk: LogStructuredDisk) -> None:
     for leg in (disk.state.performance, disk.state.capacity):
         write = leg._write
 
-        def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> None:
-            if component.member.state is not Standing.RESYNCING or cause in ("resync", "rebuild"):
-                write(component, offset, data, cause)
+        def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> bool:
+            wanted = component.member.state is not Standing.RESYNCING or cause in ("resync", "rebuild")
+            return wanted and write(component, offset, data, cause)
 
         leg._write = write_elsewhere
 
