@@ -32,6 +32,9 @@ kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be l
 selftest: setup ## plant every bug in the engine; each must be found
 	@$(PYTHON) -m conformance selftest $(ARGS)
 
+crashes: setup ## every crash state of every workload of up to three operations on the engine (about ten minutes; goes on where it was)
+	@$(PYTHON) -m conformance run --target refmodel --crashes exhaustive --resume runs/crashes.jsonl $(ARGS)
+
 engines: setup ## install the real engines, and test each against the contract
 	@tools/setup engines
 	@$(PYTHON) -m pytest -q -rs $(ENGINE_TESTS) $(ARGS)

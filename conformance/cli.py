@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from conformance import doctor, generate, oracles, report, runner, targets
+from conformance import doctor, exhaustive, generate, oracles, report, runner, targets
 from conformance import trace as traces
 from conformance.judge import judge
 from conformance.targets.base import Unusable
@@ -72,13 +72,6 @@ oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="
                                    "`make proofs` has built it).")
 
 
-def _crashes(context: click.Context, param: click.Parameter, value: str) -> bool:
-    if value not in ("none", "random"):
-        built = "exhaustive crash states are not built yet" if value == "exhaustive" else f"'{value}' is neither"
-        raise click.BadParameter(f"{built}: use none or random")
-    return value == "random"
-
-
 def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
     names = frozenset(filter(None, value.split(",")))
     unknown = sorted(names - set(generate.CAPABILITIES))
@@ -96,13 +89,18 @@ def main() -> None:
 
 @main.command()
 @target_option
-@click.option("--traces", "count", type=click.IntRange(1), default=200, show_default=True, help="How many traces.")
-@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True,
-              help="About how many operations a trace, before the views are read back.")
+@click.option("--traces", "count", type=click.IntRange(1),
+              help="How many traces; of an exhaustive run, the first so many workloads.  [default: 200; exhaustive: all]")
+@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS),
+              help="About how many operations a trace, before the views are read back; of an exhaustive run, how many at "
+                   "most.  [default: 30; exhaustive: 3]")
 @click.option("--seed", type=click.IntRange(0, 2**40), help="The same seed sends the same programs. [default: random]")
 @oracle_option
-@click.option("--crashes", callback=_crashes, default="random", show_default=True, metavar="none|random",
-              help="Whether power is cut: never, or at random between and, where the target can, within operations.")
+@click.option("--crashes", type=click.Choice(["none", "random", "exhaustive"]), default="random", show_default=True,
+              help="Whether power is cut: never; at random between and, where the target can, within operations; or every "
+                   "crash state of every short workload (refmodel only).")
+@click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
+              help="Of an exhaustive run: keep in this file what has passed, and go on from there.")
 @click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
               help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
 @click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
@@ -110,20 +108,28 @@ def main() -> None:
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JSON.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
 @click.pass_context
-def run(context: click.Context, factory: targets.Factory, count: int, ops: int, seed: int | None,
-        judges: dict[str, Any], crashes: bool, without: frozenset[str], folder: Path | None, json_file: Path | None,
-        junit: Path | None) -> None:
+def run(context: click.Context, factory: targets.Factory, count: int | None, ops: int | None, seed: int | None,
+        judges: dict[str, Any], crashes: str, resume: Path | None, without: frozenset[str], folder: Path | None,
+        json_file: Path | None, junit: Path | None) -> None:
     """Generate traces, run the target through them, and judge each.
 
     \b
     conformance run --target refmodel --traces 200 --oracle model,tlc
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    factory = replace(factory, without=without)
-    with _progress("traces", count) as progress:
-        result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges, crashes=crashes,
-                                 progress=progress)
+    if crashes == "exhaustive":
+        ops = exhaustive.LONGEST if ops is None else ops
+        if without:
+            raise click.UsageError("--without is of random runs: an exhaustive one has its own operations")
+        result = _exhaust(factory, count, ops, judges, resume)
+    else:
+        if resume is not None:
+            raise click.UsageError("--resume is of exhaustive runs")
+        count, ops = count or 200, ops or 30
+        seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+        with _progress("traces", count) as progress:
+            result = runner.campaign(replace(factory, without=without), count=count, ops=ops, seed=seed, oracles=judges,
+                                     crashes=crashes == "random", progress=progress)
     with _writing():
         if folder is not None:
             report.save(result, folder, ops)
@@ -133,6 +139,21 @@ def run(context: click.Context, factory: targets.Factory, count: int, ops: int, 
             junit.write_text(report.as_junit(result), encoding="utf-8")
     report.show(result, Console(), ops, folder)
     context.exit(STATUS[result.verdict])
+
+
+def _exhaust(factory: targets.Factory, most: int | None, longest: int, judges: dict[str, Any],
+             resume: Path | None) -> runner.Campaign:
+    """An exhaustive run. Raises UsageError for a target whose media are not the kit's."""
+    if factory.name.partition(":")[0] != "refmodel":
+        raise click.UsageError(f"{factory.name}: exhaustive runs need media that the kit owns, which only refmodel has")
+    if longest > exhaustive.MOST:
+        raise click.UsageError(f"--ops {longest} is out of reach: exhaustive runs have at most {exhaustive.MOST} operations")
+    workloads = exhaustive.total(factory, longest)
+    try:
+        with _progress("workloads", min(most or workloads, workloads)) as progress, _writing():
+            return exhaustive.campaign(factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress)
+    except exhaustive.BadProgress as error:
+        raise click.UsageError(str(error)) from None
 
 
 @main.command()

@@ -33,11 +33,8 @@ def _declared(campaign: Campaign) -> str:
 
 
 def _failures(campaign: Campaign, ops: int) -> list[dict[str, Any]]:
-    """Each class of failure once, with the shortest trace of it."""
-    kinds: dict[str, list[Failure]] = {}
-    for failure in campaign.failures:
-        kinds.setdefault(failure.verdict.kind, []).append(failure)
-    return [_failure(campaign, min(found, key=lambda one: one.trace.operations), found, ops) for found in kinds.values()]
+    """Each failure once, however often it was found."""
+    return [_failure(campaign, found[0], found, ops) for found in report.grouped(campaign.failures)]
 
 
 def _failure(campaign: Campaign, shown: Failure, found: list[Failure], ops: int) -> dict[str, Any]:

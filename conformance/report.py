@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance import trace as traces
-from conformance.runner import OUTCOMES, Campaign, Failure
+from conformance.runner import OUTCOMES, Campaign, Failure, shape
 from conformance.trace import Trace
 
 COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
@@ -28,6 +28,7 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
     return {
         "target": campaign.target, "verdict": campaign.verdict, "seed": campaign.seed,
         "traces": len(campaign.judged), "operations": campaign.operations, "crashes": campaign.crashes,
+        "workloads": campaign.workloads, "states": campaign.states,
         "seconds": round(campaign.seconds, 3), "skipped": campaign.skipped, "failures": failures,
         "reason": campaign.reason, "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
         "counters": dict(sorted(campaign.counters.items())),
@@ -70,6 +71,14 @@ def _printable(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else "?" for c in text)
 
 
+def grouped(failures: Sequence[Failure]) -> list[list[Failure]]:
+    """The failures, those together that are one found again; the first of each is the first found."""
+    groups: dict[tuple, list[Failure]] = {}
+    for failure in failures:
+        groups.setdefault(shape(failure.trace, failure.verdict), []).append(failure)
+    return list(groups.values())
+
+
 def unclear(campaign: Campaign) -> list[tuple[int, str]]:
     """The traces without a verdict, by number, and why."""
     return [(n, verdict.reason) for n, (_, verdict) in enumerate(campaign.judged) if verdict.verdict == "inconclusive"]
@@ -100,7 +109,9 @@ def replay_line(campaign: Campaign, failure: Failure, ops: int) -> str:
     target = shlex.quote(campaign.target)
     if failure.trace.origin:
         return f"conformance replay {shlex.quote(failure.trace.origin)} --target {target}"
-    without = f" --without {','.join(campaign.without)}" if campaign.without else ""
+    without = (f" --without {','.join(campaign.without)}" if campaign.without else "") + campaign.how
+    if campaign.workloads:
+        return f"conformance run --target {target}{without}"
     return (f"conformance run --target {target}{without} --seed {campaign.seed} --ops {ops} "
             f"--traces {failure.number + 1}")
 
@@ -110,8 +121,9 @@ def as_markdown(campaign: Campaign) -> str:
     text = [f"# {campaign.target}: {campaign.verdict}", "", figures(campaign), ""]
     text += [campaign.reason, ""] if campaign.reason else []
     text += ["```", campaign.output.rstrip(), "```", ""] if campaign.output else []
-    for failure in campaign.failures:
-        text += [f"## {failure.verdict.kind} (trace {failure.number})", "", "```",
+    for failure, *again in grouped(campaign.failures):
+        others = "".join(f", {other.number}" for other in again)
+        text += [f"## {failure.verdict.kind} (trace {failure.number}{others})", "", "```",
                  *failure.verdict.words(failure.trace), "", *traces.numbered(failure.trace.events), "```", ""]
         text += [f"From {failure.before} operations to {failure.trace.operations}: {failure.trace.origin}", ""]
     text += [f"- trace {number}: inconclusive: {reason}" for number, reason in unclear(campaign)] + [""]
@@ -124,7 +136,9 @@ def as_markdown(campaign: Campaign) -> str:
 
 
 def figures(campaign: Campaign) -> str:
-    figures = [f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
+    explored = f"{campaign.workloads:,} workloads, {campaign.states:,} crash states" if campaign.workloads else ""
+    before = f"{campaign.resumed:,} of the workloads had passed before" if campaign.resumed else ""
+    figures = [*filter(None, (explored, before)), f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
     if campaign.judges:
         without = "" if "certified" in campaign.judges else " (certified: not built, not run)"
@@ -143,13 +157,10 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
         console.print(f"  {escape(campaign.reason)}")
     if campaign.output:
         console.print("  it printed:\n" + escape(_indented(campaign.output)))
-    shown: set[str] = set()
-    for failure in campaign.failures:
-        if failure.verdict.kind in shown:
-            console.print(f"[bold red]fail[/]  trace {failure.number}: {failure.verdict.kind} again")
-            continue
-        shown.add(failure.verdict.kind)
+    for failure, *again in grouped(campaign.failures):
         _show_failure(campaign, failure, console, ops)
+        if again:
+            console.print(f"  again     in trace {', '.join(str(other.number) for other in again)}\n")
     for number, reason in unclear(campaign)[:3]:
         console.print(f"[yellow]inconclusive[/]  trace {number}: {escape(reason)}")
     if campaign.judged:
@@ -162,8 +173,9 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
 
 
 def _show_failure(campaign: Campaign, failure: Failure, console: Console, ops: int) -> None:
-    console.print(f"\n[bold red]fail[/]  trace {failure.number}, shortened from {failure.before} "
-                  f"to {failure.trace.operations} operations")
+    length = failure.trace.operations
+    shortened = f"shortened from {failure.before} to {length} operations" if length < failure.before else f"{length} operations"
+    console.print(f"\n[bold red]fail[/]  trace {failure.number}, {shortened}")
     last = failure.verdict.at if failure.verdict.at is not None else len(failure.trace.events)
     for number, text in enumerate(traces.numbered(failure.trace.events[: last + 1])):
         mark = "[red]>[/]" if number == failure.verdict.at else " "

@@ -62,6 +62,10 @@ class Campaign:
     most_failures: int = MOST_FAILURES
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
+    how: str = ""  # what else the command said that ran it
+    workloads: int = 0  # of an exhaustive campaign
+    resumed: int = 0  # of those, how many had passed before
+    states: int = 0  # crash states that were opened
 
     @property
     def operations(self) -> int:
@@ -76,7 +80,7 @@ class Campaign:
         """fail if any trace failed, else inconclusive if anything is, else pass."""
         if self.failures:
             return "fail"
-        unclear = self.reason or not self.judged or any(v.verdict != "pass" for _, v in self.judged)
+        unclear = self.reason or not (self.judged or self.resumed) or any(v.verdict != "pass" for _, v in self.judged)
         return "inconclusive" if unclear else "pass"
 
 
@@ -88,7 +92,7 @@ def drive(target: Target, program: list[Message], seed: int | None = None,
     hello = {key: value for key, value in target.hello.items() if key != "ok"}
     trace = Trace(hello, [], seed, dict(options or {}))
     for request in _sent(program, trace):
-        event = _asked(target, request, hello, len(trace.events), seed or 0)
+        event = ask(target, request, hello, len(trace.events), seed or 0)
         trace.events.append(event)
         if "failure" in event or event["op"] == "create" and not event["result"]["ok"]:
             break
@@ -105,10 +109,10 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
         yield {"op": "crash"}
 
 
-def _asked(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
+def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
     """Send one request; the event that records it."""
     cuttable = getattr(target, "cuts", False)
-    event = {key: value for key, value in request.items() if key != "cut" or cuttable}
+    event = {key: value for key, value in request.items() if key not in ("cut", "kept") or cuttable}
     trace_number = seed & 0xFFFF_FFFF_FFFF_FFFF
     message = dict(event)
     in_bytes = hello.get("payload") != "tags"
@@ -254,7 +258,7 @@ def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapp
              most_failures: int = MOST_FAILURES) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
-    Ends after `most_failures` failures, or one where the target hangs; the first of each class is shrunk."""
+    Ends after `most_failures` failures, or one where the target hangs; each is shrunk."""
     result = Campaign(factory.name, seed, most_failures=most_failures, without=tuple(sorted(factory.without)),
                       judges=tuple(name for name in oracles if name != INNER))
     started = time.monotonic()
@@ -283,7 +287,7 @@ def _drive_all(bench: Bench, factory: Factory, result: Campaign, count: int, ops
         declared.update(trace.hello["capabilities"])
         verdict = judge([trace], oracles)[0]
         result.judged.append((trace, verdict))
-        result.coverage.update((event["op"], _outcome(event)) for event in trace.events if event["op"] != "create")
+        result.coverage.update((event["op"], outcome_of(event)) for event in trace.events if event["op"] != "create")
         result.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)
@@ -308,8 +312,15 @@ def _enough(result: Campaign) -> bool:
     return len(result.failures) >= result.most_failures or any(f.verdict.kind == "hang" for f in result.failures)
 
 
-def _outcome(event: Event) -> str:
+def outcome_of(event: Event) -> str:
+    """What came of the operation: the answer, or how the target failed."""
     return event["failure"]["kind"] if "failure" in event else answer_of(event)
+
+
+def shape(trace: Trace, verdict: Verdict) -> tuple[str, str, tuple[str, ...]]:
+    """What is the same if one failure is found again: the class, the clause, and the operations up to it."""
+    last = len(trace.events) if verdict.at is None else verdict.at
+    return verdict.kind, verdict.clause, tuple(event["op"] for event in trace.events[: last + 1])
 
 
 def trace_seed(seed: int, number: int) -> int:
@@ -319,17 +330,16 @@ def trace_seed(seed: int, number: int) -> int:
 
 def _shrunk(bench: Bench, result: Campaign, trace: Trace, verdict: Verdict, number: int,
             oracles: Mapping[str, Oracle]) -> Failure:
-    """The failure, shrunk if it is the first of its class."""
+    """The failure, shrunk; one of a class that was met before most likely is the same again, so it gets less time."""
     before = trace.operations
-    if any(failure.verdict.kind == verdict.kind for failure in result.failures):
-        return Failure(trace, verdict, number, before)
+    met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
 
     def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
         again = bench.drive(program, trace.seed, trace.options)
         found = judge([again], oracles)[0]
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
-    seconds = SHRINK_DIALOGUE if "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
+    seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
     short, found = shrink(trace, verdict, attempt, most_seconds=seconds)
     return Failure(short, found, number, before)
 

@@ -196,6 +196,8 @@ def line(event: Event) -> str:
         text += ": " + _shortened(event["tags"])
     if "cut" in event:
         text += f" (power cut at device write {event['cut']['after']})"
+    if "kept" in event:
+        text += f" (kept of each write: {_masks(event['kept'])})"
     if "failure" in event:
         return f"{text} -> {event['failure']['kind']}"
     if "result" not in event:
@@ -206,6 +208,11 @@ def line(event: Event) -> str:
     if not result["ok"]:
         return f"{text} -> {result['error']}"
     return f"{text} -> {_shortened(result['tags']) if 'tags' in result else 'ok'}"
+
+
+def _masks(kept: list[int]) -> str:
+    """What survived of each write that no flush had covered: the sectors that are 1, the first at the left."""
+    return " ".join(f"{mask:b}"[::-1] for mask in kept[:24]) + (" ..." if len(kept) > 24 else "")
 
 
 def _shortened(tags: list[int]) -> str:

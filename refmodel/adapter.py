@@ -30,7 +30,7 @@ class Adapter:
     `engine` is one of refmodel.engines; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
     log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
     a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
-    chooses what the media keep when the `crash` comes that has to follow.
+    chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Adapter:
         self._geometry = geometry
         self._capacity_percent = capacity_percent
         self._plant = BUGS[plant].plant if plant else None
-        self._power = PowerSupply()
+        self.power = PowerSupply()  # whoever puts another here crashes the disk next
         self._seed = 0
         self._seconds = 0  # of the repair clock
         self._lost = ""  # why the disk cannot be opened
@@ -66,14 +66,14 @@ class Adapter:
             self._seed = cut["seed"]
         try:
             if message.get("op") == "crash":
-                return self._with_events(self._crash(cut))
+                return self._with_events(self._crash(cut, message.get("kept")))
             if cut is not None:
-                self._power.cut_at(cut["after"])
+                self.power.cut_at(cut["after"])
             return self._with_events(self._answer(message))
         except DiskError as refusal:
             return self._with_events({"ok": False, "error": refusal.code, "message": str(refusal)})
         finally:
-            self._power.cut_at(None)
+            self.power.cut_at(None)
 
     def events(self) -> list[Message]:
         """What happened inside since this was last asked."""
@@ -81,6 +81,10 @@ class Adapter:
             return []
         events, self._disk.events = self._disk.events, []
         return events
+
+    def happened(self) -> int:
+        """How many events `events` would give now."""
+        return 0 if self._disk is None else len(self._disk.events)
 
     def close(self) -> None:
         self._let_go()
@@ -157,7 +161,7 @@ class Adapter:
         shape = self._plan(blocks)
         self._let_go()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
-        self._power = PowerSupply(shape.sector_bytes)
+        self.power = PowerSupply(shape.sector_bytes)
         create(self._root / "disk", shape, sync=False)
         self._open()
         if self._engine == DEFAULT:
@@ -177,18 +181,18 @@ class Adapter:
             shape["segments"] = with_reserve(-(-blocks * self._capacity_percent // (100 * shape["segment_blocks"])))
         return plan(DEFAULT, blocks, **shape)
 
-    def _crash(self, cut: Message | None) -> Message:
-        """Cut the power unless it is off already, let the media keep what the seed says, and recover."""
+    def _crash(self, cut: Message | None, kept: list[int] | None) -> Message:
+        """Cut the power unless it is off already, let the media keep what `kept` or the seed says, and recover."""
         if self._disk is None:
             raise BadRequest("there is no disk yet: create comes first")
-        if self._power.on:
-            self._power.cut()
+        if self.power.on:
+            self.power.cut()
             if cut is None:
-                self._seed = self._power.writes
+                self._seed = self.power.writes
         self._disk.abandon()
-        self._power.restore(self._seed)
+        self.power.restore(self._seed, kept)
         if cut is not None:
-            self._power.cut_at(cut["after"])
+            self.power.cut_at(cut["after"])
         self._open()
         return {"ok": True}
 
@@ -196,7 +200,7 @@ class Adapter:
         path, now = self._root / "disk", lambda: self._seconds
         self._lost = ""
         try:
-            self._disk = open_disk(path, sync=False, power=self._power, now=now, prepare=self._prepare)
+            self._disk = open_disk(path, sync=False, power=self.power, now=now, prepare=self._prepare)
         except DataLost as lost:
             self._lost = str(lost)
 

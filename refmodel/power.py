@@ -17,6 +17,7 @@ SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine
 class Unflushed:
     """One write that a flush has not covered yet, and what it wrote over."""
 
+    number: int  # of the supply's writes, from 0
     offset: int
     before: bytes
     after: bytes
@@ -55,16 +56,20 @@ class PowerSupply:
         self.on = False
         self._cut_at = None
 
-    def restore(self, seed: int) -> None:
-        """Settle by the seed what each medium kept, let go of the devices, and switch on again.
+    def restore(self, seed: int, kept: list[int] | None = None) -> None:
+        """Settle what each medium kept, let go of the devices, and switch on again.
 
-        The disk has to be opened anew: its devices come to life with no write in flight.
+        By the seed; or by `kept`, which has a number for each write that no flush has covered, oldest first over all devices: bit i
+        says whether its sector i was kept. What has no number was lost. The disk has to be opened anew: its devices come to life with
+        no write in flight.
         """
         choose = random.Random(seed)
         self._cut_at = None
         self.on = True
+        unflushed = sorted(write.number for device in self._devices.values() for write in device.unflushed)
+        masks = None if kept is None else dict(zip(unflushed, kept))
         for device in self._devices.values():
-            device.settle(choose)
+            device.settle(choose, masks)
             device.close()
         self._devices.clear()
 
@@ -95,7 +100,7 @@ class VolatileDevice:
 
     def write(self, offset: int, data: bytes) -> None:
         self._supply.require()
-        self.unflushed.append(Unflushed(offset, self._device.read(offset, len(data)), bytes(data)))
+        self.unflushed.append(Unflushed(self._supply.writes, offset, self._device.read(offset, len(data)), bytes(data)))
         self._device.write(offset, data)
         self._supply.spend_write()
 
@@ -108,10 +113,15 @@ class VolatileDevice:
         if self._supply.on:  # else `settle` still has to be done to it
             self._device.close()
 
-    def settle(self, choose: random.Random) -> None:
-        """Undo every unflushed write, then redo a random part of them in a random order."""
+    def settle(self, choose: random.Random, masks: dict[int, int] | None = None) -> None:
+        """Undo every unflushed write, then redo a random part of them in a random order; or the sectors that the masks name."""
         for write in reversed(self.unflushed):
             self._device.write(write.offset, write.before)
+        if masks is not None:
+            for write in self.unflushed:
+                self._keep(write, masks.get(write.number, 0))
+            self.unflushed.clear()
+            return
         kept = [write for write in self.unflushed if choose.random() < 0.5]
         choose.shuffle(kept)
         for write in kept:
@@ -122,7 +132,11 @@ class VolatileDevice:
         self.unflushed.clear()
 
     def _tear(self, write: Unflushed, choose: random.Random) -> None:
-        sector = self._supply.sector_bytes
-        for at in range(0, len(write.after), sector):
-            if choose.random() < 0.5:
-                self._device.write(write.offset + at, write.after[at : at + sector])
+        sectors = -(-len(write.after) // self._supply.sector_bytes)
+        self._keep(write, sum((choose.random() < 0.5) << sector for sector in range(sectors)))
+
+    def _keep(self, write: Unflushed, mask: int) -> None:
+        size = self._supply.sector_bytes
+        for sector, at in enumerate(range(0, len(write.after), size)):
+            if mask >> sector & 1:
+                self._device.write(write.offset + at, write.after[at : at + size])

@@ -67,8 +67,11 @@ def test_inconclusive_is_three(tmp_path):
     (["--target", "refmodel:fast"], "is no option"),
     (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
     (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
-    (["--target", "model", "--crashes", "exhaustive"], "not built yet"),
-    (["--target", "model", "--crashes", "some"], "none or random"),
+    (["--target", "model", "--crashes", "exhaustive"], "media that the kit owns"),
+    (["--target", "refmodel", "--crashes", "exhaustive", "--ops", "9"], "out of reach"),
+    (["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"], "--without is of random runs"),
+    (["--target", "model", "--resume", "p.jsonl"], "--resume is of exhaustive runs"),
+    (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),
     (["--target", "model", "--traces", "0"], "0 is not in the range"),
     ([], "--target"),
 ])

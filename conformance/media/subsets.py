@@ -1,0 +1,63 @@
+"""Crash states: what a power cut may leave of the writes that no flush has covered.
+
+After CrashMonkey and ACE (Mohan et al., OSDI 2018) and B3's bound on workloads: where there are few writes all their subsets are
+tried, where there are many some are; and each write is torn at sectors.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+
+FEW = 6  # writes, or sectors: all their subsets are tried, 64
+SAMPLED = 32  # subsets, where there are more
+
+Masks = tuple[int, ...]  # for each write: bit i says whether its sector i survives
+
+
+def subsets(sizes: Sequence[int], choose: random.Random, few: int = FEW, sampled: int = SAMPLED) -> Iterator[Masks]:
+    """What may survive of writes of so many sectors each, in their order; no mask twice.
+
+    All subsets of the sectors if these are few; else all subsets of the writes if those are few, else none, all, every prefix, all but one,
+    one alone, and some at random; and each write torn in the middle of a prefix, in the middle of all, and at random."""
+    seen: set[Masks] = set()
+    for masks in _every_sector(sizes) if sum(sizes) <= few else _some(sizes, choose, few, sampled):
+        if masks not in seen:
+            seen.add(masks)
+            yield masks
+
+
+def _every_sector(sizes: Sequence[int]) -> Iterator[Masks]:
+    for bits in range(1 << sum(sizes)):
+        masks = []
+        for size in sizes:
+            masks.append(bits & (1 << size) - 1)
+            bits >>= size
+        yield tuple(masks)
+
+
+def _some(sizes: Sequence[int], choose: random.Random, few: int, sampled: int) -> Iterator[Masks]:
+    whole = [(1 << size) - 1 for size in sizes]
+    count = len(sizes)
+
+    def keep(*survives: bool) -> Masks:
+        return tuple(mask if one else 0 for mask, one in zip(whole, survives))
+
+    if count <= few:
+        for bits in range(1 << count):
+            yield keep(*(bits >> write & 1 for write in range(count)))
+    else:
+        for write in range(count + 1):
+            yield keep(*(other < write for other in range(count)))
+        for write in range(count):
+            yield keep(*(other != write for other in range(count)))
+            yield keep(*(other == write for other in range(count)))
+        for _ in range(sampled):
+            odds = choose.choice((0.2, 0.5, 0.8))
+            yield keep(*(choose.random() < odds for _ in range(count)))
+    for write, size in enumerate(sizes):
+        if size > 1:
+            before, after = whole[:write], whole[write + 1 :]
+            some = choose.randrange(1, whole[write])
+            for torn in ((1 << size // 2) - 1, whole[write] >> size // 2 << size // 2, some):
+                yield (*before, torn, *(0 for _ in after))
+                yield (*before, torn, *after)
+            yield tuple(choose.randrange(mask + 1) for mask in whole)
