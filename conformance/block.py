@@ -2,22 +2,25 @@
 
 Every 512-byte sector of a block says which block it is part of:
 
-    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | text | CRC-32C of all before 4
+    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | text | checksum of all before 4
 
 in little-endian order; the text says the same for whoever looks at a hex dump. Tag 0 is all zeroes.
+
+The checksum is no CRC: data with its own CRC behind it has the same CRC whatever it is, so an engine that keeps that CRC of each block
+would take any block of ours for any other.
 """
 
 import struct
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import groupby
 from typing import NamedTuple
 
-from google_crc32c import value as crc32c
 
 SECTOR = 512  # bytes
 MAGIC = b"cnfBLOCK"
 HEADER = struct.Struct("<8sQQQQHH")
-CHECKSUM = struct.Struct("<I")
+CHECKSUM = 4  # bytes
 ZEROES = bytes(SECTOR)
 
 
@@ -50,11 +53,11 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
         return bytes(block_size)
     sectors = block_size // SECTOR
     text = f" tag {tag} LBA {lba} operation {op} ".encode()
-    text = (text * (SECTOR // len(text) + 1))[: SECTOR - HEADER.size - CHECKSUM.size]
+    text = (text * (SECTOR // len(text) + 1))[: SECTOR - HEADER.size - CHECKSUM]
     parts = []
     for index in range(sectors):
         body = HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors) + text
-        parts += body, CHECKSUM.pack(crc32c(body))
+        parts += body, _checksum(body)
     return b"".join(parts)
 
 
@@ -92,7 +95,7 @@ def _sector(data: bytes) -> _Sector | str:
     magic, *fields = HEADER.unpack_from(data)
     if magic != MAGIC:
         return "garbage"
-    if CHECKSUM.unpack_from(data, SECTOR - CHECKSUM.size)[0] != crc32c(data[: -CHECKSUM.size]):
+    if data[-CHECKSUM:] != _checksum(data[:-CHECKSUM]):
         return f"damaged (it says tag {fields[1]}, its checksum is wrong)"
     return _Sector(*fields)
 
@@ -119,3 +122,7 @@ def _described(sector: _Sector | str, at: int, lba: int, trace: int) -> str:
     if sector.index != at:
         text += " from another place in the block"
     return text
+
+
+def _checksum(body: bytes) -> bytes:
+    return blake2b(body, digest_size=CHECKSUM).digest()
