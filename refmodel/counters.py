@@ -208,7 +208,7 @@ LOG_STRUCTURED = [
     Family("space.mapped", GAUGE, "chunks", "blocks that a view maps", _mapped, BY_VIEW, walks=True),
     Family("space.exclusive", GAUGE, "chunks", "chunks that no other view holds; (deleted): held by deleted views alone", _exclusive, BY_VIEW, walks=True),
     Family("space.shared", GAUGE, "chunks", "chunks that several views hold", _one(_shared), walks=True),
-    Family("repairs", COUNTER, "copies", "copies found wrong and rewritten from good ones", lambda disk: [((leg.name,), leg.repairs) for leg in (disk.state.performance, disk.state.capacity)], ("leg",)),
+    Family("repairs", COUNTER, "copies", "copies found wrong and rewritten from good ones", lambda disk: [((leg.name,), leg.repairs) for leg in (disk.array.performance, disk.array.capacity)], ("leg",)),
     Family("components", GAUGE, "components", "components by state", _component_states, ("leg", "state")),
     Family("resync.lacking", GAUGE, "stripes", "stripes that a device which catches up still lacks", _lacking, ("device",)),
 ]  # fmt: skip
@@ -223,11 +223,22 @@ REDO_LOG = [
     Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.descriptor.snapshots))),
 ]  # fmt: skip
 
-BY_ENGINE = {"log-structured": LOG_STRUCTURED} | dict.fromkeys(("redo-vmfs", "redo-se", "redo-vsan"), REDO_LOG)
+ARRAY = [family for family in LOG_STRUCTURED if family.name in ("repairs", "components")]
+IN_PLACE = [
+    Family("log.used_bytes", GAUGE, "bytes", "what of the journal has to be replayed", _one(lambda disk: disk.journal.used)),
+    Family("log.size_bytes", GAUGE, "bytes", "its size", _one(lambda disk: disk.geometry.log_bytes)),
+    Family("log.remirrored", COUNTER, "records", "copies of records that recovery made good", _one(lambda disk: disk.journal.remirrored)),
+    Family("checkpoint.number", GAUGE, "checkpoints", "checkpoints ever", _one(lambda disk: disk.checkpoints)),
+    *ARRAY,
+]  # fmt: skip
+
+BY_ENGINE = {"log-structured": LOG_STRUCTURED} | dict.fromkeys(("in-place-raid5", "in-place-raid6"), IN_PLACE) | dict.fromkeys(("redo-vmfs", "redo-se", "redo-vsan"), REDO_LOG)
 FAMILIES = [*COMMON, *LOG_STRUCTURED]
 
 CAUSES = {
     "foreground": "the operation itself: the log record and its flush, the data of large writes, reads of maps and chunks",
+    "journal": "of an in-place array: the record of a write, which closes the write hole",
+    "consolidate": "of a redo-log chain: merging one layer into another",
     "destage": "writing the bank to segments",
     "checkpoint": "nodes, the slot, and their flushes",
     "clean": "reading what lives in a victim, and segments filled with moved chunks alone",

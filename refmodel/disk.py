@@ -14,15 +14,13 @@ from contextlib import closing
 from pathlib import Path
 from time import perf_counter_ns
 
-from refmodel.array import Array, Standing
+from refmodel.array import Array
 from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, NotADisk, SnapshotExists, UnknownOutcome
-from refmodel.events import note
 from refmodel.geometry import Geometry
-from refmodel.histogram import Operations
-from refmodel.leg import Meter
 from refmodel.log import OPERATIONS, Kind, Record
+from refmodel.opened import ArrayDisk
 from refmodel.power import PowerSupply
 from refmodel.refusals import require_name, require_range, whole_blocks
 from refmodel.resync import Resync
@@ -30,26 +28,17 @@ from refmodel.room import Room
 from refmodel.state import State
 
 RECLAIM_STEPS = 1  # of background reclaim before each change
-MOST_CREDIT = 64  # device I/Os that repair may save up
 
 
-class LogStructuredDisk:
+class LogStructuredDisk(ArrayDisk):
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
 
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
-        self._enclosure = enclosure
-        self._broken = False
-        self.array = array
-        self.geometry = array.geometry
-        self._events: list[dict] | None = None
+        super().__init__(enclosure, array)
         self.state = State(array.geometry, array.performance, array.capacity, self._emit)
         self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
         self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
-        self._credit = 0.0  # device I/Os that repair may spend
-        self._seen = 0  # device I/Os when it was last counted
-        self.done = Operations()
-        array.emit = self._emit
         array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
 
@@ -114,11 +103,6 @@ class LogStructuredDisk:
         require_range(self.geometry, lba, count)
         return [lba for lba, _ in source.map.items(lba, lba + count)]
 
-    @property
-    def meters(self) -> dict[tuple[str, int], Meter]:
-        """What was done to devices, by leg and device."""
-        return self.array.meters
-
     def snapshots(self) -> list[str]:
         """Their names, the oldest first."""
         return [view.name for view in self.state.views.in_order()]
@@ -157,11 +141,6 @@ class LogStructuredDisk:
             self.state.log.flush()
         self.abandon()
 
-    def abandon(self) -> None:
-        """Let go of the disk as it is: what a crash of the process does."""
-        self._broken = True
-        self._enclosure.close()
-
     # What otherwise happens by itself.
 
     def checkpoint(self) -> None:
@@ -182,33 +161,6 @@ class LogStructuredDisk:
         """One step of what waits for time: reclaim, resync, rebuild. Says whether there was anything to do. Raises DataLost."""
         self._require_writable()
         return self._guarded(self._background)
-
-    # What happens to devices. Each raises BadRequest where there is nothing to do it to.
-
-    def fail(self, device: int, mode: str = "absent") -> None:
-        """The device goes: it may come back ("absent"), or will not ("degraded")."""
-        self._require_usable()
-        self._guarded(self.array.fail, device, mode)
-        self._rebuild()
-
-    def return_(self, device: int) -> None:
-        """An absent device is back. What it missed is resynced."""
-        self._require_usable()
-        self._begin(self._guarded(self.array.return_, device))
-
-    def replace(self, device: int) -> None:
-        """A new device takes the place of one that is gone. Raises DataLost if nothing is left to rebuild it from."""
-        self._require_usable()
-        self._begin(self._guarded(self.array.replace, device))
-
-    def tick(self) -> None:
-        """Look at the repair clock: what has been absent for too long is rebuilt on a spare."""
-        self._require_usable()
-        self._rebuild()
-
-    def status(self) -> list[Standing]:
-        """Every component and its state."""
-        return list(self.array.standing())
 
     # How it is done.
 
@@ -252,26 +204,6 @@ class LogStructuredDisk:
         if not self.array.redundant:
             self._repair()
 
-    def _repair(self) -> None:
-        """Some resync or rebuild: as many device I/Os as its share allows."""
-        self._rebuild()
-        ios = self.array.performance.ios + self.array.capacity.ios
-        share = self.geometry.repair_share
-        self._credit = min(self._credit + (ios - self._seen) * share / (100 - share), MOST_CREDIT)
-        while self._credit > 0 and self.resync.step():
-            after = self.array.performance.ios + self.array.capacity.ios
-            self._credit -= after - ios
-            ios = after
-        self._seen = ios
-
-    def _rebuild(self) -> None:
-        while (member := self._guarded(self.array.rebuild)) is not None:
-            self._begin(member)
-
-    def _begin(self, member) -> None:
-        if member is not None and member.reachable and not self.array.is_active(member):
-            self.resync.begin(member)
-
     def _background(self) -> bool:
         self._rebuild()
         return self.state.reclaim.step() or self.resync.step()
@@ -288,32 +220,10 @@ class LogStructuredDisk:
             self.state.checkpoint()
         return self._room.clean() or reclaimed
 
-    def _guarded(self, work, *arguments):
-        """Do work that no operation depends on yet. A refusal passes; anything worse leaves the disk unusable."""
-        try:
-            return work(*arguments)
-        except DiskError:
-            raise
-        except BaseException:
-            self._broken = True
-            raise
-
-    def _require_usable(self) -> None:
-        if self._broken:
-            raise UnknownOutcome("the disk is closed, or an error made it unusable: open it again")
-
-    def _require_writable(self) -> None:
-        self._require_usable()
-        self.array.require_writable()
-
     def _require_snapshot(self, name: str) -> None:
         require_name(name)
         if name not in self.state.views.names:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
-
-    def _emit(self, event: str, **facts: object) -> None:
-        if self._events is not None:
-            note(self._events, event, facts)
 
 
 Prepare = Callable[[LogStructuredDisk], None]

@@ -16,6 +16,9 @@ from refmodel.errors import BadRequest
 from refmodel.geometry import Geometry
 from refmodel.geometry import plan as plan_log_structured
 from refmodel.histogram import Operations
+from refmodel.inplace import disk as inplace
+from refmodel.inplace.geometry import InPlaceGeometry
+from refmodel.inplace.geometry import plan as plan_in_place
 from refmodel.label import Shape
 from refmodel.leg import Meter
 from refmodel.power import PowerSupply
@@ -86,11 +89,18 @@ def _redo_log(name: str, what: str) -> Engine:
     return Engine(what, functools.partial(plan_redo_log, name), redolog.create, redolog.open_disk)
 
 
+def _in_place(name: str, what: str) -> Engine:
+    labels.GEOMETRIES[name] = InPlaceGeometry
+    return Engine(what, functools.partial(plan_in_place, name), inplace.create, inplace.open_disk)
+
+
 ENGINES = {
     DEFAULT: Engine("a log of full stripes, snapshots as shared trees", plan_log_structured, log_structured.create, log_structured.open_disk),
     "redo-vmfs": _redo_log("redo-vmfs", "a chain of redo logs as VMFSsparse: 512-byte grains, grain tables on the device"),
     "redo-se": _redo_log("redo-se", "a chain of redo logs as SEsparse: 4 KiB grains, unmap"),
     "redo-vsan": _redo_log("redo-vsan", "a chain of redo logs as vSANsparse: every grain table in memory"),
+    "in-place-raid5": _in_place("in-place-raid5", "blocks in place on RAID-5: a small write is 4 device I/Os"),
+    "in-place-raid6": _in_place("in-place-raid6", "blocks in place on RAID-6: a small write is 6 device I/Os"),
 }
 
 

@@ -54,8 +54,9 @@ class Record:
 class DurableLog:
     """Positions count bytes since the log began; the place in the ring is the position modulo its size."""
 
-    def __init__(self, leg: Leg, geometry: Geometry, emit: Callable[..., None]) -> None:
+    def __init__(self, leg: Leg, geometry: Geometry, emit: Callable[..., None], cause: str = "foreground") -> None:
         self._leg = leg
+        self._cause = cause  # what appending is counted under
         self._emit = emit
         self._base = geometry.log_base
         self._size = geometry.log_bytes
@@ -85,7 +86,7 @@ class DurableLog:
         if not self._begun:
             self.generation += 1
             self._write(Record(Kind.OPEN))
-            self.flush()
+            self.flush(self._cause)
             self._begun = True
         self._write(*records)
         self._in_flight = True
@@ -125,7 +126,7 @@ class DurableLog:
             self.sequence += 1
         raw = parts[0] if len(parts) == 1 else b"".join(parts)
         for offset, part in self._places(raw):
-            self._leg.write(offset, part, "foreground")
+            self._leg.write(offset, part, self._cause)
         self.head += len(raw)
 
     def _places(self, raw: bytes) -> list[tuple[int, bytes]]:

@@ -10,6 +10,7 @@ from refmodel.engines import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
 REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 4, 6, 16], "table_cache": [0, 1, 2, 16]}
+IN_PLACE = {"block_bytes": [512], "strip_blocks": [1, 2, 4], "log_bytes": [1 << 14, 1 << 17], "spares": [0, 0, 1]}
 KNOBS = {  # of each engine: what a trace may choose
     DEFAULT: {
         "block_bytes": [512],
@@ -24,6 +25,8 @@ KNOBS = {  # of each engine: what a trace may choose
     "redo-vmfs": REDO_LOG,
     "redo-se": REDO_LOG,
     "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
+    "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
+    "in-place-raid6": IN_PLACE,
 }
 
 

@@ -13,9 +13,9 @@ from time import perf_counter_ns
 
 from refmodel import label as labels
 from refmodel.enclosure import Enclosure
-from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExists, UnknownOutcome, Unsupported
-from refmodel.histogram import Operations
+from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExists, UnknownOutcome
 from refmodel.leg import Meter
+from refmodel.opened import OpenDisk
 from refmodel.power import PowerSupply
 from refmodel.redolog import descriptor as descriptors
 from refmodel.redolog.consolidation import Job
@@ -26,15 +26,11 @@ from refmodel.redolog.store import DATA, Store
 from refmodel.refusals import require_name, require_range, whole_blocks
 
 
-class RedoLogDisk:
+class RedoLogDisk(OpenDisk):
     """One open disk: a refmodel.engines.Disk."""
 
     def __init__(self, enclosure: Enclosure, geometry: RedoLogGeometry) -> None:
-        self._enclosure = enclosure
-        self._broken = False
-        self.geometry = geometry
-        self.events: list[dict] | None = None
-        self.done = Operations()
+        super().__init__(enclosure, geometry)
         self.store = Store(enclosure.device(0))
         self.tables = TableCache(geometry.table_cache)
         self.layers: dict[int, Layer] = {BASE: Base(geometry, self.store)}
@@ -76,7 +72,7 @@ class RedoLogDisk:
         """Zeroes that hide what is below. Raises Unsupported for a format that has none."""
         started = perf_counter_ns()
         if "unmap" not in self.geometry.capabilities:
-            raise Unsupported(f"the engine {self.geometry.engine} cannot unmap")
+            raise self._lacks("unmap")
         require_range(self.geometry, lba, count)
         self._change("unmap", lambda: self._put(dict.fromkeys(range(lba, lba + count))))
         self.done.add("unmap", started, count)
@@ -133,10 +129,6 @@ class RedoLogDisk:
         if not self._broken:
             self.store.flush("foreground")
         self.abandon()
-
-    def abandon(self) -> None:
-        self._broken = True
-        self._enclosure.close()
 
     # What otherwise happens by itself.
 
@@ -313,24 +305,6 @@ class RedoLogDisk:
         except BaseException:
             self._broken = True
             raise
-
-    def _guarded(self, work, *arguments):
-        """A refusal passes; anything worse leaves the disk unusable."""
-        try:
-            return work(*arguments)
-        except DiskError:
-            raise
-        except BaseException:
-            self._broken = True
-            raise
-
-    def _require_usable(self) -> None:
-        if self._broken:
-            raise UnknownOutcome("the disk is closed, or an error made it unusable: open it again")
-
-    def _emit(self, event: str, **facts: object) -> None:
-        if self.events is not None:
-            self.events.append({"event": event, **facts})
 
 
 def create(path: Path, geometry: RedoLogGeometry, *, sync: bool = True) -> None:

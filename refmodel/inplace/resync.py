@@ -1,0 +1,48 @@
+"""Resync of an in-place array: no record says what a member missed, so every stripe is copied, in order, on a returned device as on a new one."""
+
+from collections.abc import Callable
+
+from refmodel.array import Array
+from refmodel.errors import DataLost
+from refmodel.geometry import PAGE
+from refmodel.leg import Member, State
+
+
+class Resync:
+    """`settled` makes the stripes durable and the journal empty: then a member needs neither."""
+
+    def __init__(self, array: Array, stripes: int, settled: Callable[[], None]) -> None:
+        self._array = array
+        self._stripes = stripes
+        self._settled = settled
+
+    def begin(self, member: Member) -> None:
+        """The member lacks everything."""
+        for leg, component in self._array.components(member):
+            everything = self._stripes if leg is self._array.capacity else self._array.geometry.performance_bytes // PAGE
+            component.missed = set(range(everything))
+
+    def begin_all(self) -> None:
+        for member in self._array.in_state(State.STALE, State.RESYNCING):
+            self.begin(member)
+
+    def step(self) -> bool:
+        """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
+        return any(self._step(member) for member in self._array.in_state(State.STALE, State.RESYNCING))
+
+    def _step(self, member: Member) -> bool:
+        member.state = State.RESYNCING
+        leg = self._array.capacity
+        component = next(component for component in leg.components if component.member is member)
+        if component.missed:
+            try:
+                leg.copy_stripe(component, min(component.missed), [], member.catches_up)
+            except DataLost:
+                return False  # until more devices are back
+            return True
+        if not self._array.writable:
+            return False
+        self._settled()
+        if member.state is State.RESYNCING:
+            self._array.activate(member)
+        return True
