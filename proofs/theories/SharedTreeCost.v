@@ -24,12 +24,6 @@ Definition write_cost (s : state) (k : path) : cost := Cost (depth s (epoch s) k
 
 (** * How much it is *)
 
-Lemma path_nodes_length h p : ∀ n, length (path_nodes h n p) ≤ S (length p).
-Proof.
-  induction p as [|d q IH]; intros n; simpl; destruct (h !! n) as [nd|]; simpl; try lia.
-  destruct (kids nd !! d) as [m|]; simpl; [|lia]. specialize (IH m). lia.
-Qed.
-
 Lemma path_nodes_found h p : ∀ n m, descend h n p = Some m → length (path_nodes h n p) = S (length p).
 Proof.
   induction p as [|d q IH]; intros n m; simpl; destruct (h !! n) as [nd|]; simpl; [done..| |done].
@@ -62,21 +56,12 @@ Proof.
     + destruct Hr as [_ [? ?]]; [eauto|done].
 Qed.
 
-(** A read of a mapped block, in any view of any state. *)
-Lemma read_cost_mapped s v k x : inv s → read s v k = Some x → read_cost s v k = Cost (S (length k)) 0 0.
+(** The path of a mapped block, in any view of any state. *)
+Lemma depth_mapped s v k x : read s v k = Some x → depth s v k = S (length k).
 Proof.
-  intros I. unfold read, read_cost, depth. destruct (claims s !! View v) as [c|]; simpl; [|done].
+  unfold read, depth. destruct (claims s !! View v) as [c|]; simpl; [|done].
   destruct (descend (nodes s) (root c) k) as [m|] eqn:Hm; simpl; [|done]. intros _. by erewrite path_nodes_found.
 Qed.
-
-Lemma write_cost_mapped s k x : inv s → read s (epoch s) k = Some x → write_cost s k = Cost (S (length k)) 0 1.
-Proof.
-  intros I Hr. pose proof (read_cost_mapped _ _ _ _ I Hr) as [= Hd]. unfold write_cost. by rewrite Hd.
-Qed.
-
-(** A snapshot writes its record and nothing else, not even at the checkpoint. *)
-Lemma snapshot_touches_nothing s s' : apply Snapshot s = Some s' → nodes s' = nodes s ∧ next s' = next s.
-Proof. simpl. destruct (claims s !! View (epoch s)); simpl; [|done]. by intros [= <-]. Qed.
 
 (** * Whatever snapshots there are *)
 
@@ -114,27 +99,15 @@ Proof.
   { intros Hh Hn Hc. destruct (inv_live _ I) as [c Hl]. destruct (Hc _ Hl) as (c'&Hl'&Hroot). split; [done|]. split.
     - intros q. unfold shape. rewrite Hl, Hl', Hn. split; intros (c0&[= <-]&?); eexists; (split; [done|]); congruence.
     - intros k. unfold read. rewrite Hl, Hl', Hn. simpl. by rewrite Hroot. }
-  destruct a as [k x|k| |v|v| |t n|t ps]; try done; simpl in Ha.
-  - destruct (claims s !! View (epoch s)) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. apply Hsame; try done.
-    intros c [= <-]. simpl. rewrite lookup_insert. eauto.
-  - destruct (Nat.eqb_spec v (epoch s)) as [|Hv]; [done|]. destruct (claims s !! View v); simpl in Ha; [|done]. injection Ha as <-.
-    apply Hsame; try done. intros c1 Hc. simpl. rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hc by congruence.
-    simpl. eauto.
-  - destruct (claims s !! View (epoch s)) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. apply Hsame; try done.
-    intros c [= <-]. simpl. rewrite lookup_insert. eauto.
-  - destruct (inv_live _ I) as [c Hl].
-    destruct (reads_as_reclaim _ _ _ _ (epoch s) I Ha) as (_&_&Hread); [eauto|].
-    destruct (reclaim_cases _ _ _ _ I Ha) as (c0&Ht&[[_ ->]|(nd&Hn&[Hreach Hh]&[[_ ->]|(Htest&_&->)])]).
-    + apply Hsame; try done. intros c1 Hc1. simpl. rewrite lookup_delete_ne by done. eauto.
-    + apply Hsame; try done. intros c1 Hc1. simpl. rewrite lookup_insert_ne by done. eauto.
-    + split; [done|]. split; [|done]. rewrite (reclaim_test _ _ _ _ _ I Ht Hreach Hn) in Htest.
-      intros q. unfold shape. simpl. rewrite lookup_insert_ne by done. rewrite Hl.
-      split; intros (c1&[= <-]&m&Hm); eexists; (split; [done|]); exists m.
-      * by eapply descend_delete_inv.
-      * apply descend_delete; [done|]. intros p1 p2 -> Hp1. eapply (Htest (View (epoch s))); [done..|].
-        eapply view_holds; [done..|]. by exists p1.
-  - destruct (claims s !! Dying t); simpl in Ha; [|done]. destruct (forallb _ _); [|done]. injection Ha as <-.
-    apply Hsame; try done. intros c1 Hc. simpl. rewrite lookup_insert_ne by done. eauto.
+  destruct a as [k x|k| |v|v| |t n|t ps]; try done; simpl in Ha; try (invert_apply; apply Hsame; try done; intros c1 Hc; simpl).
+  - rewrite lookup_insert. eexists. split; [done|]. simpl. congruence.
+  - rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hc by congruence. simpl. eauto.
+  - rewrite lookup_insert. eexists. split; [done|]. congruence.
+  - destruct (inv_live _ I) as [c Hl]. destruct (reclaim_same _ _ _ _ I Ha) as ([= Hh _ He]&_).
+    destruct (reclaim_spares_views _ _ _ _ _ _ I Ha Hl) as (Hv&Hd&_). rewrite He. split; [done|].
+    split; [|intros; by apply (read_reclaim s s' t n)]. intros q. unfold shape. rewrite He, Hv, Hl.
+    split; intros (c1&[= <-]&?); exists c; (split; [done|]); [by rewrite <- Hd|by rewrite Hd].
+  - rewrite lookup_insert_ne by done. eauto.
 Qed.
 
 Definition alike (s s' : state) : Prop :=
@@ -186,4 +159,15 @@ Proof.
   unfold shape in Hshape. rewrite Hl1, Hl2 in Hshape. split; intros Hsome.
   - destruct Hshape as [Hs _]. destruct Hs as (?&[= <-]&?); [eauto|done].
   - destruct Hshape as [_ Hs]. destruct Hs as (?&[= <-]&?); [eauto|done].
+Qed.
+
+Lemma cost_ignores_snapshots levels history s k : run (create levels) history = Some s →
+  Forall (λ a, no_revert a = true) history → length k = height s →
+  ∃ s0, run (create levels) (filter (λ a, writes a = true) history) = Some s0 ∧
+    write_cost s k = write_cost s0 k ∧ read_cost s (epoch s) k = read_cost s0 (epoch s0) k.
+Proof.
+  intros Hrun Hall Hk. pose proof (inv_create levels) as I0. assert (alike (create levels) (create levels)) as Ha by done.
+  destruct (alike_run history _ _ _ I0 I0 Ha Hall Hrun) as (s0&Hrun0&Ha0). exists s0. split; [done|].
+  pose proof (inv_run _ _ _ I0 Hrun) as I. pose proof (inv_run _ _ _ I0 Hrun0) as Is0.
+  unfold write_cost, read_cost. by rewrite (depth_alike _ _ _ I Is0 Ha0 Hk).
 Qed.

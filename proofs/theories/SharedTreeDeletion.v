@@ -5,32 +5,21 @@ From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTr
 
 Definition freed (s s' : state) (n : id) : Prop := is_Some (nodes s !! n) ∧ nodes s' !! n = None.
 
-Lemma reclaim_frees s s' t n m : inv s → reclaim t n s = Some s' → freed s s' m →
-  m = n ∧ ∃ c, claims s !! Dying t = Some c ∧ holds (nodes s) c n ∧
-    ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n.
+(** A step frees its node iff no other claim holds it, and frees nothing else. *)
+Lemma reclaim_frees s s' t c n : inv s → reclaim t n s = Some s' → claims s !! Dying t = Some c → holds (nodes s) c n →
+  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧ ∀ m, freed s s' m → m = n.
 Proof.
-  intros I Hs [[md Hm] Hgone]. destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(Htest&_&->)])]);
-    simpl in Hgone; [congruence..|].
-  destruct (decide (m = n)) as [->|]; [|rewrite lookup_delete_ne in Hgone by done; congruence].
-  split; [done|]. exists c. split_and!; [done..|]. destruct Hh as [Hr _].
-  by apply (reclaim_test _ _ _ _ _ I Ht Hr Hn).
-Qed.
-
-Lemma reclaim_frees_alone s s' t n c : inv s → reclaim t n s = Some s' →
-  claims s !! Dying t = Some c → holds (nodes s) c n →
-  (∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) → freed s s' n.
-Proof.
-  intros I Hs Ht Hh Halone. pose proof Hh as (Hr&nd&Hn&_). split; [by eexists|].
-  apply (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Halone.
+  intros I Hs Ht Hh. pose proof Hh as (Hr&nd&Hn&Hnot). rewrite <- (reclaim_test _ _ _ _ _ I Ht Hr Hn).
   destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht'&Hcase). assert (c' = c) as -> by congruence.
-  destruct Hcase as [[Hroot _]|(nd'&Hn'&_&[[Hwhy _]|(_&_&->)])]; [| |apply lookup_delete].
-  - exfalso. destruct Hh as (_&nd'&Hn'&Hnot). assert (nd' = nd) as -> by congruence.
-    pose proof Hr as [p Hp]. destruct (descend_root _ _ _ _ Hp) as [rd Hrd]. apply Hroot.
+  destruct Hcase as [[Hroot _]|(nd'&Hn'&_&[[Hwhy ->]|(Htest&_&->)])].
+  - exfalso. pose proof Hr as [p Hp]. destruct (descend_root _ _ _ _ Hp) as [rd Hrd]. apply Hroot.
     split; [apply reaches_refl; eauto|]. exists rd. split; [done|]. intros Hf. apply Hnot.
     destruct (descend_place (inv_tidy _ I) _ _ _ _ _ Hp Hrd Hn) as [-> _].
     eapply finished_below; [done|]. by apply prefix_app_r.
-  - assert (nd' = nd) as -> by congruence. apply orb_false_iff in Halone as [Hk Hd].
-    destruct Hwhy as [|[_ ?]]; congruence.
+  - assert (nd' = nd) as -> by congruence. unfold freed. simpl. split; [|intros m [[? ?] ?]; congruence].
+    rewrite orb_false_iff. split; [intros [[? ?] ?]; congruence|]. intros [? ?]; destruct Hwhy as [|[_ ?]]; congruence.
+  - assert (nd' = nd) as -> by congruence. unfold freed. simpl. rewrite lookup_delete. split; [by split; [|intros _; split; [exists nd|]]|]. intros m [[? ?] Hgone].
+    destruct (decide (m = n)); [done|]. rewrite lookup_delete_ne in Hgone by done. congruence.
 Qed.
 
 (** With nothing left to reclaim, the heap is exactly what the views reach. *)
@@ -55,20 +44,10 @@ Proof.
     - left. by rewrite <- Hs.
     - right. lia.
     - left. by exists nd. }
-  intros I. destruct a as [k x|k| |v|v| |t n|t ps].
-  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done]. by apply Hupdate.
-  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done].
-    destruct (read _ _ _); [by apply Hupdate|]. intros [= <-]. split; [lia|]. by intros; left.
-  - simpl. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
-  - simpl. destruct (_ =? _); [done|]. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
-  - simpl. destruct (_ =? _); [done|]. destruct (claims s !! View v); simpl; [|done].
-    destruct (claims s !! View (epoch s)); simpl; [|done].
-    intros [= <-]. simpl. split; [lia|]. by intros; left.
-  - simpl. destruct (claims s !! _); simpl; [|done]. intros [= <-]. simpl. split; [lia|]. by intros; left.
-  - intros Hs. destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(Htest&_&->)])]);
-      simpl; (split; [lia|]); [by intros; left..|]. intros m [md [_ ?]%lookup_delete_Some]. left. by exists md.
-  - simpl. destruct (claims s !! _); simpl; [|done]. destruct (forallb _ _); [|done]. intros [= <-]. simpl.
-    split; [lia|]. by intros; left.
+  intros I Ha. destruct a as [k x|k| |v|v| |t n|t ps]; simpl in Ha;
+    try (invert_apply; first [by eapply Hupdate|split; [simpl; lia|by intros; left]]).
+  destruct (reclaim_same _ _ _ _ I Ha) as ([= _ -> _]&_&[->| ->]); (split; [done|]); [by intros; left|].
+  intros m [md [_ ?]%lookup_delete_Some]. left. by exists md.
 Qed.
 
 Lemma absent_run s s' history n : inv s → run s history = Some s' → n < next s → nodes s !! n = None →
@@ -116,28 +95,19 @@ Qed.
 Lemma reclaim_falls s s' t n : inv s → reclaim t n s = Some s' → size (work s') < size (work s).
 Proof.
   intros I Hs. pose proof (inv_reclaim _ _ _ _ I Hs) as I'. apply subset_size.
-  destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&Hcase).
-  assert (∃ cs h, claims s' = cs ∧ nodes s' = h ∧ (∀ j, j ≠ Dying t → cs !! j = claims s !! j) ∧
-    (h = nodes s ∨ h = delete n (nodes s)) ∧
-    ((¬ holds (nodes s) c (root c) ∧ cs !! Dying t = None) ∨
-     (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧ cs !! Dying t = Some (finish c nd)))) as (cs&h&Hcs&Hh&Hother&Hheap&Hthis).
-  { destruct Hcase as [[Hroot ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]; eexists _, _; split_and!; try done; simpl.
-    - intros j Hj. by apply lookup_delete_ne.
-    - by left.
-    - left. split; [done|]. apply lookup_delete.
-    - intros j Hj. by apply lookup_insert_ne.
-    - by left.
-    - right. split; [done|]. exists nd. split; [done|]. apply lookup_insert.
-    - intros j Hj. by apply lookup_insert_ne.
-    - by right.
-    - right. split; [done|]. exists nd. split; [done|]. apply lookup_insert. }
-  assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → holds h c1 m → holds (nodes s) c0 m) as Hless.
-  { intros c0 c1 m Hr Hf (Hm&md&Hmd&Hnot). rewrite Hr in Hm. destruct Hheap as [->| ->].
+  destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&Hheap).
+  assert (∃ c, claims s !! Dying t = Some c ∧ ((¬ holds (nodes s) c (root c) ∧ claims s' !! Dying t = None) ∨
+    (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧ claims s' !! Dying t = Some (finish c nd)))) as (c&Ht&Hthis).
+  { destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[? ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); exists c; (split; [done|]); simpl;
+      [left; by rewrite lookup_delete|right; rewrite lookup_insert; eauto..]. }
+  assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → holds (nodes s') c1 m →
+    holds (nodes s) c0 m) as Hless.
+  { intros c0 c1 m Hr Hf (Hm&md&Hmd&Hnot). rewrite Hr in Hm. destruct Hheap as [E|E]; rewrite E in *.
     - split; [done|]. exists md. split; [done|]. intros ?. by apply Hnot, Hf.
     - split; [by eapply reaches_delete_inv|]. exists md. apply lookup_delete_Some in Hmd as [_ ?].
       split; [done|]. intros ?. by apply Hnot, Hf. }
   split.
-  - intros [t' o]. rewrite !elem_of_work by done. rewrite Hcs, Hh. intros (c1&Hc1&Hheld).
+  - intros [t' o]. rewrite !elem_of_work by done. intros (c1&Hc1&Hheld).
     destruct (decide (t' = t)) as [->|].
     + destruct Hthis as [[_ ?]|(_&nd&Hn&Hc)]; [congruence|]. assert (c1 = finish c nd) as -> by congruence.
       exists c. split; [done|]. intros m Hm. eapply (Hless c (finish c nd)); [done| |by apply Hheld].
@@ -149,43 +119,35 @@ Proof.
     + assert ((t, Some n) ∈ work s') as Hin.
       { apply Hsub. apply elem_of_work; [done|]. exists c. split; [done|]. by intros ? [= <-]. }
       apply elem_of_work in Hin as (c1&Hc1&Hh1); [|done]. assert (c1 = finish c nd) as -> by congruence.
-      destruct (Hh1 n eq_refl) as (_&md&Hmd&Hnot). apply Hnot, finish_spec. left. rewrite Hh in Hmd.
-      destruct Hheap as [->| ->]; [by assert (md = nd) as -> by congruence|]. by rewrite lookup_delete in Hmd.
+      destruct (Hh1 n eq_refl) as (_&md&Hmd&Hnot). apply Hnot, finish_spec. left.
+      destruct Hheap as [E|E]; rewrite E in Hmd; [by assert (md = nd) as -> by congruence|]. by rewrite lookup_delete in Hmd.
+Qed.
+
+Lemma unfinished_kid h c nd : kids_finished h c nd = false → ∃ d m, kids nd !! d = Some m ∧ is_held h c m = true.
+Proof.
+  unfold kids_finished. setoid_rewrite <- elem_of_map_to_list.
+  induction (map_to_list (kids nd)) as [|[d m] l IH]; simpl; [done|].
+  destruct (is_held h c m) eqn:E; simpl; [intros _; exists d, m; split; [left|done]|].
+  intros (d'&m'&?&?)%IH. exists d', m'. split; [by right|done].
 Qed.
 
 Lemma walk_goes_on s t : inv s → is_Some (claims s !! Dying t) → ∃ n, is_Some (reclaim t n s).
 Proof.
   intros I [c Ht]. pose proof (inv_tidy _ I) as T. unfold reclaim. rewrite Ht. simpl.
   destruct (is_held (nodes s) c (root c)) eqn:Hroot; [|exists 0; simpl; eauto]. simpl.
-  assert (∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧ kids_finished (nodes s) c nd = true)
-    as (n&nd&Hn&Hh&Hk).
-  { assert (∀ i n, height s ≤ i + match nodes s !! n with Some nd => length (place nd) | None => 0 end →
-      is_held (nodes s) c n = true → ∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧
-        kids_finished (nodes s) c nd = true) as Hdeep.
-    { intros i. induction i as [|i IH]; intros n Hi Hn; pose proof Hn as (Hr&nd&Hnd&_)%(is_held_spec T); rewrite Hnd in Hi;
-        destruct (kids_finished (nodes s) c nd) eqn:Hk; eauto;
-        apply not_true_iff_false in Hk; unfold kids_finished in Hk; rewrite forallb_forall in Hk;
-        assert (∃ d m, kids nd !! d = Some m ∧ is_held (nodes s) c m = true) as (d&m&Hd&Hm).
-      1,3: apply dec_stable; intros Hnot; apply Hk; intros [d m] Hin; simpl;
-        apply elem_of_list_In, elem_of_map_to_list in Hin; destruct (is_held (nodes s) c m) eqn:E; naive_solver.
-      - destruct (tidy_edge _ _ _ _ T _ _ _ _ Hnd Hd). lia.
-      - apply (IH m); [|done]. pose proof Hm as (_&md&Hmd&_)%(is_held_spec T). rewrite Hmd.
-        destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hnd Hd Hmd) as [-> _]. rewrite app_length. simpl. lia. }
-    eapply (Hdeep (height s)); [|done]. lia. }
+  assert (∀ i n, height s ≤ i + match nodes s !! n with Some nd => length (place nd) | None => 0 end →
+    is_held (nodes s) c n = true → ∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧
+      kids_finished (nodes s) c nd = true) as Hdeep.
+  { intros i. induction i as [|i IH]; intros n Hi Hn; pose proof Hn as (Hr&nd&Hnd&_)%(is_held_spec T); rewrite Hnd in Hi;
+      (destruct (kids_finished (nodes s) c nd) eqn:Hk; [by eauto|]);
+      (assert (∃ d m, kids nd !! d = Some m ∧ is_held (nodes s) c m = true) as (d&m&Hd&Hm);
+        [apply (unfinished_kid _ _ _ Hk)|]).
+    - destruct (tidy_edge _ _ _ _ T _ _ _ _ Hnd Hd). lia.
+    - apply (IH m); [|done]. pose proof Hm as (_&md&Hmd&_)%(is_held_spec T). rewrite Hmd.
+      destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hnd Hd Hmd) as [-> _]. rewrite app_length. simpl. lia. }
+  destruct (Hdeep (height s) (root c)) as (n&nd&Hn&Hh&Hk); [lia|done|].
   exists n. rewrite Hn. simpl. rewrite Hh, Hk. simpl.
   destruct (kept s t c n nd); [eauto|]. destruct (disputed s t c n); eauto.
-Qed.
-
-Lemma reclaim_spares_views s s' t n v c : inv s → reclaim t n s = Some s' → claims s !! View v = Some c →
-  claims s' !! View v = Some c ∧ ∀ m, reaches (nodes s') (root c) m ↔ reaches (nodes s) (root c) m.
-Proof.
-  intros I Hs Hv.
-  destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); simpl.
-  - by rewrite lookup_delete_ne.
-  - by rewrite lookup_insert_ne.
-  - rewrite lookup_insert_ne by done. split; [done|]. intros m. split; [apply reaches_delete_inv|].
-    apply reaches_delete. intros Hrv. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
-    eapply (Htest (View v)); [done..|]. by eapply view_holds.
 Qed.
 
 (** From any state, steps of reclaim alone lead to one where what is left is exactly what the views reached. *)
@@ -204,12 +166,10 @@ Proof.
     exists (Reclaim t n :: history), s'. split_and!; [simpl; by rewrite Hs1| |done| |].
     + intros a [->|?]%elem_of_cons; eauto.
     + intros v c' Hv. by apply Hviews, (reclaim_spares_views _ _ _ _ _ _ I Hs1).
-    + intros m. rewrite Hexact. split; intros (v&c'&Hv&Hr).
-      * assert (claims s !! View v = Some c') as Hv0.
-        { destruct (reclaim_cases _ _ _ _ I Hs1) as (c0&_&[[_ ->]|(nd&_&_&[[_ ->]|(_&_&->)])]); simpl in Hv;
-            by rewrite ?lookup_delete_ne, ?lookup_insert_ne in Hv. }
-        exists v, c'. split; [done|]. by apply (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv0).
-      * destruct (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv) as [Hv1 Heq]. exists v, c'. by rewrite Heq.
+    + intros m. rewrite Hexact. destruct (reclaim_same _ _ _ _ I Hs1) as (_&Hother&_).
+      split; intros (v&c'&Hv&Hr); [rewrite Hother in Hv by done|];
+        destruct (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv) as (?&Hsame&_); exists v, c'; (split; [done|]);
+        destruct Hr as [p Hp]; exists p; first [by rewrite Hsame|by rewrite <- Hsame].
   - assert (∀ t, claims s !! Dying t = None) as Hend.
     { intros t. destruct (claims s !! Dying t) as [c|] eqn:E; [|done]. exfalso. apply Hnone.
       apply Exists_exists. exists (Dying t, c). split; [by apply elem_of_map_to_list|done]. }
@@ -224,14 +184,62 @@ Qed.
 Definition chain (s : state) : Prop :=
   ∀ v v' c c', claims s !! View v = Some c → claims s !! View v' = Some c' → parent c = parent c' → v = v'.
 
-(** There the neighbour test may leave out siblings: parent and successor tell whether another view reaches a node. *)
-Lemma chain_test s v c n nd : inv s → chain s → claims s !! View v = Some c → reaches (nodes s) (root c) n →
-  nodes s !! n = Some nd →
-  (∀ v' c', claims s !! View v' = Some c' → v' ≠ v → ¬ reaches (nodes s) (root c') n) ↔
-  parent c < birth nd ∧
-  ∀ v' c', claims s !! View v' = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+Lemma chain_step s s' a : inv s → chain s → apply a s = Some s' → (∀ v, a ≠ Revert v) → chain s'.
 Proof.
-  intros I Hchain Hv Hr Hn. split.
+  assert (∀ k x, inv s → chain s → length k = height s → update k x s = Some s' → chain s') as Hupdate.
+  { intros k x I Hchain Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
+    assert (∀ v c', claims s' !! View v = Some c' → ∃ c0, claims s !! View v = Some c0 ∧ parent c0 = parent c') as Hfrom.
+    { intros v c' [[[= ->] ->]|[[[=] _]|[_ ?]]]%(updated_claims U); [|eauto].
+      exists c. split; [apply (upd_live _ _ _ _ _ _ _ U)|done]. }
+    intros v v' c1 c2 (c3&?&?)%Hfrom (c4&?&?)%Hfrom ?. eapply Hchain; [done..|congruence]. }
+  intros I Hchain Ha Hnot. destruct a; simpl in Ha; [invert_apply..| |invert_apply]; try by eapply Hupdate.
+  - done.
+  - intros v v' c0 c'. simpl. assert (∀ w cw, claims s !! View w = Some cw → parent cw < epoch s) as Hlt
+      by (intros w cw Hw; by eapply parent_below).
+    intros [[[= <-] <-]|[? Hv]]%lookup_insert_Some [[[= <-] <-]|[? Hv']]%lookup_insert_Some; simpl; [done| | |by eapply Hchain].
+    + specialize (Hlt _ _ Hv'). lia.
+    + specialize (Hlt _ _ Hv). lia.
+  - rename select (claims s !! View v = Some _) into Hg. match type of Hg with _ = Some ?x => rename x into g end.
+    assert (∀ w cw, (<[Dying (next s):=g]> (reparent v (parent g) <$> delete (View v) (claims s))) !! View w = Some cw →
+      ∃ c0, claims s !! View w = Some c0 ∧ w ≠ v ∧ parent cw = (if parent c0 =? v then parent g else parent c0)) as Hfrom.
+    { intros w cw [[[=] _]|[_ Hw]]%lookup_insert_Some. apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+      exists c0. split_and!; [done|congruence|done]. }
+    intros w w' c c' (c0&Hw&?&->)%Hfrom (c0'&Hw'&?&->)%Hfrom.
+    destruct (Nat.eqb_spec (parent c0) v), (Nat.eqb_spec (parent c0') v); intros Hp.
+    + by eapply Hchain; [done..|congruence].
+    + by rewrite (Hchain _ _ _ _ Hg Hw' Hp) in *.
+    + by rewrite (Hchain _ _ _ _ Hw Hg Hp) in *.
+    + by eapply Hchain.
+  - by destruct (Hnot v).
+  - rename select (claims s !! _ = Some _) into Hl. intros v v' c0 c'. simpl.
+    intros [[[= <-] <-]|[? [? Hv]%lookup_delete_Some]]%lookup_insert_Some
+      [[[= <-] <-]|[? [? Hv']%lookup_delete_Some]]%lookup_insert_Some Hp; [done| | |by eapply Hchain].
+    + by rewrite (Hchain _ _ _ _ Hl Hv' Hp) in *.
+    + by rewrite (Hchain _ _ _ _ Hv Hl Hp) in *.
+  - destruct (reclaim_same _ _ _ _ I Ha) as (_&Hother&_). intros v v' c c'. rewrite !Hother by done. apply Hchain.
+  - intros v v' c0 c'. simpl. rewrite !lookup_insert_ne by done. apply Hchain.
+Qed.
+
+(** A history without a revert keeps the views on a chain. *)
+Lemma chain_run levels history s : run (create levels) history = Some s → (∀ v, Revert v ∉ history) → chain s.
+Proof.
+  assert (∀ s0, inv s0 → chain s0 → run s0 history = Some s → (∀ v, Revert v ∉ history) → chain s) as Hrun.
+  { induction history as [|a history IH]; intros s0 I Hchain Hs Hnot; simpl in Hs; invert_apply; [done|].
+    eapply IH; [by eapply inv_step| |done|intros v ?; apply (Hnot v); by right].
+    eapply chain_step; [done..|]. intros v ->. apply (Hnot v). left. }
+  apply Hrun; [apply inv_create|]. intros v v' c c' Hv Hv' _. cbn in Hv, Hv'.
+  apply lookup_singleton_Some in Hv as [[= <-] _], Hv' as [[= <-] _]. done.
+Qed.
+
+(** There the neighbour test may leave out siblings: parent and successor tell whether another view reaches a node. *)
+Lemma chain_test_exact levels history s v c n nd :
+  run (create levels) history = Some s → (∀ w, Revert w ∉ history) →
+  claims s !! View v = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
+  (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
+  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+Proof.
+  intros Hrun Hnot. pose proof (inv_run _ _ _ (inv_create _) Hrun) as I. pose proof (chain_run _ _ _ Hrun Hnot) as Hchain.
+  intros Hv Hr Hn. split.
   - intros Hnone. split.
     + destruct (decide (parent c < birth nd)); [done|exfalso].
       destruct (inv_birth _ I _ _ _ _ Hv Hr Hn) as (p&Hp&?); [lia|]. eapply Hnone; [done| |done].
@@ -244,54 +252,17 @@ Proof.
     destruct Hp as [Hp|[= ->]]; [|by eapply Hnear]. apply Hne'. by rewrite (Hchain _ _ _ _ Hj' Hv Hp).
 Qed.
 
-Lemma chain_step s s' a : inv s → chain s → apply a s = Some s' → (∀ v, a ≠ Revert v) → chain s'.
+(** Deleting a snapshot: in the end, what is left is what the other views reached. *)
+Lemma deletion_exact s s1 v : inv s → apply (Delete v) s = Some s1 →
+  ∃ history s2, run s1 history = Some s2 ∧ (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
+    (∀ t, claims s2 !! Dying t = None) ∧
+    ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
 Proof.
-  assert (∀ k x, inv s → chain s → length k = height s → update k x s = Some s' → chain s') as Hupdate.
-  { intros k x I Hchain Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
-    assert (∀ v c', claims s' !! View v = Some c' → ∃ c0, claims s !! View v = Some c0 ∧ parent c0 = parent c') as Hfrom.
-    { intros v c' [[[= ->] ->]|[[[=] _]|[_ ?]]]%(updated_claims U); [|eauto].
-      exists c. split; [apply (upd_live _ _ _ _ _ _ _ U)|done]. }
-    intros v v' c1 c2 (c3&?&?)%Hfrom (c4&?&?)%Hfrom ?. eapply Hchain; [done..|congruence]. }
-  intros I Hchain Ha Hnot. destruct a; simpl in Ha.
-  - destruct (Nat.eqb_spec (length k) (height s)); [|done]. by eapply Hupdate.
-  - destruct (Nat.eqb_spec (length k) (height s)); [|done]. destruct (read _ _ _); [by eapply Hupdate|]. by injection Ha as <-.
-  - destruct (claims s !! _) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. intros v v' c c'. simpl.
-    assert (∀ w cw, claims s !! View w = Some cw → parent cw < epoch s).
-    { intros w cw Hw. destruct (inv_view _ I _ _ Hw). lia. }
-    intros [[[= <-] <-]|[? Hv]]%lookup_insert_Some [[[= <-] <-]|[? Hv']]%lookup_insert_Some; simpl; [done| | |by eapply Hchain].
-    + specialize (H _ _ Hv'). lia.
-    + specialize (H _ _ Hv). lia.
-  - destruct (_ =? _); [done|]. destruct (claims s !! _) as [g|] eqn:Hg; simpl in Ha; [|done]. injection Ha as <-.
-    assert (∀ w cw, (<[Dying (next s):=g]> (reparent v (parent g) <$> delete (View v) (claims s))) !! View w = Some cw →
-      ∃ c0, claims s !! View w = Some c0 ∧ w ≠ v ∧ parent cw = (if parent c0 =? v then parent g else parent c0)) as Hfrom.
-    { intros w cw [[[=] _]|[_ Hw]]%lookup_insert_Some. apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
-      exists c0. split_and!; [done|congruence|done]. }
-    intros w w' c c' (c0&Hw&?&->)%Hfrom (c0'&Hw'&?&->)%Hfrom.
-    destruct (Nat.eqb_spec (parent c0) v), (Nat.eqb_spec (parent c0') v); intros Hp.
-    + by eapply Hchain; [done..|congruence].
-    + by rewrite (Hchain _ _ _ _ Hg Hw' Hp) in *.
-    + by rewrite (Hchain _ _ _ _ Hw Hg Hp) in *.
-    + by eapply Hchain.
-  - by destruct (Hnot v).
-  - destruct (claims s !! _) as [l|] eqn:Hl; simpl in Ha; [|done]. injection Ha as <-. intros v v' c c'. simpl.
-    intros [[[= <-] <-]|[? [? Hv]%lookup_delete_Some]]%lookup_insert_Some
-      [[[= <-] <-]|[? [? Hv']%lookup_delete_Some]]%lookup_insert_Some Hp; [done| | |by eapply Hchain].
-    + by rewrite (Hchain _ _ _ _ Hl Hv' Hp) in *.
-    + by rewrite (Hchain _ _ _ _ Hv Hl Hp) in *.
-  - destruct (reclaim_cases _ _ _ _ I Ha) as (c0&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); intros v v' c c'; simpl;
-      rewrite ?lookup_delete_ne, ?lookup_insert_ne by done; apply Hchain.
-  - destruct (claims s !! _) as [c0|] eqn:Ht; simpl in Ha; [|done]. destruct (forallb _ _); [|done]. injection Ha as <-.
-    intros v v' c c'. simpl. rewrite !lookup_insert_ne by done. apply Hchain.
-Qed.
-
-(** A history without a revert keeps the views on a chain. *)
-Lemma chain_run levels history s : run (create levels) history = Some s → (∀ v, Revert v ∉ history) → chain s.
-Proof.
-  assert (∀ s0, inv s0 → chain s0 → run s0 history = Some s → (∀ v, Revert v ∉ history) → chain s) as Hrun.
-  { induction history as [|a history IH]; intros s0 I Hchain; simpl; [by intros [= <-]|].
-    destruct (apply a s0) as [s1|] eqn:Ha; simpl; [|done]. intros Hs Hnot. apply (IH s1); [by eapply inv_step| |done|].
-    - eapply chain_step; [done..|]. intros v ->. apply (Hnot v). left.
-    - intros v Hin. apply (Hnot v). by right. }
-  apply Hrun; [apply inv_create|]. intros v v' c c' Hv Hv' _. cbn in Hv, Hv'.
-  apply lookup_singleton_Some in Hv as [[= <-] _], Hv' as [[= <-] _]. done.
+  intros I Hs. pose proof (inv_step _ _ _ I Hs) as I1. simpl in Hs. invert_apply.
+  destruct (reclaim_ends _ I1) as (history&s2&Hrun&Hall&Hend&_&Hexact).
+  exists history, s2. split_and!; try done. intros n. rewrite Hexact. simpl. split.
+  - intros (w&c'&[[[=] _]|[_ Hw]]%lookup_insert_Some&Hr). apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+    exists w, c0. split_and!; [congruence|done|done].
+  - intros (w&c'&Hne&Hw&Hr). eexists w, (reparent v _ c'). split; [|done].
+    by rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hw by congruence.
 Qed.

@@ -1,28 +1,6 @@
-(** One concrete execution, and what goes wrong when a rule is dropped: all computed. *)
+(** What goes wrong when a rule is dropped, computed. *)
 From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
   SharedTreeReclaim SharedTreeDeletion SharedTreeLookup SharedTreeCost.
-
-(** The first step that the walk of [t] can take, and so on, at most [fuel] times. *)
-Definition next_reclaim (t : nat) (s : state) : option action :=
-  head (n ← 0 :: (map_to_list (nodes s)).*1; if reclaim t n s then [Reclaim t n] else []).
-
-Fixpoint walk (fuel t : nat) (s : state) : list action :=
-  match fuel with
-  | 0 => []
-  | S fuel =>
-      match next_reclaim t s with
-      | Some a => match apply a s with Some s' => a :: walk fuel t s' | None => [] end
-      | None => []
-      end
-  end.
-
-Definition dying (s : state) : list nat :=
-  jc ← map_to_list (claims s); match jc.1 with View _ => [] | Dying t => [t] end.
-
-Definition walk_all (s : state) (ts : list nat) : list action :=
-  foldl (λ history t, history ++ match run s history with Some s' => walk 100 t s' | None => [] end) [] ts.
-
-Definition continue (s : option state) (f : state → list action) : option state := s ← s; run s (f s).
 
 Definition ran (s : option state) : bool := match s with Some _ => true | None => false end.
 Definition final (s : option state) : state := default (create 1) s.
@@ -45,35 +23,6 @@ Proof. apply run_reachable. by vm_compute. Qed.
 
 Lemma cut_reachable : reachable cut.
 Proof. apply run_reachable. by vm_compute. Qed.
-
-(** * The execution *)
-
-(** After snapshot 3 is deleted too, its walk (the newest) begins last, and is cut short when it has freed two nodes;
-    after the crash it begins again. *)
-Definition deleted : option state :=
-  run (create 1) (fork ++ [Delete 2; Checkpoint; Write [1; 0] 9; Unmap [0; 1]; Delete 3]).
-
-Definition newest (s : state) : nat := foldl max 0 (dying s).
-
-Definition before_crash : option state :=
-  continue (continue deleted (λ s, walk_all s (filter (λ t, t < newest s) (dying s)))) (λ s, walk 3 (newest s) s).
-
-Definition after_crash : option state := continue before_crash (λ s, [Crash (newest s) []]).
-
-Definition reclaimed : option state := continue after_crash (λ s, walk_all s (dying s)).
-
-(** Of a state: how many dying claims, how many nodes, what live and what snapshot 1 read. *)
-Definition summary (s : state) : nat * nat * list (option nat) * option nat :=
-  (length (dying s), size (nodes s), read s (epoch s) <$> [[0; 0]; [0; 1]; [1; 0]; [1; 1]], read s 1 [0; 0]).
-
-Example execution :
-  summary <$> deleted = Some (7, 14, [Some 2; None; Some 9; None], Some 1) ∧
-  summary <$> before_crash = Some (1, 9, [Some 2; None; Some 9; None], Some 1) ∧
-  summary <$> after_crash = Some (1, 9, [Some 2; None; Some 9; None], Some 1) ∧
-  summary <$> reclaimed = Some (0, 8, [Some 2; None; Some 9; None], Some 1).
-Proof. by vm_compute. Qed.
-
-(** * Counterexamples *)
 
 Lemma node_born s n b : birth <$> nodes s !! n = Some b → ∃ nd, nodes s !! n = Some nd ∧ birth nd = b.
 Proof. destruct (nodes s !! n) as [nd|]; simpl; [|done]. intros [= <-]. eauto. Qed.
@@ -145,7 +94,7 @@ Proof.
   assert (reachable one_deleted) as I%reachable_inv by (apply run_reachable; by vm_compute).
   split; [apply (inv_held _ I)|]. intros Hleak.
   assert (tidy (height root_first) (epoch root_first) (next root_first) (nodes root_first)) as T.
-  { exact (tidy_delete _ _ _ _ (inv_tidy _ I) 0). }
+  { unfold root_first. simpl. generalize (inv_tidy _ I). generalize one_deleted. intros s T. by apply tidy_delete. }
   destruct (Hleak 2) as (j&c&Hj&Hh).
   - destruct (node_born root_first 2 1) as (nd&?&_); [by vm_compute|eauto].
   - apply (is_held_spec T) in Hh. pose proof (no_claim root_first (λ _ c, is_held (nodes root_first) c 2) ltac:(by vm_compute) _ _ Hj) as Hno.
@@ -205,9 +154,10 @@ Definition one_walk_left : state := final (run (create 1)
 Example freed_again_needs_run : reachable one_walk_left ∧ ∃ s1 s2, apply (Reclaim 4 3) one_walk_left = Some s1 ∧
   freed one_walk_left s1 3 ∧ s2 = one_walk_left ∧ apply (Reclaim 4 3) s2 = Some s1 ∧ freed s2 s1 3.
 Proof.
-  split; [apply run_reachable; by vm_compute|]. assert (freed one_walk_left (final (apply (Reclaim 4 3) one_walk_left)) 3)
-    as F by (split; [apply (bool_decide_unpack _)|]; by vm_compute).
-  exists (final (apply (Reclaim 4 3) one_walk_left)), one_walk_left. split_and!; [by vm_compute|done|done|by vm_compute|done].
+  split; [apply run_reachable; by vm_compute|]. set (s := one_walk_left). assert (match apply (Reclaim 4 3) s with
+    | Some s1 => bool_decide (is_Some (nodes s !! 3) ∧ nodes s1 !! 3 = None) | None => false end = true) as F by by vm_compute.
+  clearbody s. destruct (apply (Reclaim 4 3) s) as [s1|] eqn:E; [|done]. apply bool_decide_eq_true in F.
+  by exists s1, s.
 Qed.
 
 (** On the path of its key, an update does not share ([q] off the path). *)

@@ -1,6 +1,15 @@
 (** What holds in every reachable state, and why each action but an update and a step of reclaim keeps it. *)
 From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate.
 
+(** Takes apart why an action could be taken. *)
+Ltac invert_apply := repeat match goal with
+  | E : (_ ← ?o; _) = Some _ |- _ => destruct o eqn:?; simpl in E; [|done]
+  | E : match ?o with _ => _ end = Some _ |- _ => destruct o eqn:?; try done
+  | E : Some _ = Some _ |- _ => injection E as <-
+  | E : (_ =? _) = true |- _ => apply Nat.eqb_eq in E
+  | E : (_ =? _) = false |- _ => apply Nat.eqb_neq in E
+  end.
+
 Record inv (s : state) : Prop := Inv {
   inv_height : 0 < height s;
   inv_epoch : 0 < epoch s;
@@ -31,14 +40,6 @@ Lemma view_birth s v c n nd : inv s → claims s !! View v = Some c →
 Proof.
   intros I Hv Hr Hn. destruct (inv_view _ I _ _ Hv) as (_&_&_&rd&Hrd&_&?).
   pose proof (reaches_birth (inv_tidy _ I) _ _ _ _ Hr Hrd Hn). lia.
-Qed.
-
-Lemma dying_birth s t c n nd : inv s → claims s !! Dying t = Some c →
-  reaches (nodes s) (root c) n → nodes s !! n = Some nd → birth nd < epoch s.
-Proof.
-  intros I Ht Hr Hn. destruct (inv_dying _ I _ _ Ht) as (_&_&_&Hb). pose proof Hr as [p Hp].
-  destruct (descend_root _ _ _ _ Hp) as [rd Hrd].
-  pose proof (reaches_birth (inv_tidy _ I) _ _ _ _ Hr Hrd Hn). specialize (Hb _ Hrd). lia.
 Qed.
 
 Lemma fresh_ticket s : inv s → claims s !! Dying (next s) = None.
@@ -114,114 +115,79 @@ Proof.
     apply holds_fresh; [|done]. apply reaches_refl. simpl. rewrite lookup_singleton. eauto.
 Qed.
 
+(** An epoch ends: live moves, or is left to a walk, and a new live view may begin on the root of its parent. *)
+Lemma inv_moved s nx cs : inv s → next s ≤ nx → is_Some (cs !! View (S (epoch s))) →
+  (∀ j c, cs !! j = Some c →
+    (∃ j0, claims s !! j0 = Some c ∧ (j = j0 ∨ j0 = View (epoch s) ∧
+       match j with View v => v = S (epoch s) | Dying t => t < nx end)) ∨
+    (j = View (S (epoch s)) ∧ done c = [] ∧
+     ∃ p, claims s !! View (parent c) = Some p ∧ cs !! View (parent c) = Some p ∧ root c = root p)) →
+  (∀ v p, claims s !! View v = Some p → v ≠ epoch s → cs !! View v = Some p) →
+  (∀ j c, claims s !! j = Some c → ∃ j', cs !! j' = Some c) →
+  inv (State (height s) (nodes s) nx (S (epoch s)) cs).
+Proof.
+  intros I Hn Hlive Hfrom Hviews Hkept. pose proof (inv_epoch _ I).
+  assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd → parent c < birth nd →
+    ∃ j0, claims s !! j0 = Some c) as Hold.
+  { intros j c n nd [(j0&?&_)|(->&_&p&Hp&_&Hr)]%Hfrom Hrn Hnd Hb; [eauto|]. rewrite Hr in Hrn.
+    pose proof (view_birth _ _ _ _ _ I Hp Hrn Hnd). lia. }
+  apply inv_claims; try (done || lia).
+  - intros v c [(j0&Hj0&Hm)|([= ->]&?&p&Hp&_&Hr)]%Hfrom.
+    + destruct Hm as [<-|[-> ->]]; destruct (inv_view _ I _ _ Hj0) as (?&?&_);
+        (split; [lia|]; split; [done|]; eexists _, c; split_and!; [done|lia|done]).
+    + destruct (inv_view _ I _ _ Hp) as (?&_). split; [lia|]. split; [done|]. exists (parent c), p. split_and!; [done|lia|done].
+  - intros t c [(j0&Hj0&Hm)|([=]&_)]%Hfrom. pose proof (parent_below _ _ _ I Hj0). destruct Hm as [<-|[-> ?]].
+    + destruct (inv_dying _ I _ _ Hj0) as (?&_). split; [lia|]. split; [lia|]. by exists (Dying t), c.
+    + split; [done|]. split; [lia|]. exists (View (epoch s)), c. split_and!; [done|done|lia].
+  - intros j c [(j0&Hj0&_)|(->&_&p&_&Hp&_)]%Hfrom; [|right; eauto]. pose proof (parent_below _ _ _ I Hj0).
+    destruct (inv_parent _ I _ _ Hj0) as [|[p Hp]]; [by left|right]. exists p. apply Hviews; [done|lia].
+  - intros j c n nd [(j0&Hj0&_)|(->&_&p&_&Hp&Hr)]%Hfrom Hrn Hnd Hb; [|exists p; by rewrite <- Hr].
+    pose proof (parent_below _ _ _ I Hj0). destruct (inv_birth _ I _ _ _ _ Hj0 Hrn Hnd Hb) as (p&Hp&?).
+    exists p. split; [apply Hviews; [done|lia]|done].
+  - intros j c j' c' n nd Hj Hj' Hr Hr' Hnd Hb Hb'. destruct (Hold _ _ _ _ Hj Hr Hnd Hb), (Hold _ _ _ _ Hj' Hr' Hnd Hb').
+    by eapply (inv_sibling _ I).
+  - intros j c n Hj ?. destruct (Hkept _ _ Hj) as [j' ?]. eauto.
+Qed.
+
 Lemma inv_snapshot s s' : inv s → apply Snapshot s = Some s' → inv s'.
 Proof.
   intros I. simpl. destruct (claims s !! View (epoch s)) as [l|] eqn:Hl; simpl; [|done]. intros [= <-].
-  pose proof (fresh_view _ I) as Hf. pose proof (inv_epoch _ I).
-  assert (∀ j, j ≠ View (S (epoch s)) → <[View (S (epoch s)) := Claim (epoch s) (root l) []]> (claims s) !! j = claims s !! j)
-    as Hold by (intros; by apply lookup_insert_ne).
-  apply inv_claims; try (done || lia).
-  - rewrite lookup_insert. eauto.
-  - intros v c [[[= <-] <-]|[_ Hv]]%lookup_insert_Some; simpl.
-    + split; [lia|]. split; [done|]. exists (epoch s), l. split_and!; [done|lia|done].
-    + destruct (inv_view _ I _ _ Hv) as (?&?&_). split; [lia|]. split; [done|]. eauto.
-  - intros t c [[[=] _]|[_ Ht]]%lookup_insert_Some. destruct (inv_dying _ I _ _ Ht) as (?&?&_).
-    split; [done|]. split; [lia|]. exists (Dying t), c. done.
-  - intros j c Hj. assert (is_Some (claims s !! View (parent c)) ∨ parent c = 0) as [Hp|]; [| |by left].
-    + apply lookup_insert_Some in Hj as [[_ <-]|[_ Hj]]; [left; simpl; eauto|].
-      destruct (inv_parent _ I _ _ Hj); eauto.
-    + right. rewrite Hold; [done|]. intros E. rewrite E, Hf in Hp. by destruct Hp.
-  - intros j c n nd [[<- <-]|[_ Hj]]%lookup_insert_Some Hr Hn Hb.
-    + simpl in *. exists l. split; [|done]. rewrite Hold; [done|]. injection 1. lia.
-    + pose proof (parent_below _ _ _ I Hj). destruct (inv_birth _ I _ _ _ _ Hj Hr Hn Hb) as (p&Hp&?).
-      exists p. split; [|done]. rewrite Hold; [done|]. injection 1. lia.
-  - intros j c j' c' n nd Hj Hj' Hr Hr' Hn Hb Hb'. destruct (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hn).
-    apply lookup_insert_Some in Hj as [[_ <-]|[_ Hj]]; [simpl in *; lia|].
-    apply lookup_insert_Some in Hj' as [[_ <-]|[_ Hj']]; [simpl in *; lia|]. by eapply (inv_sibling _ I).
-  - intros j c n Hj Hc. exists j, c. split; [|done]. rewrite Hold; [done|]. intros ->. congruence.
+  pose proof (fresh_view _ I). set (cs := <[_ := _]> _).
+  assert (∀ j c, claims s !! j = Some c → cs !! j = Some c) as Hto.
+  { intros j c Hj. unfold cs. rewrite lookup_insert_ne; [done|congruence]. }
+  apply inv_moved; eauto; [unfold cs; rewrite lookup_insert; eauto|].
+  intros j c [[<- <-]|[_ Hj]]%lookup_insert_Some; [right|by left; eauto]. simpl. split_and!; eauto.
 Qed.
 
 Lemma inv_checkpoint s s' : inv s → apply Checkpoint s = Some s' → inv s'.
 Proof.
   intros I. simpl. destruct (claims s !! View (epoch s)) as [l|] eqn:Hl; simpl; [|done]. intros [= <-].
-  pose proof (fresh_view _ I) as Hf. set (cs := <[_ := _]> _).
-  assert (∀ j c, cs !! j = Some c →
-    ∃ j0, claims s !! j0 = Some c ∧ match j, j0 with
-      View v, View v0 => v0 ≤ v ≤ S (epoch s) | Dying t, Dying t0 => t = t0 | _, _ => False end) as Hfrom.
-  { intros j c [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some.
-    - exists (View (epoch s)). split; [done|lia].
-    - exists j. split; [done|]. destruct j as [v|]; [|done]. apply (inv_view _ I) in Hj. lia. }
-  assert (∀ j, j ≠ View (epoch s) → is_Some (claims s !! j) → cs !! j = claims s !! j) as Hto.
-  { intros j Hj Hsome. unfold cs. rewrite lookup_insert_ne, lookup_delete_ne; [done|done|].
-    intros <-. rewrite Hf in Hsome. by destruct Hsome. }
-  assert (∀ j c, claims s !! j = Some c → ∃ j', cs !! j' = Some c) as Hkept.
-  { intros j c Hj. destruct (decide (j = View (epoch s))) as [->|].
-    - exists (View (S (epoch s))). assert (c = l) as -> by congruence. apply lookup_insert.
-    - exists j. rewrite Hto; eauto. }
-  apply inv_claims; try (done || lia).
-  - unfold cs. rewrite lookup_insert. eauto.
-  - intros v c Hv. destruct (Hfrom _ _ Hv) as ([v0|]&Hv0&?); [|done].
-    destruct (inv_view _ I _ _ Hv0) as (?&?&_). split; [lia|]. split; [done|]. exists v0, c. split_and!; [done|lia|done].
-  - intros t c Ht. destruct (Hfrom _ _ Ht) as ([|t0]&Ht0&Et); [done|]. cbn in Et. subst t0.
-    destruct (inv_dying _ I _ _ Ht0) as (?&?&_). split; [done|]. split; [lia|]. by exists (Dying t), c.
-  - intros j c Hj. destruct (Hfrom _ _ Hj) as (j0&Hj0&_). pose proof (parent_below _ _ _ I Hj0).
-    destruct (inv_parent _ I _ _ Hj0) as [|Hp]; [by left|right]. rewrite Hto; [done| |done]. injection 1. lia.
-  - intros j c n nd Hj Hr Hn Hb. destruct (Hfrom _ _ Hj) as (j0&Hj0&_). pose proof (parent_below _ _ _ I Hj0).
-    destruct (inv_birth _ I _ _ _ _ Hj0 Hr Hn Hb) as (p&Hp&?). exists p. split; [|done].
-    rewrite Hto; [done| |eauto]. injection 1. lia.
-  - intros j c j' c' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (j0&Hj0&_), (Hfrom _ _ Hj') as (j0'&Hj0'&_).
-    by eapply (inv_sibling _ I).
-  - intros j c n Hj ?. destruct (Hkept _ _ Hj) as [j' ?]. eauto.
+  pose proof (fresh_view _ I). set (cs := <[_ := _]> _).
+  assert (∀ j c, claims s !! j = Some c → j ≠ View (epoch s) → cs !! j = Some c) as Hto.
+  { intros j c Hj Hne. unfold cs. rewrite lookup_insert_ne, lookup_delete_ne; congruence. }
+  assert (cs !! View (S (epoch s)) = Some l) by apply lookup_insert. apply inv_moved; eauto.
+  - intros j c [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some; left; eauto.
+  - intros v p Hv Hne. apply Hto; congruence.
+  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (View (S (epoch s))). congruence.
 Qed.
 
 Lemma inv_revert s s' v : inv s → apply (Revert v) s = Some s' → inv s'.
 Proof.
-  intros I. simpl. destruct (v =? epoch s) eqn:Hve; [done|]. apply Nat.eqb_neq in Hve.
+  intros I. simpl. destruct (Nat.eqb_spec v (epoch s)) as [|Hve]; [done|].
   destruct (claims s !! View v) as [g|] eqn:Hg; simpl; [|done].
   destruct (claims s !! View (epoch s)) as [l|] eqn:Hl; simpl; [|done]. intros [= <-].
-  pose proof (fresh_view _ I) as Hf. pose proof (fresh_ticket _ I) as Hft. set (cs := <[_ := _]> _).
-  pose proof (inv_view _ I _ _ Hg) as (?&_). pose proof (parent_below _ _ _ I Hl).
-  assert (∀ j c, cs !! j = Some c →
-    (j = View (S (epoch s)) ∧ c = Claim v (root g) []) ∨ (j = Dying (next s) ∧ c = l) ∨
-    (j ≠ View (epoch s) ∧ claims s !! j = Some c)) as Hfrom.
-  { intros j c [[<- <-]|[_ [[<- <-]|[_ [? Hj]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; naive_solver. }
-  assert (∀ j, j ≠ View (epoch s) → is_Some (claims s !! j) → cs !! j = claims s !! j) as Hto.
-  { intros j Hj Hsome. unfold cs. rewrite !lookup_insert_ne, lookup_delete_ne; [done|done| |].
-    - intros <-. rewrite Hft in Hsome. by destruct Hsome.
-    - intros <-. rewrite Hf in Hsome. by destruct Hsome. }
-  assert (cs !! Dying (next s) = Some l) as Hdl.
-  { unfold cs. rewrite lookup_insert_ne by done. apply lookup_insert. }
-  assert (∀ j c, cs !! j = Some c → j ≠ View (S (epoch s)) → ∃ j0, claims s !! j0 = Some c) as Hfrom'.
-  { intros j c [[-> _]|[[_ ->]|[_ ?]]]%Hfrom; naive_solver. }
-  apply inv_claims; try (done || lia).
+  pose proof (fresh_view _ I). pose proof (fresh_ticket _ I). set (cs := <[_ := _]> _).
+  assert (∀ j c, claims s !! j = Some c → j ≠ View (epoch s) → cs !! j = Some c) as Hto.
+  { intros j c Hj Hne. unfold cs. rewrite !lookup_insert_ne, lookup_delete_ne; congruence. }
+  assert (cs !! Dying (next s) = Some l) by (unfold cs; rewrite lookup_insert_ne by done; apply lookup_insert).
+  apply inv_moved; eauto.
   - unfold cs. rewrite lookup_insert. eauto.
-  - intros w c [[[= ->] ->]|[[[=] _]|[? Hw]]]%Hfrom.
-    + simpl. split; [lia|]. split; [done|]. exists v, g. split_and!; [done|lia|done].
-    + destruct (inv_view _ I _ _ Hw) as (?&?&_). split; [lia|]. split; [done|]. eauto.
-  - intros t c [[[=] _]|[[[= ->] ->]|[_ Ht]]]%Hfrom.
-    + split; [lia|]. split; [lia|]. exists (View (epoch s)), l. split_and!; [done|done|lia].
-    + destruct (inv_dying _ I _ _ Ht) as (?&?&_). split; [lia|]. split; [lia|]. by exists (Dying t), c.
-  - intros j c Hj. destruct (decide (j = View (S (epoch s)))) as [->|Hne].
-    + destruct (Hfrom _ _ Hj) as [[_ ->]|[[[=] _]|[_ Hw]]]; [|congruence]. simpl. right.
-      rewrite Hto; [eauto| |eauto]. by injection 1.
-    + destruct (Hfrom' _ _ Hj Hne) as (j0&Hj0). pose proof (parent_below _ _ _ I Hj0).
-      destruct (inv_parent _ I _ _ Hj0) as [|Hp]; [by left|right]. rewrite Hto; [done| |done]. injection 1. lia.
-  - intros j c n nd Hj Hr Hn Hb. destruct (decide (j = View (S (epoch s)))) as [->|Hne].
-    + destruct (Hfrom _ _ Hj) as [[_ ->]|[[[=] _]|[_ Hw]]]; [|congruence]. simpl in *. exists g. split; [|done].
-      rewrite Hto; [done| |eauto]. by injection 1.
-    + destruct (Hfrom' _ _ Hj Hne) as (j0&Hj0). pose proof (parent_below _ _ _ I Hj0).
-      destruct (inv_birth _ I _ _ _ _ Hj0 Hr Hn Hb) as (p&Hp&?). exists p. split; [|done].
-      rewrite Hto; [done| |eauto]. injection 1. lia.
-  - assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
-      parent c < birth nd → j ≠ View (S (epoch s))) as Hnew.
-    { intros j c n nd Hj Hr Hn Hb ->. destruct (Hfrom _ _ Hj) as [[_ ->]|[[[=] _]|[_ Hw]]]; [|congruence].
-      simpl in *. pose proof (view_birth _ _ _ _ _ I Hg Hr Hn). lia. }
-    intros j c j' c' n nd Hj Hj' Hr Hr' Hn Hb Hb'.
-    destruct (Hfrom' _ _ Hj) as (?&?); [by eapply Hnew|]. destruct (Hfrom' _ _ Hj') as (?&?); [by eapply Hnew|].
-    by eapply (inv_sibling _ I).
-  - intros j c n Hj ?. destruct (decide (j = View (epoch s))) as [->|].
-    + assert (c = l) as -> by congruence. eauto.
-    + exists j, c. rewrite Hto; eauto.
+  - intros j c [[<- <-]|[_ [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; [right|left..].
+    + simpl. split_and!; [done..|]. exists g. split_and!; [done|apply Hto; [done|congruence]|done].
+    + exists (View (epoch s)). auto with lia.
+    + eauto.
+  - intros w p Hw Hne. apply Hto; congruence.
+  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (Dying (next s)). congruence.
 Qed.
 
 Lemma inv_delete s s' v : inv s → apply (Delete v) s = Some s' → inv s'.
@@ -284,29 +250,40 @@ Proof.
     + exists j, (reparent v P c). split; [by apply Hto|done].
 Qed.
 
-Lemma inv_crash s s' t ps : inv s → apply (Crash t ps) s = Some s' → inv s'.
+(** A dying claim comes to hold other nodes: what it held, something still holds. *)
+Lemma inv_finish s t c cs : inv s → claims s !! Dying t = Some c →
+  (∀ j, j ≠ Dying t → cs !! j = claims s !! j) →
+  (∀ c', cs !! Dying t = Some c' → parent c' = parent c ∧ root c' = root c) →
+  (∀ n, holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) →
+  inv (with_claims s cs).
 Proof.
-  intros I. simpl. destruct (claims s !! Dying t) as [c|] eqn:Ht; simpl; [|done].
-  destruct (forallb _ _) eqn:Hps; [|done]. intros [= <-]. unfold with_claims. set (cs := <[_ := _]> _).
-  assert (∀ p, finished (Claim (parent c) (root c) ps) p → finished c p) as Hfin.
-  { unfold finished. simpl. intros p. rewrite !Exists_exists. intros (q&Hq&?). exists q. split; [|done].
-    rewrite forallb_forall in Hps. specialize (Hps q). rewrite bool_decide_eq_true in Hps.
-    by apply Hps, elem_of_list_In. }
-  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧ root c' = root c0 ∧
-    (∀ v, j = View v → c' = c0)) as Hfrom.
-  { intros j c' [[<- <-]|[_ Hj]]%lookup_insert_Some; [by exists c|by exists c']. }
-  assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply lookup_insert_ne).
+  intros I Ht Hother Hsame Hheld.
+  assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply Hother).
+  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧ root c' = root c0) as Hfrom.
+  { intros j c' Hj. destruct (decide (j = Dying t)) as [->|].
+    - exists c. split; [done|]. by apply Hsame.
+    - exists c'. by rewrite <- Hother. }
   apply inv_claims; try (done || lia).
   - rewrite Hview. apply (inv_live _ I).
   - intros v c' Hv. rewrite Hview in Hv. destruct (inv_view _ I _ _ Hv) as (?&?&_). naive_solver.
-  - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&Hp&Hr0&_). rewrite ?Hp, ?Hr0.
+  - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&Hp&Hr). rewrite Hp, Hr.
     destruct (inv_dying _ I _ _ Hc0) as (?&?&_). split_and!; try done. by exists (Dying t'), c0.
-  - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&Hp&Hr0&_). rewrite ?Hp, ?Hr0. rewrite Hview. by apply (inv_parent _ I j).
-  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&Hp&Hr0&_). rewrite ?Hp, ?Hr0. rewrite Hview. by apply (inv_birth _ I j).
-  - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&Hp&Hr0&_), (Hfrom _ _ Hj') as (c1&Hc1&Hp'&Hr1&_). rewrite Hp, Hp', Hr0, Hr1.
+  - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&_). rewrite Hview. by apply (inv_parent _ I j).
+  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth _ I j).
+  - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->), (Hfrom _ _ Hj') as (c1&Hc1&->&->).
     by apply (inv_sibling _ I j _ j').
-  - intros j c' n Hj [Hr (nd&Hn&Hnot)]. destruct (decide (j = Dying t)) as [->|].
-    + assert (c' = c) as -> by congruence. eexists (Dying t), _. split; [apply lookup_insert|].
-      split; [done|]. exists nd. split; [done|]. by intros ?%Hfin.
-    + exists j, c'. split; [unfold cs; by rewrite lookup_insert_ne|]. split; [done|]. by exists nd.
+  - intros j c' n Hj Hh. destruct (decide (j = Dying t)) as [->|].
+    + assert (c' = c) as -> by congruence. by apply Hheld.
+    + exists j, c'. by rewrite Hother.
+Qed.
+
+Lemma inv_crash s s' t ps : inv s → apply (Crash t ps) s = Some s' → inv s'.
+Proof.
+  intros I. simpl. destruct (claims s !! Dying t) as [c|] eqn:Ht; simpl; [|done].
+  destruct (forallb _ _) eqn:Hps; [|done]. intros [= <-]. apply (inv_finish s t c); [done..| | |].
+  - intros j Hj. by apply lookup_insert_ne.
+  - intros c'. rewrite lookup_insert. by intros [= <-].
+  - intros n [Hr (nd&Hn&Hnot)]. eexists (Dying t), _. split; [apply lookup_insert|]. split; [done|]. exists nd. split; [done|].
+    unfold finished in *. simpl. rewrite Exists_exists. intros (q&Hq&?). apply Hnot, Exists_exists. exists q. split; [|done].
+    rewrite forallb_forall in Hps. specialize (Hps q). rewrite bool_decide_eq_true in Hps. by apply Hps, elem_of_list_In.
 Qed.

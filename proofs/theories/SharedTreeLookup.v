@@ -78,141 +78,90 @@ Proof.
     rewrite (read_updated_other I U) by done. by apply Hread.
 Qed.
 
-(** The view [v] of [s] is there in [s'] as [v'], and reads alike. *)
-Definition reads_as (s s' : state) (v v' : nat) : Prop :=
-  is_Some (claims s' !! View v') ∧ is_Some (claims s !! View v) ∧ ∀ k, read s' v' k = read s v k.
-
-Lemma reads_as_same_nodes s s' v v' c c' :
-  nodes s' = nodes s → claims s !! View v = Some c → claims s' !! View v' = Some c' → root c' = root c → reads_as s s' v v'.
+(** Nodes unchanged, and views that go on, one of them as live. *)
+Lemma stands_views s s' d m sn v0 c0 c1 : stands_for s d → height s' = height s → nodes s' = nodes s →
+  claims s !! View v0 = Some c0 → claims s' !! View (epoch s') = Some c1 → root c1 = root c0 →
+  (∀ k, length k = height s → read s v0 k = m !! k) →
+  (∀ v mv, sn !! v = Some mv → v ≠ epoch s' ∧ is_Some (claims s' !! View v)) →
+  (∀ v c', v ≠ epoch s' → claims s' !! View v = Some c' → ∃ c, claims s !! View v = Some c ∧ root c' = root c ∧
+     (v ≠ epoch s ∧ sn !! v = snaps d !! v ∨ v = epoch s ∧ sn !! v = Some (live d))) →
+  stands_for s' (Disk (epoch s') m sn).
 Proof.
-  intros Hn Hv Hv' Hr. split_and!; [eauto..|]. intros k. unfold read. rewrite Hv, Hv', Hn. simpl. by rewrite Hr.
+  intros (Hnow&Hlive&Hdom&Hread) Hh Hn Hv0 Hc1 Hr Hm Hsn Hback.
+  assert (∀ v v' c c', claims s !! View v = Some c → claims s' !! View v' = Some c' → root c' = root c →
+    ∀ k, read s' v' k = read s v k) as Hsame.
+  { intros v v' c c' Hv Hv' E k. unfold read. rewrite Hv, Hv', Hn. simpl. by rewrite E. }
+  split_and!; simpl; rewrite ?Hh; [done| | |].
+  - intros k Hk. rewrite (Hsame _ _ _ _ Hv0 Hc1 Hr). by apply Hm.
+  - intros v. split; [intros [mv Hv]; by apply (Hsn v mv)|]. intros [Hne [c' Hc']].
+    destruct (Hback _ _ Hne Hc') as (c&Hc&_&[[? ->]|[-> ->]]); [apply Hdom; eauto|eauto].
+  - intros v mv k Hv Hk. destruct (Hsn _ _ Hv) as [Hne [c' Hc']]. destruct (Hback _ _ Hne Hc') as (c&Hc&E&Hcase).
+    rewrite (Hsame _ _ _ _ Hc Hc' E). destruct Hcase as [[? Heq]|[-> Heq]]; rewrite Heq in Hv; [by apply Hread|].
+    injection Hv as <-. by apply Hlive.
 Qed.
 
-Lemma reads_as_reclaim s s' t n v : inv s → reclaim t n s = Some s' → is_Some (claims s !! View v) → reads_as s s' v v.
+Lemma read_reclaim s s' t n v k : inv s → reclaim t n s = Some s' → read s' v k = read s v k.
 Proof.
-  intros I Hs [c Hv].
-  destruct (reclaim_cases _ _ _ _ I Hs) as (c0&Ht&[[_ ->]|(nd&Hn&[Hr Hh]&[[_ ->]|(Htest&_&->)])]).
-  - apply (reads_as_same_nodes _ _ _ _ c c); try done. simpl. by rewrite lookup_delete_ne.
-  - apply (reads_as_same_nodes _ _ _ _ c c); try done. simpl. by rewrite lookup_insert_ne.
-  - rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest. split_and!; [simpl; rewrite lookup_insert_ne by done; eauto|eauto|].
-    intros k. unfold read. simpl. rewrite lookup_insert_ne, Hv by done. simpl.
-    assert (¬ reaches (nodes s) (root c) n) as Hno.
-    { intros Hr'. eapply (Htest (View v)); [done..|]. by eapply view_holds. }
-    destruct (descend (nodes s) (root c) k) as [m|] eqn:Hm.
-    + rewrite (descend_delete _ _ _ _ m); [|done|].
-      * simpl. rewrite lookup_delete_ne; [done|]. intros <-. apply Hno. by exists k.
-      * intros p1 p2 -> Hp1. apply Hno. by exists p1.
-    + destruct (descend (delete n (nodes s)) (root c) k) as [m|] eqn:Hm'; [|done].
-      apply descend_delete_inv in Hm'. congruence.
+  intros I Hs. unfold read. destruct (claims s !! View v) as [c|] eqn:Hv.
+  - destruct (reclaim_spares_views _ _ _ _ _ _ I Hs Hv) as (->&Hd&Hsame). simpl. rewrite Hd.
+    destruct (descend (nodes s) (root c) k) as [m|] eqn:Hm; [|done]. simpl. rewrite Hsame; [done|by exists k].
+  - destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&_). by rewrite Hother, Hv.
 Qed.
 
 Lemma stands_step s s' a d : inv s → apply a s = Some s' → stands_for s d → stands_for s' (disk_apply a d).
 Proof.
-  intros I Ha (Hnow&Hlive&Hdom&Hread). pose proof (inv_live _ I) as [l Hl].
-  (* It is enough to say which view each view reads as. *)
-  assert (∀ e' m sn, height s' = height s → epoch s' = e' →
-    (∀ k, length k = height s → read s' e' k = m !! k) →
-    (∀ v, is_Some (sn !! v) ↔ v ≠ e' ∧ is_Some (claims s' !! View v)) →
-    (∀ v mv, sn !! v = Some mv → v ≠ e' →
-      reads_as s s' v v ∧ (snaps d !! v = Some mv ∨ (v = epoch s ∧ mv = live d))) →
-    stands_for s' (Disk e' m sn)) as Hstands.
-  { intros e' m sn Hh He Hm Hsn Hv. split_and!; simpl; rewrite ?Hh, ?He; try done. intros v mv k Hmv Hk.
-    destruct (Hsn v) as [[Hne _] _]; [eauto|]. destruct (Hv v mv Hmv Hne) as [(_&_&->) [?|[-> ->]]]; auto. }
-  (* What only touches dying claims. *)
-  assert (height s' = height s → epoch s' = epoch s →
-    (∀ v, is_Some (claims s !! View v) → reads_as s s' v v) →
-    (∀ v, is_Some (claims s' !! View v) → is_Some (claims s !! View v)) → stands_for s' d) as Hquiet.
-  { intros Hh He Hsame Hback. destruct d as [n m sn]. simpl in *. subst n. apply Hstands; try done.
-    - intros k Hk. rewrite <- Hlive by done. apply Hsame. eauto.
-    - intros v. rewrite Hdom. split; intros [? Hv]; (split; [done|]); [by apply Hsame|by apply Hback].
-    - intros v mv Hv Hne. split; [|by left]. apply Hsame. destruct (Hdom v) as [[_ ?] _]; eauto. }
+  intros I Ha St. pose proof St as (Hnow&Hlive&Hdom&Hread). pose proof (inv_live _ I) as [l Hl].
+  pose proof (fresh_view _ I) as Hf.
+  assert (∀ v mv, snaps d !! v = Some mv → v ≠ epoch s ∧ v ≠ S (epoch s) ∧ is_Some (claims s !! View v)) as Hsnap.
+  { intros v mv Hv. destruct (Hdom v) as [[? [c Hc]] _]; [eauto|]. split_and!; [done|intros ->; congruence|eauto]. }
   destruct a as [k x|k| |v|v| |t n|t ps]; simpl in Ha.
-  - destruct (Nat.eqb_spec (length k) (height s)) as [Hk|]; [|done]. eapply stands_update; [done..|].
+  - invert_apply. eapply stands_update; [done..|].
     intros k'. destruct (decide (k' = k)) as [->|]; [apply lookup_insert|by apply lookup_insert_ne].
-  - destruct (Nat.eqb_spec (length k) (height s)) as [Hk|]; [|done].
-    destruct (read s (epoch s) k) as [y|] eqn:Hy.
+  - invert_apply.
     + eapply stands_update; [done..|].
       intros k'. destruct (decide (k' = k)) as [->|]; [apply lookup_delete|by apply lookup_delete_ne].
-    + injection Ha as <-. simpl. rewrite delete_notin; [by destruct d|]. by rewrite <- Hlive.
-  - rewrite Hl in Ha. simpl in Ha. injection Ha as <-. simpl. rewrite Hnow. pose proof (fresh_view _ I) as Hf.
-    set (s' := State _ _ _ _ _) in *.
-    assert (∀ v, v ≠ S (epoch s) → claims s' !! View v = claims s !! View v) as Hto.
-    { intros v Hv. simpl. by rewrite lookup_insert_ne by congruence. }
-    apply Hstands; try done.
-    + intros k Hk. rewrite <- Hlive by done. eapply reads_as_same_nodes; [done|done|simpl; apply lookup_insert|done].
-    + intros v. destruct (decide (v = epoch s)) as [->|].
-      * rewrite lookup_insert, Hto by lia. rewrite Hl. split; [|eauto]. intros _. split; [lia|eauto].
-      * rewrite lookup_insert_ne, Hdom by done. split; intros [? Hv].
-        -- assert (v ≠ S (epoch s)) by (intros ->; rewrite Hf in Hv; by destruct Hv). by rewrite Hto.
-        -- by rewrite Hto in Hv.
-    + intros v mv Hv Hne. assert (is_Some (claims s !! View v)) as [c Hc].
-      { destruct (decide (v = epoch s)) as [->|]; [eauto|]. rewrite lookup_insert_ne in Hv by done. apply Hdom. eauto. }
-      split; [apply (reads_as_same_nodes _ _ _ _ c c); try done; by rewrite Hto|].
-      destruct (decide (v = epoch s)) as [->|].
-      * rewrite lookup_insert in Hv. injection Hv as <-. by right.
-      * rewrite lookup_insert_ne in Hv by done. by left.
-  - destruct (Nat.eqb_spec v (epoch s)) as [|Hve]; [done|].
-    destruct (claims s !! View v) as [g|] eqn:Hg; simpl in Ha; [|done]. injection Ha as <-. simpl. rewrite Hnow.
-    set (s' := State _ _ _ _ _) in *.
-    assert (∀ w c, w ≠ v → claims s !! View w = Some c → claims s' !! View w = Some (reparent v (parent g) c)) as Hto.
-    { intros w c Hw Hc. simpl. rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hc by congruence. done. }
-    assert (∀ w c, w ≠ v → claims s !! View w = Some c → reads_as s s' w w) as Hreads.
-    { intros w c Hw Hc. apply (reads_as_same_nodes _ _ _ _ c (reparent v (parent g) c)); auto. }
-    assert (∀ w, is_Some (claims s' !! View w) ↔ w ≠ v ∧ is_Some (claims s !! View w)) as Hdom'.
-    { intros w. simpl. rewrite lookup_insert_ne, lookup_fmap, fmap_is_Some by done. split.
-      - intros [c [? ?]%lookup_delete_Some]. split; [congruence|eauto].
-      - intros [? ?]. by rewrite lookup_delete_ne by congruence. }
-    apply Hstands; try done.
-    + intros k Hk. rewrite <- Hlive by done. by apply (Hreads _ l).
-    + intros w. rewrite Hdom'. destruct (decide (w = v)) as [->|].
-      * rewrite lookup_delete. split; [by intros [? ?]|by intros (?&?&?)].
-      * rewrite lookup_delete_ne, Hdom by done. split; [intros [? ?]|intros (?&?&?)]; done.
-    + intros w mv [Hwv Hw]%lookup_delete_Some Hne. split; [|by left].
-      destruct (Hdom w) as [[_ [c Hc]] _]; [eauto|]. by apply (Hreads w c).
-  - destruct (Nat.eqb_spec v (epoch s)) as [|Hve]; [done|].
-    destruct (claims s !! View v) as [g|] eqn:Hg; simpl in Ha; [|done]. rewrite Hl in Ha. simpl in Ha.
-    injection Ha as <-. simpl. rewrite Hnow. set (s' := State _ _ _ _ _) in *. pose proof (fresh_view _ I) as Hf.
-    assert (∀ w, w ≠ S (epoch s) → w ≠ epoch s → claims s' !! View w = claims s !! View w) as Hto.
-    { intros w Hw ?. simpl. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence. }
-    apply Hstands; try done.
-    + intros k Hk. destruct (Hdom v) as [_ [m Hm]]; [eauto|]. rewrite Hm. simpl. rewrite <- (Hread v m) by done.
-      eapply reads_as_same_nodes; [done|done|simpl; apply lookup_insert|done].
-    + intros w. rewrite Hdom. destruct (decide (w = epoch s)) as [->|].
-      * split; [by intros [? _]|]. intros [_ Hw]. simpl in Hw. rewrite !lookup_insert_ne, lookup_delete in Hw by (congruence || (injection 1; lia)).
-        by destruct Hw.
-      * split; intros [? Hw].
-        -- assert (w ≠ S (epoch s)) by (intros ->; rewrite Hf in Hw; by destruct Hw). by rewrite Hto.
-        -- by rewrite Hto in Hw.
-    + intros w mv Hw Hne. split; [|by left]. destruct (Hdom w) as [[Hwe [c Hc]] _]; [eauto|].
-      apply (reads_as_same_nodes _ _ _ _ c c); try done. by rewrite Hto.
+    + simpl. rewrite delete_notin; [by destruct d|]. by rewrite <- Hlive.
   - rewrite Hl in Ha. simpl in Ha. injection Ha as <-. simpl. rewrite Hnow.
-    set (s' := State _ _ _ _ _) in *. pose proof (fresh_view _ I) as Hf.
-    assert (∀ w, w ≠ S (epoch s) → w ≠ epoch s → claims s' !! View w = claims s !! View w) as Hto.
-    { intros w Hw ?. simpl. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence. }
-    apply Hstands; try done.
-    + intros k Hk. rewrite <- Hlive by done. eapply reads_as_same_nodes; [done|done|simpl; apply lookup_insert|done].
-    + intros w. rewrite Hdom. destruct (decide (w = epoch s)) as [->|].
-      * split; [by intros [? _]|]. intros [_ Hw]. simpl in Hw. rewrite lookup_insert_ne, lookup_delete in Hw by (injection 1; lia).
-        by destruct Hw.
-      * split; intros [? Hw].
-        -- assert (w ≠ S (epoch s)) by (intros ->; rewrite Hf in Hw; by destruct Hw). by rewrite Hto.
-        -- by rewrite Hto in Hw.
-    + intros w mv Hw Hne. split; [|by left]. destruct (Hdom w) as [[Hwe [c Hc]] _]; [eauto|].
-      apply (reads_as_same_nodes _ _ _ _ c c); try done. by rewrite Hto.
-  - simpl. assert (height s' = height s ∧ epoch s' = epoch s ∧ ∀ v, claims s' !! View v = claims s !! View v) as (Hh&He&Hv).
-    { destruct (reclaim_cases _ _ _ _ I Ha) as (c0&Ht&[[_ ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); split_and!; try done; intros v; simpl;
-        by rewrite ?lookup_delete_ne, ?lookup_insert_ne. }
-    apply Hquiet; [done|done| |intros v; by rewrite Hv]. intros v Hsome. by eapply reads_as_reclaim.
-  - destruct (claims s !! Dying t) as [c|] eqn:Ht; simpl in Ha; [|done]. destruct (forallb _ _); [|done]. injection Ha as <-.
-    apply Hquiet; try done; intros v; simpl; rewrite ?lookup_insert_ne by done; [|done]. intros [c' Hc'].
-    apply (reads_as_same_nodes _ _ _ _ c' c'); try done. simpl. by rewrite lookup_insert_ne.
+    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l (Claim (epoch s) (root l) [])); simpl; try done;
+      [apply lookup_insert|..].
+    + intros v mv [[<- <-]|[? (?&?&?)%Hsnap]]%lookup_insert_Some; (split; [lia|]); rewrite lookup_insert_ne by (injection 1; lia);
+        eauto.
+    + intros v c' Hne [[[= <-] _]|[_ Hc]]%lookup_insert_Some; [done|]. exists c'. split_and!; [done..|].
+      destruct (decide (v = epoch s)) as [->|]; [right; by rewrite lookup_insert|left; by rewrite lookup_insert_ne].
+  - invert_apply. simpl. rewrite Hnow.
+    eapply (stands_views s (State _ _ _ (epoch s) _) d _ _ (epoch s) l (reparent v _ l)); simpl; try done.
+    + by rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hl by congruence.
+    + intros w mv [? (?&_&?)%Hsnap]%lookup_delete_Some. split; [done|].
+      by rewrite lookup_insert_ne, lookup_fmap, fmap_is_Some, lookup_delete_ne by congruence.
+    + intros w c' Hne Hc'. rewrite lookup_insert_ne, lookup_fmap in Hc' by done.
+      apply fmap_Some in Hc' as (c1&[? Hc]%lookup_delete_Some&->). exists c1. split_and!; [done..|left].
+      by rewrite lookup_delete_ne by congruence.
+  - invert_apply. simpl. rewrite Hnow. destruct (Hdom v) as [_ [m Hm]]; [eauto|]. rewrite Hm.
+    eapply (stands_views s (State _ _ _ (S _) _) d _ _ v _ (Claim v _ [])); simpl; try done;
+      [apply lookup_insert|by intros; apply Hread|..].
+    + intros w mv (?&?&?)%Hsnap. split; [done|]. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence.
+    + intros w c' Hne [[[= <-] _]|[_ [[[=] _]|[_ [? Hc]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; [done|].
+      exists c'. split_and!; [done..|]. left. split; [congruence|done].
+  - rewrite Hl in Ha. simpl in Ha. injection Ha as <-. simpl. rewrite Hnow.
+    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l l); simpl; try done; [apply lookup_insert|..].
+    + intros w mv (?&?&?)%Hsnap. split; [done|]. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence.
+    + intros w c' Hne [[[= <-] _]|[_ [? Hc]%lookup_delete_Some]]%lookup_insert_Some; [done|].
+      exists c'. split_and!; [done..|]. left. split; [congruence|done].
+  - destruct (reclaim_same _ _ _ _ I Ha) as ([= Hh _ He]&Hother&_).
+    split_and!; rewrite ?He, ?Hh; [done|intros; rewrite (read_reclaim s s' t n) by done; by apply Hlive| |].
+    + intros v. by rewrite Hother.
+    + intros v m k Hv Hk. rewrite (read_reclaim s s' t n) by done. by apply Hread.
+  - invert_apply. destruct d as [e m sn]. simpl in *. subst e.
+    eapply (stands_views s (State _ _ _ (epoch s) _) _ _ _ (epoch s) l l); simpl; rewrite ?lookup_insert_ne by done; try done.
+    + intros v mv (?&_&?)%Hsnap. by rewrite lookup_insert_ne.
+    + intros v c' Hne. rewrite lookup_insert_ne by done. intros Hc. exists c'. split_and!; [done..|by left].
 Qed.
 
 Lemma stands_run levels history s : run (create levels) history = Some s → stands_for s (disk_run history).
 Proof.
   assert (∀ s0 d, inv s0 → stands_for s0 d → run s0 history = Some s → stands_for s (foldl (λ d a, disk_apply a d) d history)) as Hrun.
-  { induction history as [|a history IH]; intros s0 d I Hd; simpl; [by intros [= <-]|].
-    destruct (apply a s0) as [s1|] eqn:Ha; simpl; [|done]. apply IH; [by eapply inv_step|by eapply stands_step]. }
+  { induction history as [|a history IH]; intros s0 d I Hd Hs; simpl in *; invert_apply; [done|].
+    eapply IH; [by eapply inv_step|by eapply stands_step|done]. }
   apply Hrun; [apply inv_create|]. split_and!; simpl; [done| | |].
   - intros [|d k] Hk; [done|]. unfold read. cbn. by rewrite lookup_empty.
   - intros v. rewrite lookup_empty. split; [by intros [? ?]|]. intros [? [c Hc]].

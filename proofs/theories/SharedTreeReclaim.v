@@ -151,30 +151,27 @@ Proof.
   - left. split; [|congruence]. rewrite <- Hheld. by rewrite Hroot.
 Qed.
 
-Lemma inv_finish s t c cs : inv s → claims s !! Dying t = Some c →
-  (∀ j, j ≠ Dying t → cs !! j = claims s !! j) →
-  (∀ c', cs !! Dying t = Some c' → parent c' = parent c ∧ root c' = root c) →
-  (∀ n, holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) →
-  inv (with_claims s cs).
+(** What it leaves as it is. *)
+Lemma reclaim_same s s' t n : inv s → reclaim t n s = Some s' →
+  (height s', next s', epoch s') = (height s, next s, epoch s) ∧ (∀ j, j ≠ Dying t → claims s' !! j = claims s !! j) ∧
+  (nodes s' = nodes s ∨ nodes s' = delete n (nodes s)).
 Proof.
-  intros I Ht Hother Hsame Hheld.
-  assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply Hother).
-  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧ root c' = root c0) as Hfrom.
-  { intros j c' Hj. destruct (decide (j = Dying t)) as [->|].
-    - exists c. split; [done|]. by apply Hsame.
-    - exists c'. by rewrite <- Hother. }
-  apply inv_claims; try (done || lia).
-  - rewrite Hview. apply (inv_live _ I).
-  - intros v c' Hv. rewrite Hview in Hv. destruct (inv_view _ I _ _ Hv) as (?&?&_). naive_solver.
-  - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&Hp&Hr). rewrite Hp, Hr.
-    destruct (inv_dying _ I _ _ Hc0) as (?&?&_). split_and!; try done. by exists (Dying t'), c0.
-  - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&_). rewrite Hview. by apply (inv_parent _ I j).
-  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth _ I j).
-  - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->), (Hfrom _ _ Hj') as (c1&Hc1&->&->).
-    by apply (inv_sibling _ I j _ j').
-  - intros j c' n Hj Hh. destruct (decide (j = Dying t)) as [->|].
-    + assert (c' = c) as -> by congruence. by apply Hheld.
-    + exists j, c'. by rewrite Hother.
+  intros I Hs. destruct (reclaim_cases _ _ _ _ I Hs) as (c&_&[[_ ->]|(nd&_&_&[[_ ->]|(_&_&->)])]); simpl;
+    (split_and!; [done|intros; by rewrite ?lookup_delete_ne, ?lookup_insert_ne|auto]).
+Qed.
+
+Lemma reclaim_spares_views s s' t n v c : inv s → reclaim t n s = Some s' → claims s !! View v = Some c →
+  claims s' !! View v = Some c ∧ (∀ p, descend (nodes s') (root c) p = descend (nodes s) (root c) p) ∧
+  ∀ m, reaches (nodes s) (root c) m → nodes s' !! m = nodes s !! m.
+Proof.
+  intros I Hs Hv. destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&_). rewrite Hother by done. split; [done|].
+  assert (∀ m, reaches (nodes s) (root c) m → nodes s' !! m = nodes s !! m) as Hsame.
+  { intros m Hm. destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); try done.
+    apply lookup_delete_ne. intros <-. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
+    eapply (Htest (View v)); [done..|]. by eapply view_holds. }
+  split; [|done]. destruct (inv_view _ I _ _ Hv) as (_&_&[? Hc]&_). intros p.
+  apply (descend_agree (reaches (nodes s) (root c))); [|done|by apply reaches_refl].
+  intros m md d k Hm Hmd Hd. eapply reaches_kid; eauto.
 Qed.
 
 Lemma inv_free s t c n nd : inv s → claims s !! Dying t = Some c → nodes s !! n = Some nd → holds (nodes s) c n →
@@ -260,16 +257,15 @@ Qed.
 
 Lemma inv_step s s' a : inv s → apply a s = Some s' → inv s'.
 Proof.
-  intros I. destruct a.
-  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done]. by apply inv_update.
-  - simpl. destruct (Nat.eqb_spec (length k) (height s)); [|done].
-    destruct (read _ _ _); [by apply inv_update|]. by intros [= <-].
-  - by apply inv_snapshot.
-  - by apply inv_delete.
-  - by apply inv_revert.
-  - by apply inv_checkpoint.
-  - by apply inv_reclaim.
-  - by apply inv_crash.
+  intros I Ha. destruct a; simpl in Ha.
+  - invert_apply. by eapply inv_update.
+  - invert_apply; [by eapply inv_update|done].
+  - by eapply inv_snapshot.
+  - by eapply inv_delete.
+  - by eapply inv_revert.
+  - by eapply inv_checkpoint.
+  - by eapply inv_reclaim.
+  - by eapply inv_crash.
 Qed.
 
 Lemma inv_run s s' history : inv s → run s history = Some s' → inv s'.

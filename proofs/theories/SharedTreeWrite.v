@@ -215,3 +215,18 @@ End update.
 
 Lemma inv_update s s' k x : inv s → length k = height s → update k x s = Some s' → inv s'.
 Proof. intros I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U). by eapply inv_updated. Qed.
+
+Lemma update_spares_others s s' k x j c n : inv s → length k = height s → update k x s = Some s' →
+  claims s !! j = Some c → j ≠ View (epoch s) →
+  (reaches (nodes s') (root c) n ↔ reaches (nodes s) (root c) n) ∧
+  (reaches (nodes s) (root c) n → nodes s' !! n = nodes s !! n).
+Proof. intros I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U). by apply (other_reaches I U). Qed.
+
+Lemma update_shares_rest s s' k x c c' q : inv s → length k = height s → update k x s = Some s' →
+  claims s !! View (epoch s) = Some c → claims s' !! View (epoch s) = Some c' → ¬ q `prefix_of` k →
+  descend (nodes s') (root c') q = descend (nodes s) (root c) q.
+Proof.
+  intros I Hk Hu Hc Hc' Hq. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U).
+  rewrite (updated_live U) in Hc'. injection Hc' as <-. rewrite (upd_live _ _ _ _ _ _ _ U) in Hc. injection Hc as <-.
+  apply (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ (upd_put _ _ _ _ _ _ _ U) _ Hq).
+Qed.

@@ -4,7 +4,7 @@ From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
-From LogDisk Require LogStructuredDiskTheorems SharedTreeResults.
+From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 
@@ -207,14 +207,15 @@ End LogStructured.
 In any state that any history of writes, unmaps, snapshots, deletions, reverts, checkpoints, steps of reclaim and
 crashes reaches, whatever the tree of snapshots. *)
 Module Trees.
-Import SharedTree SharedTreeDeletion SharedTreeLookup SharedTreeCost SharedTreeExamples SharedTreeResults.
+Import SharedTree SharedTreeInvariant SharedTreeReclaim SharedTreeDeletion SharedTreeLookup SharedTreeCost.
+Import SharedTreeExamples.
 
 (** 5. No dangling reference and no leak: what is stored is held, by a view or by a deletion under way. *)
 Theorem nothing_dangles s : reachable s → no_dangling s.
-Proof. apply dangling_free. Qed.
+Proof. intros I%reachable_inv v c Hv. by destruct (inv_view _ I _ _ Hv) as (_&_&[? ?]&_). Qed.
 
 Theorem nothing_leaks s : reachable s → no_leak s.
-Proof. apply leak_free. Qed.
+Proof. intros I%reachable_inv. apply (inv_held _ I). Qed.
 
 (** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else holds
 it, each step leaves less to do, and in the end what is left is what the other views reach. *)
@@ -222,18 +223,18 @@ Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some 
   holds (nodes s) c n →
   (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
   ∀ m, freed s s' m → m = n.
-Proof. apply SharedTreeResults.reclaim_exact. Qed.
+Proof. intros I%reachable_inv. by apply reclaim_frees. Qed.
 
 Theorem deletion_exact s s1 v : reachable s → apply (Delete v) s = Some s1 →
   ∃ history s2, run s1 history = Some s2 ∧ (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
     (∀ t, claims s2 !! Dying t = None) ∧
     ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
-Proof. apply SharedTreeResults.deletion_exact. Qed.
+Proof. intros I%reachable_inv. by apply SharedTreeDeletion.deletion_exact. Qed.
 
 (** 5. Nothing is freed twice, though crashes set walks back to any earlier point. *)
 Theorem frees_once s a s1 history s2 b s3 n : reachable s → apply a s = Some s1 → freed s s1 n →
   run s1 history = Some s2 → apply b s2 = Some s3 → ¬ freed s2 s3 n.
-Proof. apply SharedTreeResults.frees_once. Qed.
+Proof. intros I%reachable_inv. by apply freed_once. Qed.
 
 (** 5. Nobody else reaches a node of a view if and only if it was born after the parent was taken and neither a child
 nor a sibling reaches it. Without reverts siblings may be left out: parent and successor are enough. *)
@@ -243,14 +244,14 @@ Theorem neighbour_test_exact s v c n nd : reachable s → claims s !! View v = S
   parent c < birth nd ∧
   ∀ j c', claims s !! j = Some c' → j ≠ View v → parent c' = v ∨ parent c' = parent c →
     ¬ reaches (nodes s) (root c') n.
-Proof. apply SharedTreeResults.neighbour_test_exact. Qed.
+Proof. intros I%reachable_inv. by apply delete_test. Qed.
 
 Theorem chain_test_exact levels history s v c n nd :
   run (create levels) history = Some s → (∀ w, Revert w ∉ history) →
   claims s !! View v = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
   (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
   parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
-Proof. apply SharedTreeResults.chain_test_exact. Qed.
+Proof. apply SharedTreeDeletion.chain_test_exact. Qed.
 
 (** 5, 12. With reverts they are not: a node that passes that test is reached by a view that is neither. *)
 Theorem chain_test_needs_chain : reachable cut ∧ ∃ c n nd other,
@@ -264,34 +265,34 @@ Theorem update_spares_others s s' k x j c n : reachable s → length k = height 
   claims s !! j = Some c → j ≠ View (epoch s) →
   (reaches (nodes s') (root c) n ↔ reaches (nodes s) (root c) n) ∧
   (reaches (nodes s) (root c) n → nodes s' !! n = nodes s !! n).
-Proof. apply SharedTreeResults.update_spares_others. Qed.
+Proof. intros I%reachable_inv. by apply SharedTreeWrite.update_spares_others. Qed.
 
 Theorem update_shares_rest s s' k x c c' q : reachable s → length k = height s → update k x s = Some s' →
   claims s !! View (epoch s) = Some c → claims s' !! View (epoch s) = Some c' → ¬ q `prefix_of` k →
   descend (nodes s') (root c') q = descend (nodes s) (root c) q.
-Proof. apply SharedTreeResults.update_shares_rest. Qed.
+Proof. intros I%reachable_inv. by apply SharedTreeWrite.update_shares_rest. Qed.
 
 (** 6. A lookup in the tree is a lookup in the map that it stands for: live, and each snapshot. *)
 Theorem lookup_exact levels history s : run (create levels) history = Some s →
   let d := disk_run history in
   (∀ k, length k = height s → read s (epoch s) k = live d !! k) ∧
   ∀ v m k, snaps d !! v = Some m → length k = height s → read s v k = m !! k.
-Proof. apply SharedTreeResults.lookup_exact. Qed.
+Proof. intros (_&?&_&?)%stands_run. done. Qed.
 
 (** 7. A read and a write of a mapped block cost a constant; of any block the same whatever snapshots there are.
 Taking a snapshot touches no node: all that it writes is its record. *)
 Theorem cost_constant s k x : reachable s → read s (epoch s) k = Some x →
   read_cost s (epoch s) k = Cost (S (length k)) 0 0 ∧ write_cost s k = Cost (S (length k)) 0 1.
-Proof. intros. split; [by eapply read_cost_constant|by eapply write_cost_constant]. Qed.
+Proof. intros _ Hr. unfold read_cost, write_cost. by rewrite (depth_mapped _ _ _ _ Hr). Qed.
 
 Theorem cost_ignores_snapshots levels history s k : run (create levels) history = Some s →
   Forall (λ a, no_revert a = true) history → length k = height s →
   ∃ s0, run (create levels) (filter (λ a, writes a = true) history) = Some s0 ∧
     write_cost s k = write_cost s0 k ∧ read_cost s (epoch s) k = read_cost s0 (epoch s0) k.
-Proof. apply SharedTreeResults.cost_ignores_snapshots. Qed.
+Proof. apply SharedTreeCost.cost_ignores_snapshots. Qed.
 
 Theorem snapshot_constant s s' : apply Snapshot s = Some s' → nodes s' = nodes s ∧ next s' = next s.
-Proof. apply SharedTreeResults.snapshot_constant. Qed.
+Proof. simpl. intros. by invert_apply. Qed.
 End Trees.
 
 (** ** Parity *)
