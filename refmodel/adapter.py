@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from refmodel import __version__
 from refmodel.bugs import BUGS
+from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.counters import work
 from refmodel.disk import put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
@@ -28,19 +29,28 @@ class Adapter:
     """One disk at a time, in a temporary folder, on devices whose power can be cut.
 
     `engine` is one of refmodel.engines; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
-    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
+    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
     a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
     chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
     """
 
     def __init__(
-        self, *, engine: str = DEFAULT, folder: Path | None = None, plant: str = "", capacity_percent: int | None = None, **geometry: Any
+        self,
+        *,
+        engine: str = DEFAULT,
+        folder: Path | None = None,
+        plant: str = "",
+        capacity_percent: int | None = None,
+        cache_bytes: int = 0,
+        cache_block_bytes: int = SMALLEST,
+        **geometry: Any,
     ) -> None:
         self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
         self._geometry = geometry
         self._capacity_percent = capacity_percent
-        self._plant = BUGS[plant].plant if plant else None
+        self._bug = BUGS[plant] if plant else None
+        self._cache = (cache_bytes, cache_block_bytes) if cache_bytes else None
         self.power = PowerSupply()  # whoever puts another here crashes the disk next
         self._seed = 0
         self._seconds = 0  # of the repair clock
@@ -50,12 +60,12 @@ class Adapter:
         shape = self._plan(16)
         self.hello: Message = {
             "ok": True,
-            "name": "refmodel" + (f" {engine}" if engine != DEFAULT else "") + (f" with planted bug {plant}" if plant else ""),
+            "name": "refmodel" + (f" {engine}" if engine != DEFAULT else "") + (" behind a read cache" if cache_bytes else "") + (f" with planted bug {plant}" if plant else ""),
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
             "capabilities": list(shape.capabilities),
-            "devices": shape.devices,
+            "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
         }
 
@@ -162,7 +172,7 @@ class Adapter:
         self._let_go()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
-        create(self._root / "disk", shape, sync=False)
+        create(self._root / "disk", shape, sync=False, cache=Settings.of(shape, *self._cache) if self._cache else None)
         self._open()
         if self._engine == DEFAULT:
             sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
@@ -201,6 +211,8 @@ class Adapter:
         self._lost = ""
         try:
             self._disk = open_disk(path, sync=False, power=self.power, now=now, prepare=self._prepare)
+            if self._bug is not None and self._bug.of_cache:
+                self._bug.plant(self._disk)
         except DataLost as lost:
             self._lost = str(lost)
 
@@ -210,8 +222,8 @@ class Adapter:
             self._work.update(work(self._disk))
             disk.events = self._disk.events
         self._disk = disk
-        if self._plant is not None:
-            self._plant(disk)
+        if self._bug is not None and not self._bug.of_cache:
+            self._bug.plant(disk)
 
     def _with_events(self, response: Message) -> Message:
         events = self.events()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window, tally
 from refmodel.control import Listener, Turn
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
@@ -166,6 +167,8 @@ def run(
     *,
     engine: str = DEFAULT,
     layout: str | None = None,
+    cache_bytes: int = 0,
+    cache_block_bytes: int = SMALLEST,
     scale: float = 1.0,
     blocks: int | None = None,
     operations: int | None = None,
@@ -195,7 +198,7 @@ def run(
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         shape = _plan(engine, chosen, parts, blocks, snapshots, layout)
-        create(path, shape, sync=sync)
+        create(path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None)
         with closing(open_disk(path, sync=sync, now=repair_clock)) as disk, closing(Listener(path, disk, turn)):
             clients = Clients(disk, turn, stopwatch, repair_clock)
             with turn:

@@ -18,6 +18,8 @@ from refmodel import top as watch
 from refmodel.adapter import Adapter
 from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
+from refmodel.cache.disk import CachedDisk
+from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.disk import put_back
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk, Unsupported
@@ -32,6 +34,8 @@ REFUSED, BUSY, DAMAGED = 1, 4, 5
 EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has the disk open; 5 data is lost or damaged."
 DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
 ENGINE = click.option("--engine", type=click.Choice(list(ENGINES)), default=DEFAULT, show_default=True, help="Which engine's disk: docs/engines.md.")
+CACHE = click.option("--cache-bytes", type=click.IntRange(min=0), default=0, show_default=True, help="Size of a read cache in front of the disk; 0: none.")
+CACHE_BLOCK = click.option("--cache-block-bytes", type=int, default=SMALLEST, show_default=True, help="Of a cache block: 4 KiB to 1 MiB.")
 UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
 
 
@@ -91,10 +95,13 @@ def main() -> None:
 @click.option("--log-bytes", type=int, help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]")
 @click.option("--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]")
 @click.option("--fanout", type=int, default=0, help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]")
+@CACHE
+@CACHE_BLOCK
 @click.pass_context
-def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, **options) -> None:
+def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, cache_bytes: int, cache_block_bytes: int, **options) -> None:
     """Make a new disk in an empty or absent folder."""
-    create(disk, plan(engine, blocks, **_given(ctx, options)))
+    shape = plan(engine, blocks, **_given(ctx, options))
+    create(disk, shape, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None)
 
 
 @main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")
@@ -316,6 +323,26 @@ def checkpoint(disk: Path) -> None:
         opened.checkpoint()
 
 
+@main.command("resize-cache")
+@DISK
+@click.argument("bytes", type=click.IntRange(min=1))
+@click.option("--block-bytes", type=int, help="Of a cache block.  [default: as it is]")
+def resize_cache(disk: Path, bytes: int, block_bytes: int | None) -> None:
+    """Give the read cache another size, while the disk is in use too. It is empty then."""
+    with _opened(disk) as opened:
+        _cached(opened).resize(bytes, block_bytes)
+
+
+@main.command()
+@DISK
+@click.option("--without-cache", is_flag=True, help="Leave the contents of the read cache behind.")
+def migrate(disk: Path, without_cache: bool) -> None:
+    """Move to another host: its read cache is another one, which takes the contents along. Of interest while the disk is served."""
+    with _opened(disk) as opened:
+        slots = _cached(opened).migrate(contents=not without_cache)
+    click.echo(f"{slots} slots of the cache taken along", err=True)
+
+
 @main.command("bench", epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2")
 @click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 @click.option("--profile", metavar="NAME", type=click.Choice([*PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: the three of 4 KiB at random]")
@@ -327,6 +354,8 @@ def checkpoint(disk: Path) -> None:
 @click.option("--blocks", type=click.IntRange(min=bench.FILL), help="Size of the disk, whatever the scale.")
 @click.option("--depth", type=click.IntRange(1, 1024), help="Operations in flight together.  [default: the profile's]")
 @click.option("--seed", type=int, default=1, show_default=True)
+@CACHE
+@CACHE_BLOCK
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to a file, one JSON object a line.")
 @click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
@@ -370,6 +399,8 @@ def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
 @click.option("--segment-blocks", type=int, default=128, show_default=True)
 @click.option("--fanout", type=int, default=0)
 @click.option("--capacity-percent", type=int, help="Capacity leg in percent of the disk's blocks.")
+@CACHE
+@CACHE_BLOCK
 @click.option("--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG")
 @click.pass_context
 def adapter(ctx: click.Context, engine: str, plant: str | None, **options) -> None:
@@ -389,6 +420,12 @@ def _given(ctx: click.Context, options: dict) -> dict:
 def _require_log_structured(disk: Disk, command: str) -> None:
     if disk.geometry.engine != DEFAULT:
         raise Unsupported(f"only the engine {DEFAULT} has the command {command}; this disk is of the engine {disk.geometry.engine}")
+
+
+def _cached(disk: Disk) -> CachedDisk:
+    if not isinstance(disk, CachedDisk):
+        raise Unsupported("the disk has no read cache: create it with --cache-bytes")
+    return disk
 
 
 @contextmanager

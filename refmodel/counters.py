@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from refmodel import audit, space
+from refmodel.cache.disk import LEG as CACHE_LEG
+from refmodel.cache.disk import CachedDisk
 from refmodel.disk import LogStructuredDisk
 from refmodel.engines import Disk
 from refmodel.histogram import Histogram
@@ -41,7 +43,7 @@ class Family(NamedTuple):
 
 def families(disk: Disk) -> list[Family]:
     """What is counted of a disk of this engine."""
-    return [*COMMON, *BY_ENGINE[disk.geometry.engine]]
+    return [*COMMON, *BY_ENGINE[disk.geometry.engine], *(CACHE if isinstance(disk, CachedDisk) else [])]
 
 
 def counters(disk: Disk) -> dict[str, int]:
@@ -95,7 +97,8 @@ def _device(what: str) -> Callable[[LogStructuredDisk], Samples]:
 
 
 def device_bytes_written(disk: Disk) -> int:
-    return sum(meter.bytes_written.total() for meter in disk.meters.values())
+    """What a host's cache writes to its own device is not the disk's."""
+    return sum(meter.bytes_written.total() for (leg, _), meter in disk.meters.items() if leg != CACHE_LEG)
 
 
 def _device_amplification(disk: Disk) -> float:
@@ -232,12 +235,24 @@ IN_PLACE = [
     *ARRAY,
 ]  # fmt: skip
 
+CACHE = [
+    Family("cache.blocks", COUNTER, "blocks", "blocks that were read from live, by whether the cache held them", lambda disk: [((outcome,), count) for outcome, count in sorted(disk.blocks.items())], ("outcome",)),
+    Family("cache.hit_rate", GAUGE, "ratio", "hits to all of them; 0 before the first", _one(lambda disk: disk.blocks["hit"] / (disk.blocks.total() or 1))),
+    Family("cache.latency", HISTOGRAM, "seconds", "how long reads of live took, by whether the cache held all, none or a part", lambda disk: [((outcome,), found) for outcome, found in disk.reads.items() if found.count], ("outcome",)),
+    Family("cache.slots", GAUGE, "slots", "room for so many cache blocks", _one(lambda disk: disk.slots)),
+    Family("cache.used_slots", GAUGE, "slots", "slots that hold anything", _one(lambda disk: disk.used_slots)),
+    Family("cache.held_blocks", GAUGE, "blocks", "blocks that are held", _one(lambda disk: disk.held_blocks)),
+    Family("cache.evictions", COUNTER, "slots", "slots given to another cache block", _one(lambda disk: disk.evictions)),
+]  # fmt: skip
+
 BY_ENGINE = {"log-structured": LOG_STRUCTURED} | dict.fromkeys(("in-place-raid5", "in-place-raid6"), IN_PLACE) | dict.fromkeys(("redo-vmfs", "redo-se", "redo-vsan"), REDO_LOG)
 FAMILIES = [*COMMON, *LOG_STRUCTURED]
 
 CAUSES = {
     "foreground": "the operation itself: the log record and its flush, the data of large writes, reads of maps and chunks",
     "journal": "of an in-place array: the record of a write, which closes the write hole",
+    "cache": "hits and fills of a read cache, on the host's own device",
+    "migrate": "taking the contents of a read cache along to another host",
     "consolidate": "of a redo-log chain: merging one layer into another",
     "destage": "writing the bank to segments",
     "checkpoint": "nodes, the slot, and their flushes",

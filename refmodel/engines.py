@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 from refmodel import disk as log_structured
 from refmodel import label as labels
+from refmodel.cache.disk import CachedDisk
+from refmodel.cache.settings import Settings
 from refmodel.errors import BadRequest
 from refmodel.geometry import Geometry
 from refmodel.geometry import plan as plan_log_structured
@@ -113,9 +115,11 @@ def plan(engine: str, blocks: int, **options: Any) -> Shape:
     return ENGINES[engine].plan(blocks, **options)
 
 
-def create(path: Path, shape: Shape, *, sync: bool = True) -> None:
-    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
+def create(path: Path, shape: Shape, *, sync: bool = True, cache: Settings | None = None) -> None:
+    """Make a new disk in an empty or absent folder, with a read cache if there is to be one. Raises NotADisk if the folder is in use."""
     ENGINES[shape.engine].create(path, shape, sync=sync)
+    if cache is not None:
+        cache.save(path)
 
 
 def open_disk(
@@ -126,5 +130,11 @@ def open_disk(
     now: Callable[[], float] = time.time,
     prepare: Callable[[Any], None] | None = None,
 ) -> Disk:
-    """Open the disk in a folder, whichever engine's it is: as refmodel.disk.open_disk."""
-    return ENGINES[labels.engine_in(path)].open(path, sync=sync, power=power, now=now, prepare=prepare)
+    """Open the disk in a folder, whichever engine's it is, behind its cache if it has one: as refmodel.disk.open_disk."""
+    disk = ENGINES[labels.engine_in(path)].open(path, sync=sync, power=power, now=now, prepare=prepare)
+    try:
+        settings = Settings.load(path)
+        return disk if settings is None else CachedDisk(disk, path, settings)
+    except BaseException:
+        disk.abandon()
+        raise

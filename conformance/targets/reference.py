@@ -9,7 +9,7 @@ from refmodel.adapter import Adapter
 from refmodel.engines import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
-REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 4, 6, 16], "table_cache": [0, 1, 2, 16]}
+REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 5, 16, 16], "table_cache": [0, 1, 2, 16]}
 IN_PLACE = {"block_bytes": [512], "strip_blocks": [1, 2, 4], "log_bytes": [1 << 14, 1 << 17], "spares": [0, 0, 1]}
 KNOBS = {  # of each engine: what a trace may choose
     DEFAULT: {

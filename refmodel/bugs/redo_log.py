@@ -52,18 +52,6 @@ def parent_still_named(disk: RedoLogDisk) -> None:
     disk._consolidate = consolidate_any
 
 
-@bug(27, "what holds of a chain, used after a revert made it a tree", "a layer that two others stand on is consolidated with one of them", engine=ENGINE)
-def second_child(disk: RedoLogDisk) -> None:
-    def consolidate_first() -> bool:
-        for lower, uppers in _above(disk).items():
-            if lower not in disk.descriptor.tops:
-                disk.job = Job(lower, uppers[0], disk.geometry.blocks)
-                return True
-        return False
-
-    disk._consolidate = consolidate_first
-
-
 @bug(33, "littlefs PR 948; Open-CAS 519, 393", "a grain table entry counts before the grain that it leads to", engine=ENGINE)
 def entry_before_data(disk: RedoLogDisk) -> None:
     put = disk._put

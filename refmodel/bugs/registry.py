@@ -13,6 +13,11 @@ class Bug:
     plant: Callable[[Any], None]
     needs: dict[str, Any] = field(default_factory=dict)  # options of the disk that can have it
 
+    @property
+    def of_cache(self) -> bool:
+        """Whether it is planted in the cache, once the disk behind it is open."""
+        return "cache_bytes" in self.needs
+
 
 BUGS: dict[str, Bug] = {}
 

@@ -1,0 +1,104 @@
+"""The cache itself: slots on a fast device, and in memory what each slot holds.
+
+Direct-mapped: a cache block can only be in the slot that its number modulo the number of slots tells; the rest of the number is the slot's tag. A slot
+larger than a request is filled as far as requests reach, so large blocks waste room on small requests, and small ones need more slots.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from refmodel.device import Device
+from refmodel.leg import Meter
+
+CAUSE = "cache"  # what hits and fills are counted under
+
+
+@dataclass(slots=True)
+class Slot:
+    tag: int
+    held: int = 0  # bit i: block i of the cache block is valid
+
+
+class Flash:
+    """`blocks` are the disk's: a cache block is `per_slot` of them. With no slots nothing is ever held."""
+
+    def __init__(self, device: Device, slots: int, per_slot: int, block_bytes: int, meter: Meter) -> None:
+        self.slots = slots
+        self.per_slot = per_slot
+        self._device = device
+        self._size = block_bytes
+        self._meter = meter
+        self.used: dict[int, Slot] = {}  # by number
+        self.evicted = 0
+
+    def hit(self, lba: int) -> bool:
+        slot, tag, at = self._locate(lba)
+        found = self.used.get(slot)
+        return found is not None and found.tag == tag and bool(found.held >> at & 1)
+
+    def read(self, lba: int, count: int, cause: str = CAUSE) -> bytes:
+        """Blocks that are all held, an I/O a slot."""
+        return b"".join(self._read(slot, at, part, cause) for slot, _, at, part in self._cut(lba, count))
+
+    def fill(self, lba: int, data: bytes, cause: str = CAUSE) -> None:
+        """Hold blocks, in the place of whatever their slots held."""
+        done = 0
+        for slot, tag, at, part in self._cut(lba, len(data) // self._size):
+            held = self.used.get(slot)
+            if held is None or held.tag != tag:
+                self.evict(slot)
+                held = self.used[slot] = Slot(tag)
+            held.held |= (1 << part) - 1 << at
+            raw = data[done * self._size : (done + part) * self._size]
+            self._meter.writes[cause] += 1
+            self._meter.bytes_written[cause] += len(raw)
+            self._device.write((slot * self.per_slot + at) * self._size, raw)
+            done += part
+
+    def drop(self, lba: int, count: int) -> None:
+        """Hold blocks no longer."""
+        for slot, tag, at, part in self._cut(lba, count):
+            held = self.used.get(slot)
+            if held is not None and held.tag == tag:
+                held.held &= ~((1 << part) - 1 << at)
+
+    def evict(self, slot: int) -> None:
+        if self.used.pop(slot, None) is not None:
+            self.evicted += 1
+
+    def empty(self) -> None:
+        self.used.clear()
+
+    def copy_slot(self, slot: int, to: "Flash") -> None:
+        """Have another cache of the same shape hold what a slot of this one does."""
+        held = self.used[slot]
+        first = (held.tag * self.slots + slot) * self.per_slot
+        to.evict(slot)
+        for at in range(self.per_slot):
+            if held.held >> at & 1:
+                to.fill(first + at, self._read(slot, at, 1, "migrate"), "migrate")
+
+    @property
+    def held_blocks(self) -> int:
+        return sum(slot.held.bit_count() for slot in self.used.values())
+
+    def close(self) -> None:
+        self._device.close()
+
+    def _read(self, slot: int, at: int, count: int, cause: str) -> bytes:
+        self._meter.reads[cause] += 1
+        self._meter.bytes_read[cause] += count * self._size
+        return self._device.read((slot * self.per_slot + at) * self._size, count * self._size)
+
+    def _locate(self, lba: int) -> tuple[int, int, int]:
+        """Slot, tag, and which block of the cache block it is."""
+        number, at = divmod(lba, self.per_slot)
+        return number % self.slots, number // self.slots, at
+
+    def _cut(self, lba: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+        """A range as parts of slots: slot, tag, first block in it, count."""
+        while count:
+            slot, tag, at = self._locate(lba)
+            part = min(count, self.per_slot - at)
+            yield slot, tag, at, part
+            lba, count = lba + part, count - part

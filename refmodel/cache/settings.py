@@ -1,0 +1,46 @@
+"""What a disk's cache is: a small file beside its devices. The contents are nowhere: they are gone with the host."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from refmodel.errors import BadRequest, NotADisk
+from refmodel.label import Shape
+
+NAME = "cache.json"
+SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
+
+
+@dataclass(frozen=True)
+class Settings:
+    bytes: int
+    block_bytes: int  # of a cache block: a power of 2, and whole blocks of the disk
+
+    @property
+    def slots(self) -> int:
+        return self.bytes // self.block_bytes
+
+    @classmethod
+    def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "Settings":
+        """Raises BadRequest for what cannot work."""
+        if not SMALLEST <= block_bytes <= LARGEST or block_bytes & (block_bytes - 1) or block_bytes % shape.block_bytes:
+            raise BadRequest(f"a cache block has {SMALLEST} to {LARGEST} bytes, a power of 2, and is whole blocks of {shape.block_bytes}")
+        if bytes < block_bytes:
+            raise BadRequest(f"a cache has at least one block, of {block_bytes} bytes")
+        return cls(bytes, block_bytes)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Settings | None":
+        """None where the disk has no cache. Raises NotADisk if the file cannot be read."""
+        try:
+            return cls(**json.loads((folder / NAME).read_text()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise NotADisk(f"{folder / NAME} does not say what the cache is: {error}") from None
+
+    def save(self, folder: Path) -> None:
+        whole = folder / (NAME + ".new")
+        whole.write_text(json.dumps(asdict(self)) + "\n")
+        os.replace(whole, folder / NAME)
