@@ -268,15 +268,26 @@ CAUSES = {
 
 def document() -> str:
     """docs/counters.md."""
-    rows = []
-    for family in FAMILIES:
-        walks = "; costs a walk over the maps" if family.walks else ""
-        rows.append(f"| `{family.name}` | {family.kind} | {family.unit} | {', '.join(family.labels)} | {family.help}{walks} |")
+    parts = [HEAD]
+    for heading, some in SECTIONS.items():
+        parts += [f"## {heading}", "", "| counter | kind | unit | labels | what |", "|---|---|---|---|---|"]
+        for family in some:
+            walks = "; costs a walk over the maps" if family.walks else ""
+            parts.append(f"| `{family.name}` | {family.kind} | {family.unit} | {', '.join(family.labels)} | {family.help}{walks} |")
+        parts.append("")
     causes = [f"| `{cause}` | {what} |" for cause, what in CAUSES.items()]
-    return "\n".join([HEAD, "| counter | kind | unit | labels | what |", "|---|---|---|---|---|", *rows, "", "| cause | the I/O was for |", "|---|---|", *causes, ""])
+    return "\n".join([*parts, "## Causes of device I/O", "", "| cause | the I/O was for |", "|---|---|", *causes, ""])
 
 
-HEAD = """# Counters of the reference engine
+SECTIONS = {
+    "Every disk": COMMON,
+    "The log-structured engine": LOG_STRUCTURED,
+    "Redo-log chains": REDO_LOG,
+    "In-place arrays": IN_PLACE,
+    "A read cache, in front of any of them": CACHE,
+}
+
+HEAD = """# Counters of the engines
 
 This file is what `python -m refmodel.counters` prints; a test compares them.
 
