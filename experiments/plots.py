@@ -43,13 +43,14 @@ def colour(name: str) -> str:
 
 
 def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) -> None:
-    """Mark phases: every other one is shaded in every panel, the names stand above the first."""
+    """Mark phases: every other one is shaded in every panel, the names stand above the first, aslant where there are many."""
+    aslant = {"rotation": 28, "ha": "left"} if len(names) > 6 else {"ha": "center"}
     for number, name in enumerate(names):
         low, high = edges[number], edges[number + 1]
         for axis in axes:
             if number % 2:
                 axis.axvspan(low, high, color="#f3f3ef", zorder=0, linewidth=0)
-        axes[0].text((low + high) / 2, 1.02, name.replace(": ", ":\n"), transform=axes[0].get_xaxis_transform(), ha="center", va="bottom", fontsize=8.5, color="#333333")
+        axes[0].text((low + high) / 2, 1.03, name, transform=axes[0].get_xaxis_transform(), va="bottom", fontsize=8.5, color="#333333", **aslant)
     for axis in axes:
         axis.set_xlim(edges[0], edges[-1])
 

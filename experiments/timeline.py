@@ -2,6 +2,8 @@
 
 from itertools import accumulate
 
+from matplotlib.ticker import FuncFormatter
+
 from experiments.chapter import Figure
 from experiments.plots import CAUSES, MUTED, bands, colour, panels, svg
 from refmodel.bench import Result, percentile
@@ -23,14 +25,18 @@ def timeline(result: Result, control: Result, *, name: str, title: str, caption:
     for run, style in ((control, {"color": "#b5b5b0"}), (result, {"color": colour(result.engine)})):
         for percent, line in ((50, "-"), (99, ":")):
             latency.plot(middles, [percentile([window], percent) / 1000 for window in run.windows], line, linewidth=1.4, **style)
-    latency.set(ylabel="latency, ms\n(99 % dotted)", yscale="log" if log_latency else "linear")
-    if not log_latency:
+    latency.set(ylabel="latency, ms\n(99 % dotted)")
+    if log_latency:
+        latency.set_yscale("log")
+        latency.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
         latency.set_ylim(0, None)
     _stack(ios, result.windows, middles)
     ios.set(ylabel="device I/Os\nan operation", xlabel="thousand operations done", ylim=(0, None))
     bands((rate, latency, ios), edges, [part.name for part in result.phases])
-    rate.plot([], [], color="#b5b5b0", label="the same operations, nothing done to the disk")
-    rate.legend(loc="lower left", fontsize=8.5)
+    rate.plot([], [], color=colour(result.engine), label=result.engine)
+    rate.plot([], [], color="#b5b5b0", label="the same operations,\nnothing done to the disk")
+    rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, labelcolor=MUTED)
     return Figure(name, title, caption, svg(drawing, name))
 
 

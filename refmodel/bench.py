@@ -73,7 +73,7 @@ class Result:
         """One phase of the run. Its actions are not in its device I/Os. Raises KeyError if there is none of that name."""
         requests = self.requests[phase]
         windows = [window for window in self.windows if window.phase == phase]
-        actions = [done for done in self.actions if windows[0].began <= done.at < windows[-1].began + windows[-1].seconds]
+        actions = [done for done in self.actions if done.phase == phase]
         devices = total(window.devices for window in windows) - total(done.devices for done in actions)
         return Part(phase, windows, actions, requests, devices)
 
@@ -100,7 +100,7 @@ class Result:
             "user_bytes": self.user_bytes,
             "phases": [part.as_dict() for part in self.phases],
             "actions": [
-                {"action": done.action, "at": done.at, "seconds": done.seconds, "device_ios_by_cause": dict(done.devices.ios)}
+                {"action": done.action, "phase": done.phase, "at": done.at, "seconds": done.seconds, "device_ios_by_cause": dict(done.devices.ios)}
                 for done in self.actions
             ],
             "ratio_to_peers": {name: seconds / self.seconds for name, seconds in self.peers.items()},

@@ -77,7 +77,7 @@ class Window(NamedTuple):
 
     phase: str
     began: float  # seconds since the run began
-    seconds: float
+    seconds: float  # without actions, in a closed loop
     operations: int
     latencies: list[float]  # seconds; of each operation at a constant rate, of each batch in a closed loop
     devices: Tally
@@ -87,6 +87,7 @@ class Done(NamedTuple):
     """An action of a phase: what its foreground took, the moment it was asked for until it was answered."""
 
     action: str
+    phase: str
     at: float  # seconds since the run began
     seconds: float
     devices: Tally
@@ -118,20 +119,23 @@ class Clients:
             latencies.append(self._together(stretch, start, batch, arrives))
             end = min(count, start + batch)
             if end in ends:
-                now, after = self._watch.now(), tally(self._disk)
-                yield Window(stretch.phase.name, began, now - began, end - at, latencies, after - before)
+                after, seconds = tally(self._disk), self._watch.now() - began if rate else sum(latencies)
+                yield Window(stretch.phase.name, began, seconds, end - at, latencies, after - before)
                 began, at, before, latencies = self._watch.now(), end, after, []
 
     def _together(self, stretch: Stretch, start: int, batch: int, arrives: float | None) -> float:
-        """Requests that are in flight together; seconds until they were answered. Actions precede the request that they belong to."""
+        """Requests that are in flight together; seconds until they were answered.
+
+        Actions precede the request that they belong to. In a closed loop clients ask when they are done; at a constant rate requests wait for them.
+        """
         with self._turn:
             requests = stretch.requests[start : start + batch]
             if arrives is not None:
                 self._idle_until(arrives)
-            asked = self._watch.now() if arrives is None else arrives
             for number in range(start, start + len(requests)):
                 for action in stretch.actions.get(number, ()):
-                    self.act(action)
+                    self.act(action, stretch.phase.name)
+            asked = self._watch.now() if arrives is None else arrives
             self.perform(requests)
             return self._watch.now() - asked
 
@@ -149,12 +153,12 @@ class Clients:
             for lba, count in reads:
                 self._disk.read(lba, count)
 
-    def act(self, action: str) -> None:
+    def act(self, action: str, phase: str) -> None:
         """Do what a phase says; take down what it cost. Raises ValueError for an action that there is not."""
         before, started = tally(self._disk), self._watch.now()
         for one in action.split(" and "):
             self._act(one)
-        self.done.append(Done(action, started, self._watch.now() - started, tally(self._disk) - before))
+        self.done.append(Done(action, phase, started, self._watch.now() - started, tally(self._disk) - before))
 
     def _act(self, action: str) -> None:
         match action.split():

@@ -1,0 +1,47 @@
+"""`python -m experiments`: runs the published experiments, and writes a report in which every claim is a row."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from experiments import bounds, cache, chains, native, reduction, report, steady
+from experiments.chapter import Chapter, Settings, Verdict
+
+EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
+    "A": native.run, "B": steady.run, "C": chains.run, "D": cache.run, "E": reduction.run, "F": bounds.run,
+}  # fmt: skip
+
+
+@click.command(epilog="Exit status: 0 all that was run is reproduced; 1 some of it is not. What was not run is said.")
+@click.option("--scale", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Of disks, 64 MiB at 1, and of the number of operations.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--only", multiple=True, type=click.Choice(list(EXPERIMENTS)), help="One experiment; may be repeated.  [default: all]")
+@click.option("--report", "folder", type=click.Path(path_type=Path), default=Path("runs/experiments"), show_default=True, metavar="DIR")
+def main(scale: float, seed: int, only: tuple[str, ...], folder: Path) -> None:
+    """Run the published experiments, A to E, and what theory says, F."""
+    started = time.monotonic()
+
+    def say(what: str) -> None:
+        click.echo(f"{time.monotonic() - started:5.0f} s  {what}", err=True)
+
+    settings = Settings(scale, seed, say)
+    chapters = []
+    for letter in only or EXPERIMENTS:
+        chapters.append(chapter := EXPERIMENTS[letter](settings))
+        for claim in chapter.claims:
+            if claim.verdict is Verdict.NOT_RUN:
+                click.echo(f"NOT RUN  {letter}: {claim.claim}: {claim.why}", err=True)
+    report.write(folder, chapters, settings, time.monotonic() - started)
+    click.echo(f"{report.summary(chapters)}; {folder / 'report.html'}, report.md")
+    for chapter in chapters:
+        for claim in chapter.claims:
+            if claim.verdict is Verdict.DIFFERS:
+                click.echo(f"not reproduced  {chapter.letter}: {claim.claim}: {claim.measured}")
+    sys.exit(1 if report.verdicts(chapters)[Verdict.DIFFERS] else 0)
+
+
+if __name__ == "__main__":
+    main()

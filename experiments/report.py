@@ -1,0 +1,52 @@
+"""The report: one page of HTML that needs nothing else, and a summary in Markdown, with the figures as files."""
+
+from collections import Counter
+from datetime import datetime, timezone
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from experiments.chapter import Chapter, Settings, Verdict
+
+
+def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float) -> None:
+    """report.html, report.md and a file of SVG for each figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for chapter in chapters:
+        for figure in chapter.figures:
+            (folder / f"{figure.name}.svg").write_text(figure.svg)
+    facts = f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes, {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
+    (folder / "report.html").write_text(page(chapters, facts))
+    (folder / "report.md").write_text(markdown(chapters, facts))
+
+
+def page(chapters: list[Chapter], facts: str) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("experiments", ""), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["inline"] = Markup  # our own SVG
+    return environment.get_template("report.html.j2").render(chapters=chapters, facts=facts, counts=verdicts(chapters), Verdict=Verdict)
+
+
+def markdown(chapters: list[Chapter], facts: str) -> str:
+    lines = ["# The published experiments, reproduced", "", facts, "", summary(chapters), ""]
+    for chapter in chapters:
+        lines += [f"## {chapter.letter}. {chapter.title}", "", f"Published: {chapter.published}", "", f"Here: {chapter.here}", ""]
+        lines += ["| claim | measured here | verdict | why not, or what the difference is |", "|---|---|---|---|"]
+        for claim in chapter.claims:
+            cells = (claim.claim, claim.measured, f"**{claim.verdict}**" if claim.verdict is not Verdict.REPRODUCED else claim.verdict, claim.why)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+        for figure in chapter.figures:
+            lines += [f"![{figure.title}]({figure.name}.svg)", "", f"{figure.title}. {figure.caption}", ""]
+    return "\n".join(lines)
+
+
+def verdicts(chapters: list[Chapter]) -> Counter[Verdict]:
+    return Counter(claim.verdict for chapter in chapters for claim in chapter.claims)
+
+
+def summary(chapters: list[Chapter]) -> str:
+    counts = verdicts(chapters)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
