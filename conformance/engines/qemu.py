@@ -106,6 +106,23 @@ class Daemon:
                 raise QmpError(answer["error"]["desc"])
         return [answer["return"] for answer in answers]
 
+    def job(self, command: str, arguments: dict[str, Any]) -> None:
+        """Run a block job, whose `job-id` is "j", to its end. Raises QmpError if it fails."""
+        deadline = time.monotonic() + PATIENCE
+        self.do((command, {**arguments, "auto-dismiss": False}))
+        while True:
+            job = self.do(("query-jobs", {}))[0][0]
+            if job["status"] == "ready":
+                self.do(("job-complete", {"id": "j"}))
+            if job["status"] == "concluded":
+                self.do(("job-dismiss", {"id": "j"}))
+                if "error" in job:
+                    raise QmpError(job["error"])
+                return
+            if time.monotonic() > deadline:
+                raise self.failure("hang", f"{command} did not end within {PATIENCE:g} seconds")
+            time.sleep(0.0005)
+
     def close(self) -> None:
         """End the process and remove the folder."""
         self._socket.close()

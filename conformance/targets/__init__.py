@@ -20,6 +20,7 @@ KINDS = {
     "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
+    "chain[:format=qcow2|vmdk,...]": "a chain of qcow2 or VMDK files, the redo-log design, in qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files that the kit cuts the power of",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
@@ -66,6 +67,9 @@ def resolve(name: str) -> Factory:
         case "qcow2":
             from conformance.engines.qcow2 import Qcow2Target
             return _factory(name, Qcow2Target, _options(rest))
+        case "chain":
+            from conformance.engines.chain import ChainTarget
+            return _factory(name, ChainTarget, _options(rest))
         case "redb":
             from conformance.engines.redb import RedbTarget
             return _factory(name, RedbTarget, _options(rest))
