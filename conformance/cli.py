@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from conformance import doctor, exhaustive, generate, oracles, report, runner, targets
+from conformance import doctor, exhaustive, faults, generate, oracles, report, runner, targets
 from conformance import trace as traces
 from conformance.judge import judge
 from conformance.targets.base import Unusable
@@ -80,6 +80,13 @@ def _capabilities(context: click.Context, param: click.Parameter, value: str) ->
     return names
 
 
+def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    try:
+        return faults.parse(value)
+    except faults.NoSuchFault as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
     """Is it a virtual disk with snapshots? Test an implementation against the contract, specs/VirtualDisk.tla.
@@ -101,6 +108,9 @@ def main() -> None:
                    "crash state of every short workload (refmodel only).")
 @click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
               help="Of an exhaustive run: keep in this file what has passed, and go on from there.")
+@click.option("--faults", "faulty", callback=_faults, default="", metavar="NAME,...",
+              help=f"Of the media (refmodel only): {', '.join(faults.FAULTS)}. One device has them; with @all behind a name, "
+                   "every one. What an honest engine may then show is counted, and is no failure.")
 @click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
               help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
 @click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
@@ -109,7 +119,7 @@ def main() -> None:
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
 @click.pass_context
 def run(context: click.Context, factory: targets.Factory, count: int | None, ops: int | None, seed: int | None,
-        judges: dict[str, Any], crashes: str, resume: Path | None, without: frozenset[str], folder: Path | None,
+        judges: dict[str, Any], crashes: str, resume: Path | None, faulty: tuple[str, ...], without: frozenset[str], folder: Path | None,
         json_file: Path | None, junit: Path | None) -> None:
     """Generate traces, run the target through them, and judge each.
 
@@ -119,17 +129,18 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
     """
     if crashes == "exhaustive":
         ops = exhaustive.LONGEST if ops is None else ops
-        if without:
-            raise click.UsageError("--without is of random runs: an exhaustive one has its own operations")
+        if without or faulty:
+            raise click.UsageError("--without and --faults are of random runs: an exhaustive one has its own operations")
         result = _exhaust(factory, count, ops, judges, resume)
     else:
         if resume is not None:
             raise click.UsageError("--resume is of exhaustive runs")
         count, ops = count or 200, ops or 30
         seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+        factory = _with_faults(replace(factory, without=without), faulty)
         with _progress("traces", count) as progress:
-            result = runner.campaign(replace(factory, without=without), count=count, ops=ops, seed=seed, oracles=judges,
-                                     crashes=crashes == "random", progress=progress)
+            result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges,
+                                     crashes=crashes == "random", faulty=faulty, progress=progress)
     with _writing():
         if folder is not None:
             report.save(result, folder, ops)
@@ -139,6 +150,13 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
             junit.write_text(report.as_junit(result), encoding="utf-8")
     report.show(result, Console(), ops, folder)
     context.exit(STATUS[result.verdict])
+
+
+def _with_faults(factory: targets.Factory, faulty: tuple[str, ...]) -> targets.Factory:
+    try:
+        return faults.on_media(factory, faulty) if faulty else factory
+    except faults.NoSuchFault as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _exhaust(factory: targets.Factory, most: int | None, longest: int, judges: dict[str, Any],

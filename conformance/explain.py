@@ -57,6 +57,7 @@ class Verdict:
     expected: str = ""
     actual: str = ""
     source: str = ""  # where the wrong data came from
+    excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
 
     def words(self, trace: Trace) -> list[str]:

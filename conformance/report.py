@@ -30,7 +30,7 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
         "traces": len(campaign.judged), "operations": campaign.operations, "crashes": campaign.crashes,
         "workloads": campaign.workloads, "states": campaign.states,
         "seconds": round(campaign.seconds, 3), "skipped": campaign.skipped, "failures": failures,
-        "reason": campaign.reason, "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
+        "faults": list(campaign.faults), "excused": dict(campaign.excused), "reason": campaign.reason, "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
         "counters": dict(sorted(campaign.counters.items())),
     }
 
@@ -143,9 +143,17 @@ def figures(campaign: Campaign) -> str:
     if campaign.judges:
         without = "" if "certified" in campaign.judges else " (certified: not built, not run)"
         figures.append("each judged by " + ", ".join(campaign.judges) + without)
+    if campaign.faults:
+        figures.append(f"with {', '.join(campaign.faults)}: {excused(campaign)}")
     if campaign.skipped:
         figures.append("skipped: " + ", ".join(campaign.skipped))
     return ", ".join(figures)
+
+
+def excused(campaign: Campaign) -> str:
+    """What the faults of the media excused."""
+    kinds = ", ".join(f"{kind} {times}" for kind, times in campaign.excused.most_common() if times)
+    return f"{sum(campaign.excused.values())} failures that an honest engine may show ({kinds})" if kinds else "nothing excused"
 
 
 def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) -> None:

@@ -4,11 +4,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from typing import Any
 
-from conformance import block, generate
+from conformance import block, faults, generate
 from conformance import trace as traces
 from conformance.explain import Verdict, alike
 from conformance.judge import judge
@@ -64,6 +64,8 @@ class Campaign:
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     how: str = ""  # what else the command said that ran it
     workloads: int = 0  # of an exhaustive campaign
+    faults: tuple[str, ...] = ()  # of the media, by name
+    excused: Counter = field(default_factory=Counter)  # class -> failures that an honest engine may show under these faults
     resumed: int = 0  # of those, how many had passed before
     states: int = 0  # crash states that were opened
 
@@ -254,13 +256,15 @@ def declared(factory: Factory) -> frozenset[str]:
 
 
 def campaign(factory: Factory, *, count: int, ops: int, seed: int, oracles: Mapping[str, Oracle],
-             crashes: bool = True, progress: Callable[[int], None] = lambda done: None,
-             most_failures: int = MOST_FAILURES) -> Campaign:
+             crashes: bool = True, faulty: tuple[str, ...] = (),
+             progress: Callable[[int], None] = lambda done: None, most_failures: int = MOST_FAILURES) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each. The same seed makes the same programs.
 
+    `faulty` names faults of the media, which the factory has put there: what they excuse is no failure.
     Ends after `most_failures` failures, or one where the target hangs; each is shrunk."""
+    how = f" --faults {','.join(faulty)}" if faulty else ""
     result = Campaign(factory.name, seed, most_failures=most_failures, without=tuple(sorted(factory.without)),
-                      judges=tuple(name for name in oracles if name != INNER))
+                      faults=faulty, how=how, judges=tuple(name for name in oracles if name != INNER))
     started = time.monotonic()
     bench = Bench(factory)
     at_once = {name: oracle for name, oracle in oracles.items() if name == "model"}
@@ -285,7 +289,8 @@ def _drive_all(bench: Bench, factory: Factory, result: Campaign, count: int, ops
     for number, (options, program) in enumerate(islice(generate.drawn(cases, result.seed, batch), count)):
         trace = bench.drive(program, trace_seed(result.seed, number), options)
         declared.update(trace.hello["capabilities"])
-        verdict = judge([trace], oracles)[0]
+        verdict = _judged([trace], oracles, result)[0]
+        result.excused[verdict.kind] += bool(verdict.excuse)
         result.judged.append((trace, verdict))
         result.coverage.update((event["op"], outcome_of(event)) for event in trace.events if event["op"] != "create")
         result.counters.update(bench.counters())
@@ -301,6 +306,17 @@ def _drive_all(bench: Bench, factory: Factory, result: Campaign, count: int, ops
             for outcome in OUTCOMES[kind]:
                 result.coverage[kind, outcome] += 0
     result.skipped = [name for name in generate.CAPABILITIES if name not in declared]
+
+
+def _judged(some: list[Trace], oracles: Mapping[str, Oracle], result: Campaign) -> list[Verdict]:
+    """As judge, but for what the faults of the media excuse."""
+    if not result.faults:
+        return judge(some, oracles)
+    for trace in some:
+        trace.events = faults.without_lost_reads(result.faults, trace)
+    return [replace(verdict, verdict="pass", excuse=", ".join(result.faults))
+            if faults.excuses(result.faults, trace, verdict) else verdict
+            for trace, verdict in zip(some, judge(some, oracles))]
 
 
 def _each(knobs: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -336,7 +352,7 @@ def _shrunk(bench: Bench, result: Campaign, trace: Trace, verdict: Verdict, numb
 
     def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
         again = bench.drive(program, trace.seed, trace.options)
-        found = judge([again], oracles)[0]
+        found = _judged([again], oracles, result)[0]
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
     seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
@@ -347,7 +363,7 @@ def _shrunk(bench: Bench, result: Campaign, trace: Trace, verdict: Verdict, numb
 def _judge_all(result: Campaign, oracles: Mapping[str, Oracle]) -> None:
     """Judge all traces by all oracles together, for those that are slow to start."""
     traces_driven = [trace for trace, _ in result.judged]
-    verdicts = judge(traces_driven, oracles)
+    verdicts = _judged(traces_driven, oracles, result)
     if INNER in oracles and any(trace.geometry for trace in traces_driven):
         result.judges += (INNER,)
     failed = {failure.number for failure in result.failures}

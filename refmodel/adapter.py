@@ -19,6 +19,7 @@ from refmodel.counters import work
 from refmodel.disk import put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
+from refmodel.faults import FaultySupply, parse
 from refmodel.geometry import LAYOUTS, with_reserve
 from refmodel.power import PowerSupply
 
@@ -29,7 +30,8 @@ class Adapter:
     """One disk at a time, in a temporary folder, on devices whose power can be cut.
 
     `engine` is one of refmodel.engines; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
-    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names a bug of refmodel.bugs. Beyond the design's dialogue
+    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names
+    a bug of refmodel.bugs; `faults`, a list with `+` between, are those of refmodel.faults that its devices have, `fault_seed` says where. Beyond the design's dialogue
     a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
     chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
     """
@@ -43,6 +45,8 @@ class Adapter:
         capacity_percent: int | None = None,
         cache_bytes: int = 0,
         cache_block_bytes: int = SMALLEST,
+        faults: str = "",
+        fault_seed: int = 0,
         **geometry: Any,
     ) -> None:
         self._engine = engine
@@ -51,6 +55,7 @@ class Adapter:
         self._capacity_percent = capacity_percent
         self._bug = BUGS[plant] if plant else None
         self._cache = (cache_bytes, cache_block_bytes) if cache_bytes else None
+        self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
         self.power = PowerSupply()  # whoever puts another here crashes the disk next
         self._seed = 0
         self._seconds = 0  # of the repair clock
@@ -174,6 +179,10 @@ class Adapter:
         self.power = PowerSupply(shape.sector_bytes)
         create(self._root / "disk", shape, sync=False, cache=Settings.of(shape, *self._cache) if self._cache else None)
         self._open()
+        if self._faults:
+            self._disk.close()
+            self.power = FaultySupply(shape.sector_bytes, self._faults, getattr(shape, "members", 1), self._fault_seed)
+            self._open()
         if self._engine == DEFAULT:
             sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
                      "devices": shape.devices, "timer": shape.repair_timer}

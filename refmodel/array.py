@@ -284,8 +284,11 @@ class Array:
     def _spread(self) -> None:
         """Every member that is there is to have the newest record, whole."""
         for member in self.members:
-            if member.device is not None and not records.is_on(member.device, self._record):
-                records.write(member.device, self._record)
+            try:
+                if member.device is not None and not records.is_on(member.device, self._record):
+                    records.write(member.device, self._record)
+            except OSError as error:
+                self._lost(member, error)
         if (witness := self._witness()) is not None and not records.is_on(witness, self._record, base=0):
             records.write(witness, self._record, base=0)
 

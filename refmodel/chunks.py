@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from refmodel.checksum import crc32c
-from refmodel.errors import DiskError
+from refmodel.errors import DataLost, DiskError
 from refmodel.geometry import Geometry
 from refmodel.leg import Leg
 from refmodel.node import Kind
@@ -110,7 +110,9 @@ class Chunks:
         """A chunk's data, verified. Raises DataLost."""
         if (data := self.bank.get(mba)) is not None:
             return data
-        pba, crc = self.middle.get(mba)
+        if (place := self.middle.get(mba)) is None:
+            raise DataLost(f"chunk {mba} is in no map: devices lost what they said was durable")
+        pba, crc = place
         return self._leg.read(pba * self._block_bytes, self._block_bytes, lambda data: crc32c(data) == crc, cause)
 
     def move(self, mba: int) -> bool:

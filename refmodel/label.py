@@ -65,13 +65,16 @@ def write(device: Device, label: Label) -> None:
 
 
 def read(device: Device) -> Label | None:
-    """What a device says it is; a damaged copy is rewritten from the other. None if neither is whole.
+    """What a device says it is; a damaged copy is rewritten from the other. None if neither is whole, or the device does not answer.
 
     Raises DataLost if this version cannot read it."""
-    copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
-    found = copies[0] or copies[1]
-    if found is not None and None in copies:
-        write(device, found)
+    try:
+        copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
+        found = copies[0] or copies[1]
+        if found is not None and None in copies:
+            write(device, found)
+    except OSError:
+        return None
     return found
 
 

@@ -48,8 +48,11 @@ def write(device: Device, membership: Membership, base: int = MEMBERSHIP_BASE) -
 
 
 def read(device: Device, base: int = MEMBERSHIP_BASE) -> Membership | None:
-    """The newest whole record on a device."""
-    found = [decode(device.read(base + copy * PAGE, PAGE)) for copy in (0, 1)]
+    """The newest whole record on a device; None if there is none, or the device does not answer."""
+    try:
+        found = [decode(device.read(base + copy * PAGE, PAGE)) for copy in (0, 1)]
+    except OSError:
+        return None
     return max(filter(None, found), key=lambda record: record.sequence, default=None)
 
 

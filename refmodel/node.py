@@ -71,10 +71,17 @@ def encode(node: Node) -> bytes:
     return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
 
 
-def is_node(page: int, kind: Kind, data: bytes) -> bool:
-    """Whether the data is a whole node, this page's, of this map."""
-    magic, crc, stored_page, _, stored_kind, _, _ = HEADER.unpack_from(data)
-    return magic == MAGIC and stored_page == page and stored_kind == kind and crc32c(data[COVERED:]) == crc
+def is_node(page: int, kind: Kind, data: bytes, born: int = 0) -> bool:
+    """Whether the data is a whole node, this page's, of this map; and of this birth, if that is known."""
+    magic, crc, stored_page, stored_birth, stored_kind, _, _ = HEADER.unpack_from(data)
+    if magic != MAGIC or stored_page != page or stored_kind != kind or born not in (0, stored_birth):
+        return False
+    return crc32c(data[COVERED:]) == crc
+
+
+def birth(data: bytes) -> int:
+    """When the node in a page that `is_node` accepts was born."""
+    return HEADER.unpack_from(data)[3]
 
 
 def decode(data: bytes) -> Node:

@@ -11,7 +11,7 @@ from refmodel.clock import Clock
 from refmodel.errors import DataLost, NoSpace
 from refmodel.geometry import PAGE, Geometry
 from refmodel.leg import Leg
-from refmodel.node import Kind, Node, decode, encode, is_node
+from refmodel.node import Kind, Node, birth, decode, encode, is_node
 
 CACHED_NODES = 8192  # clean nodes kept in memory
 
@@ -49,9 +49,20 @@ class Pages:
         if (node := self._clean.get(page)) is not None:
             self._clean.move_to_end(page)
             return node
-        node = decode(self._leg.read(self.offset(page), PAGE, lambda data: is_node(page, kind, data), cause))
+        _, born = self.in_use.get(page, (kind, 0))
+        born = born or self._newest(page, kind, cause)
+        node = decode(self._leg.read(self.offset(page), PAGE, lambda data: is_node(page, kind, data, born), cause))
         self._remember(node)
         return node
+
+    def _newest(self, page: int, kind: Kind, cause: str) -> int:
+        """The birth of the newest copy of a page that nobody has met since the disk was opened; 0 if no copy is good.
+
+        A device that lost a write has an older node there, which is as whole. What a checkpoint refers to is not overwritten
+        before the next one is durable, so of the copies the newest is the right one.
+        """
+        copies = self._leg.copies(self.offset(page), PAGE, cause)
+        return max((birth(data) for data in copies if is_node(page, kind, data)), default=0)
 
     def new(self, kind: Kind, level: int, keys: list[int], values: list) -> Node:
         """A node in a fresh page, not yet on the media. Raises NoSpace."""

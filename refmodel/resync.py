@@ -130,5 +130,5 @@ def chunk_checks(state: State, segment: int) -> list[Check]:
 
 def page_check(state: State, page: int) -> Check:
     """How to recognise the node of a page that is in use."""
-    kind, _ = state.pages.in_use[page]
-    return Check(state.pages.offset(page), PAGE, lambda data: is_node(page, kind, data))
+    kind, born = state.pages.in_use[page]
+    return Check(state.pages.offset(page), PAGE, lambda data: is_node(page, kind, data, born))

@@ -7,7 +7,7 @@ checkpoint is durable that does not refer to it.
 import heapq
 from dataclasses import dataclass
 
-from refmodel.errors import NoSpace
+from refmodel.errors import DataLost, NoSpace
 from refmodel.geometry import Geometry
 from refmodel.node import Kind
 from refmodel.pages import Pages
@@ -65,13 +65,17 @@ class Segments:
         heapq.heappush(self._free, segment)
 
     def take(self, segment: int) -> None:
-        """The log says that a segment is in use, which was reserved, or was before the log is replayed."""
+        """The log says that a segment is in use, which was reserved, or was before the log is replayed.
+
+        Raises DataLost if the maps say that it was already: devices lost what they said was durable."""
         if segment in self._reserved:
             self._reserved.discard(segment)
             return
         while self._fresh <= segment:
             heapq.heappush(self._free, self._fresh)
             self._fresh += 1
+        if segment not in self._free:
+            raise DataLost(f"the log and the maps disagree about segment {segment}")
         self._free.remove(segment)
         heapq.heapify(self._free)
 
