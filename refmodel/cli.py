@@ -296,10 +296,11 @@ def settle(disk: Path) -> None:
 def status(disk: Path) -> None:
     """Devices and components: who is active, absent, degraded, stale or resyncing."""
     with _opened(disk) as opened:
+        standings = opened.status()
         shape, array = opened.geometry, opened.array
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
         click.echo(f"layout {shape.layout}, tolerates {shape.m}; spares: {spares}")
-        for standing in opened.status():
+        for standing in standings:
             waits = f", repair in {max(0, shape.repair_timer - standing.absent):.0f} s" if standing.state == "absent" else ""
             lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
             click.echo(f"{standing.leg:<12} component {standing.component}  device {standing.device}  {standing.state}{waits}{lacks}")

@@ -16,6 +16,7 @@ from pathlib import Path
 from refmodel.enclosure import Enclosure
 from refmodel.errors import NotADisk
 from refmodel.geometry import RECORD_UNIT, Geometry
+from refmodel.label import Shape
 
 PLUGIN = Path(__file__).with_name("nbdkit_plugin.py")
 USUAL_BYTES = 1 << 20  # of one request to the engine; nbdkit cuts longer ones
@@ -50,10 +51,12 @@ def require_nbdkit() -> None:
         raise NotADisk(f"nbdkit runs Python {found[1]}, this is {ours}: make the virtual environment with Python {found[1]}")
 
 
-def most_bytes(geometry: Geometry) -> int:
-    """The longest write that the disk can always log: a whole number of blocks."""
+def most_bytes(geometry: Shape) -> int:
+    """The longest write that the disk can always take: a whole number of blocks."""
     header = 2 * RECORD_UNIT
-    if geometry.log_bytes >= header + RECORD_UNIT + geometry.segment_bytes:
+    if not isinstance(geometry, Geometry):
+        most = min(USUAL_BYTES, getattr(geometry, "longest_write", USUAL_BYTES))
+    elif geometry.log_bytes >= header + RECORD_UNIT + geometry.segment_bytes:
         most = min(max(USUAL_BYTES, geometry.segment_bytes), MOST_BYTES)
     else:
         most = geometry.log_bytes - header

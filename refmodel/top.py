@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,22 +69,26 @@ def _devices(before: Counters, after: Counters, seconds: float) -> Table:
 
 
 def _state(now: Counters) -> Table:
+    """What the disk's engine has of these."""
     table = _table("state", "")
-    states = ", ".join(f"{sample['value']} {sample['state']}" for sample in now["segments"])
-    components = ", ".join(f"{sample['value']} {sample['leg']} {sample['state']}" for sample in now["components"])
-    rows = {
-        "segments": states,
-        "live chunks": f"{now['chunks.live']:,} of {now['chunks.usable']:,}",
-        "bank": f"{now['bank.chunks']:,} chunks",
-        "durable log": f"{now['log.used_bytes'] / now['log.size_bytes']:.0%} used",
-        "write amplification": f"{now['write_amplification.cleaning']:.3f} by cleaning, {now['write_amplification.devices']:.3f} at the devices",
-        "components": components,
-    }
-    for sample in now["resync.lacking"]:
-        rows[f"device {sample['device']}"] = f"lacks {sample['value']:,} stripes"
-    for name, value in rows.items():
-        table.add_row(name, value)
+    for name, (needs, line) in STATE.items():
+        if needs <= now.keys():
+            table.add_row(name, line(now))
+    for sample in now.get("resync.lacking", ()):
+        table.add_row(f"device {sample['device']}", f"lacks {sample['value']:,} stripes")
     return table
+
+
+STATE: dict[str, tuple[set[str], Callable[[Counters], str]]] = {  # what to show -> the counters that it takes, and how
+    "segments": ({"segments"}, lambda now: ", ".join(f"{sample['value']} {sample['state']}" for sample in now["segments"])),
+    "live chunks": ({"chunks.live"}, lambda now: f"{now['chunks.live']:,} of {now['chunks.usable']:,}"),
+    "bank": ({"bank.chunks"}, lambda now: f"{now['bank.chunks']:,} chunks"),
+    "layers": ({"layers"}, lambda now: f"{now['layers']}, live reads through {now['layers.depth']}"),
+    "durable log": ({"log.size_bytes"}, lambda now: f"{now['log.used_bytes'] / now['log.size_bytes']:.0%} used"),
+    "write amplification": ({"write_amplification.cleaning"}, lambda now: f"{now['write_amplification.cleaning']:.3f} by cleaning, {now['write_amplification.devices']:.3f} at the devices"),
+    "components": ({"components"}, lambda now: ", ".join(f"{sample['value']} {sample['leg']} {sample['state']}" for sample in now["components"])),
+    "read cache": ({"cache.slots"}, lambda now: f"{now['cache.hit_rate']:.1%} hits, {now['cache.used_slots']:,} of {now['cache.slots']:,} slots used"),
+}  # fmt: skip
 
 
 def _table(*columns: str) -> Table:

@@ -60,6 +60,11 @@ class InPlaceGeometry:
         return -(-self.blocks * self.block_bytes // self.segment_bytes)
 
     @property
+    def longest_write(self) -> int:
+        """Bytes that fit into the journal with their parity, however they lie."""
+        return max(self.block_bytes, self.log_bytes // 4)
+
+    @property
     def log_base(self) -> int:
         """Byte offset of the journal in the performance leg; two slots that say where it begins are before it."""
         return 2 * PAGE

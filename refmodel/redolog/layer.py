@@ -211,7 +211,8 @@ class Delta:
             table[first : first + self._geometry.block_grains] = self._grain_entries(entry)
         offset = self._start + location * SECTOR
         self._store.write(METADATA, offset, table.tobytes(), cause)
-        for first in range(0, TABLE_ENTRIES, SECTOR_ENTRIES):
+        used = {first - first % SECTOR_ENTRIES for first in held}
+        for first in range(0, TABLE_ENTRIES, SECTOR_ENTRIES) if self._geometry.table_cache == ALL else sorted(used):
             self._cache.put(offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES])
 
     def _write_entries(self, changed: dict[int, int], cause: str) -> None:
