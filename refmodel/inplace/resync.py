@@ -36,7 +36,7 @@ class Resync:
         component = next(component for component in leg.components if component.member is member)
         if component.missed:
             try:
-                leg.copy_stripe(component, min(component.missed), [], member.catches_up)
+                leg.resync(component, min(component.missed), [], member.catches_up)
             except DataLost:
                 return False  # until more devices are back
             return True
