@@ -26,7 +26,7 @@ COLOURS = {
 }  # fmt: skip
 CAUSES = {
     "foreground": "#0072b2", "destage": "#8fbcdb", "checkpoint": "#c9c9c5", "clean": "#f0e442", "reclaim": "#009e73",
-    "resync": "#e69f00", "rebuild": "#d55e00", "consolidate": "#cc79a7", "parity": "#7f7f7f", "scrub": "#999999", "repair": "#999999",
+    "resync": "#e69f00", "rebuild": "#d55e00", "consolidate": "#cc79a7", "journal": "#b2df8a", "parity": "#7f7f7f", "scrub": "#999999", "repair": "#999999",
 }  # fmt: skip
 MARKERS = "osD^vPX*"
 MUTED = "#666666"

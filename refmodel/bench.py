@@ -241,10 +241,12 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
 
 def _plan(engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None) -> Shape:
     """The engine's shape for a run: of what the profile wishes, what the engine knows. Raises BadRequest for a layout that it does not have."""
-    wished = {"layout": profile.layout, "segments": _segments(parts, blocks, snapshots), **profile.options}
+    wished = {"segments": _segments(parts, blocks, snapshots), **profile.options}
     known = inspect.signature(ENGINES[engine].plan).parameters
-    asked = {"layout": layout} if layout else {}
-    return plan(engine, blocks, **{name: value for name, value in wished.items() if name in known} | asked)
+    options = {name: value for name, value in wished.items() if name in known}
+    if layout or engine == DEFAULT:
+        options["layout"] = layout or profile.layout
+    return plan(engine, blocks, **options)
 
 
 def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
