@@ -69,11 +69,16 @@ class Reclaim:
         return self._views.held_below(view, holds) or self._views.held_elsewhere(view, node.born, node.keys[0], holds)
 
     def _drop_chunks(self, view: View, leaf: Node) -> None:
+        below = self._views.children(view.id)
+        beside: dict[int, dict[int, int]] = {}  # what neighbours map there, by view: one walk each, not one for each chunk
+
         for lba, mba in zip(leaf.keys, leaf.values):
 
             def holds(other: View) -> bool:
-                return other.map.get(lba) == mba
+                if other.id not in beside:
+                    beside[other.id] = dict(other.map.items(leaf.keys[0], leaf.keys[-1] + 1))
+                return beside[other.id].get(lba) == mba
 
-            if not self._views.held_below(view, holds) and not self._views.held_elsewhere(view, mba, lba, holds):
+            if not any(map(holds, below)) and not self._views.held_elsewhere(view, mba, lba, holds):
                 self._dropped.append(mba)
                 self._chunks.drop(mba)
