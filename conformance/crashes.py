@@ -30,6 +30,10 @@ BLOCKS = 4
 # Small enough for three operations to reach what is rare: a log of four records, nodes that split, a two-block write that fills a segment.
 SIZES = {"block_bytes": 512, "segment_blocks": 2, "fanout": 3, "capacity_percent": 200, "log_bytes": 4096, "pages": 128}
 ENGINES: tuple[dict[str, Any], ...] = ({"layout": "mirror"}, {"layout": "mirror", "write_back": True}, {"layout": "raid5-2+1"})
+BASELINES: dict[str, dict[str, Any]] = {  # options of the other engines; what one of them lacks it refuses, which is allowed
+    **dict.fromkeys(("redo-vmfs", "redo-se", "redo-vsan"), {"block_bytes": 512, "layers": 5}),
+    **dict.fromkeys(("in-place-raid5", "in-place-raid6"), {"block_bytes": 512, "strip_blocks": 1, "log_bytes": 8192}),
+}
 OPERATIONS: tuple[Message, ...] = (  # tags are put in when they are known
     {"op": "write", "lba": 0, "count": 1},
     {"op": "write", "lba": 1, "count": 2},
@@ -66,7 +70,9 @@ class Workload:
 
 def workloads(fixed: Mapping[str, Any], longest: int = LONGEST) -> Iterator[Workload]:
     """All of them, short ones first. `fixed` are options of the engine that every one has, in the place of those of ENGINES."""
-    engines = list(dict.fromkeys(tuple(sorted({**SIZES, **engine, **fixed}.items())) for engine in ENGINES))
+    baseline = BASELINES.get(fixed.get("engine", ""))
+    shapes = [{**SIZES, **engine} for engine in ENGINES] if baseline is None else [baseline]
+    engines = list(dict.fromkeys(tuple(sorted({**shape, **fixed}.items())) for shape in shapes))
     for length in range(1, longest + 1):
         for options, start in product(engines, STARTS):
             for operations in product(range(len(OPERATIONS)), repeat=length):

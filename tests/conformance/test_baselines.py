@@ -5,7 +5,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from conformance import oracles, targets
+from conformance import exhaustive, oracles, targets
 from conformance.runner import campaign
 from conformance.selftest import hunt
 from refmodel.bugs import BUGS
@@ -41,6 +41,18 @@ def test_the_adapter_of_an_engine_as_a_process(options: str) -> None:
 @pytest.mark.parametrize("bug", [name for name, bug in BUGS.items() if bug.needs])
 def test_what_is_planted_in_a_baseline_is_found(bug: str) -> None:
     assert hunt(bug, traces=400, ops=30, seed=1).failure is not None
+
+
+@pytest.mark.parametrize("engine", ["redo-se", "redo-se:cache_bytes=4096"])
+def test_every_crash_state_of_every_short_workload_of_a_chain(engine: str) -> None:
+    result = exhaustive.campaign(targets.resolve(f"refmodel:{engine}"), longest=2, oracles=JUDGES)
+    assert result.verdict == "pass", result.failures
+    assert len(result.judged) > 300
+
+
+def test_an_entry_that_counts_before_its_data_is_found_in_a_crash_state() -> None:
+    result = exhaustive.campaign(targets.resolve("refmodel:redo-se:plant=entry-before-data"), longest=2, oracles=JUDGES)
+    assert result.verdict == "fail"
 
 
 def test_an_engine_that_does_not_exist() -> None:
