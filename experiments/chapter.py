@@ -17,6 +17,7 @@ class Claim:
     measured: str  # here
     verdict: Verdict
     why: str = ""  # not, or what the difference is
+    must: bool = True  # hold: it is counted, not timed, and about this project's own engine
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ class Chapter:
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
 
-    def judge(self, claim: str, measured: str, holds: bool, why: str = "") -> None:
+    def judge(self, claim: str, measured: str, holds: bool, why: str = "", *, must: bool = True) -> None:
         """A claim that was measured."""
-        self.claims.append(Claim(claim, measured, Verdict.REPRODUCED if holds else Verdict.DIFFERS, why))
+        self.claims.append(Claim(claim, measured, Verdict.REPRODUCED if holds else Verdict.DIFFERS, why, must))
 
     def not_run(self, claim: str, why: str) -> None:
-        self.claims.append(Claim(claim, "", Verdict.NOT_RUN, why))
+        self.claims.append(Claim(claim, "", Verdict.NOT_RUN, why, must=False))
 
 
 @dataclass(frozen=True)

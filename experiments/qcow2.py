@@ -19,39 +19,42 @@ from refmodel.fio import kind
 from refmodel.profiles import BLOCK, Access
 
 TOOLS = ("qemu-img", "qemu-nbd", "fio")
+READ, WRITE = Access(1, 1, in_flight=16), Access(0, 1, in_flight=16)
 PATIENCE = 60.0  # seconds
-TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Run(NamedTuple):
+    iops: float  # by the wall
+    processor: float  # seconds of the server's, an operation
 
 
 class Rung(NamedTuple):
-    """A run of fio with so many snapshots."""
+    """What fio found with so many snapshots."""
 
-    name: str
     snapshots: int
-    iops: float  # by the wall
-    processor: float  # seconds of the server's, an operation
+    write: Run  # right after the snapshot, or the deletion
+    read: Run
 
 
 def missing() -> list[str]:
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
-def ladder(how: str, access: Access, blocks: int, operations: int, most: int) -> Iterator[Rung]:
-    """0 to `most` snapshots, `internal` or `external`, a run after each; then they are deleted one by one, the oldest first, a run after each."""
+def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iterator[Rung]:
+    """0 to `most` snapshots, `internal` or `external`, and then they are deleted one by one, the oldest first; at each rung 4 KiB random writes, then reads."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
         image = {"internal": Internal, "external": External}[how](Path(name), blocks)
-        for count in range(most + 1):
-            if count:
+        for number, snapshots in enumerate([*range(most + 1), *reversed(range(most))]):
+            if snapshots and number <= most:
                 image.snapshot()
-            yield _run(image, f"{count} snapshots", count, access, blocks, operations)
-        for count in reversed(range(most)):
-            image.delete_oldest()
-            yield _run(image, f"{count} left", count, access, blocks, operations)
+            elif number > most:
+                image.delete_oldest()
+            yield Rung(snapshots, *(_run(image, access, operations, number) for access, operations in ((WRITE, writes), (READ, reads))))
 
 
 class Internal:
     def __init__(self, folder: Path, blocks: int) -> None:
-        self.folder = folder
+        self.folder, self.bytes = folder, blocks * BLOCK
         self.top = _filled(folder, blocks)
         self._names: list[str] = []
         self._taken = 0
@@ -67,7 +70,7 @@ class Internal:
 
 class External:
     def __init__(self, folder: Path, blocks: int) -> None:
-        self.folder = folder
+        self.folder, self.bytes = folder, blocks * BLOCK
         self._chain = [_filled(folder, blocks)]  # the oldest first
         self._taken = 0
 
@@ -99,7 +102,7 @@ def _filled(folder: Path, blocks: int) -> Path:
     return image
 
 
-def _run(image: Internal | External, name: str, snapshots: int, access: Access, blocks: int, operations: int) -> Rung:
+def _run(image: Internal | External, access: Access, operations: int, seed: int) -> Run:
     """Serve the image, run fio, and see what that cost the server. Raises RuntimeError with what a tool said."""
     socket, output = image.folder / "nbd", image.folder / "fio.json"
     server = subprocess.Popen(["qemu-nbd", "-t", "-f", "qcow2", "-k", socket, image.top], stderr=subprocess.DEVNULL)
@@ -111,7 +114,7 @@ def _run(image: Internal | External, name: str, snapshots: int, access: Access, 
             time.sleep(0.005)
         job = {
             "name": "run", "ioengine": "nbd", "uri": f"nbd+unix:///?socket={socket}", "iodepth": access.in_flight, "bs": access.blocks * BLOCK,
-            "norandommap": 1, "randseed": snapshots + 1, "filesize": blocks * BLOCK, "io_size": operations * access.blocks * BLOCK, "thread": 1,
+            "norandommap": 1, "randseed": seed + 1, "filesize": image.bytes, "io_size": operations * access.blocks * BLOCK, "thread": 1,
         }  # fmt: skip
         words = [f"--{key}={value}" for key, value in job.items()] + [f"--{line}" for line in kind(access)]
         before = _processor(server.pid)
@@ -124,13 +127,12 @@ def _run(image: Internal | External, name: str, snapshots: int, access: Access, 
     text = output.read_text()
     job = json.loads(text[text.index("{") :])["jobs"][0]
     done = job["read"]["total_ios"] + job["write"]["total_ios"]
-    return Rung(name, snapshots, job["read"]["iops"] + job["write"]["iops"], processor / done)
+    return Run(job["read"]["iops"] + job["write"]["iops"], processor / done)
 
 
 def _processor(process: int) -> float:
-    """Seconds of the processor that a process has used, its own and the system's for it."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    """Seconds of the processor that the threads of a process have used, its own and the system's for it, to the nanosecond."""
+    return sum(int(stat.read_text().split()[0]) for stat in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
 
 
 def _tool(*words: object, folder: Path | None = None) -> None:

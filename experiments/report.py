@@ -10,6 +10,9 @@ from markupsafe import Markup
 from experiments.chapter import Chapter, Settings, Verdict
 
 
+DOCUMENTED = ("depth", "rates", "snapshots-over-time", "ladder-ios", "constant")  # what docs/what-snapshots-cost.md shows
+
+
 def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float) -> None:
     """report.html, report.md and a file of SVG for each figure."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -19,6 +22,15 @@ def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: fl
     facts = f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes, {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
     (folder / "report.html").write_text(page(chapters, facts))
     (folder / "report.md").write_text(markdown(chapters, facts))
+
+
+def document(folder: Path, chapters: list[Chapter]) -> None:
+    """The figures that the story is told with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for chapter in chapters:
+        for figure in chapter.figures:
+            if figure.name in DOCUMENTED:
+                (folder / f"{figure.name}.svg").write_text(figure.svg)
 
 
 def page(chapters: list[Chapter], facts: str) -> str:
