@@ -5,6 +5,8 @@ From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Chec
 Section CheckerCorrect.
 Context {V : Type} `{EqDecision V, Value V}.
 Implicit Types (σ : nat → V) (w : @world V) (s : state V).
+Notation over := (beside true).
+Notation under := (beside false).
 
 Lemma loses_over p tolerates v σ w s from lba count data s' :
   over σ w s → beyond tolerates v = true → loses s from lba count s' →
@@ -67,26 +69,6 @@ Proof.
   - by destruct r.
 Qed.
 
-Lemma under_fresh σ blocks : under σ (fresh_world blocks) (created blocks).
-Proof.
-  assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
-  { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
-  split; [done|]. cbn. apply beneath_cons; [by apply covered_exactly|apply beneath_nil].
-Qed.
-Lemma over_fresh σ blocks : over σ (fresh_world blocks) (created blocks).
-Proof.
-  assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
-  { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
-  split; [done|]. cbn. apply above_cons; [by apply covers_exactly|apply above_nil].
-Qed.
-Lemma wf_fresh blocks : wf (fresh_world blocks).
-Proof.
-  assert (shape_below 0 (Shape (∅ : Pmap (@cell V)) [])) by done.
-  split_and!; [|done|by intros y ->%elem_of_list_singleton]. split; cbn.
-  - intros j. rewrite lookup_empty. split; [lia|by intros []].
-  - intros j b vs. by rewrite lookup_empty.
-Qed.
-
 (** A valuation that suits the worlds after an entry can be had before it, and then the entry is a step. *)
 Lemma entry_under p tolerates v σ w en w' :
   wf w → w' ∈ entry_worlds p tolerates v en w → suits σ (choices w') →
@@ -98,7 +80,7 @@ Proof.
       by (destruct e; [left; eauto|right; done..]).
     + destruct (suits_some (next w) (choices w)) as [σ0 Hσ0]; [apply Hwf|]. exists σ0. split; [done|].
       apply elem_of_list_singleton in Hin as ->. intros s _. exists (created blocks).
-      split; [by left|apply under_fresh].
+      split; [by left|apply beside_fresh].
     + exists σ. split; [eapply advance_suits; eauto|]. intros s Hun.
       destruct (advance_under p σ w s e w') as (s' & ? & ?); [done..|]. exists s'. split; [by left|done].
   - exists σ. split; [done|]. intros s Hun. exists s. split; [|done]. right. split; [done|].
@@ -106,7 +88,7 @@ Proof.
     rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hf by done. by rewrite <-Hpw in Hp.
   - exists σ. split; [by destruct r|]. intros s Hun. pose proof Hun as [(? & Hpw & ?) _].
     eexists. split; [apply Hstep; split; [by rewrite Hpw|done]|]. destruct r; try done.
-    apply under_cut; [done|]. apply Hun.
+    apply beside_cut; [done|]. apply Hun.
 Qed.
 
 Lemma elem_of_distinct w (ws : list world) : w ∈ distinct ws ↔ w ∈ ws.
@@ -180,17 +162,14 @@ Proof.
       { intros v ws0 tr0. revert v ws0. induction tr0; cbn; auto using advance_forall_wf. }
       specialize (Hall all_good _ tr Hwf). rewrite Forall_forall in Hall. by apply Hall. }
     destruct (worlds_after_under p tolerates tr _ _ _ _ Hwf Hw Hs) as (w0 & σ0 & ->%elem_of_list_singleton & _ & Hrun).
-    destruct (Hrun (created blocks)) as (s & ? & _); [apply under_fresh|]. by exists s.
+    destruct (Hrun (created blocks)) as (s & ? & _); [apply beside_fresh|]. by exists s.
   - intros [s Hrun]. eapply worlds_after_over; [done| | |done].
     + apply current_exactly.
-    + exists (fresh_world blocks), (λ _, zero). split; [left|]. split; [|apply over_fresh].
+    + exists (fresh_world blocks), (λ _, zero). split; [left|]. split; [|apply beside_fresh].
       intros j b vs. cbn. by rewrite lookup_empty.
 Qed.
 
 (** ** Verdicts *)
-
-Lemma worlds_after_nil p tolerates v tr : worlds_after p tolerates v [] tr = [].
-Proof. revert v. induction tr as [|en tr IH]; intros v; [done|]. apply IH. Qed.
 
 Lemma follow_spec p tolerates most tr : ∀ i v ws,
   ws ≠ [] →

@@ -1,7 +1,7 @@
 (** What the checker's worlds stand for, and that each event takes them exactly where it takes the contract.
 
 A world [w] and a valuation [σ] of its choices stand for contract states. [over σ w s]: what the state [s]
-allows, [w] allows; [under σ w s]: the other way about. Every step of a state over which [w] lies is followed by
+allows, [w] allows; [under σ w s]: the other way about; [beside up] is one or the other. Every step of a state over which [w] lies is followed by
 one of [w]'s successors, and every successor of [w] by a step of any state under which [w] lies; choices are
 never taken back, so a valuation of the last world's choices suits every world that led to it. *)
 From stdpp Require Import pmap gmap strings.
@@ -26,19 +26,17 @@ Definition like σ x d : Prop :=
   (∀ l, reads σ (live_blocks x) l = live d l) ∧ like_snaps σ (snap_blocks x) (snaps d).
 
 Definition may σ y (l : nat) : list V := reads σ (live_blocks (kept y)) l :: default [] (since y !! key l).
-Definition covers σ y i : Prop :=
-  (∀ l v, v ∈ may_hold i l → v ∈ may σ y l) ∧ like_snaps σ (snap_blocks (kept y)) (with_snaps i).
-Definition covered σ y i : Prop :=
-  (∀ l v, v ∈ may σ y l → v ∈ may_hold i l) ∧ like_snaps σ (snap_blocks (kept y)) (with_snaps i).
+Definition covers (up : bool) σ y i : Prop :=
+  (∀ l v, if up then v ∈ may_hold i l → v ∈ may σ y l else v ∈ may σ y l → v ∈ may_hold i l) ∧
+  like_snaps σ (snap_blocks (kept y)) (with_snaps i).
 
 Definition agree σ w s : Prop :=
   size s = blocks_count w ∧ power s = powered w ∧ like σ (seen w) (now s).
-Definition above σ (ys : list leftover) (is : list (image V)) : Prop :=
-  ∀ i, i ∈ is → ∃ y, y ∈ ys ∧ covers σ y i.
-Definition beneath σ (ys : list leftover) (is : list (image V)) : Prop :=
-  ∀ y, y ∈ ys → ∃ i, i ∈ is ∧ covered σ y i.
-Definition over σ w s : Prop := agree σ w s ∧ above σ (leftovers w) (survivors s).
-Definition under σ w s : Prop := agree σ w s ∧ beneath σ (leftovers w) (survivors s).
+Definition lies (up : bool) σ (ys : list leftover) (is : list (image V)) : Prop :=
+  if up then ∀ i, i ∈ is → ∃ y, y ∈ ys ∧ covers up σ y i else ∀ y, y ∈ ys → ∃ i, i ∈ is ∧ covers up σ y i.
+Definition beside (up : bool) σ w s : Prop := agree σ w s ∧ lies up σ (leftovers w) (survivors s).
+Notation over := (beside true).
+Notation under := (beside false).
 
 (** ** Choices are made in order *)
 
@@ -156,133 +154,75 @@ Proof. destruct from; [done|]. apply missing_faults_agree. Qed.
 
 (** ** Survivors *)
 
-Lemma covers_exactly σ x d : like σ x d → covers σ (Leftover x ∅) (exactly d).
+Lemma covers_exactly up σ x d : like σ x d → covers up σ (Leftover x ∅) (exactly d).
 Proof.
-  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. done.
-Qed.
-Lemma covered_exactly σ x d : like σ x d → covered σ (Leftover x ∅) (exactly d).
-Proof.
-  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. done.
+  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. by destruct up.
 Qed.
 
-Lemma above_cons σ y i ys is : covers σ y i → above σ ys is → above σ (y :: ys) (i :: is).
+Lemma lies_nil up σ : lies up σ [] [].
+Proof. by destruct up; intros ? ?%elem_of_nil. Qed.
+Lemma lies_cons up σ y i ys is : covers up σ y i → lies up σ ys is → lies up σ (y :: ys) (i :: is).
 Proof.
-  intros Hy Hys j [->|Hj]%elem_of_cons; [exists y; split; [left|done]|].
-  destruct (Hys _ Hj) as (z & ? & ?). exists z. split; [by right|done].
+  intros Hy Hys. destruct up; intros z [->|Hz]%elem_of_cons; [exists y|destruct (Hys _ Hz) as (u & ? & ?); exists u
+    |exists i|destruct (Hys _ Hz) as (u & ? & ?); exists u]; (split; [by constructor|done]).
 Qed.
-Lemma beneath_cons σ y i ys is : covered σ y i → beneath σ ys is → beneath σ (y :: ys) (i :: is).
+Lemma lies_one up σ y i : covers up σ y i → lies up σ [y] [i].
+Proof. intros. apply lies_cons; [done|apply lies_nil]. Qed.
+Lemma lies_app up σ ys is is' : lies up σ ys is → (up = true → lies up σ ys is') → lies up σ ys (is ++ is').
 Proof.
-  intros Hy Hys z [->|Hz]%elem_of_cons; [exists i; split; [left|done]|].
-  destruct (Hys _ Hz) as (j & ? & ?). exists j. split; [by right|done].
+  intros H1 H2. destruct up; [intros i [?|?]%elem_of_app; [by apply H1|by apply H2]|].
+  intros y (i & ? & ?)%H1. exists i. split; [apply elem_of_app; by left|done].
 Qed.
-Lemma above_nil σ ys : above σ ys [].
-Proof. by intros i ?%elem_of_nil. Qed.
-Lemma beneath_nil σ is : beneath σ [] is.
-Proof. by intros i ?%elem_of_nil. Qed.
-Lemma beneath_mono σ ys is is' : is ⊆ is' → beneath σ ys is → beneath σ ys is'.
-Proof. intros Hsub Hys y (i & ? & ?)%Hys. eauto. Qed.
-Lemma above_app σ ys is is' : above σ ys is → above σ ys is' → above σ ys (is ++ is').
-Proof. intros H1 H2 i [?|?]%elem_of_app; auto. Qed.
+Lemma over_more σ y ys is : lies true σ ys is → lies true σ (y :: ys) is.
+Proof. intros Hys i (z & ? & ?)%Hys. exists z. split; [by right|done]. Qed.
 
 (** What an effect must be over, or under, of. *)
-Definition effect_over σ (f : effect) s d (left : list (image V)) : Prop :=
-  like σ (makes f) d ∧ above σ (leaves f) left ∧ above σ (leaves_cut f) (left ++ survivors s).
-Definition effect_under σ (f : effect) s d (left : list (image V)) : Prop :=
-  like σ (makes f) d ∧ beneath σ (leaves f) left ∧ beneath σ (leaves_cut f) (left ++ survivors s).
+Definition effect_beside up σ (f : effect) s d (left : list (image V)) : Prop :=
+  like σ (makes f) d ∧ lies up σ (leaves f) left ∧ lies up σ (leaves_cut f) (left ++ survivors s).
 
-Lemma since_covers σ y i lba data d :
-  (∀ l, live d l ∈ may_hold i l) → covers σ y i →
-  covers σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
+Lemma since_covers up σ y i lba data d :
+  (up = true → ∀ l, live d l ∈ may_hold i l) → covers up σ y i →
+  covers up σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
 Proof.
   intros Hd [Hm Hs]. split; [|done]. intros l v. unfold may. cbn [may_hold may_also_hold kept since].
-  rewrite since_put. cbn [live written].
-  intros [->|Hv]%elem_of_cons.
-  - destruct (data_at lba data l) as [u|]; cbn [default from_option]; [right; left|].
-    apply (Hm l), Hd.
-  - specialize (Hm _ _ Hv). unfold may in Hm. apply elem_of_cons in Hm as [->|Hm]; [left|right].
-    by apply elem_of_app; right.
+  rewrite since_put. cbn [live written]. pose proof (Hm l v) as Hv. unfold may in Hv. destruct up.
+  - intros [->|[->|?]%Hv%elem_of_cons]%elem_of_cons; [|left|right; by apply elem_of_app; right].
+    destruct (data_at lba data l) as [u|]; cbn [default from_option]; [right; left|]. by apply (Hm l), Hd.
+  - intros [->|[Hin|?]%elem_of_app]%elem_of_cons; [right; apply Hv; left| |right; apply Hv; by right].
+    destruct (data_at lba data l); [|by apply elem_of_nil in Hin]. apply elem_of_list_singleton in Hin as ->. left.
 Qed.
 
 Lemma since_covers_before σ y i lba data :
-  covers σ y i → covers σ (Leftover (kept y) (put_since (key lba) data (since y))) i.
+  covers true σ y i → covers true σ (Leftover (kept y) (put_since (key lba) data (since y))) i.
 Proof.
   intros [Hm Hs]. split; [|done]. intros l v Hv. specialize (Hm _ _ Hv). unfold may in *.
   cbn [kept since]. rewrite since_put. apply elem_of_cons in Hm as [->|Hm]; [left|right].
   by apply elem_of_app; right.
 Qed.
 
-Lemma since_covered σ y i lba data d :
-  covered σ y i →
-  covered σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
+Lemma buffering_beside up p σ w s lba data :
+  beside up σ w s → (up = true → current p s ∧ power s = true) →
+  effect_beside up σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
 Proof.
-  intros [Hm Hs]. split; [|done]. intros l v. unfold may. cbn [may_hold may_also_hold kept since].
-  rewrite since_put. cbn [live written]. specialize (Hm l v). unfold may in Hm.
-  intros [->|[Hv|Hv]%elem_of_app]%elem_of_cons.
-  - right. apply Hm. left.
-  - destruct (data_at lba data l); [|by apply elem_of_nil in Hv].
-    apply elem_of_list_singleton in Hv as ->. left.
-  - right. apply Hm. by right.
-Qed.
-
-Lemma buffering_over p σ w s lba data :
-  over σ w s → current p s → power s = true →
-  effect_over σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
-Proof.
-  intros [(_ & _ & Hl) Hab] Hcur Hp. pose proof (like_written _ _ _ lba data Hl) as Hw.
-  pose proof (covers_exactly _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
-  - split; [|by apply above_cons]. apply above_cons; [done|apply above_nil].
-  - split; [by apply above_cons|]. apply above_cons; [done|]. intros i [?|?]%elem_of_app; auto.
-  - assert (∀ i, i ∈ survivors s → ∃ y, y ∈ leftovers w ∧ covers σ y i ∧ ∀ l, live (now s) l ∈ may_hold i l) as Hi.
-    { intros i Hi. destruct (Hab i Hi) as (y & ? & ?). exists y. split_and!; [done..|].
-      by apply Hcur. }
-    split.
-    + intros i' (i & -> & Hin)%elem_of_list_fmap. destruct (Hi i Hin) as (y & Hy & ? & ?).
-      eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers.
-    + intros i' [(i & -> & Hin)%elem_of_list_fmap|Hin]%elem_of_app.
-      * destruct (Hi i Hin) as (y & Hy & ? & ?).
-        eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers.
-      * destruct (Hi i' Hin) as (y & Hy & ? & ?).
-        eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers_before.
-Qed.
-
-Lemma buffering_under p σ w s lba data :
-  under σ w s →
-  effect_under σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
-Proof.
-  intros [(_ & _ & Hl) Hbe]. pose proof (like_written _ _ _ lba data Hl) as Hw.
-  pose proof (covered_exactly _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
-  - split; [|by apply beneath_cons]. apply beneath_cons; [done|apply beneath_nil].
-  - split; [by apply beneath_cons|]. apply beneath_cons; [done|].
-    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
-  - assert (beneath σ ((λ y, Leftover (kept y) (put_since (key lba) data (since y))) <$> leftovers w)
+  intros [(_ & _ & Hl) Hab] Hcur. pose proof (like_written _ _ _ lba data Hl) as Hw.
+  pose proof (covers_exactly up _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
+  - split; [by apply lies_one|by apply lies_cons].
+  - split; [by apply lies_cons|]. apply (lies_app _ _ _ (_ :: _)); [by apply lies_cons|]. intros ->. by apply over_more.
+  - assert (lies up σ ((λ y, Leftover (kept y) (put_since (key lba) data (since y))) <$> leftovers w)
               (may_also_hold (written (now s) lba data) <$> survivors s)) as Hb.
-    { intros y' (y & -> & Hy)%elem_of_list_fmap. destruct (Hbe y Hy) as (i & Hi & ?).
-      eexists. split; [apply elem_of_list_fmap; by exists i|]. by apply since_covered. }
-    split; [done|]. eapply beneath_mono, Hb. intros ? ?. apply elem_of_app. by left.
+    { destruct up; intros z (u & -> & Hu)%elem_of_list_fmap; destruct (Hab u Hu) as (v & Hv & ?);
+        (eexists; split; [apply elem_of_list_fmap; by exists v|]); apply since_covers; try done.
+      intros _. destruct (Hcur eq_refl) as [Hc Hp]. by apply Hc. }
+    split; [done|]. apply lies_app; [done|]. intros -> i Hi. destruct (Hab i Hi) as (y & Hy & ?).
+    eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers_before.
 Qed.
 
-Lemma recording_over p σ w s x d :
-  over σ w s → like σ x d → effect_over σ (recording p w x) s d (recorded p s d).
+Lemma recording_beside up p σ w s x d :
+  beside up σ w s → like σ x d → effect_beside up σ (recording p w x) s d (recorded p s d).
 Proof.
-  intros [_ Hab] Hx. pose proof (covers_exactly _ _ _ Hx) as Hc.
-  assert (above σ (Leftover x ∅ :: leftovers w) (exactly d :: survivors s)) by (by apply above_cons).
-  destruct p; (split; [done|]); cbn.
-  - split; [|done]. apply above_cons; [done|apply above_nil].
-  - split; [done|]. apply above_cons; [done|].
-    intros i [?|?]%elem_of_app; auto.
-  - split; [|done]. apply above_cons; [done|apply above_nil].
-Qed.
-
-Lemma recording_under p σ w s x d :
-  under σ w s → like σ x d → effect_under σ (recording p w x) s d (recorded p s d).
-Proof.
-  intros [_ Hbe] Hx. pose proof (covered_exactly _ _ _ Hx) as Hc.
-  assert (beneath σ (Leftover x ∅ :: leftovers w) (exactly d :: survivors s)) by (by apply beneath_cons).
-  destruct p; (split; [done|]); cbn.
-  - split; [|done]. apply beneath_cons; [done|apply beneath_nil].
-  - split; [done|]. apply beneath_cons; [done|].
-    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
-  - split; [|done]. apply beneath_cons; [done|apply beneath_nil].
+  intros [_ Hab] Hx. pose proof (covers_exactly up _ _ _ Hx) as Hc.
+  destruct p; (split; [done|]); cbn; (split; [first [by apply lies_one|by apply lies_cons]|]); try by apply lies_cons.
+  apply (lies_app _ _ _ (_ :: _)); [by apply lies_cons|]. intros ->. by apply over_more.
 Qed.
 
 (** ** Answers *)
@@ -294,20 +234,28 @@ Proof.
   - naive_solver.
 Qed.
 
-Lemma over_cut σ w s ys is : over σ w s → above σ ys (is ++ survivors s) → over σ (cut_to w ys) (cut s is).
+Lemma beside_cut up σ w s ys is :
+  beside up σ w s → lies up σ ys (is ++ survivors s) → beside up σ (cut_to w ys) (cut s is).
 Proof. intros [(? & ? & ?) _] ?. done. Qed.
-Lemma under_cut σ w s ys is : under σ w s → beneath σ ys (is ++ survivors s) → under σ (cut_to w ys) (cut s is).
-Proof. intros [(? & ? & ?) _] ?. done. Qed.
+Lemma beside_happens up σ w s f d left :
+  beside up σ w s → effect_beside up σ f s d left → beside up σ (happening w f) (happens s d left).
+Proof. by intros [(? & ? & ?) _] (? & ? & _). Qed.
+Lemma beside_fresh up σ blocks : beside up σ (fresh_world blocks) (created blocks).
+Proof.
+  assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
+  { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
+  split; [done|]. by apply lies_one, covers_exactly.
+Qed.
 
 Lemma answering_over σ w s r faults excuses f d left s' :
   over σ w s → answered s r faults excuses d left s' →
-  (power s = true → faults = [] → effect_over σ (f tt) s d left) →
+  (power s = true → faults = [] → effect_beside true σ (f tt) s d left) →
   ∃ w', w' ∈ answering w r faults excuses f ∧ choices w' = choices w ∧ over σ w' s'.
 Proof.
   intros Hov [Hp Ha] Hf. specialize (Hf Hp). unfold answering.
   pose proof Hov as [(Hz & Hpw & Hl) Hab]. rewrite <-Hpw, Hp.
   assert (faults = [] → over σ (happening w (f tt)) (happens s d left)) as Hhap.
-  { intros (? & ? & ?)%Hf. split; [|done]. split; done. }
+  { intros ?. apply beside_happens; auto. }
   destruct r as [|c| |].
   - destruct Ha as [-> ->]. eexists. split; [left|]. auto.
   - destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
@@ -315,19 +263,19 @@ Proof.
     + exists w. split; [|done]. destruct faults; [right; left|left].
     + eexists. split; [left|]. auto.
   - subst s'. destruct faults.
-    + eexists. split; [left|]. split; [done|]. apply over_cut; [done|]. apply Hf. done.
-    + eexists. split; [left|]. split; [done|]. by apply over_cut.
+    + eexists. split; [left|]. split; [done|]. apply beside_cut; [done|]. by apply Hf.
+    + eexists. split; [left|]. split; [done|]. by apply beside_cut.
 Qed.
 
 Lemma answering_under σ w s r faults excuses f d left w' :
   under σ w s → w' ∈ answering w r faults excuses f →
-  (faults = [] → effect_under σ (f tt) s d left) →
+  (faults = [] → effect_beside false σ (f tt) s d left) →
   choices w' = choices w ∧ ∃ s', answered s r faults excuses d left s' ∧ under σ w' s'.
 Proof.
   intros Hun Hw' Hf. unfold answering in Hw'. pose proof Hun as [(Hz & Hpw & Hl) Hbe].
   destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hw'].
   assert (faults = [] → under σ (happening w (f tt)) (happens s d left)) as Hhap.
-  { intros (? & ? & ?)%Hf. split; [|done]. split; cbn; rewrite ?Hpw; done. }
+  { intros ?. apply beside_happens; auto. }
   unfold answered. destruct r as [|c| |].
   - destruct faults; [|by apply elem_of_nil in Hw']. apply elem_of_list_singleton in Hw' as ->.
     split; [done|]. eexists. split; [by split|]. auto.
@@ -340,27 +288,27 @@ Proof.
     + apply elem_of_list_singleton in Hw' as ->. split; [done|]. exists s. split; [split; [done|by left]|done].
   - destruct faults; apply elem_of_list_singleton in Hw' as ->; (split; [done|]);
       (eexists; split; [by split|]).
-    + apply under_cut; [done|]. by apply Hf.
-    + by apply under_cut.
+    + apply beside_cut; [done|]. by apply Hf.
+    + by apply beside_cut.
 Qed.
 
 (** ** Operations that change nothing *)
 
 Lemma like_snaps_resolves σ y i d :
-  covers σ y i → resolves i d → covers σ y (exactly d).
+  covers true σ y i → resolves i d → covers true σ y (exactly d).
 Proof.
   intros [Hm Hs] [Hl Heq]. split; cbn; [|by rewrite Heq].
   intros l v ->%elem_of_list_singleton. apply Hm, Hl.
 Qed.
 
-Lemma above_now p σ w s : over σ w s → current p s → power s = true → above σ (leftovers w) [exactly (now s)].
+Lemma above_now p σ w s : over σ w s → current p s → power s = true → lies true σ (leftovers w) [exactly (now s)].
 Proof.
   intros [_ Hab] Hcur Hp i ->%elem_of_list_singleton. destruct (Hcur Hp) as [_ (i & Hi & Hr)].
   destruct (Hab i Hi) as (y & Hy & Hc). exists y. split; [done|]. by eapply like_snaps_resolves.
 Qed.
 
 Lemma looking_over σ w s r faults f left s' :
-  over σ w s → answered s r faults [] (now s) left s' → above σ (leftovers w) left →
+  over σ w s → answered s r faults [] (now s) left s' → lies true σ (leftovers w) left →
   (r = Ok ∧ faults = [] ∧ power s = true ∧ s' = happens s (now s) left ∧ looking w r faults f = f tt) ∨
   (∃ w', w' ∈ looking w r faults f ∧ choices w' = choices w ∧ over σ w' s').
 Proof.
@@ -369,8 +317,8 @@ Proof.
   - left. by destruct Ha as [-> ->].
   - right. destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
   - right. exists w. split; [left|]. split; [done|]. destruct Ha as [->|[_ ->]]; [done|]. by split.
-  - right. subst s'. eexists. split; [left|]. split; [done|]. apply over_cut; [done|].
-    destruct faults; [by apply above_app|done].
+  - right. subst s'. eexists. split; [left|]. split; [done|]. apply beside_cut; [done|].
+    destruct faults; [by apply lies_app|done].
 Qed.
 
 Lemma looking_under σ w s r faults f left w' :
@@ -386,8 +334,8 @@ Proof.
   - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
     exists s. split; [split; [done|by left]|done].
   - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
-    eexists. split; [by split|]. apply under_cut; [done|].
-    eapply beneath_mono, Hbe. intros ? ?. apply elem_of_app. by right.
+    eexists. split; [by split|]. apply beside_cut; [done|].
+    intros y (i & ? & ?)%Hbe. exists i. split; [apply elem_of_app; by right|done].
 Qed.
 
 (** ** Reads decide choices *)
@@ -653,7 +601,7 @@ Proof.
         specialize (Hm _ _ (Hl l)). unfold may in Hm. rewrite Hk in Hm.
         apply elem_of_list_singleton in Hm. rewrite Hm. by apply (value_ext σ σ' (next w)).
     - cbn. rewrite Heq. by eapply like_snaps_ext. }
-  split; [done|]. cbn. apply above_cons; [by apply covers_exactly|apply above_nil].
+  split; [done|]. by apply lies_one, covers_exactly.
 Qed.
 
 Lemma resuming_under σ w y s :
@@ -674,7 +622,7 @@ Proof.
     destruct (since y !! key l) as [vs|] eqn:Hk.
     + apply Hval. by apply elem_of_map_to_list.
     + rewrite Hsame by (rewrite since_fst, Hk; by intros []). left.
-  - split; [done|]. cbn. apply beneath_cons; [by apply covered_exactly|apply beneath_nil].
+  - split; [done|]. by apply lies_one, covers_exactly.
 Qed.
 
 (** ** One event *)
@@ -710,9 +658,6 @@ Proof.
   exists v. split; [done|]. rewrite Hdata, Hlen. apply list_fmap_ext. by intros.
 Qed.
 
-Lemma unmapped_data lba count d : unmapped d lba count = written d lba (replicate count zero).
-Proof. done. Qed.
-
 Lemma happens_nothing s : happens s (now s) (survivors s) = s.
 Proof. by destruct s. Qed.
 
@@ -723,7 +668,7 @@ Proof.
   intros Hwf Hcur Hs Hov Hstep. pose proof Hov as [Hag Hab]. pose proof Hag as (Hz & Hpw & Hl).
   assert (∀ r faults excuses f d left,
     answered s r faults excuses d left s' →
-    (power s = true → faults = [] → effect_over σ (f tt) s d left) →
+    (power s = true → faults = [] → effect_beside true σ (f tt) s d left) →
     ∃ w' σ', w' ∈ answering w r faults excuses f ∧ suits σ' (choices w') ∧ over σ' w' s') as Hans.
   { intros r faults excuses f d left Ha Hf.
     destruct (answering_over _ _ _ _ _ _ _ _ _ _ Hov Ha Hf) as (w' & ? & Heq & ?).
@@ -735,22 +680,20 @@ Proof.
     destruct (looking_over σ w s r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) _ _ Hov Ha)
       as [(-> & _ & Hp & -> & ->)|(w' & ? & Heq & ?)].
     - apply (above_now p); [done..|]. by destruct Ha.
-    - eexists _, σ. split; [left|]. split; [done|]. split; [done|]. cbn.
-      apply above_cons; [by apply covers_exactly|apply above_nil].
+    - eexists _, σ. split; [left|]. split; [done|]. split; [done|].
+      by apply lies_one, covers_exactly.
     - exists w', σ. rewrite Heq. done. }
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
   - subst s'. exists (fresh_world blocks), σ. split; [left|]. split; [intros j b vs; cbn; by rewrite lookup_empty|].
-    assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
-    { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
-    split; [done|]. cbn. apply above_cons; [by apply covers_exactly|apply above_nil].
-  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_over.
-  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_over.
+    apply beside_fresh.
+  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_beside.
+  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_beside.
   - rewrite (taken_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_over; [done|]. by apply like_snapshotted.
+    apply recording_beside; [done|]. by apply like_snapshotted.
   - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_over; [done|]. by apply like_deleted.
+    apply recording_beside; [done|]. by apply like_deleted.
   - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_over; [done|]. by apply like_reverted.
+    apply recording_beside; [done|]. by apply like_reverted.
   - auto.
   - auto.
   - destruct Hstep as [Ha Hread].
@@ -762,7 +705,7 @@ Proof.
     + exists w', σ. rewrite Heq. done.
   - destruct r; try done.
     + destruct Hstep as (i & d & Hi & Hr & ->). by eapply resuming_over.
-    + subst s'. exists (cut_to w (leftovers w)), σ. split; [left|]. split; [done|]. by apply over_cut.
+    + subst s'. exists (cut_to w (leftovers w)), σ. split; [left|]. split; [done|]. by apply beside_cut.
 Qed.
 
 Lemma answering_choices w r faults excuses f w' :
@@ -801,28 +744,25 @@ Lemma advance_under p σ w s e w' :
 Proof.
   intros Hwf Hin Hs Hun. pose proof Hun as [Hag Hbe]. pose proof Hag as (Hz & Hpw & Hl).
   assert (∀ r faults excuses f d left, w' ∈ answering w r faults excuses f →
-    (faults = [] → effect_under σ (f tt) s d left) →
+    (faults = [] → effect_beside false σ (f tt) s d left) →
     ∃ s', answered s r faults excuses d left s' ∧ under σ w' s') as Hans.
   { intros r faults excuses f d left Ha Hf. by destruct (answering_under _ _ _ _ _ _ _ d left _ Hun Ha Hf). }
   assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) →
     ∃ s', answered s r [] [] (now s) [exactly (now s)] s' ∧ under σ w' s') as Hflush.
   { intros r Ha.
     destruct (looking_under _ _ _ _ _ _ [exactly (now s)] _ Hun Ha) as [(-> & _ & Hp & Ha')|(_ & _ & ?)]; [|done].
-    apply elem_of_list_singleton in Ha' as ->. eexists. split; [by split|]. split; [done|]. cbn.
-    apply beneath_cons; [by apply covered_exactly|apply beneath_nil]. }
+    apply elem_of_list_singleton in Ha' as ->. eexists. split; [by split|]. split; [done|].
+    by apply lies_one, covers_exactly. }
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
-  - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|].
-    assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
-    { split; [done|]. intros n. cbn. rewrite lookup_empty. constructor. }
-    split; [done|]. cbn. apply beneath_cons; [by apply covered_exactly|apply beneath_nil].
-  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_under.
-  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_under.
+  - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|apply beside_fresh].
+  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_beside.
+  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_beside.
   - rewrite (taken_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_under; [done|]. by apply like_snapshotted.
+    apply recording_beside; [done|]. by apply like_snapshotted.
   - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_under; [done|]. by apply like_deleted.
+    apply recording_beside; [done|]. by apply like_deleted.
   - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_under; [done|]. by apply like_reverted.
+    apply recording_beside; [done|]. by apply like_reverted.
   - auto.
   - auto.
   - rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hin by done.
@@ -834,7 +774,7 @@ Proof.
   - destruct r; try (by apply elem_of_nil in Hin).
     + apply elem_of_list_fmap in Hin as (y & -> & Hy).
       destruct (resuming_under _ _ _ _ Hun Hwf Hy Hs) as (i & d & ? & ? & ?). eauto 10.
-    + apply elem_of_list_singleton in Hin as ->. eexists. split; [done|]. by apply under_cut.
+    + apply elem_of_list_singleton in Hin as ->. eexists. split; [done|]. by apply beside_cut.
 Qed.
 
 (** ** Worlds stay well formed *)
@@ -891,6 +831,14 @@ Proof.
   unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
 Qed.
 
+Lemma wf_fresh blocks : wf (fresh_world blocks).
+Proof.
+  assert (shape_below 0 (Shape (∅ : Pmap (@cell V)) [])) by done.
+  split_and!; [|done|by intros y ->%elem_of_list_singleton]. split; cbn.
+  - intros j. rewrite lookup_empty. split; [lia|by intros []].
+  - intros j b vs. by rewrite lookup_empty.
+Qed.
+
 Lemma advance_wf p w e w' : wf w → w' ∈ advance_one p e w → wf w'.
 Proof.
   intros Hwf. pose proof Hwf as (Hch & [Hl Hsn] & Hys).
@@ -899,11 +847,7 @@ Proof.
     by intros y ->%elem_of_list_singleton. }
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
     try (apply answering_wf; [done|]).
-  - intros ->%elem_of_list_singleton. cbn.
-    assert (shape_below 0 (Shape (∅ : Pmap (@cell V)) [])) by done.
-    split_and!; [|done|by intros y ->%elem_of_list_singleton]. split; cbn.
-    + intros j. rewrite lookup_empty. split; [lia|by intros []].
-    + intros j b vs. by rewrite lookup_empty.
+  - intros ->%elem_of_list_singleton. apply wf_fresh.
   - by apply buffering_below.
   - by apply buffering_below.
   - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide; [by intros [= <-]|apply Hsn].

@@ -5,15 +5,12 @@ Import LogStructuredDisk CompositionSegments.
 Module R := Redundancy.
 
 (** A step of the disk; of the disk with its performance leg; a step of a leg of its own. *)
-Inductive command (V : Type) :=
+Inductive command {V : Type} :=
   | Step (a : action V)
   | Log | Logged | Save | Commit | PowerOff | ShutDown | Recovered (s : nat) | Settled (s : nat) | LoadAll
   | Tidy (g : nat) | Tidied (g : nat)
   | OnP (a : R.action (V := page V)) | OnC (a : R.action (V := V)).
-Global Arguments Step {_} _. Global Arguments Log {_}. Global Arguments Logged {_}. Global Arguments Save {_}.
-Global Arguments Commit {_}. Global Arguments PowerOff {_}. Global Arguments ShutDown {_}.
-Global Arguments Recovered {_} _. Global Arguments Settled {_} _. Global Arguments LoadAll {_}.
-Global Arguments Tidy {_} _. Global Arguments Tidied {_} _. Global Arguments OnP {_} _. Global Arguments OnC {_} _.
+Global Arguments command : clear implicits.
 
 Global Instance maps_eq_dec : EqDecision maps. Proof. solve_decision. Defined.
 Global Instance checkpoint_eq_dec : EqDecision checkpoint. Proof. solve_decision. Defined.
@@ -190,40 +187,37 @@ Section execution.
     by apply (disk_step K cc c es1 rd c1).
   Qed.
 
+  (** Takes apart why a command was carried out. *)
+  Ltac taken := repeat match goal with
+    | E : (_ ← ?o; _) = Some _ |- _ => destruct o eqn:?; simpl in E; [|done]
+    | E : mguard _ _ = Some _ |- _ => case_option_guard; [|done]
+    | E : match ?o with _ => _ end = Some _ |- _ => destruct o eqn:?; try done
+    | E : Some _ = Some _ |- _ => injection E as <- <- <- <-
+    end.
+  Ltac by_request H := left; eexists _, []; split_and!; [by apply H|by apply does_request|constructor].
+
   Lemma carry_out_one_sound k x es x' : carry_out_one k x = Some (es, x') → moves whole_disk x es x'.
   Proof.
     assert (∀ a, asked_for (B := page V) a = false → ¬ request_of a) as NP by (by intros [] ? ?).
     assert (∀ a, asked_for (B := V) a = false → ¬ request_of a) as NC by (by intros [] ? ?).
     destruct x as [[[c n logging saving] lp] lc], x' as [[h' lp'] lc']. intros E.
-    destruct k as [a| | | | | | |s|s| |g|g|a|a]; simpl in E; repeat case_option_guard; try done;
-      try (by destruct (history c !! n)); try (by destruct (nodes (mem c)));
-      repeat match goal with G : _ ∧ _ |- _ => destruct G end.
-    - destruct (disk_steps a c lc) as [[[es1 c'] lc1]|] eqn:D; simpl in E; [|done]. case_option_guard as G; [|done].
-      injection E as <- <- <- <-. destruct G as (? & ? & ? & ?). apply disk_steps_sound in D as (cs & D & L & On).
+    destruct k as [a| | | | | | |s|s| |g|g|a|a]; simpl in E; taken; destruct_and?; subst.
+    - rename select (disk_steps _ _ _ = _) into D. apply disk_steps_sound in D as (cs & D & L & On).
       left. exists [], cs. split_and!; [by apply (does_step K cc room (Host c n logging saving))|constructor|done].
-    - destruct (history c !! n) as [r|] eqn:Hr; simpl in E; [|done]. subst logging.
-      destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_log K cc room (Host c n false saving))|by apply does_request|constructor].
-    - destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_logged K cc room (Host c n logging saving))|by apply does_request|constructor].
-    - destruct (nodes (mem c)) as [i|] eqn:Hi; simpl in E; [|done]. case_option_guard; [|done].
-      destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_save K cc room (Host c n logging saving))|by apply does_request|constructor].
-    - destruct (nodes (mem c)) as [i|] eqn:Hi; simpl in E; [|done].
-      destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_commit K cc room (Host c n logging saving))|by apply does_request|constructor].
-    - injection E as <- <- <- <-. left. eexists _, _. split_and!; [apply (does_crash K cc room (Host c n logging saving))|by apply does_request..].
-    - destruct (pending c) eqn:Pe; [done|]. injection E as <- <- <- <-.
-      left. exists [Does R.Crash], [Does R.Crash]. split_and!; [|by apply does_request..].
-      apply (does_restart K cc room (Host c n logging saving)); try done. intros g. rewrite <-elem_of_opens. set_solver.
-    - destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_recover K cc room (Host c n logging saving))|by apply does_request|constructor].
-    - destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists _, []. split_and!; [by apply (does_settle K cc room (Host c n logging saving))|by apply does_request|constructor].
+    - by_request (does_log K cc room (Host c n false saving)).
+    - by_request (does_logged K cc room (Host c n logging saving)).
+    - by_request (does_save K cc room (Host c n logging saving)).
+    - by_request (does_commit K cc room (Host c n logging saving)).
+    - left. eexists _, _. split_and!; [apply (does_crash K cc room (Host c n logging saving))|by apply does_request..].
+    - left. exists [Does R.Crash], [Does R.Crash]. split_and!; [|by apply does_request..].
+      apply (does_restart K cc room (Host c (logged c) logging false)); try done; [simpl; by destruct (pending c)|].
+      intros g. rewrite <-elem_of_opens. set_solver.
+    - by_request (does_recover K cc room (Host c n logging saving)).
+    - by_request (does_settle K cc room (Host c n logging saving)).
     - rename select (Forall _ _) into F. rename select (is_entry _ _ = false) into Z.
+      rename select (disk_steps _ _ _ = _) into D. apply disk_steps_sound in D as (cs & D & L & On).
       set (h := λ s, default [] (readable cp lp s)) in *. set (rs := scan h (first c) ring) in *.
-      destruct (disk_steps DoLoad _ lc) as [[[[|] c'] lc1]|] eqn:D; simpl in E; [|done..]. injection E as <- <- <- <-.
-      apply disk_steps_sound in D as (cs & D & L & On). left. eexists _, cs. split_and!; [|simpl|done].
+      left. eexists _, cs. split_and!; [|simpl|done].
       + apply (does_load K cc room (Host c n logging saving) h rs); [done..| |done]. split.
         * intros k r. apply scan_sound.
         * intros r Q. change (h (place_of room (first c + length rs)) = [Entry (first c + length rs) r]) in Q.
@@ -232,15 +226,14 @@ Section execution.
       + rewrite <-(app_nil_r (_ <$> _)). rewrite <-(list_fmap_id (seq 0 _)), <-list_fmap_compose.
         pose proof (does_reads cp stripes_p lp lp [] ((λ s, (s, h s)) <$> seq 0 (2 + ring))) as Q.
         rewrite <-list_fmap_compose in Q. apply Q; [|constructor]. apply Forall_fmap. eapply Forall_impl; [exact F|].
-        intros s [v Hv]. simpl. unfold h. by rewrite Hv.
-    - destruct (R.act _ _ _ _ lc) as [lc1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)); constructor|constructor|by apply does_request].
-    - destruct (R.act _ _ _ _ lc) as [lc1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)); constructor; by rewrite <-elem_of_opens|constructor|by apply does_request].
-    - destruct (R.act _ _ _ _ lp) as [lp1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      right. split_and!; [done..|]. left. split; [|done]. exists a. by split; [apply NP|].
-    - destruct (R.act _ _ _ _ lc) as [lc1|] eqn:A; simpl in E; [|done]. injection E as <- <- <- <-.
-      right. split_and!; [done..|]. right. split; [|done]. exists a. by split; [apply NC|].
+        intros s' [v Hv]. simpl. unfold h. by rewrite Hv.
+    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)); constructor|simpl; constructor|].
+      by apply does_request.
+    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)), CompositionCapacity.settles|simpl; constructor|].
+      + by rewrite <-elem_of_opens.
+      + by apply does_request.
+    - right. split_and!; [done..|]. left. split; [|done]. exists a. by split; [apply NP|].
+    - right. split_and!; [done..|]. right. split; [|done]. exists a. by split; [apply NC|].
   Qed.
 
   Fixpoint carry (ks : list (command V)) (x : whole_state) : option (list (event V) * whole_state) :=

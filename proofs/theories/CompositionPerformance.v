@@ -13,8 +13,8 @@ Import CompositionSegments.
 Import Redundancy(Attempt, intended, writing).
 
 (** A block of the performance leg: a record says its number, which tells it from what the ring held before. *)
-Inductive page (V : Type) := Blank | Slot (i : checkpoint) | Entry (n : nat) (r : record V).
-Global Arguments Blank {V}. Global Arguments Slot {V} _. Global Arguments Entry {V} _ _.
+Inductive page {V : Type} := Blank | Slot (i : checkpoint) | Entry (n : nat) (r : record V).
+Global Arguments page : clear implicits.
 
 Section performance_leg.
   Context {V : Type} `{Value V} (K : design) (cp : RedundancyCode.code (page V)) (cc : RedundancyCode.code V).

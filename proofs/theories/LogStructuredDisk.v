@@ -14,17 +14,13 @@ From LogDisk Require Export VirtualDisk.
 
 (** ** Records, maps and checkpoints *)
 
-Inductive record (V : Type) :=
+Inductive record {V : Type} :=
   | RWrite (lba : nat) (data : list V)
   | RUnmap (lba count : nat)
   | RSnapshot (n : name)
   | RDelete (n : name)
   | RRevert (n : name).
-Global Arguments RWrite {_} _ _.
-Global Arguments RUnmap {_} _ _.
-Global Arguments RSnapshot {_} _.
-Global Arguments RDelete {_} _.
-Global Arguments RRevert {_} _.
+Global Arguments record : clear implicits.
 
 Notation lba_map := (gmap nat nat).               (* LBA -> MBA *)
 Notation pba := (nat * nat)%type.                 (* segment, slot *)

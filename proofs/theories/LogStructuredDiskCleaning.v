@@ -62,19 +62,6 @@ Qed.
 
 (** ** What is dead or free holds nothing *)
 
-(** No view refers to what lies in a dead segment, or a free one. *)
-Theorem dead_holds_nothing K c g x :
-  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = Some Dead ∨ table (mem c) !! g = None →
-  x ∈ reachable (current (mem c)) → bank (mem c) !! x = None →
-  ∃ a, middle (current (mem c)) !! x = Some a ∧ a.1 ≠ g.
-Proof.
-  intros HK Hc Hp Hg Hx Hb. apply (reached_invariant _ _ HK) in Hc.
-  destruct (current_holds _ _ Hc Hp) as (_ & [Hw _] & Ht).
-  destruct (whole_reachable _ _ _ Hw _ Hx) as [[? ?]|[[h i] Ha]]; [congruence|].
-  exists (h, i). split; [done|]. simpl. intros ->.
-  destruct (Ht g) as [E|E]; [apply elem_of_segments_of; eauto|destruct Hg; congruence..].
-Qed.
-
 (** Into a free segment neither the middle map nor a checkpoint that may ever be loaded leads. *)
 Theorem free_holds_nothing K c g :
   sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →

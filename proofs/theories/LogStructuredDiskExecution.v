@@ -3,7 +3,7 @@ each if it may be taken. *)
 From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskInvariant.
 
-Inductive action (V : Type) :=
+Inductive action {V : Type} :=
   | DoSubmit (r : record V) | DoLogAppend | DoAcknowledge
   | DoRead (from : target) (lba count : nat) | DoFlush
   | DoDestage (g : nat) (xs : list nat) | DoSeal (g : nat) | DoClean (vs : gset nat) (g : nat)
@@ -11,24 +11,7 @@ Inductive action (V : Type) :=
   | DoCheckpointNodes | DoCheckpointCommit | DoTruncate (n : nat)
   | DoCrash (keep : nat) (torn : bool) (garbage : gmap nat (list V))
   | DoRestart | DoLoad | DoReplay | DoRecover.
-Global Arguments DoSubmit {_} _.
-Global Arguments DoLogAppend {_}.
-Global Arguments DoAcknowledge {_}.
-Global Arguments DoRead {_} _ _ _.
-Global Arguments DoFlush {_}.
-Global Arguments DoDestage {_} _ _.
-Global Arguments DoSeal {_} _.
-Global Arguments DoClean {_} _ _.
-Global Arguments DoFree {_} _.
-Global Arguments DoReclaim {_} _.
-Global Arguments DoCheckpointNodes {_}.
-Global Arguments DoCheckpointCommit {_}.
-Global Arguments DoTruncate {_} _.
-Global Arguments DoCrash {_} _ _ _.
-Global Arguments DoRestart {_}.
-Global Arguments DoLoad {_}.
-Global Arguments DoReplay {_}.
-Global Arguments DoRecover {_}.
+Global Arguments action : clear implicits.
 
 (** An operation from request to answer, its record flushed in between. *)
 Definition operation {V} (r : record V) : list (action V) := [DoSubmit r; DoLogAppend; DoAcknowledge].

@@ -398,7 +398,7 @@ Proof.
   destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf| | | |Hp Hq|g xs Hp Hg Hdup Hxs|g Hp Hg|vs g Hp _ Hvs Hg|g Hp
     Hg Hfree
     |x Hp Hx|Hp Hb Hs|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle];
-      try done.
+    try exact Hinv.
   - by apply submit_invariant.
   - by apply log_append_invariant.
   - rewrite Hq in Hpend. destruct Hpend as (_ & Hl & Hr). unfold acknowledge.

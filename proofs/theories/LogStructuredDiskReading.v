@@ -157,9 +157,6 @@ Proof.
   rewrite Ha. simpl. by apply (whole_stored _ _ _ Hw x).
 Qed.
 
-Lemma holds_same m b segs d e : same_disk d e → holds m b segs d → holds m b segs e.
-Proof. intros Hd [? ?]. split; [done|by etrans]. Qed.
-
 Lemma chunk_segments m b segs segs' x :
   (∀ g, g ∈ segments_of m → segs' !! g = segs !! g) → chunk b (middle m) segs' x = chunk b (middle m) segs x.
 Proof.

@@ -40,9 +40,6 @@ Definition since (h1 : list (record V)) n c : Prop :=
 
 Definition spares n (es : list (event V)) : Prop := Delete n Ok ∉ es ∧ Delete n CutShort ∉ es.
 
-Lemma shown_delete r n a : shown r a = Delete n a → r = RDelete n.
-Proof. destruct r; naive_solver. Qed.
-
 Lemma told_history K c : invariant K c → told c ≤ logged c.
 Proof.
   intros Hinv. unfold told. destruct (decide _) as [Hp|]; [|done].

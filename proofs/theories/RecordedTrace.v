@@ -7,19 +7,14 @@ This is the rule of [conformance/model.py]. *)
 From stdpp Require Import gmap strings list.
 From LogDisk Require Import VirtualDisk.
 
-Inductive entry (V : Type) :=
+Inductive entry {V : Type} :=
   | Event (e : event V)
   | Fail (device : nat) (r : answer)
   | Return (device : nat) (r : answer)
   | Replace (device : nat) (r : answer)
   | Settle (r : answer)
   | Hint (r : answer).          (** tick, clean, checkpoint, stats *)
-Global Arguments Event {_} _.
-Global Arguments Fail {_} _ _.
-Global Arguments Return {_} _ _.
-Global Arguments Replace {_} _ _.
-Global Arguments Settle {_} _.
-Global Arguments Hint {_} _.
+Global Arguments entry : clear implicits.
 
 (** [back]: of the [failed], those that were returned or replaced and have not settled. [lost]: one was replaced
 while too many had failed, so that some data is gone for good. *)

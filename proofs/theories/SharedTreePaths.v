@@ -51,10 +51,6 @@ Proof.
   - simpl. destruct (h !! n) as [nd|]; simpl; [|done]. destruct (kids nd !! d); simpl; [|done]. apply IH.
 Qed.
 
-Lemma descend_app_inv h n p q n' :
-  descend h n (p ++ q) = Some n' → ∃ m, descend h n p = Some m ∧ descend h m q = Some n'.
-Proof. rewrite descend_app. destruct (descend h n p); simpl; [eauto|done]. Qed.
-
 Lemma reaches_refl h n : is_Some (h !! n) → reaches h n n.
 Proof. intros. exists []. by apply descend_nil. Qed.
 

@@ -190,16 +190,7 @@ Proof. apply LogStructuredDiskWitnesses.execution_exists. Qed.
 
 Theorem every_rule_needed r : r ≠ CleanGains →
   ∃ p, (p = Ack ∨ p = Prefix) ∧ ¬ implements (log_structured_disk (V := nat) (breaking r p 2)) p.
-Proof.
-  destruct r; intros Hr; try done; [exists Ack|exists Ack|exists Prefix|exists Ack..]; (split; [auto|]).
-  - apply flush_before_acknowledge_needed.
-  - apply seal_before_checkpoint_needed.
-  - apply log_before_checkpoint_needed.
-  - apply truncate_after_commit_needed.
-  - apply free_after_checkpoint_needed.
-  - apply replay_after_checkpoint_needed.
-  - apply reclaim_unreachable_needed.
-Qed.
+Proof. apply LogStructuredDiskWitnesses.every_rule_needed. Qed.
 End LogStructured.
 
 (** ** Shared trees

@@ -23,7 +23,7 @@ Inductive answer := Ok | Refused (c : code) | UnknownOutcome | CutShort.
 
 Inductive target := Live | Named (n : name).
 
-Inductive event (V : Type) :=
+Inductive event {V : Type} :=
   | Create (blocks : nat)
   | Write (lba : nat) (data : list V) (r : answer)
   | Unmap (lba count : nat) (r : answer)
@@ -34,16 +34,7 @@ Inductive event (V : Type) :=
   | Restart (r : answer)
   | Read (from : target) (lba count : nat) (r : answer) (data : list V)
   | Crash (r : answer).
-Global Arguments Create {_} _.
-Global Arguments Write {_} _ _ _.
-Global Arguments Unmap {_} _ _ _.
-Global Arguments Snapshot {_} _ _.
-Global Arguments Delete {_} _ _.
-Global Arguments Revert {_} _ _.
-Global Arguments Flush {_} _.
-Global Arguments Restart {_} _.
-Global Arguments Read {_} _ _ _ _ _.
-Global Arguments Crash {_} _.
+Global Arguments event : clear implicits.
 
 Global Instance code_eq_dec : EqDecision code. Proof. solve_decision. Defined.
 Global Instance answer_eq_dec : EqDecision answer. Proof. solve_decision. Defined.

@@ -72,9 +72,6 @@ Proof.
     + by subst.
 Qed.
 
-Lemma run_current p s tr s' : current p s → run p s tr s' → current p s'.
-Proof. intros Hc Hrun. induction Hrun; eauto using step_current. Qed.
-
 (** ** What a block of a view holds, and what can change it *)
 
 Definition holds (from : target) (l : nat) (v : V) s : Prop :=
@@ -88,9 +85,9 @@ Definition images_hold (from : target) (l : nat) (v : V) (is : list (image V)) :
     | Named n => ∃ f, with_snaps i !! n = Some f ∧ f l = v
     end.
 
-(** It does, and would after a power cut. *)
-Definition durable (from : target) (l : nat) (v : V) s : Prop :=
-  holds from l v s ∧ images_hold from l v (survivors s).
+(** It does, and if [after_crash] would after a power cut. *)
+Definition stands (after_crash : bool) (from : target) (l : nat) (v : V) s : Prop :=
+  holds from l v s ∧ (after_crash = true → images_hold from l v (survivors s)).
 
 Definition refused r : bool := match r with Refused _ => true | _ => false end.
 
@@ -114,42 +111,8 @@ Proof.
   rewrite lookup_ge_None_2; [done|]. rewrite replicate_length. lia.
 Qed.
 
-Lemma holds_answered from l v s r faults excuses d left s' :
-  holds from l v s → answered s r faults excuses d left s' →
-  (refused r = false → faults = [] → holds from l v (happens s d left)) → holds from l v s'.
-Proof.
-  intros Hh [_ Ha] Hd. destruct r as [|c| |]; [|by destruct Ha as [_ ->]| |by subst].
-  - destruct Ha as [? ->]. auto.
-  - destruct Ha as [->|[? ->]]; auto.
-Qed.
-
 Lemma taken_snaps s n : taken (now s) n = [] → snaps (now s) !! n = None.
 Proof. unfold taken. destruct (valid_name n); [|done]. case_decide as Hs; [done|]. intros _. by apply eq_None_not_Some. Qed.
-
-Lemma missing_snaps d n : missing d n = [] ↔ valid_name n = true ∧ is_Some (snaps d !! n).
-Proof. unfold missing. destruct (valid_name n); [|naive_solver]. case_decide; naive_solver. Qed.
-
-Lemma holds_step p from l v s e s' :
-  holds from l v s → spares from l e → no_crash e → step p s e s' → holds from l v s'.
-Proof.
-  intros Hh Hsp Hnc Hstep. pose proof Hh as (f & Hf & Hv).
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp;
-    try (eapply holds_answered; [done|exact Hstep|]; intros Hr Hfaults).
-  - done.
-  - destruct from; cbn in *; [|by exists f]. exists (live (written (now s) lba data)). split; [done|].
-    cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
-  - destruct from; [|by exists f]. exists (live (unmapped (now s) lba count)). split; [done|].
-    destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
-  - destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
-    apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
-  - destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
-    destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
-  - destruct from as [|n']; cbn in *; [congruence|]. by exists f.
-  - by exists f.
-  - by exists f.
-  - destruct Hstep as [Ha _]. eapply holds_answered; [done|exact Ha|]. intros _ _. by exists f.
-  - destruct r; try done. by subst.
-Qed.
 
 (** ** What the survivors of an operation say of a block that it spares *)
 
@@ -168,87 +131,72 @@ Lemma images_hold_cons from l v i is :
   images_hold from l v [i] → images_hold from l v is → images_hold from l v (i :: is).
 Proof. apply images_hold_app. Qed.
 
-Lemma durable_answered from l v s r faults excuses d left s' :
-  durable from l v s → answered s r faults excuses d left s' →
-  (refused r = false → faults = [] → holds from l v (happens s d left) ∧ images_hold from l v left) →
-  durable from l v s'.
+Lemma stands_answered b from l v s r faults excuses d left s' :
+  stands b from l v s → answered s r faults excuses d left s' →
+  (refused r = false → faults = [] → holds from l v (happens s d left) ∧ (b = true → images_hold from l v left)) →
+  stands b from l v s'.
 Proof.
   intros Hh [_ Ha] Hd. destruct r as [|c| |]; cbn in Hd.
   - destruct Ha as [? ->]. by apply Hd.
   - by destruct Ha as [_ ->].
   - destruct Ha as [->|[? ->]]; [done|]. by apply Hd.
-  - subst s'. split; [apply Hh|]. cbn. apply images_hold_app; [|exact (proj2 Hh)].
+  - subst s'. split; [apply Hh|]. intros Hb. apply images_hold_app; [|exact (proj2 Hh Hb)].
     destruct faults; [by apply Hd|apply images_hold_nil].
 Qed.
 
 Lemma buffered_hold p from l v s d :
-  durable from l v s → holds from l v (State (size s) d [] true) → snaps d = snaps (now s) →
+  stands true from l v s → holds from l v (State (size s) d [] true) → snaps d = snaps (now s) →
   images_hold from l v (buffered p s d).
 Proof.
-  intros [Hh Hi] Hd Hsn. pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd) as Hx.
+  intros [Hh Hi] Hd Hsn. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd) as Hx.
   destruct p; cbn; [done|by apply images_hold_cons|].
   intros i' (i & -> & Hin)%elem_of_list_fmap. specialize (Hi i Hin). destruct from; cbn; [|done].
   intros u [->|?]%elem_of_cons; [|auto]. destruct Hd as (f & [= <-] & ?). done.
 Qed.
 
 Lemma recorded_hold p from l v s d :
-  durable from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
+  stands true from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
 Proof.
-  intros [Hh Hi] Hd. pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
+  intros [Hh Hi] Hd. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
   destruct p; cbn; [done|by apply images_hold_cons|done].
 Qed.
 
-Lemma durable_step p from l v s e s' :
-  durable from l v s → spares from l e → step p s e s' → durable from l v s'.
+Lemma stands_step b p from l v s e s' :
+  stands b from l v s → spares from l e → b = true ∨ no_crash e → step p s e s' → stands b from l v s'.
 Proof.
-  intros Hdur Hsp Hstep. pose proof Hdur as [Hh Hi].
-  assert (∀ r faults excuses d left,
-    answered s r faults excuses d left s' →
+  intros Hst Hsp Hnc Hstep. pose proof Hst as [Hh Hi].
+  assert (∀ r faults excuses d left, answered s r faults excuses d left s' →
     (refused r = false → faults = [] → holds from l v (State (size s) d [] true)) →
-    (holds from l v (State (size s) d [] true) → images_hold from l v left) → durable from l v s') as Hans.
-  { intros r faults excuses d left Ha Hd Hl. eapply durable_answered; [done|exact Ha|]. intros Hr Hf.
+    (b = true → holds from l v (State (size s) d [] true) → images_hold from l v left) → stands b from l v s') as Hans.
+  { intros r faults excuses d left Ha Hd Hl. eapply stands_answered; [done|exact Ha|]. intros Hr Hf.
     specialize (Hd Hr Hf). split; [done|auto]. }
+  assert (b = true → stands true from l v s) as Hdur by (by intros ->).
   pose proof Hh as (f & Hf & Hv).
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp; try done.
-  - eapply Hans; [exact Hstep| |].
-    + intros Hr Hfaults. destruct from; cbn in *; [|by exists f]. eexists. split; [done|]. cbn.
-      destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
-    + intros. by apply buffered_hold.
-  - eapply Hans; [exact Hstep| |].
-    + intros Hr Hfaults. destruct from; [|by exists f]. exists (live (unmapped (now s) lba count)). split; [done|].
-      destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
-    + intros. by apply buffered_hold.
-  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
-    intros Hr Hfaults. destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
-    apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
-  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
-    intros Hr Hfaults. destruct from as [|n']; cbn in *; [by exists f|]. exists f. split; [|done]. cbn.
-    destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
-  - eapply Hans; [exact Hstep| |intros; by apply recorded_hold].
-    intros Hr Hfaults. destruct from as [|n']; cbn in *; [congruence|]. by exists f.
-  - eapply Hans; [exact Hstep|by exists f|]. apply images_hold_exactly.
-  - eapply Hans; [exact Hstep|by exists f|]. apply images_hold_exactly.
-  - destruct Hstep as [Ha _]. eapply Hans; [exact Ha|by exists f|]. by intros.
-  - destruct r; try done.
-    + destruct Hstep as (i & d & Hin & [Hl Hs] & ->). specialize (Hi i Hin).
-      assert (holds from l v (State (size s) d [exactly d] true)) as Hd.
-      { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|].
-        unfold holds. cbn. by rewrite Hs. }
-      split; [done|]. cbn. by eapply images_hold_exactly.
-    + subst s'. split; [done|]. done.
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp; try done;
+    try (eapply Hans; [exact Hstep| |by intros; (apply buffered_hold || apply recorded_hold); auto];
+      intros Hr Hfaults; destruct from as [|n']; cbn in *; try by exists f).
+  - eexists. split; [done|]. cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
+  - exists (live (unmapped (now s) lba count)). split; [done|].
+    destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
+  - exists f. split; [|done]. cbn. apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
+  - exists f. split; [|done]. cbn. destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
+  - congruence.
+  - eapply Hans; [exact Hstep|by exists f|]. intros _. apply images_hold_exactly.
+  - eapply Hans; [exact Hstep|by exists f|]. intros _. apply images_hold_exactly.
+  - destruct Hstep as [Ha _]. eapply Hans; [exact Ha|by exists f|]. auto.
+  - destruct r; try done; [|by subst s'; split].
+    destruct Hstep as (i & d & Hin & [Hl Hs] & ->), Hnc as [->|?]; [|done]. specialize (Hi eq_refl i Hin).
+    assert (holds from l v (State (size s) d [exactly d] true)) as Hd.
+    { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|]. unfold holds. cbn. by rewrite Hs. }
+    split; [done|]. intros _. by eapply images_hold_exactly.
 Qed.
 
-Lemma holds_run p from l v s tr s' :
-  holds from l v s → Forall (spares from l) tr → Forall no_crash tr → run p s tr s' → holds from l v s'.
+Lemma stands_run b p from l v s tr s' :
+  stands b from l v s → Forall (spares from l) tr → b = true ∨ Forall no_crash tr → run p s tr s' → stands b from l v s'.
 Proof.
   intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
-  apply Forall_cons in Hsp as [? ?], Hnc as [? ?]. eauto using holds_step.
-Qed.
-Lemma durable_run p from l v s tr s' :
-  durable from l v s → Forall (spares from l) tr → run p s tr s' → durable from l v s'.
-Proof.
-  intros Hh Hsp Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
-  apply Forall_cons in Hsp as [? ?]. eauto using durable_step.
+  apply Forall_cons in Hsp as [? ?]. rewrite Forall_cons in Hnc.
+  apply IH; [eapply stands_step; [done..| |done]|done|]; destruct Hnc as [?|[? ?]]; auto.
 Qed.
 
 (** ** When what is read is durable *)
@@ -275,9 +223,15 @@ Qed.
 Lemma settled_run s tr s' : settled s → run Ack s tr s' → settled s'.
 Proof. intros Hs Hrun. induction Hrun; eauto using settled_step. Qed.
 
-Lemma settled_durable from l v s : settled s → power s = true → holds from l v s → durable from l v s.
+(** What a view holds it goes on to hold. *)
+Lemma holds_run p from l v s tr s' :
+  (p = Ack → settled s) → power s = true → holds from l v s → Forall (spares from l) tr →
+  p = Ack ∨ Forall no_crash tr → run p s tr s' → holds from l v s'.
 Proof.
-  intros Hs Hp Hh. split; [done|]. rewrite (Hs Hp). destruct s. by eapply images_hold_exactly.
+  intros Hs Hp Hh Hsp [->|Hnc] Hrun.
+  - apply (stands_run true Ack from l v s tr s'); auto. split; [done|]. intros _. rewrite (Hs eq_refl Hp).
+    destruct s. by eapply images_hold_exactly.
+  - apply (stands_run false p from l v s tr s'); auto. by split.
 Qed.
 
 Lemma run_inv p s e tr s' : run p s (e :: tr) s' → ∃ s1, step p s e s1 ∧ run p s1 tr s'.
@@ -302,23 +256,30 @@ Proof.
   assert (f' = f) as -> by congruence. rewrite list_lookup_fmap, lookup_seq_lt by done. cbn. by rewrite Hv.
 Qed.
 
+Lemma holds_reread p s from l v v' s' : step p s (Read from l 1 Ok [v']) s' → holds from l v s → v' = v.
+Proof.
+  intros Hread Hh. rewrite <-(Nat.add_0_r l) in Hh.
+  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread ltac:(lia) Hh) as Hv. cbn in Hv. congruence.
+Qed.
+
 (** ** Over whole traces *)
+
+Lemma admits_created p e before tr : admits p (before ++ e :: tr) → (∀ blocks, e ≠ Create blocks) →
+  ∃ s, (p = Ack → settled s) ∧ ∃ s1, step p s e s1 ∧ ∃ s2, run p s1 tr s2.
+Proof.
+  intros (blocks & rest & s & Heq & Hrun) Hne. destruct before as [|e0 before]; [injection Heq as -> _; by edestruct Hne|].
+  injection Heq as -> <-. apply run_app in Hrun as (s0 & Hrun0 & (s1 & He & Hrun)%run_inv). exists s0. split; [|eauto].
+  intros ->. by eapply settled_run; [|done].
+Qed.
 
 (** Frame: a block of a view reads the same until an event changes it; under [Ack] crashes do not count. *)
 Theorem frame p from l v v' before tr :
   Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof.
-  intros Hsp Hcase (blocks & rest & s & Heq & Hrun).
-  destruct before as [|e before]; [done|]. injection Heq as -> <-.
-  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
-  apply run_app in Hrun as (s2 & Hrun1 & Hread'%run_single).
+  intros Hsp Hcase (s0 & Hset & s1 & Hread & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
   apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
-  assert (holds from (l + 0) v s2) as H2.
-  { rewrite Nat.add_0_r. destruct Hcase as [->|Hnc]; [|by eapply holds_run].
-    assert (settled s0) by (eapply settled_run; [|done]; done).
-    eapply durable_run; [|done..]. by apply settled_durable. }
-  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H2) as Hv. cbn in Hv. congruence.
+  apply (holds_reread _ _ _ _ _ _ _ Hread'). by eapply holds_run.
 Qed.
 
 (** Read after write: a block reads as the last write left it; under [Ack] crashes do not count. *)
@@ -327,18 +288,11 @@ Theorem read_after_write p lba data l v v' before tr :
   Forall (spares Live l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
 Proof.
-  intros Hdata Hsp Hcase (blocks & rest & s & Heq & Hrun).
-  destruct before as [|e before]; [done|]. injection Heq as -> <-.
-  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hwrite & Hrun)%run_inv).
-  apply run_app in Hrun as (s2 & Hrun1 & Hread'%run_single).
-  assert (power s1 = true ∧ holds Live l v s1) as [Hp1 H1].
-  { destruct Hwrite as [Hp [_ ->]]. split; [done|]. eexists. split; [done|]. cbn. by rewrite Hdata. }
-  assert (holds Live (l + 0) v s2) as H2.
-  { rewrite Nat.add_0_r. destruct Hcase as [->|Hnc]; [|by eapply holds_run].
-    assert (settled s1).
-    { eapply settled_step; [|exact Hwrite]. eapply settled_run; [|done]. done. }
-    eapply durable_run; [|done..]. by apply settled_durable. }
-  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H2) as Hv. cbn in Hv. congruence.
+  intros Hdata Hsp Hcase (s0 & Hset & s1 & Hwrite & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
+  apply (holds_reread _ _ _ _ _ _ _ Hread'). eapply (holds_run p); [|..|exact Hrun]; [|..|done|done].
+  - intros ->. eapply settled_step; [by apply Hset|done].
+  - by destruct Hwrite as [Hp [_ ->]].
+  - destruct Hwrite as [_ [_ ->]]. eexists. split; [done|]. cbn. by rewrite Hdata.
 Qed.
 
 (** A flush makes all that was acknowledged durable, under any profile. *)
@@ -346,15 +300,11 @@ Theorem flushed_survives p from l v v' before tr :
   Forall (spares from l) tr →
   admits p (before ++ Read from l 1 Ok [v] :: Flush Ok :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof.
-  intros Hsp (blocks & rest & s & Heq & Hrun).
-  destruct before as [|e before]; [done|]. injection Heq as -> <-.
-  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
-  apply run_inv in Hrun as (s2 & Hflush & Hrun). apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
+  intros Hsp (s0 & _ & s1 & Hread & s & (s2 & Hflush & Hrun)%run_inv)%admits_created; [|done].
+  apply run_app in Hrun as (s3 & Hrun & Hread'%run_single).
   apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
-  assert (durable from l v s2) as H2.
-  { destruct Hflush as [_ [_ ->]]. split; [done|]. destruct s0. by eapply images_hold_exactly. }
-  assert (holds from (l + 0) v s3) as H3 by (rewrite Nat.add_0_r; by eapply durable_run).
-  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread' ltac:(lia) H3) as Hv. cbn in Hv. congruence.
+  apply (holds_reread _ _ _ _ _ _ _ Hread'). apply (stands_run true p from l v s2 tr s3); auto.
+  destruct Hflush as [_ [_ ->]]. split; [done|]. intros _. destruct s0. by eapply images_hold_exactly.
 Qed.
 
 (** An event that does not delete the snapshot [n]. *)
@@ -371,10 +321,8 @@ Theorem snapshot_reads_for_ever p n lba count data data' before tr :
   admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n) lba count Ok data']) →
   data' = data.
 Proof.
-  intros Hcase Hkeeps (blocks & rest & s & Heq & Hrun).
-  destruct before as [|e before]; [done|]. injection Heq as -> <-.
-  apply run_app in Hrun as (s0 & Hrun0 & (s1 & Hread & Hrun)%run_inv).
-  apply run_inv in Hrun as (s2 & Hsnap & Hrun). apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
+  intros Hcase Hkeeps (s0 & _ & s1 & Hread & s & (s2 & Hsnap & Hrun)%run_inv)%admits_created; [|done].
+  apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
   assert (s1 = s0) as -> by (by apply read_holds in Hread as (_ & -> & _)).
   assert (∀ l, holds (Named n) l (live (now s0) l) s2) as Hh.
   { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)). by rewrite <-(lookup_insert (snaps (now s0)) n). }
@@ -382,12 +330,12 @@ Proof.
   { intros l. eapply Forall_impl; [exact Hkeeps|]. intros e. apply keeps_spares. }
   assert (∀ l, holds (Named n) l (live (now s0) l) s3) as H3.
   { intros l. destruct Hcase as [Hp|[Hnc|[tr' ->]]].
-    - eapply durable_run; [|done..]. split; [done|]. destruct Hsnap as [_ [_ ->]].
-      destruct p; [|done|]; (eapply images_hold_exactly; apply Hh).
-    - by eapply holds_run.
+    - apply (stands_run true p _ _ _ s2 tr s3); auto. split; [done|]. destruct Hsnap as [_ [_ ->]].
+      destruct p; [|done|]; intros _; (eapply images_hold_exactly; apply Hh).
+    - apply (stands_run false p _ _ _ s2 tr s3); auto. by split.
     - apply run_inv in Hrun1 as (s2' & Hflush & Hrun1). specialize (Hsp l). apply Forall_cons in Hsp as [_ Hsp].
-      eapply durable_run; [|done..]. destruct Hflush as [_ [_ ->]]. split; [apply Hh|]. destruct s2.
-      eapply images_hold_exactly, Hh. }
+      apply (stands_run true p _ _ _ s2' tr' s3); auto. destruct Hflush as [_ [_ ->]]. split; [apply Hh|]. intros _.
+      destruct s2. eapply images_hold_exactly, Hh. }
   destruct Hread as [_ Hread], Hread' as [_ Hread'].
   destruct (Hread eq_refl) as (f & [= <-] & ->), (Hread' eq_refl) as (f' & Hf' & ->).
   apply list_fmap_ext. intros k x _. destruct (H3 x) as (f'' & Hf'' & Hx). congruence.

@@ -8,8 +8,6 @@ From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Chec
 Definition s : name := "s".
 Definition write (lba : nat) (data : list nat) (r : answer) : event nat := Write lba data r.
 Definition sees (data : list nat) : event nat := Read Live 0 (length data) Ok data.
-Definition sees_snapshot (data : list nat) : event nat := Read (Named s) 0 (length data) Ok data.
-
 Ltac admitted := apply check_correct; vm_compute; reflexivity.
 Ltac not_admitted := rewrite <-check_correct; vm_compute; discriminate.
 
@@ -70,33 +68,9 @@ Proof. exists [Create 1], [write 0 [2] Ok; Crash Ok], 0, 2. split; [admitted|don
 
 (** ** What the three profiles allow, and do not *)
 
-Definition torn : list (event nat) :=
-  [Create 2; write 0 [1; 2] Ok; Flush Ok; write 0 [3; 4] Ok; Crash Ok; sees [3; 2]].
-Lemma torn_admitted_by_block : admits Block torn. Proof. admitted. Qed.
-Lemma torn_not_by_prefix : ¬ admits Prefix torn. Proof. not_admitted. Qed.
-Lemma torn_not_by_ack : ¬ admits Ack torn. Proof. not_admitted. Qed.
-
 Definition rolled_back : list (event nat) := [Create 1; write 0 [1] Ok; write 0 [2] Ok; Crash Ok; sees [1]].
 Lemma rolled_back_by_prefix : admits Prefix rolled_back. Proof. admitted. Qed.
 Lemma rolled_back_not_by_ack : ¬ admits Ack rolled_back. Proof. not_admitted. Qed.
-
-(** An operation cut short, or of unknown outcome, happened or not: what was read once stays so. *)
-Definition in_doubt (r : answer) (first second : nat) : list (event nat) :=
-  [Create 1; write 0 [1] Ok; write 0 [2] r] ++ match r with CutShort => [Crash CutShort; Crash Ok] | _ => [] end ++
-  [sees [first]; sees [second]].
-Lemma in_doubt_either r v : r = CutShort ∨ r = UnknownOutcome → v = 1 ∨ v = 2 → admits Ack (in_doubt r v v).
-Proof. intros [-> | ->] [-> | ->]; admitted. Qed.
-Lemma in_doubt_decided r : r = CutShort ∨ r = UnknownOutcome → ¬ admits Ack (in_doubt r 1 2).
-Proof. intros [-> | ->]; not_admitted. Qed.
-
-(** A block that a crash left open is one block in the live view and in the snapshots that copy it. *)
-Definition shared_choice (v v' : nat) : list (event nat) :=
-  [Create 1; write 0 [1] Ok; Crash Ok; Snapshot s Ok; write 0 [5] Ok; Crash Ok; sees [v]; sees_snapshot [v']].
-Lemma shared_choice_one v : v = 0 ∨ v = 1 → admits Block (shared_choice v v).
-Proof. intros [-> | ->]; admitted. Qed.
-Lemma shared_choice_not_two : ¬ admits Block (shared_choice 0 1). Proof. not_admitted. Qed.
-Lemma shared_choice_free v : v = 0 ∨ v = 1 → admits Block (shared_choice 5 v).
-Proof. intros [-> | ->]; admitted. Qed.
 
 (** ** The checker's limit on worlds is the only way to no verdict *)
 
@@ -166,7 +140,17 @@ Definition examples : list (profile * list (event nat) * bool) :=
     (Block, [Create 1; write 0 [1] Ok; Flush Ok; write 0 [2] Ok; Crash Ok; sees [0]], false);
     (* recovery settles what is there *)
     (Prefix, [Create 1; write 0 [1] Ok; Crash Ok; sees [1]; Crash Ok; sees [0]], false);
-    (Block, [Create 1; write 0 [1] Ok; Crash Ok; sees [1]; Crash Ok; sees [0]], false) ].
+    (Block, [Create 1; write 0 [1] Ok; Crash Ok; sees [1]; Crash Ok; sees [0]], false) ] ++
+  (* a write may be torn under block alone *)
+  ((λ '(p, verdict), (p, [Create 2; write 0 [1; 2] Ok; Flush Ok; write 0 [3; 4] Ok; Crash Ok; sees [3; 2]], verdict)) <$>
+    [(Ack, false); (Prefix, false); (Block, true)]) ++
+  (* cut short, or of unknown outcome, it happened or not: what was read once stays so *)
+  ((λ '(doubt, reads, verdict), (Ack, [Create 1; write 0 [1] Ok] ++ doubt ++ ((λ v, sees [v]) <$> reads), verdict)) <$>
+    (d ← [[write 0 [2] UnknownOutcome]; [write 0 [2] CutShort; Crash CutShort; Crash Ok]];
+     [(d, [1; 1], true); (d, [2; 2], true); (d, [1; 2], false)])) ++
+  (* a block that a crash left open is one block in the live view and in the snapshots that copy it *)
+  ((λ '(v, v', verdict), (Block, [Create 1; write 0 [1] Ok; Crash Ok; Snapshot s Ok; write 0 [5] Ok; Crash Ok; sees [v];
+      Read (Named s) 0 1 Ok [v']], verdict)) <$> [(0, 0, true); (1, 1, true); (0, 1, false); (5, 0, true); (5, 1, true)]).
 
 Lemma examples_hold p tr verdict : (p, tr, verdict) ∈ examples → (admits p tr ↔ verdict = true).
 Proof.
