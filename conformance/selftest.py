@@ -1,76 +1,139 @@
-"""The self-test: bugs planted in the reference engine, each of which the kit has to find. An honest engine has to pass."""
+"""The self-test: bugs planted in the reference engines, and targets that are wrong in one way. Each has to be found; the honest have to pass."""
 
+import json
+import multiprocessing
+import os
+import statistics
 import sys
-import time
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from conformance import generate, oracles, targets
-from conformance.runner import Failure, campaign
+from conformance import corpus, generate, hunts
+from conformance.hunts import CHECKS, CHEAP, HONEST, NOT_RUN, Hunt
 from refmodel.bugs import BUGS
 
-HONEST = "(none)"
-
-
-@dataclass(frozen=True)
-class Hunt:
-    """What came of looking for one bug."""
-
-    bug: str
-    traces: int  # driven, the failing one included
-    operations: int  # in them
-    seconds: float  # to find, shrinking included
-    failure: Failure | None
-
-    @property
-    def as_it_should_be(self) -> bool:
-        return (self.failure is None) == (self.bug == HONEST)
-
-
-def hunt(bug: str, *, traces: int, ops: int, seed: int) -> Hunt:
-    """Look for a planted bug in at most so many traces. `bug` may be HONEST: then nothing should be found."""
-    started = time.monotonic()
-    options = {} if bug == HONEST else {**BUGS[bug].needs, "plant": bug}
-    factory = targets.resolve("refmodel:" + ",".join(f"{name}={value}" for name, value in options.items()))
-    result = campaign(
-        factory, count=traces, ops=ops, seed=seed, oracles={"model": oracles.named("model")}, most_failures=1
-    )
-    failure = result.failures[0] if result.failures else None
-    return Hunt(bug, len(result.judged), result.operations, time.monotonic() - started, failure)
+MOST_SECONDS = 10.0  # of the processor, the median to find and shrink a bug
+SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
+MOST_SHORT_SECONDS = 60.0  # to find and shrink, nine times in ten
+NINE_IN_TEN = 0.9
+CORPUS_TRACES = 60
+WIDE = 140  # characters: the matrix is wider than most terminals
 
 
 @click.command("selftest")
 @click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
+@click.option("--full", is_flag=True, help=f"By all checks ({', '.join(CHECKS)}), instead of {' and '.join(CHEAP)} alone.")
 @click.option("--traces", type=click.IntRange(1), default=1000, show_default=True, help="Traces at most for each bug.")
-@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True, help="About how many operations a trace.")
-@click.option("--seed", type=int, default=1, show_default=True)
-def command(bugs: tuple[str, ...], traces: int, ops: int, seed: int) -> None:
-    """Plant bugs in the reference engine; each must be found, and the engine without one must pass.
+@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True,
+              help="About how many operations a trace.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--honest", type=click.IntRange(1), metavar="N",
+              help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the matrix as JSON.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes.  [default: one a core]")
+def command(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int, honest: int | None, json_file: Path | None,
+            jobs: int) -> None:
+    """Plant bugs in the reference engines, and run targets that are wrong in one way; each must be found, and the honest must pass.
 
-    Exit status: 0 if so, 1 if not.
+    Exit status: 0 if so, and soon and short enough; 1 if not.
     """
-    console = Console()
-    table = Table(box=None, pad_edge=False)
-    for heading in ("bug", "no.", "found as", "traces", "operations", "shrunk to", "seconds"):
-        table.add_column(heading, justify="left" if heading in ("bug", "found as") else "right")
-    hunts = []
-    for bug in bugs or (HONEST, *BUGS):
-        with console.status(f"{bug}: looking"):
-            hunts.append(hunt(bug, traces=traces, ops=ops, seed=seed))
-        table.add_row(*_row(hunts[-1]))
-    console.print(table)
-    wrong = [hunted.bug for hunted in hunts if not hunted.as_it_should_be]
-    found = sum(hunted.failure is not None for hunted in hunts if hunted.bug != HONEST)
-    planted = sum(hunted.bug != HONEST for hunted in hunts)
-    console.print(f"{found} of {planted} planted bugs found" + (f"; not as it should be: {', '.join(wrong)}" if wrong else ""))
-    sys.exit(1 if wrong else 0)
+    console = Console(width=max(Console().width, WIDE))
+    if honest:
+        sys.exit(_honest(console, honest, seed))
+    checks = CHECKS if full else CHEAP
+    sizes = {"ops": ops, "seed": seed}
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        planted = [pool.submit(hunts.hunt, bug, checks, traces=traces, **sizes) for bug in bugs or (HONEST, *BUGS)]
+        small = [] if bugs else [pool.submit(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes)
+                                 for fault in (*corpus.DISKS, *corpus.DIALOGUES)]
+        with console.status("looking"):
+            found, wrong = [one.result() for one in planted], [one.result() for one in small]
+    hunts.judge_shortest(found, checks)
+    console.print(_matrix(found))
+    if wrong:
+        console.print()
+        console.print(_corpus(wrong))
+    if json_file is not None:
+        json_file.write_text(json.dumps([_as_json(one) for one in found + wrong], indent=1) + "\n", encoding="utf-8")
+    console.print()
+    verdicts = _verdicts(found, wrong)
+    for text, good in verdicts:
+        console.print(f"[{'green' if good else 'red'}]{'ok' if good else 'NOT SO'}[/]  {text}", highlight=False, soft_wrap=True)
+    sys.exit(0 if all(good for _, good in verdicts) else 1)
 
 
-def _row(hunted: Hunt) -> tuple[str, ...]:
-    number = "" if hunted.bug == HONEST else str(BUGS[hunted.bug].number)
-    kind = hunted.failure.verdict.kind if hunted.failure else "[dim]nothing[/]" if hunted.as_it_should_be else "[red]not found[/]"
-    shrunk = str(hunted.failure.trace.operations) if hunted.failure else ""
-    return hunted.bug, number, kind, str(hunted.traces), str(hunted.operations), shrunk, f"{hunted.seconds:.1f}"
+def _honest(console: Console, operations: int, seed: int) -> int:
+    """Run the honest targets; the exit status."""
+    results = hunts.honest(operations, seed)
+    for profile, result in results.items():
+        good = result.verdict == "pass" and result.operations >= operations
+        console.print(f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
+                      f"{result.operations:,} operations, {result.crashes:,} crashes, {len(result.failures)} alarms", highlight=False)
+    return 0 if all(result.verdict == "pass" and result.operations >= operations for result in results.values()) else 1
+
+
+def _matrix(found: list[Hunt]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("bug", "no.", "found as", *CHECKS, "shrunk to", "seconds"):
+        table.add_column(heading, justify="right" if heading in ("no.", "shrunk to", "seconds") else "left", no_wrap=True)
+    for one in sorted(found, key=lambda one: BUGS[one.bug].number if one.bug in BUGS else 0):
+        table.add_row(*_row(one))
+    return table
+
+
+def _row(one: Hunt) -> tuple[str, ...]:
+    number = "" if one.bug == HONEST else str(BUGS[one.bug].number)
+    kind = one.failure.verdict.kind if one.failure else "nothing" if not one.found else "by scrub alone"
+    cells = (one.cells[check] for check in CHECKS)
+    return (one.bug, number, kind if one.as_it_should_be else f"[red]{kind}[/]", *cells, str(one.shrunk or ""), f"{one.seconds:.1f}")
+
+
+def _corpus(wrong: list[Hunt]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("small target", "is to be", "found as", "operations", "shrunk to"):
+        table.add_column(heading, justify="right" if heading in ("operations", "shrunk to") else "left", no_wrap=True)
+    for one in wrong:
+        kind = one.failure.verdict.kind if one.failure else "nothing"
+        table.add_row(one.bug, " or ".join(sorted(one.expected)), kind if one.as_it_should_be else f"[red]{kind}[/]",
+                      f"{one.operations:,}", str("" if one.shrunk is None else one.shrunk))
+    return table
+
+
+def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
+    """What has to be so, in words, and whether it is."""
+    planted = [one for one in found if one.bug != HONEST]
+    honest = [one for one in found if one.bug == HONEST]
+    missed = [one.bug for one in planted if not one.as_it_should_be]
+    verdicts = [(f"{len(planted) - len(missed)} of {len(planted)} planted bugs found" + _naming(missed), not missed)]
+    if honest:
+        alarms = [one.bug for one in honest if not one.as_it_should_be]
+        verdicts.append((f"no alarm in {sum(one.operations for one in honest):,} operations of the engine without a bug", not alarms))
+    if wrong:
+        others = [one.bug for one in wrong if not one.as_it_should_be]
+        verdicts.append((f"{len(wrong) - len(others)} of {len(wrong)} small targets found as what they are" + _naming(others), not others))
+    shrunk = [one for one in planted if one.failure]
+    if len(shrunk) > 1:
+        median = statistics.median(one.seconds for one in shrunk)
+        verdicts.append((f"median to find and shrink one: {median:.1f} s of the processor (at most {MOST_SECONDS:g})", median <= MOST_SECONDS))
+        short = sum(one.shrunk <= SHORT and one.seconds <= MOST_SHORT_SECONDS for one in shrunk)
+        verdicts.append((f"{short} of {len(shrunk)} shrunk to at most {SHORT} operations, within {MOST_SHORT_SECONDS:g} s (at least nine in ten)",
+                         short >= NINE_IN_TEN * len(shrunk)))
+    not_run = sorted({check for check in CHECKS if all(one.cells[check] == NOT_RUN for one in found)}, key=CHECKS.index)
+    if not_run:
+        verdicts.append((f"not run: {', '.join(not_run)}", True))
+    return verdicts
+
+
+def _naming(missed: list[str]) -> str:
+    return f"; not as it should be: {', '.join(missed)}" if missed else ""
+
+
+def _as_json(one: Hunt) -> dict[str, Any]:
+    return {"bug": one.bug, "number": BUGS[one.bug].number if one.bug in BUGS else None, "expected": sorted(one.expected),
+            "class": one.failure.verdict.kind if one.failure else None, "checks": one.cells, "traces": one.traces,
+            "operations": one.operations, "shrunk": one.shrunk, "seconds": round(one.seconds, 2), "good": one.as_it_should_be}

@@ -16,12 +16,13 @@ from refmodel import __version__
 from refmodel.bugs import BUGS
 from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.counters import work
-from refmodel.disk import put_back, take_out
+from refmodel.disk import LogStructuredDisk, put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
 from refmodel.faults import FaultySupply, parse
 from refmodel.geometry import LAYOUTS, with_reserve
 from refmodel.power import PowerSupply
+from refmodel.scrub import scrub
 
 Message = dict[str, Any]
 
@@ -100,6 +101,15 @@ class Adapter:
     def happened(self) -> int:
         """How many events `events` would give now."""
         return 0 if self._disk is None else len(self._disk.events)
+
+    def scrub(self) -> list[str]:
+        """What a scrub finds wrong with the disk as it is open now; nothing while devices are gone, or for an engine that has no scrub."""
+        disk = self._disk
+        if not isinstance(disk, LogStructuredDisk) or self._lost or disk._broken or not disk.array.redundant:
+            return []
+        found = scrub(disk)
+        repaired = found.repaired["page"] + found.repaired["chunk"]  # a power cut may tear the checkpoint slot that is written
+        return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])
 
     def close(self) -> None:
         self._let_go()

@@ -45,6 +45,9 @@ def _segments(state: State) -> Iterator[str]:
         yield f"{len(places)} chunks live in segments, {state.segments.live} are counted"
     if overlap := set(state.segments.sealed) & set(state.segments.dead):
         yield f"segments {sorted(overlap)} are sealed and dead"
+    known = state.segments.free_count + state.segments.reserved_count + len(state.segments.sealed) + len(state.segments.dead)
+    if known != state.segments.count:
+        yield f"{state.segments.count - known} of {state.segments.count} segments are neither free nor in use"
 
 
 def _pages(state: State) -> Iterator[str]:

@@ -44,6 +44,11 @@ class Segments:
     def free_count(self) -> int:
         return len(self._free) + self.count - self._fresh
 
+    @property
+    def reserved_count(self) -> int:
+        """Segments that are being placed."""
+        return len(self._reserved)
+
     def open(self) -> int:
         """A free segment, to be filled and sealed at once. Raises NoSpace."""
         if self._free:

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
+from conformance.corpus import SCRIPT
 
 EXAMPLE = Path(__file__).parents[2] / "conformance" / "examples" / "dict_disk.py"
 
@@ -33,7 +34,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
 
 
 def test_a_failure_can_be_replayed(tmp_path):
-    faulty = f"exec:python3 {Path(__file__).with_name('faulty.py')} unmap-ignored"
+    faulty = f"exec:python3 {SCRIPT} unmap-ignored"
     result = call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", tmp_path)
     assert result.exit_code == 1 and "resurrected" in result.output and "--target" in result.output
     failing = next(tmp_path.glob("traces/failure-*.jsonl"))

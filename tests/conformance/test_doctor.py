@@ -1,15 +1,12 @@
 """`conformance doctor`: what it says of targets that are sound, wrong, silent or not there."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.generate import CAPABILITIES
+from conformance.corpus import SCRIPT as FAULTY
 from conformance.doctor import MEANINGS
-
-FAULTY = Path(__file__).with_name("faulty.py")
+from conformance.generate import CAPABILITIES
 
 
 def doctor(target):

@@ -1,85 +1,23 @@
 """Targets that are wrong in the usual ways get the right verdict: soon, short, and never a traceback."""
 
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from conformance import corpus
+from conformance.corpus import DIALOGUES, DISKS, UNUSABLE
 from conformance.oracles import named
 from conformance.runner import campaign
-from conformance.targets import Factory
-from conformance.targets.process import ProcessTarget
-
-SCRIPT = Path(__file__).with_name("faulty.py")
-PATIENCE = {"hangs": 1.0, "ignores-end-and-signals": 1.0, "hangs-in-hello": 1.0}  # seconds; 10 for the others
-
-# fault -> the classes that are right, and how many operations it takes at most
-DISKS = {
-    "aliased-snapshots": ({"snapshot-bleed", "stale"}, 4),
-    "one-snapshot-for-all": ({"snapshot-bleed"}, 5),
-    "revert-aliases": ({"snapshot-bleed", "stale"}, 5),
-    "partial-out-of-range-writes": ({"refused-write"}, 3),
-    "accepts-out-of-range": ({"missing-refusal"}, 2),
-    "wraps-the-address": ({"missing-refusal"}, 2),
-    "loses-acknowledged-writes": ({"lost-acknowledgement"}, 4),
-    "crash-loses-flushed-data": ({"lost-acknowledgement"}, 4),
-    "crash-loses-snapshots": ({"lost-snapshot"}, 3),
-    "unmap-ignored": ({"resurrected"}, 3),
-    "unmap-forgotten-by-crash": ({"resurrected", "lost-acknowledgement"}, 5),
-    "revert-deletes-snapshots": ({"lost-snapshot", "missing-refusal"}, 4),
-    "revert-ignored": ({"stale", "resurrected", "foreign", "zeroed", "misplaced"}, 5),
-    "wrong-error-code": ({"wrong-refusal"}, 1),
-    "accepts-duplicate-names": ({"missing-refusal"}, 2),
-    "accepts-bad-names": ({"missing-refusal"}, 1),
-    "refuses-reads": ({"wrong-refusal"}, 5),
-    "does-not-open-again": ({"unopenable"}, 1),
-    "create-keeps-the-old-disk": ({"foreign"}, 2),
-    "swaps-neighbours": ({"misplaced", "stale", "zeroed", "lost-acknowledgement"}, 3),
-    "tears-blocks": ({"torn", "garbage"}, 3),
-}
-
-# fault -> the class, and what the words must say
-DIALOGUES = {
-    "hangs": ("hang", "no answer to write within"),
-    "ignores-end-and-signals": ("hang", "no answer to flush"),
-    "prints-garbage": ("protocol", "not JSON"),
-    "prints-bytes": ("protocol", "not JSON"),
-    "prints-megabytes": ("protocol", "3145728 bytes"),
-    "nested": ("protocol", "not JSON"),
-    "exits": ("exit", "status 7"),
-    "raises": ("exit", "status 1"),
-    "closes-the-pipe": ("exit", "closed its stdout"),
-    "answers-twice": ("protocol", ""),
-    "chats-on-stdout": ("protocol", "DEBUG: writing"),
-    "wrong-length": ("protocol", "bytes for"),
-    "not-base64": ("protocol", "base64"),
-    "no-data": ("protocol", "no data"),
-    "not-an-object": ("protocol", "not a JSON object"),
-    "null": ("protocol", "not a JSON object"),
-    "ok-is-a-word": ("protocol", "ok"),
-    "invents-an-error": ("protocol", "error"),
-    "floods-stderr": ("exit", "status 1"),
-}
-
-UNUSABLE = {
-    "hangs-in-hello": "no answer to hello",
-    "exits-in-hello": "exited with status 1",
-    "bad-hello": "block_size",
-    "creates-nothing": "creates no disk",
-}
-
 
 def outcome_of(fault, count=60):
-    command = f"{sys.executable} {SCRIPT} {fault}"
-    factory = Factory(fault, lambda options: ProcessTarget(command, PATIENCE.get(fault, 10.0)))
     started = time.monotonic()
-    result = campaign(factory, count=count, ops=30, seed=5, oracles={"model": named("model")})
+    result = campaign(corpus.target(fault), count=count, ops=30, seed=5, oracles={"model": named("model")})
     return result, time.monotonic() - started
 
 
-def test_the_honest_disk_passes():
-    result, _ = outcome_of("none", count=15)
+@pytest.mark.parametrize("honest", ["none", "honest-block", "honest-prefix"])
+def test_honest_disks_pass(honest):
+    result, _ = outcome_of(honest, count=15)
     assert result.verdict == "pass" and result.operations > 400
 
 

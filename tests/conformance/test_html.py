@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from conformance import html, picture
+from conformance.corpus import SCRIPT as FAULTY
 from conformance.explain import CLAUSES, KINDS, Verdict
 from conformance.judge import judge
 from conformance.oracles import named
@@ -20,7 +21,6 @@ from conformance.trace import Trace
 
 MODEL = {"model": named("model")}
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FAULTY = Path(__file__).with_name("faulty.py")
 OK = {"ok": True}
 HELLO = {"name": "<script>alert(1)</script>", "block_size": 512, "crash_profile": "block", "capabilities": []}
 BLEED = [{"op": "create", "blocks": 40, "result": OK}, {"op": "write", "lba": 20, "tags": [1, 2], "result": OK},

@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-FAULTY = Path(__file__).with_name("faulty.py")
+from conformance.corpus import SCRIPT as FAULTY
 
 
 def suite(folder, *options):

@@ -1,24 +1,69 @@
 """The self-test itself: it finds what is planted, says so, and notices when something is not as it should be."""
 
+import json
+
 from click.testing import CliRunner
 
-from conformance import selftest
+from conformance import corpus, hunts, selftest
+from conformance.hunts import CHECKS, HONEST, NOT_RUN, Hunt
 
 
-def test_finds_what_is_planted_and_nothing_else():
-    done = CliRunner().invoke(selftest.command, ["(none)", "overwrite-drops-shared", "late-discard", "--traces", "60"])
-    assert done.exit_code == 0 and "2 of 2 planted bugs found" in done.output
+def call(*words):
+    done = CliRunner().invoke(selftest.command, [str(word) for word in words])
+    return done.exit_code, " ".join(done.output.split())
+
+
+def test_finds_what_is_planted_and_nothing_else(tmp_path):
+    status, said = call(HONEST, "overwrite-drops-shared", "birth-wrong-on-holes", "--traces", 40, "--json", tmp_path / "found.json")
+    assert status == 0 and "2 of 2 planted bugs found" in said and "not run: crashes, certified, tlc, tlc inner" in said, said
+    honest, *planted = json.loads((tmp_path / "found.json").read_text())
+    assert honest["class"] is None and honest["good"] and honest["checks"]["scrub"] == "no"
+    assert all(bug["shrunk"] <= 10 and set(bug["checks"]) == set(CHECKS) for bug in planted)
 
 
 def test_a_bug_that_is_not_found_fails():
-    done = CliRunner().invoke(selftest.command, ["siblings-not-asked", "--traces", "2"])
-    assert done.exit_code == 1 and "0 of 1 planted bugs found; not as it should be: siblings-not-asked" in done.output.replace("\n", " ")
+    status, said = call("siblings-not-asked", "--traces", 2)
+    assert status == 1 and "0 of 1 planted bugs found; not as it should be: siblings-not-asked" in said
 
 
 def test_a_bug_in_an_honest_engine_would_fail(monkeypatch):
-    monkeypatch.setattr(selftest.targets, "resolve", lambda name: resolve("refmodel:plant=late-discard"))
-    done = CliRunner().invoke(selftest.command, ["(none)", "--traces", "40"])
-    assert done.exit_code == 1 and "not as it should be: (none)" in done.output.replace("\n", " ")
+    monkeypatch.setattr(hunts.targets, "resolve", lambda name: resolve("refmodel:plant=late-discard"))
+    assert not hunts.hunt(HONEST, ("model",), traces=40, ops=30, seed=1).as_it_should_be
 
 
-resolve = selftest.targets.resolve
+def test_a_leak_is_found_by_scrub_alone():
+    found = hunts.hunt("shared-flag-stale", ("model", "scrub"), traces=40, ops=30, seed=1)
+    assert found.found == ["scrub"] and found.as_it_should_be
+
+
+def test_crash_states_find_what_they_can():
+    found = Hunt("torn-record-accepted", dict.fromkeys(CHECKS, NOT_RUN))
+    found.cells["crashes"] = hunts.by_crash_states(resolve("refmodel:plant=torn-record-accepted"))
+    assert found.found == ["crashes"]
+
+
+def test_the_limits_are_kept():
+    good, slow = Hunt("late-discard", {check: NOT_RUN for check in CHECKS} | {"model": "9 ops"}), None
+    slow = Hunt("late-discard", dict(good.cells), seconds=100.0)
+    failure = hunts.hunt("overwrite-drops-shared", ("model",), traces=40, ops=30, seed=1).failure
+    good.failure = slow.failure = failure
+    assert all(so for _, so in selftest._verdicts([good, good], []))
+    assert [so for _, so in selftest._verdicts([slow, slow], [])].count(False) == 2
+
+
+def test_small_targets():
+    found = hunts.faulty("unmap-ignored", traces=30, ops=30, seed=1)
+    assert found.as_it_should_be and found.failure.verdict.kind == "resurrected"
+    found.expected = frozenset(["torn"])
+    assert not found.as_it_should_be
+    assert len(corpus.DISKS) + len(corpus.DIALOGUES) >= 40
+
+
+def test_honest_targets_of_all_profiles(monkeypatch):
+    status, said = call("--honest", 300)
+    assert status == 0 and said.count("pass") == 3 and all(f"{profile}:" in said for profile in ("ack", "prefix", "block"))
+    monkeypatch.setattr(hunts.corpus, "target", lambda name: corpus_target("crash-loses-snapshots"))
+    assert call("--honest", 300)[0] == 1
+
+
+resolve, corpus_target = hunts.targets.resolve, corpus.target

@@ -1,15 +1,19 @@
-"""A target that is wrong in one way: `faulty.py FAULT`. It is the honest example with one thing changed."""
+"""Targets that are wrong in one way: `python faulty.py FAULT`. Each is the honest example with one thing changed.
+
+And two that are honest in another way: `honest-block` and `honest-prefix` have a cache that a power cut takes.
+"""
 
 import json
 import os
+import random
 import re
 import signal
 import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "conformance" / "examples"))
-from dict_disk import BLOCK, DictDisk, Refused, answer
+sys.path.insert(0, str(Path(__file__).parent / "examples"))
+from dict_disk import BLOCK, HELLO, DictDisk, Refused, answer
 
 FAULTS = {}
 LINES = {}
@@ -25,6 +29,83 @@ def says(function):
     """A dialogue that is wrong: called with the request and the response, it prints what it likes."""
     LINES[function.__name__.replace("_", "-")] = function
     return function
+
+
+class HonestBlock(DictDisk):
+    """After a power cut each block holds what it held at the last flush, or anything written since; snapshots flush."""
+
+    profile = "block"
+
+    def create(self, blocks):
+        super().create(blocks)
+        self.choose, self.since = random.Random(blocks), []
+        self.flush()
+
+    def write(self, lba, data):
+        super().write(lba, data)
+        self.remember()
+
+    def unmap(self, lba, count):
+        super().unmap(lba, count)
+        self.remember()
+
+    def snapshot(self, name):
+        super().snapshot(name)
+        self.flush()
+
+    def delete(self, name):
+        super().delete(name)
+        self.flush()
+
+    def revert(self, name):
+        super().revert(name)
+        self.flush()
+
+    def remember(self):
+        self.since.append((dict(self.live), dict(self.snapshots)))
+
+    def flush(self):
+        self.since = [(dict(self.live), dict(self.snapshots))]
+
+    def crash(self):
+        kept = {l: self.choose.choice(self.since)[0].get(l) for l in range(self.blocks)}
+        self.live = {l: data for l, data in kept.items() if data}
+        self.flush()
+
+    restart = flush
+
+
+class HonestPrefix(HonestBlock):
+    """After a power cut it is as it was at some point since the last flush."""
+
+    profile = "prefix"
+
+    def flush(self):
+        self.since = []
+        self.remember()
+
+    def snapshot(self, name):
+        DictDisk.snapshot(self, name)
+        self.remember()
+
+    def delete(self, name):
+        DictDisk.delete(self, name)
+        self.remember()
+
+    def revert(self, name):
+        DictDisk.revert(self, name)
+        self.remember()
+
+    def crash(self):
+        live, snapshots = self.choose.choice(self.since)
+        self.live, self.snapshots = dict(live), dict(snapshots)
+        self.flush()
+
+    def restart(self):
+        self.flush()
+
+
+HONEST = {"none": DictDisk, "honest-block": HonestBlock, "honest-prefix": HonestPrefix}
 
 
 @wrong
@@ -347,9 +428,10 @@ def floods_stderr(request, response):
 
 def main():
     fault = sys.argv[1]
-    disk = FAULTS.get(fault, DictDisk)()
+    disk = {**FAULTS, **HONEST}.get(fault, DictDisk)()
+    HELLO["crash_profile"] = getattr(disk, "profile", "ack")
     say = LINES.get(fault, lambda request, response: print(json.dumps(response), flush=True))
-    if fault not in FAULTS and fault not in LINES and fault != "none":
+    if fault not in FAULTS and fault not in LINES and fault not in HONEST:
         sys.exit(f"no such fault: {fault}")
     for line in sys.stdin:
         request = json.loads(line)
