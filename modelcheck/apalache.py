@@ -15,7 +15,7 @@ from modelcheck.tlc import BUILD, Unavailable
 RELEASES = "https://github.com/apalache-mc/apalache/releases"
 STATUS = {0: "ok", 12: "violated", 75: "parse error", 120: "type error"}  # apalache-mc's; any other: "error"
 FAST = {"JVM_ARGS": "-Xmx4g -XX:TieredStopAtLevel=1"}  # most checks are over before Java's second compiler pays
-LONGEST = 1800.0  # seconds, for one check on a busy machine
+LONGEST = 3600.0  # seconds, for one check on a busy machine
 
 
 @dataclass(frozen=True)
