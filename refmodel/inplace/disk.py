@@ -51,7 +51,9 @@ class InPlaceDisk(ArrayDisk):
         self.write_many([(lba, data)])
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
-        """Writes that are in flight together: journaled in one I/O a mirror, where they touch different stripes. Raises NoSpace if one is larger than the journal."""
+        """Writes that are in flight together: journaled in one I/O a mirror, where they touch different stripes.
+
+        Raises NoSpace if one is larger than the journal."""
         started = perf_counter_ns()
         size = self.geometry.block_bytes
         counts = [whole_blocks(self.geometry, lba, data) for lba, data in writes]

@@ -1,18 +1,16 @@
 """Consolidation: a layer that no view ends in, and on which one other stands, takes what that one has, which then goes (the spec's way "down").
 
-It is done a few blocks a step. Writes, snapshots and crashes come in between: what live writes to the upper layer meanwhile is merged again, and after a
-crash it begins anew, since nobody sees what the lower layer has where the upper one has something.
+It is done a few blocks a step. Writes, snapshots and crashes come in between: what live writes to the upper layer meanwhile is merged again,
+and after a crash it begins anew, since nobody sees what the lower layer has where the upper one has something.
 """
 
-from collections.abc import Callable
-
-from refmodel.redolog.layer import ABSENT, Layer
+from refmodel.redolog.layer import Layer
 
 STEP = 16  # LBAs that a step looks at
 
 
 class Job:
-    """Merging the layer `upper` into `lower`."""
+    """Merging the layer `upper` into `lower`: what of it is done."""
 
     def __init__(self, lower: int, upper: int, blocks: int) -> None:
         self.lower = lower
@@ -25,20 +23,17 @@ class Job:
     def done(self) -> bool:
         return self._cursor >= self._blocks and not self._again
 
-    def redone(self, lba: int, count: int) -> None:
-        """Blocks of the upper layer have changed."""
-        self._again.update(range(lba, min(lba + count, self._cursor)))
+    def redone(self, lba: int) -> None:
+        """A block of the upper layer has changed."""
+        if lba < self._cursor:
+            self._again.add(lba)
 
-    def merge(self, lower: Layer, upper: Layer, read: Callable[[int, list[int]], dict[int, bytes | None]]) -> int:
-        """A step: move some blocks. `read` gives what a layer has of blocks. Returns how many were moved."""
+    def due(self, upper: Layer) -> list[int]:
+        """The blocks of the next step, which counts as done."""
         if self._cursor < self._blocks:
             first = upper.extent(self._cursor)
-            end = min(first + STEP, self._blocks)
-            due, self._cursor = list(range(first, end)), end
-        else:
-            due = sorted(self._again)[:STEP]
-            self._again.difference_update(due)
-        held = read(self.upper, [lba for lba in due if upper.place(lba, "consolidate") is not ABSENT])
-        if held:
-            lower.put(held, "consolidate")
-        return len(held)
+            self._cursor = min(first + STEP, self._blocks)
+            return list(range(first, self._cursor))
+        due = sorted(self._again)[:STEP]
+        self._again.difference_update(due)
+        return due

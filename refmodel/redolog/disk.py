@@ -1,6 +1,6 @@
 """A disk as a chain of redo logs: the actions of specs/RedoLogChain.tla on a real device.
 
-A read takes the topmost layer that has the block, so it costs more the longer the chain is. What is not flushed may be lost, a block at a time
+What is not flushed may be lost, a block at a time
 (crash profile `block`); operations on snapshots flush, and count when the descriptor is durable.
 """
 
@@ -17,12 +17,13 @@ from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExis
 from refmodel.leg import Meter
 from refmodel.opened import OpenDisk
 from refmodel.power import PowerSupply
+from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors
 from refmodel.redolog.consolidation import Job
 from refmodel.redolog.descriptor import BASE, Descriptor, Snapshot
 from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.redolog.layer import ABSENT, ZERO, Base, Blocks, Delta, Layer, TableCache
-from refmodel.redolog.store import DATA, Store
+from refmodel.redolog.store import Store
 from refmodel.refusals import require_name, require_range, whole_blocks
 
 
@@ -80,18 +81,18 @@ class RedoLogDisk(OpenDisk):
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         started = perf_counter_ns()
         self._require_usable()
-        chain = self._chain(view)
+        layers = self._chain(view)
         require_range(self.geometry, lba, count)
-        data = self._guarded(self._read, chain, range(lba, lba + count), "foreground")
+        data = self._guarded(self._read, layers, range(lba, lba + count))
         self.done.add("read", started, count)
         return b"".join(data.values())
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
         """Which blocks are not unmapped: the base is flat, so it maps what was never written."""
         self._require_usable()
-        chain = self._chain(view)
+        layers = self._chain(view)
         require_range(self.geometry, lba, count)
-        places = self._guarded(self._places, chain, range(lba, lba + count), "foreground")
+        places = self._guarded(chain.places, layers, range(lba, lba + count), "foreground")
         return [at for at, place in places.items() if place != ZERO]
 
     def snapshots(self) -> list[str]:
@@ -157,6 +158,9 @@ class RedoLogDisk(OpenDisk):
 
     # How it is done.
 
+    def _read(self, layers: list[Layer], lbas: range) -> dict[int, bytes]:
+        return chain.read(self.store, chain.places(layers, lbas, "foreground"), self.geometry.block_bytes, "foreground")
+
     def _put(self, blocks: Blocks) -> None:
         self.layers[self.descriptor.live].put(blocks, "foreground")
         self._redone(blocks)
@@ -165,7 +169,7 @@ class RedoLogDisk(OpenDisk):
         """What of live has changed has to be merged again."""
         if self.job is not None and self.job.upper == self.descriptor.live:
             for lba in blocks:
-                self.job.redone(lba, 1)
+                self.job.redone(lba)
 
     def _snapshot(self, name: str) -> None:
         top = self._fresh(reserve=1)
@@ -227,12 +231,13 @@ class RedoLogDisk(OpenDisk):
         return True
 
     def _merge(self) -> None:
-        def read(slot: int, lbas: list[int]) -> dict[int, bytes | None]:
-            layer = self.layers[slot]
-            held = self._read([layer], lbas, "consolidate")
-            return {lba: None if layer.place(lba, "consolidate") == ZERO else data for lba, data in held.items()}
-
-        self.merged += self.job.merge(self.layers[self.job.lower], self.layers[self.job.upper], read)
+        """A step: the lower layer takes some of what the upper one has."""
+        places = chain.places([self.layers[self.job.upper]], self.job.due(self.layers[self.job.upper]), "consolidate")
+        held = {lba: place for lba, place in places.items() if place is not ABSENT}
+        data = chain.read(self.store, held, self.geometry.block_bytes, "consolidate")
+        if held:
+            self.layers[self.job.lower].put({lba: None if held[lba] == ZERO else data[lba] for lba in held}, "consolidate")
+        self.merged += len(held)
 
     def _drop(self) -> None:
         """The upper layer goes; what stood or ended on it stands or ends on the lower one."""
@@ -249,43 +254,6 @@ class RedoLogDisk(OpenDisk):
         if view not in self._chains:
             self._chains[view] = [self.layers[slot] for slot in self.descriptor.chain(view)]
         return self._chains[view]
-
-    def _places(self, chain: list[Layer], lbas: range | list[int], cause: str) -> dict[int, int | None]:
-        """Where blocks are: the topmost layer of each that has it."""
-        places: dict[int, int | None] = dict.fromkeys(lbas, ABSENT)
-        missing = list(lbas)
-        for layer in chain:
-            for lba in missing:
-                places[lba] = layer.place(lba, cause)
-            missing = [lba for lba in missing if places[lba] is ABSENT]
-            if not missing:
-                break
-        return places
-
-    def _read(self, chain: list[Layer], lbas: range | list[int], cause: str) -> dict[int, bytes]:
-        """Blocks, in as few reads as places that follow each other allow."""
-        size = self.geometry.block_bytes
-        data: dict[int, bytes] = {}
-        run: list[int] = []
-        start = 0
-
-        def fetch() -> None:
-            if run:
-                read = self.store.read(DATA, start, len(run) * size, cause)
-                data.update((lba, read[at * size : (at + 1) * size]) for at, lba in enumerate(run))
-
-        for lba, place in self._places(chain, lbas, cause).items():
-            if place is not ABSENT and place != ZERO and run and place == start + len(run) * size:
-                run.append(lba)
-                continue
-            fetch()
-            run = []
-            if place is ABSENT or place == ZERO:
-                data[lba] = bytes(size)
-            else:
-                run, start = [lba], place
-        fetch()
-        return data
 
     def _timed(self, name: str, work: Callable[..., None], *arguments: str) -> None:
         started = perf_counter_ns()
