@@ -80,6 +80,8 @@ def read(path: Path | str) -> Trace:
                     if not isinstance(op, str) or op not in _operations():
                         raise ValueError(f"op must be one of {', '.join(sorted(_operations()))}")
                     _check(op, value)
+                    if wrong := next(filter(None, map(check_inside, value.get("events", ()))), None):
+                        raise ValueError(f"events: {wrong}")
                     _follows(trace.events, value, hello)
                     trace.events.append(value)
     except OSError as error:
@@ -166,6 +168,16 @@ def check_response(response: Any, op: str) -> str | None:
         _check("read_result" if op == "read" else "result", response)
     except ValueError as error:
         return str(error)
+    return None
+
+
+def check_inside(inside: Event) -> str | None:
+    """Why an event that happened inside is none of its name; None if it is one, or nothing is known of that name."""
+    try:
+        if inside["event"] in _schema()["definitions"]["inside"]:
+            _check(f"inside/{inside['event']}", inside)
+    except ValueError as error:
+        return f"{inside['event']}: {error}"
     return None
 
 

@@ -236,7 +236,7 @@ def model_tests(target: str, jobs: int) -> None:
 
     Each answer of the engine has to be one that TLC printed for that state. What the traces reach of the module that
     judges traces is shown too; what they do not needs a reason in specs/unreached.toml."""
-    from modelcheck import modeltests
+    from modelcheck import innertests, modeltests
 
     started = time.monotonic()
     table = _table("profile", "paths of", "cut short at", "tests", "operations", "failures")
@@ -257,7 +257,8 @@ def model_tests(target: str, jobs: int) -> None:
     wrong = failures[:10]
     if not failures:
         with console.status("what the traces reach"):
-            wrong += _reached(modeltests.statements(sample))
+            for coverage in (modeltests.statements(sample), *innertests.statements()):
+                wrong += _reached(coverage)
     console.print(f"{tests:,} tests, {len(failures):,} failures, {time.monotonic() - started:.0f} s")
     for line in wrong:
         click.echo(line, err=True)

@@ -1,12 +1,15 @@
-"""Traces of the reference engine for what judges its inside: a history of devices by hand, and generated ones."""
+"""Traces of the reference engine for what judges its inside: a history of devices by hand, and generated ones; what they reach."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from conformance import generate, targets
+from conformance.oracles import inner
 from conformance.runner import Bench
 from conformance.trace import Trace
+from modelcheck import reached
 from refmodel.geometry import LAYOUTS
 
 BLOCKS = 16
@@ -70,3 +73,13 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
         return [bench.drive(program, number, options) for number, (options, program) in enumerate(drawn)]
     finally:
         bench.clear()
+
+
+def statements(count: int = 300) -> Iterator[reached.Coverage]:
+    """What so many generated traces, and the histories, reach of the modules that judge the inside. Raises as reached.coverage does."""
+    batches = defaultdict(list)
+    for trace in [*histories(), *generated("refmodel", count)]:
+        for spec, config, lines, _ in inner.followings(trace):
+            batches[spec, config].append(lines)
+    for spec in dict.fromkeys(spec for spec, _ in batches):
+        yield reached.coverage([(config, some) for (of, config), some in batches.items() if of == spec], f"Trace{spec}", spec)

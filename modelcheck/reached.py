@@ -6,7 +6,7 @@ TLC's own coverage does not count names, literals and what it never came to, so 
 import re
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from modelcheck.syntax import Node
 from modelcheck.tlc import SPECS
 
 REASONS = SPECS / "unreached.toml"
-ROOTS = ("TraceInit", "TraceNext", "Progress", "ReadAhead")
+ROOTS = ("TraceInit", "TraceNext", "Progress")
+REPLACED = re.compile(r"^\s*(\w+)\s*<-\s*(\w+)\s*$", re.M)  # in a config, the operators that others take the place of
 HITS = """---- MODULE Hits ----
 LOCAL INSTANCE TLC
 LOCAL INSTANCE Integers
@@ -54,7 +55,7 @@ def coverage(batches: Sequence[tuple[str, list[traces.Lines]]], module: str, bel
 
     Raises BadList, traces.Inconclusive, tlc.Unavailable, and ValueError where a trace is not accepted."""
     with tempfile.TemporaryDirectory(prefix="reached-") as folder:
-        statements = _instrument(Path(folder), (module, below))
+        statements = _instrument(Path(folder), (module, below), _replaced(config for config, _ in batches))
         reached: set[int] = set()
         for config, batch in batches:
             result = traces.run(batch, module, config, folder=Path(folder))
@@ -69,11 +70,17 @@ def coverage(batches: Sequence[tuple[str, list[traces.Lines]]], module: str, bel
     return Coverage(statements, unreached, [text for name, text in reasons if name in (module, below) and (name, text) not in said])
 
 
-def _instrument(folder: Path, modules: Sequence[str]) -> list[Statement]:
+def _replaced(configs: Iterable[str]) -> dict[str, str]:
+    """Operator -> the one that takes its place, in any of the configs."""
+    return {name: other for config in configs for name, other in REPLACED.findall((SPECS / f"{config}.cfg").read_text())}
+
+
+def _instrument(folder: Path, modules: Sequence[str], replaced: dict[str, str]) -> list[Statement]:
     """Write the modules, with statements that say when they are reached, into the folder; the statements by number, from 1."""
     sources = {module: (SPECS / f"{module}.tla").read_bytes() for module in modules}
-    defined = {name: node for source in reversed(sources.values()) for name, node in syntax.definitions(source).items()}
-    used = syntax.closure(ROOTS, defined)
+    defined = {name: node for source in reversed(sources.values()) for name, node in syntax.definitions(source).items()
+               if name not in replaced}
+    used = syntax.closure((*ROOTS, *replaced.values()), defined)
     found: list[Statement] = []
     for module, source in sources.items():
         nodes = _statements(source, used)
@@ -99,10 +106,11 @@ def _statements(source: bytes, used: set[str]) -> list[Node]:
 
 def _parts(node: Node) -> list[Node]:
     """Of a node, those below it that may be statements."""
+    children = [child for child in node.children if not child.type.endswith("comment")]
     if node.type in ("conj_item", "disj_item", "case_arm", "other_arm"):
-        return [node.children[-1]]
+        return [children[-1]]
     if node.type == "if_then_else":
-        return [node.children[3], node.children[5]]
+        return [children[3], children[5]]
     return []
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from conformance.oracles import Opinion, legs
 from conformance.oracles.legs import Line, Place
 from conformance.oracles.tlc import LARGEST_DISK, asked, profile_of
-from conformance.trace import Trace
+from conformance.trace import Trace, check_inside
 from modelcheck import tlc, traces
 
 DISK = frozenset((  # the events of LogStructuredDisk
@@ -53,6 +53,8 @@ def _unfollowable(trace: Trace) -> Opinion | None:
         return None
     for index, event in enumerate(trace.events):
         for inside in event.get("events", ()):
+            if wrong := check_inside(inside):
+                return Opinion(None, f"operation {index}: an event inside is none: {wrong}")
             if inside["event"] not in KNOWN:
                 return Opinion(None, f"operation {index}: no spec knows the event {inside['event']!r}")
     if profile_of(trace) == "block" or trace.events[0]["blocks"] > LARGEST_DISK:
