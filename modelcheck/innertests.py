@@ -29,6 +29,12 @@ def history(layout: str) -> list[Request]:
     def device(op: str, number: int, **more: str) -> Request:
         return {"op": op, "device": number, **more}
 
+    def of_the_last() -> Iterator[Request]:
+        """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by now, and replaced there."""
+        last = spare - 1
+        yield from (device("fail", last, mode="degraded"), settle, device("replace", last), device("fail", last, mode="absent"))
+        yield from (device("fail", 1, mode="degraded"), device("replace", 1), write(2), settle, device("return", last), read)
+
     read, checkpoint, settle = {"op": "read", "lba": 0, "count": BLOCKS}, {"op": "checkpoint"}, {"op": "settle"}
     restart, crash = {"op": "restart"}, {"op": "crash"}
     return [
@@ -50,6 +56,7 @@ def history(layout: str) -> list[Request]:
         # Beyond what the layout tolerates, and back.
         *(device("fail", number, mode="absent") for number in too_many), read,
         *(device("return", number) for number in too_many), settle, read,
+        *(of_the_last() if k > 1 else ()),
     ]  # fmt: skip
 
 

@@ -98,10 +98,15 @@ def _instrument(folder: Path, modules: Sequence[str], replaced: dict[str, str]) 
 def _statements(source: bytes, used: set[str]) -> list[Node]:
     found = []
     for name, definition in syntax.definitions(source).items():
-        if name in used and definition.children[-1].type != "tuple_literal":  # of which TLC wants to see what it is
+        if name in used and not _plain(definition.children[-1]):
             parts = [part for node in syntax.within(definition) for part in _parts(node)] or [definition.children[-1]]
             found += [node for node in parts if not any(_inside(other, node) for other in parts)]
     return sorted(found, key=lambda node: node.start_byte)
+
+
+def _plain(body: Node) -> bool:
+    """Whether TLC wants to see what it is: a tuple of variables, or a number that takes the place of a constant."""
+    return body.type == "tuple_literal" or not any(node.type == "identifier_ref" for node in syntax.within(body))
 
 
 def _parts(node: Node) -> list[Node]:
