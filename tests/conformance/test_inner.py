@@ -2,15 +2,14 @@
 
 import copy
 from collections.abc import Callable
-from itertools import islice
 
 import pytest
 
-from conformance import generate, oracles, targets
+from conformance import oracles
 from conformance.judge import judge
 from conformance.oracles import inner
-from conformance.runner import Bench
 from conformance.trace import Trace
+from modelcheck.innertests import generated
 
 BUGS = {  # in so many traces it has to be found
     "victim-freed-early": 20, "checkpoint-before-data": 8, "dead-segment-reused-early": 12, "overwrite-drops-shared": 10,
@@ -19,22 +18,9 @@ BUGS = {  # in so many traces it has to be found
 }
 
 
-def driven(target: str, count: int) -> list[Trace]:
-    """So many traces of a target."""
-    factory = targets.resolve(target)
-    bench = Bench(factory)
-    try:
-        bench.on({name: values[0] for name, values in factory.knobs.items()})
-        cases = generate.cases(factory.knobs, bench.hello, 30, cuts=True)
-        drawn = islice(generate.drawn(cases, 3, 25), count)
-        return [bench.drive(program, number, options) for number, (options, program) in enumerate(drawn)]
-    finally:
-        bench.clear()
-
-
 @pytest.fixture(scope="module")
 def honest() -> list[Trace]:
-    return driven("refmodel", 25)
+    return generated("refmodel", 25)
 
 
 def first(trace: Trace, event: str) -> dict:
@@ -103,7 +89,7 @@ def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
 
 
 def test_planted_bugs_are_found_inside() -> None:
-    traces = {bug: driven(f"refmodel:plant={bug}", count) for bug, count in BUGS.items()}
+    traces = {bug: generated(f"refmodel:plant={bug}", count) for bug, count in BUGS.items()}
     opinions = iter(inner.judge([trace for some in traces.values() for trace in some]))
     found = {bug for bug, some in traces.items() for _ in some if next(opinions).inside}
     assert found == set(BUGS)

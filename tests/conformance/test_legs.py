@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,12 @@ from conformance.judge import judge
 from conformance.oracles import inner, legs
 from conformance.trace import Trace
 from modelcheck import innertests, traces
+from modelcheck.tlc import SPECS
 
 BUGS = {  # in so many traces it has to be found
     "missed-is-forgotten": 50, "returned-without-resync": 50, "write-skips-resyncing": 30,
 }
-Inside = dict
+Inside = dict[str, object]
 Change = Callable[[Trace], object]
 
 
@@ -128,6 +130,15 @@ def test_histories_of_devices_are_behaviours_of_the_spec(honest: list[Trace]) ->
     assert {trace.options["layout"] for trace in honest} == {"mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"}
     assert all(len(list(legs.lines(trace))) == 2 for trace in honest)
     assert [opinion for opinion in inner.judge(honest) if opinion.at is not None or opinion.unsure] == []
+
+
+def test_what_the_spec_promises_holds_all_along(honest: list[Trace], tmp_path: Path) -> None:
+    """The steps that are no action of Redundancy, and those that stand for several, keep its promises too."""
+    promises = "INVARIANTS InSync NeverStale Kept Apart Timed\nPROPERTIES Patient Reusable\n"
+    (tmp_path / "checked.cfg").write_text((SPECS / "TraceRedundancy.cfg").read_text() + promises)
+    followed = [lines for trace in honest[:2] for lines, _ in legs.lines(trace)]
+    matched = traces.follow(followed, "TraceRedundancy", str(tmp_path / "checked"))
+    assert matched == [len(lines) - 1 for lines in followed]
 
 
 def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
