@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from refmodel.cache.flash import CAUSE as CACHE
 from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window, tally
 from refmodel.control import Listener, Turn
@@ -37,6 +38,7 @@ class Result:
     scale: float  # 1: 64 MiB, and as many operations as the profile says
     blocks: int
     snapshots: int  # held from the beginning on
+    cache_bytes: int  # of a read cache in front of the disk; 0: none
     seed: int
     digest: str  # of the operations, in their order
     wall: bool  # seconds are the wall's; else those of the processor
@@ -84,6 +86,7 @@ class Result:
             "engine": self.engine,
             "layout": self.layout,
             "snapshots": self.snapshots,
+            "cache_bytes": self.cache_bytes,
             "scale": self.scale,
             "blocks": self.blocks,
             "seed": self.seed,
@@ -138,6 +141,12 @@ class Part:
         return sum(request.count * BLOCK for request in self.requests if not request.read)
 
     @property
+    def hit_rate(self) -> float:
+        """Share of the bytes that were read that a read cache had; 0 where there is none, or nothing was read."""
+        read = self.user_bytes - self.user_bytes_written
+        return self.devices.read[CACHE] / read if read else 0.0
+
+    @property
     def foreground(self) -> float:
         """Device I/Os of an operation's own, without the background's."""
         return self.devices.ios["foreground"] / self.operations
@@ -183,7 +192,8 @@ def run(
 ) -> Result:
     """Run a profile on a fresh disk, filled once, with so many snapshots; `blocks`, `operations` and `depth` override what the profile and `scale` say.
 
-    With `still` the same operations are done, and none of the actions: what the actions are measured against. The disk is made at `path` and stays, or is a temporary one. `compare` runs the same operations on peers too.
+    With `cache_bytes` there is a read cache in front of the disk. With `still` the same operations are done, and none of the actions: what the actions are measured
+    against. The disk is made at `path` and stays, or is a temporary one. `compare` runs the same operations on peers too.
     Raises KeyError for a profile or engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
     """
     chosen = PROFILES[profile]
@@ -210,7 +220,7 @@ def run(
             peers = {name: peer(Path(folder), blocks, batches, stopwatch) for name, peer in PEERS.items()}
     requests = {part.phase.name: part.requests for part in parts}
     return Result(
-        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, seed, digest(parts), sync, windows, clients.done, requests, peers
+        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, cache_bytes, seed, digest(parts), sync, windows, clients.done, requests, peers
     )  # fmt: skip
 
 
@@ -285,9 +295,10 @@ def describe(result: Result) -> str:
     profile = PROFILES[result.profile]
     published = f"; published: {profile.published}" if profile.published else ""
     clock = "wall" if result.wall else "processor"
+    cache = f"; a read cache of {result.cache_bytes / 2**20:g} MiB, hit rate {result.phases[-1].hit_rate:.1%} in the last phase" if result.cache_bytes else ""
     lines = [
         f"{result.profile}: {profile.what}",
-        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the beginning; seed {result.seed}, operations {result.digest}",
+        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the beginning{cache}; seed {result.seed}, operations {result.digest}",
         f"  scale {result.scale:g}: {result.blocks * BLOCK / 2**20:g} MiB, {result.operations:,} operations{published}",
         f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} {'background':>11}"
         f"   seconds are the {clock}'s; device I/Os an operation",
