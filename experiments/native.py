@@ -10,6 +10,7 @@ from refmodel.profiles import BLOCK, PROFILES
 
 PROFILE = "hpe-8k-50"
 MANY = (0, 12, 200)  # snapshots
+BLOCKS, OPERATIONS = 2048, 4000  # for counts of one operation
 PADDING = 6  # device I/Os: two records, three mirrors
 REPEATS = 3
 NOISE = 0.10  # of processor time, on a machine that others use
@@ -108,7 +109,7 @@ def _counts(chapter: Chapter, settings: Settings) -> None:
     for profile, name in (("4k-random-write", "write"), ("4k-random-read", "read")):
         settings.say(f"{profile} with {', '.join(map(str, MANY))} snapshots")
         runs = [
-            bench.run(profile, layout=PROFILES[PROFILE].layout, scale=settings.scale / 4, depth=1, snapshots=count, seed=settings.seed) for count in MANY
+            bench.run(profile, layout=PROFILES[PROFILE].layout, blocks=BLOCKS, operations=OPERATIONS, depth=1, snapshots=count, seed=settings.seed) for count in MANY
         ]
         found = [one.devices.ios["foreground"] / one.operations for one in runs]
         chapter.judge(

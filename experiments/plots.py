@@ -10,6 +10,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure as Drawing  # noqa: E402
+from matplotlib.ticker import FuncFormatter  # noqa: E402
 
 plt.rcParams.update({
     "svg.fonttype": "none", "svg.hashsalt": "logdisk", "font.family": "sans-serif", "font.size": 9.5,
@@ -36,6 +37,13 @@ def panels(rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2
     """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of one row."""
     drawing, axes = plt.subplots(rows, columns, figsize=(width, height * rows), squeeze=False, **options)
     return drawing, list(axes.flat)
+
+
+def logarithmic(axis: Axes) -> None:
+    """A logarithmic axis with numbers that anybody reads."""
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.minorticks_off()
 
 
 def colour(name: str) -> str:

@@ -1,7 +1,7 @@
 """B: steady load through snapshots and failures, and load in steps (Net One's test of vSAN ESA)."""
 
 from experiments.chapter import Chapter, Figure, Settings
-from experiments.plots import MARKERS, panels, svg
+from experiments.plots import MARKERS, logarithmic, panels, svg
 from experiments.timeline import timeline
 from refmodel import bench
 from refmodel.bench import Part, Result
@@ -125,7 +125,8 @@ def _steps(chapter: Chapter, settings: Settings) -> None:
         axis.plot([part.name for part in steps], [part.latency(99) for part in steps], ":", marker=marker, color=line, markersize=4)
         flat = flat and median[1] < 4 * median[0]
         found.append(f"{size} KiB {result.part('maximum').iops:,.0f} IOPS, {median[0]:.0f} to {median[-1]:.0f} us")
-    axis.set(xlabel="load, in percent of the maximum", ylabel="latency, us\n(99 % dotted)", yscale="log", ylim=(1, None))
+    axis.set(xlabel="load, in percent of the maximum", ylabel="latency, us\n(99 % dotted)")
+    logarithmic(axis)
     axis.legend(fontsize=8.5)
     caption = "Requests arrive at a constant rate, one at a time; latency from the moment each was due. The maximum is measured with eight in flight, which share records of the log."
     chapter.figures.append(Figure("load-steps", "Load in steps, 70 % read", caption, svg(drawing, "load-steps")))

@@ -2,10 +2,8 @@
 
 from itertools import accumulate
 
-from matplotlib.ticker import FuncFormatter
-
 from experiments.chapter import Figure
-from experiments.plots import CAUSES, MUTED, bands, colour, panels, svg
+from experiments.plots import CAUSES, MUTED, bands, colour, logarithmic, panels, svg
 from refmodel.bench import Result, percentile
 from refmodel.clients import Window
 
@@ -27,8 +25,7 @@ def timeline(result: Result, control: Result, *, name: str, title: str, caption:
             latency.plot(middles, [percentile([window], percent) / 1000 for window in run.windows], line, linewidth=1.4, **style)
     latency.set(ylabel="latency, ms\n(99 % dotted)")
     if log_latency:
-        latency.set_yscale("log")
-        latency.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        logarithmic(latency)
     else:
         latency.set_ylim(0, None)
     _stack(ios, result.windows, middles)

@@ -27,7 +27,8 @@ from refmodel.profiles import BLOCK, DISK, PROFILES, Profile, Request, Stretch, 
 SEGMENT = 128  # blocks, as plan has it
 FILL = 64  # blocks of a write that fills the disk
 GENERATION = 256  # blocks that are written between two snapshots taken before the run
-WINDOWS = 100  # of a run
+WINDOWS = 100  # of a run,
+BATCHES = 8  # of requests at least in each
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,8 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
     windows: list[Window] = []
     done, fastest = 0, 0.0
     for part in parts:
-        for window in clients.run(part, part.phase.rate * fastest, max(1, round(WINDOWS * part.phase.length / length))):
+        most = len(part.requests) // (BATCHES * part.access.in_flight)
+        for window in clients.run(part, part.phase.rate * fastest, max(1, min(most, round(WINDOWS * part.phase.length / length)))):
             windows.append(window)
             done += window.operations
             watch(window, done, operations)
