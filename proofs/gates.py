@@ -10,7 +10,8 @@ PROOFS = Path(__file__).parent
 ROOT = PROOFS.parent
 THEORIES = sorted((PROOFS / "theories").glob("*.v"))
 CLOSED = "Closed under the global context"
-MOST_TRUSTED = 300  # of OCaml, and of what maps Coq to it
+MOST_TRUSTED = 300  # lines of OCaml, and of what maps Coq to it
+MOST_LINES = 8_860  # of statement and proof; 8,000 are aimed at, and it only ever goes down
 ESCAPES = re.compile(r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|Unset\s+(Guard|Positivity|Universe)"
                      r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b")
 
@@ -198,12 +199,14 @@ def one_name() -> str:
 
 
 def size() -> str:
-    """What is trusted is small; and how much there is of the rest, as coqwc counts it (no blanks, no comments)."""
+    """What is trusted is small, and the rest is no larger than it was, as coqwc counts it (no blanks, no comments)."""
     total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
     statement, proof, _ = map(int, total.split()[:3])
     trusted = sum(len(path.read_text().splitlines()) for path in (PROOFS / "extraction").iterdir())
     if trusted > MOST_TRUSTED:
         raise Broken(f"{trusted} lines are trusted (at most {MOST_TRUSTED})")
+    if statement + proof > MOST_LINES:
+        raise Broken(f"{statement + proof} lines of statement and proof (at most {MOST_LINES})")
     return f"{statement} lines of statement, {proof} of proof, {trusted} trusted"
 
 

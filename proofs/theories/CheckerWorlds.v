@@ -1,7 +1,8 @@
 (** What the checker's worlds stand for, and that each event takes them exactly where it takes the contract.
 
 A world [w] and a valuation [σ] of its choices stand for contract states. [over σ w s]: what the state [s]
-allows, [w] allows; [under σ w s]: the other way about; [beside up] is one or the other. Every step of a state over which [w] lies is followed by
+allows, [w] allows; [under σ w s]: the other way about; [beside up] is one or the other.
+Every step of a state over which [w] lies is followed by
 one of [w]'s successors, and every successor of [w] by a step of any state under which [w] lies; choices are
 never taken back, so a valuation of the last world's choices suits every world that led to it. *)
 From stdpp Require Import pmap gmap strings.
@@ -207,7 +208,8 @@ Proof.
   intros [(_ & _ & Hl) Hab] Hcur. pose proof (like_written _ _ _ lba data Hl) as Hw.
   pose proof (covers_exactly up _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
   - split; [by apply lies_one|by apply lies_cons].
-  - split; [by apply lies_cons|]. apply (lies_app _ _ _ (_ :: _)); [by apply lies_cons|]. intros ->. by apply over_more.
+  - split; [by apply lies_cons|]. apply (lies_app _ _ _ (_ :: _)); [by apply lies_cons|]. intros ->.
+    by apply over_more.
   - assert (lies up σ ((λ y, Leftover (kept y) (put_since (key lba) data (since y))) <$> leftovers w)
               (may_also_hold (written (now s) lba data) <$> survivors s)) as Hb.
     { destruct up; intros z (u & -> & Hu)%elem_of_list_fmap; destruct (Hab u Hu) as (v & Hv & ?);

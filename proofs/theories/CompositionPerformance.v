@@ -272,11 +272,13 @@ Section performance_leg.
       - exists (disk m). rewrite E0, E1. by split_and!.
       - exists (commit j (disk m)). split; [by apply shown_commit|].
         destruct (replace_older_log (dev (disk m)) (Some j)) as (Ep & El & Ef & _).
-        unfold powered_off, history, first. simpl. rewrite Ep, El, Ef. split_and!; try done; rewrite ?E0, ?H1, ?A; simpl;
+        unfold powered_off, history, first. simpl. rewrite Ep, El, Ef.
+        split_and!; try done; rewrite ?E0, ?H1, ?A; simpl;
           revert E1; unfold older, replace_older; repeat case_match; done.
       - exists (commit i (disk m)). split; [by apply shown_commit|].
         destruct (replace_older_log (dev (disk m)) (Some i)) as (Ep & El & Ef & _).
-        unfold powered_off, history, first. simpl. rewrite Ep, El, Ef. split_and!; try done; rewrite ?E1, ?H0, ?B; simpl;
+        unfold powered_off, history, first. simpl. rewrite Ep, El, Ef.
+        split_and!; try done; rewrite ?E1, ?H0, ?B; simpl;
           revert E0; unfold older, replace_older; repeat case_match; done.
       - congruence. }
     destruct (shown_invariant _ _ _ _ Sc) as (segs & I). pose proof (log_flushed _ _ I) as LF. simpl in LF.
@@ -296,7 +298,8 @@ Section performance_leg.
         - pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
       destruct (Hh (place_of (durable m))) as [E|(a & Pa & Ia)].
       - exists (durable m). split; [lia|]. split; [lia|]. split; [done|].
-        intros s n r Hn. destruct (Which s n r Hn) as [?|(-> & -> & _)]; [done|]. rewrite E in Hn. by apply Later in Hn.
+        intros s n r Hn. destruct (Which s n r Hn) as [?|(-> & -> & _)]; [done|]. rewrite E in Hn.
+        by apply Later in Hn.
       - destruct (Pend _ _ Pa) as [(_ & _ & r & Hr & Rm & ->)|(_ & E & _)];
           [|pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia].
         exists (S (durable m)). pose proof (lookup_lt_Some _ _ _ Hr) as Lr. rewrite history_length in Lr.
@@ -318,7 +321,8 @@ Section performance_leg.
   Lemma crash_settling sp sp' : settling sp → store_does cp sp [Does Redundancy.Crash] sp' →
     settling sp' ∧ ∀ h, settles sp' h → settles sp h.
   Proof.
-    intros F D%does_one. inversion D; subst; [|done]. unfold settling, settles. simpl. setoid_rewrite lookup_fmap. split.
+    intros F D%does_one. inversion D; subst; [|done]. unfold settling, settles. simpl.
+    setoid_rewrite lookup_fmap. split.
     - intros s a (b & Hb & ->)%fmap_Some. simpl. split; [by apply (F s b)|done].
     - intros h Hh s. destruct (Hh s) as [?|(a & (b & Hb & ->)%fmap_Some & Ia)]; [by left|]. right. by exists b.
   Qed.
@@ -342,7 +346,8 @@ Section performance_leg.
       + by rewrite B, <-Eb.
       + intros s a Pa. destruct (Pend s a Pa) as [(L & -> & r & Hr & Rm & ->)|(Sv & -> & i & Hi & U & ->)]; [left|right].
         * split_and!; [done..|]. exists r. split_and!; [by apply G2|lia|done].
-        * split; [done|]. split; [unfold older; by rewrite Ea, Eb|]. exists i. rewrite En by done. split_and!; [done|lia|done].
+        * split; [done|]. split; [unfold older; by rewrite Ea, Eb|]. exists i. rewrite En by done.
+          split_and!; [done|lia|done].
     - (* a record is written *)
       inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
       rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done].
@@ -412,7 +417,8 @@ Section performance_leg.
           eapply shown_step; [done|apply crash_does; lia|done].
         * apply crashed_kept; try done; try lia; [|unfold logged, first in *; lia].
           intros n r Hn Hr. unfold history in Hr. rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
-          apply Rec in Hr. unfold first in *. by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
+          apply Rec in Hr. unfold first in *.
+          by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
     - (* a clean shutdown *)
       destruct F as [On Sh Kp|Off]; [|congruence].
       assert (∀ s, Redundancy.pending sp !! s = None) as None.
@@ -440,7 +446,8 @@ Section performance_leg.
         * intros s n r. rewrite Eh. intros ?%Later. change (n < logged (disk m)). lia.
     - (* a torn stripe is recovered *)
       inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
-      inversion Sp as [| | | |? n v Pa Lv Wv|]; subst; [|done]. destruct (Se s _ Pa) as [Ls _]. apply follows_off; [done| |].
+      inversion Sp as [| | | |? n v Pa Lv Wv|]; subst; [|done]. destruct (Se s _ Pa) as [Ls _].
+      apply follows_off; [done| |].
       + unfold settling. simpl. intros s' a [[<- <-]|[N Ps]]%lookup_insert_Some; [|by apply Se].
         split; [done|]. intros ? [= <-]. by apply Wv.
       + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
@@ -449,7 +456,8 @@ Section performance_leg.
       inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
       inversion Sp as [| |? n v Pa| | |]; subst; [|done]. destruct (Se s _ Pa) as [Ls Lv]. specialize (Lv v eq_refl).
       simpl in Lv. apply follows_off; [done| |].
-      + unfold settling. simpl. intros s' a [N Ps]%lookup_delete_Some. rewrite fn_lookup_insert_ne by done. by apply Se.
+      + unfold settling. simpl. intros s' a [N Ps]%lookup_delete_Some. rewrite fn_lookup_insert_ne by done.
+        by apply Se.
       + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh. destruct (decide (s' = s)) as [->|N].
         * rewrite fn_lookup_insert, lookup_delete in Hh. destruct Hh as [->|(? & [=] & _)].
           destruct Lv as [->| ->]; [by left|right; eauto].
@@ -496,8 +504,10 @@ Section performance_leg.
       specialize (Fl ltac:(done)). change (flushed (dev c) = logged c) in Fl.
       assert (first c' = first c) as Fi by (unfold first; by rewrite Dp).
       split; cbn [disk durable logging saving].
-      + intros n r Hn Hr. rewrite Hi in Hr. rewrite Fi in Hn. unfold history in Hr. rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
-        apply Rec in Hr. unfold first in *. by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
+      + intros n r Hn Hr. rewrite Hi in Hr. rewrite Fi in Hn. unfold history in Hr.
+        rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
+        apply Rec in Hr. unfold first in *.
+        by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
       + lia.
       + rewrite <-history_length, Hi, history_length, Df. lia.
       + intros s n r Hn%Later. lia.

@@ -84,7 +84,8 @@ Section dropped.
     | Some (tr, _) => negb (Checker.check p (Create 1 :: tr)) | None => false end = true →
     ¬ implements (over K cc) p.
   Proof.
-    destruct (carry _ _ _ _ _ _ _ _ _) as [[tr x]|] eqn:E; [|done]. intros Bad I. apply carry_sound with (spare_count := 0) in E.
+    destruct (carry _ _ _ _ _ _ _ _ _) as [[tr x]|] eqn:E; [|done]. intros Bad I.
+    apply carry_sound with (spare_count := 0) in E.
     assert (admits p (Create 1 :: tr)) as A by (eapply (I 1); [|exact E]; by split_and!).
     apply CheckerCorrect.check_correct in A. by rewrite A in Bad.
   Qed.

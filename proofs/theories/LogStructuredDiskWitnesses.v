@@ -213,7 +213,8 @@ Qed.
 (** A simulation has to follow every step: one that relates everything is none ([moves]). *)
 Theorem simulation_needs_moves : ∃ (M : implementation nat) (R : inside M → VirtualDisk.state nat → Prop),
   (∀ blocks c, fresh M blocks c → R c (created blocks)) ∧ ¬ implements M Ack.
-Proof. exists (log_structured_disk (by_the_rules Prefix 2)), (λ _ _, True). split; [done|apply prefix_is_not_ack]. Qed.
+Proof. exists (log_structured_disk (by_the_rules Prefix 2)), (λ _ _, True).
+split; [done|apply prefix_is_not_ack]. Qed.
 
 (** With a checkpoint of data that is not durable, neither checkpoint and suffix nor recovery give the history back. *)
 Definition hollow : list (action nat) := operation (RWrite 0 [7]) ++
@@ -240,7 +241,8 @@ Proof.
       | None => false end
     | None => false end) K 1 hollow) as (c & Hc & Ht); [by vm_compute|].
   destruct (perform K DoLoad c) as [[es1 c1]|] eqn:H1; [|done].
-  destruct (perform K DoRecover c1) as [[es2 c2]|] eqn:H2; [|done]. apply bool_decide_eq_true in Ht as (? & ? & ? & Hd).
+  destruct (perform K DoRecover c1) as [[es2 c2]|] eqn:H2; [|done].
+  apply bool_decide_eq_true in Ht as (? & ? & ? & Hd).
   exists c, c2. split_and!; [done..| |done|by apply differ]. apply perform_sound in H1, H2.
   eapply recovery_step; [done..|]. eapply recovery_step; [done..|constructor].
 Qed.

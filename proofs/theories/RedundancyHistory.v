@@ -105,7 +105,8 @@ Section history.
       simpl in *. repeat case_decide; tauto || lia. }
     intros [rs|f rs F|i x y Hx (_ & F & _)|i x mode Hx D ->|i x Hx A|i x d Hx A _|ds _]%act_changes; simpl; try lia.
     - apply Nat.le_trans with (inactive (components l)); [|lia]. unfold inactive. clear Ins.
-      induction (components l) as [|x xs IH]; [done|]. cbn. destruct (F x) as (_ & A & _). repeat case_decide; tauto || lia.
+      induction (components l) as [|x xs IH]; [done|]. cbn. destruct (F x) as (_ & A & _).
+      repeat case_decide; tauto || lia.
     - specialize (Ins i x y Hx F). lia.
     - pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x (fail mode x) Hx) as Q.
       unfold inactive. simpl in *. repeat case_decide; lia.

@@ -1,47 +1,13 @@
-(** Legs at work, computed; and what goes wrong when a rule or a hypothesis is dropped. *)
+(** What goes wrong on a leg when a rule or a hypothesis is dropped, computed. *)
 From stdpp Require Import prelude functions gmap.
 From LogDisk Require Import Parity RedundancyRepair RedundancyPlacement.
 
-(** ** Executions *)
-
-(** RAID-6, two data and two parity components, one spare.  Device 1 fails in the middle of a write.  The next write
-    is cut by a crash, its stripe is recovered, and written again.  Device 1 comes back; in the middle of its resync
-    device 3 dies and is rebuilt on the spare; the resync of both ends while an unmap comes in between.  In the end
-    two more devices fail, and everything still reads as it was last written. *)
-Section raid6_at_work.
-  Notation leg6 := (raid6 (n := 1) 2).
-  Let a := byte_block <$> [one; two].
-  Let b := byte_block <$> [two; one].
-
-  Definition raid6_history : list action :=
-    [Write 0 a; Put 0 0; Put 1 0; Fail 1 Absent; Put 2 0; Put 3 0; Acknowledge 0;
-     Write 1 b; Put 0 1; Crash; Recover 1; Put 0 1; Put 2 1; Put 3 1; Acknowledge 1;
-     Write 1 b; Put 0 1; Put 2 1; Put 3 1; Acknowledge 1; Tick;
-     Return 1; Resync 1 0; Fail 3 Degraded; Rebuild 3 4; Resync 3 0;
-     Unmap 0; Put 0 0; Put 1 0; Put 2 0; Put 3 0; Acknowledge 0;
-     Resync 1 1; Resync 3 1; Fail 0 Degraded; Fail 4 Absent].
-
-  Example raid6_at_work :
-    (l ← run leg6 2 5 raid6_history (new_leg leg6 1); Some (state <$> components l, read leg6 l 0, read leg6 l 1))
-    = Some ([Degraded; Active; Active; Absent], Some (blanks leg6), Some b).
-  Proof. by vm_compute. Qed.
-End raid6_at_work.
-
-Section mirror_at_work.
+Section mirrors.
   Notation pair := (mirror 0 1).
   Notation go acts := (run pair 1 2 acts (new_leg pair 1)).
   Notation read_after acts := (l ← go acts; read pair l 0).
 
-  (** A mirror: the write of 2 over 1 is cut after one copy, which device 1 has; what recovery reads is kept, whichever
-      device fails then. *)
   Definition write (v : nat) : list action := [Write 0 [v]; Put 0 0; Put 1 0; Acknowledge 0].
-
-  Definition cut_short : list action := write 1 ++ [Write 0 [2]; Put 1 0; Crash].
-
-  Example mirror_at_work :
-    let recovered := cut_short ++ [Recover 0; Put 0 0; Put 1 0; Acknowledge 0] in
-    read_after (recovered ++ [Fail 0 Absent]) = Some [1] /\ read_after (recovered ++ [Fail 1 Absent]) = Some [1].
-  Proof. by vm_compute. Qed.
 
   (** ** Hypotheses *)
 
@@ -95,7 +61,7 @@ Section mirror_at_work.
      l ← run pair 1 2 [Fail 0 Absent] (trust 1 l); read pair l 0) = Some [1].
   Proof. by vm_compute. Qed.
 
-End mirror_at_work.
+End mirrors.
 
 (** A code that is not good: RAID-5 taken for one that tolerates two. *)
 Example not_good_enough : ~ good (Code _ 2 2 (blank (raid5 (n := 1) 2)) (fun d => parity (raid5 2) d ++ [blank (raid5 2)])

@@ -127,8 +127,10 @@ Proof.
   assert (height s2' = height s2 ∧ epoch s2' = epoch s2) as [Hh2 He2] by (by rewrite (upd_state _ _ _ _ _ _ _ U2)).
   split_and!; rewrite ?Hh1, ?Hh2, ?He1, ?He2; [done| |].
   - intros q Hq. rewrite (shape_updated _ _ _ _ _ I1 Hk Hq Hu1).
-    assert (length q ≤ height s2) as Hq2 by lia. rewrite (shape_updated _ _ _ _ _ I2 Hk2 Hq2 Hu2). destruct (decide _); [done|]. by apply Hshape.
-  - intros k' Hk'. rewrite (read_updated I1 U1), (read_updated I2 U2) by congruence. destruct (decide _); [done|]. by apply Hread.
+    assert (length q ≤ height s2) as Hq2 by lia. rewrite (shape_updated _ _ _ _ _ I2 Hk2 Hq2 Hu2).
+    destruct (decide _); [done|]. by apply Hshape.
+  - intros k' Hk'. rewrite (read_updated I1 U1), (read_updated I2 U2) by congruence.
+    destruct (decide _); [done|]. by apply Hread.
 Qed.
 
 Lemma alike_run history : ∀ s1 s2 s1', inv s1 → inv s2 → alike s1 s2 → Forall (λ a, no_revert a = true) history →
@@ -166,7 +168,8 @@ Lemma cost_ignores_snapshots levels history s k : run (create levels) history = 
   ∃ s0, run (create levels) (filter (λ a, writes a = true) history) = Some s0 ∧
     write_cost s k = write_cost s0 k ∧ read_cost s (epoch s) k = read_cost s0 (epoch s0) k.
 Proof.
-  intros Hrun Hall Hk. pose proof (inv_create levels) as I0. assert (alike (create levels) (create levels)) as Ha by done.
+  intros Hrun Hall Hk. pose proof (inv_create levels) as I0.
+  assert (alike (create levels) (create levels)) as Ha by done.
   destruct (alike_run history _ _ _ I0 I0 Ha Hall Hrun) as (s0&Hrun0&Ha0). exists s0. split; [done|].
   pose proof (inv_run _ _ _ I0 Hrun) as I. pose proof (inv_run _ _ _ I0 Hrun0) as Is0.
   unfold write_cost, read_cost. by rewrite (depth_alike _ _ _ I Is0 Ha0 Hk).

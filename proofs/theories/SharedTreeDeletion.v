@@ -17,8 +17,10 @@ Proof.
     destruct (descend_place (inv_tidy _ I) _ _ _ _ _ Hp Hrd Hn) as [-> _].
     eapply finished_below; [done|]. by apply prefix_app_r.
   - assert (nd' = nd) as -> by congruence. unfold freed. simpl. split; [|intros m [[? ?] ?]; congruence].
-    rewrite orb_false_iff. split; [intros [[? ?] ?]; congruence|]. intros [? ?]; destruct Hwhy as [|[_ ?]]; congruence.
-  - assert (nd' = nd) as -> by congruence. unfold freed. simpl. rewrite lookup_delete. split; [by split; [|intros _; split; [exists nd|]]|]. intros m [[? ?] Hgone].
+    rewrite orb_false_iff. split; [intros [[? ?] ?]; congruence|].
+    intros [? ?]; destruct Hwhy as [|[_ ?]]; congruence.
+  - assert (nd' = nd) as -> by congruence. unfold freed. simpl. rewrite lookup_delete.
+    split; [by split; [|intros _; split; [exists nd|]]|]. intros m [[? ?] Hgone].
     destruct (decide (m = n)); [done|]. rewrite lookup_delete_ne in Hgone by done. congruence.
 Qed.
 
@@ -82,7 +84,8 @@ Lemma elem_of_work s t o : inv s →
 Proof.
   intros I. unfold work. rewrite elem_of_list_to_set, elem_of_list_bind. split.
   - intros ([j c]&Hin&Hj%elem_of_map_to_list). simpl in Hin. destruct j as [v|t']; [by apply elem_of_nil in Hin|].
-    apply elem_of_cons in Hin as [[= -> ->]|Hin]; [by exists c|]. apply elem_of_list_bind in Hin as ([m md]&Hin&Hm). simpl in Hin.
+    apply elem_of_cons in Hin as [[= -> ->]|Hin]; [by exists c|].
+    apply elem_of_list_bind in Hin as ([m md]&Hin&Hm). simpl in Hin.
     destruct (is_held (nodes s) c m) eqn:E; [|by apply elem_of_nil in Hin].
     apply elem_of_list_singleton in Hin as [= -> ->]. exists c. split; [done|]. intros n [= <-].
     by apply (is_held_spec (inv_tidy _ I)).
@@ -112,7 +115,8 @@ Proof.
     + destruct Hthis as [[_ ?]|(_&nd&Hn&Hc)]; [congruence|]. assert (c1 = finish c nd) as -> by congruence.
       exists c. split; [done|]. intros m Hm. eapply (Hless c (finish c nd)); [done| |by apply Hheld].
       intros p Hp. apply finish_spec. by right.
-    + rewrite Hother in Hc1 by congruence. exists c1. split; [done|]. intros m Hm. eapply Hless; [done|done|]. by apply Hheld.
+    + rewrite Hother in Hc1 by congruence. exists c1. split; [done|]. intros m Hm. eapply Hless; [done|done|].
+      by apply Hheld.
   - intros Hsub. destruct Hthis as [[_ Hnone]|(Hhn&nd&Hn&Hc)].
     + assert ((t, None) ∈ work s') as Hin by (apply Hsub; apply elem_of_work; [done|by exists c]).
       apply elem_of_work in Hin as (c1&Hc1&_); [|done]. congruence.
@@ -120,7 +124,8 @@ Proof.
       { apply Hsub. apply elem_of_work; [done|]. exists c. split; [done|]. by intros ? [= <-]. }
       apply elem_of_work in Hin as (c1&Hc1&Hh1); [|done]. assert (c1 = finish c nd) as -> by congruence.
       destruct (Hh1 n eq_refl) as (_&md&Hmd&Hnot). apply Hnot, finish_spec. left.
-      destruct Hheap as [E|E]; rewrite E in Hmd; [by assert (md = nd) as -> by congruence|]. by rewrite lookup_delete in Hmd.
+      destruct Hheap as [E|E]; rewrite E in Hmd; [by assert (md = nd) as -> by congruence|].
+      by rewrite lookup_delete in Hmd.
 Qed.
 
 Lemma unfinished_kid h c nd : kids_finished h c nd = false → ∃ d m, kids nd !! d = Some m ∧ is_held h c m = true.
@@ -238,7 +243,8 @@ Lemma chain_test_exact levels history s v c n nd :
   (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
   parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
 Proof.
-  intros Hrun Hnot. pose proof (inv_run _ _ _ (inv_create _) Hrun) as I. pose proof (chain_run _ _ _ Hrun Hnot) as Hchain.
+  intros Hrun Hnot. pose proof (inv_run _ _ _ (inv_create _) Hrun) as I.
+  pose proof (chain_run _ _ _ Hrun Hnot) as Hchain.
   intros Hv Hr Hn. split.
   - intros Hnone. split.
     + destruct (decide (parent c < birth nd)); [done|exfalso].
@@ -261,7 +267,8 @@ Proof.
   intros I Hs. pose proof (inv_step _ _ _ I Hs) as I1. simpl in Hs. invert_apply.
   destruct (reclaim_ends _ I1) as (history&s2&Hrun&Hall&Hend&_&Hexact).
   exists history, s2. split_and!; try done. intros n. rewrite Hexact. simpl. split.
-  - intros (w&c'&[[[=] _]|[_ Hw]]%lookup_insert_Some&Hr). apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+  - intros (w&c'&[[[=] _]|[_ Hw]]%lookup_insert_Some&Hr).
+    apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
     exists w, c0. split_and!; [congruence|done|done].
   - intros (w&c'&Hne&Hw&Hr). eexists w, (reparent v _ c'). split; [|done].
     by rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hw by congruence.

@@ -105,7 +105,8 @@ Proof.
     + intros n nd d m md [-> ->]%Hnd Hd. cbn in Hd. by apply lookup_empty_Some in Hd.
   - rewrite lookup_singleton. eauto.
   - intros v c [[= ->] ->]%Hcl. simpl. split; [lia|]. split; [done|]. split.
-    + split; [rewrite lookup_singleton; eauto|]. intros n nd d m _ [-> ->]%Hnd Hd. cbn in Hd. by apply lookup_empty_Some in Hd.
+    + split; [rewrite lookup_singleton; eauto|]. intros n nd d m _ [-> ->]%Hnd Hd. cbn in Hd.
+      by apply lookup_empty_Some in Hd.
     + exists (Node 1 [] ∅ 0). cbn. by rewrite lookup_singleton.
   - by intros t c [? _]%Hcl.
   - intros j c [-> ->]%Hcl. by left.
@@ -135,7 +136,8 @@ Proof.
   - intros v c [(j0&Hj0&Hm)|([= ->]&?&p&Hp&_&Hr)]%Hfrom.
     + destruct Hm as [<-|[-> ->]]; destruct (inv_view _ I _ _ Hj0) as (?&?&_);
         (split; [lia|]; split; [done|]; eexists _, c; split_and!; [done|lia|done]).
-    + destruct (inv_view _ I _ _ Hp) as (?&_). split; [lia|]. split; [done|]. exists (parent c), p. split_and!; [done|lia|done].
+    + destruct (inv_view _ I _ _ Hp) as (?&_). split; [lia|]. split; [done|]. exists (parent c), p.
+      split_and!; [done|lia|done].
   - intros t c [(j0&Hj0&Hm)|([=]&_)]%Hfrom. pose proof (parent_below _ _ _ I Hj0). destruct Hm as [<-|[-> ?]].
     + destruct (inv_dying _ I _ _ Hj0) as (?&_). split; [lia|]. split; [lia|]. by exists (Dying t), c.
     + split; [done|]. split; [lia|]. exists (View (epoch s)), c. split_and!; [done|done|lia].
@@ -144,7 +146,8 @@ Proof.
   - intros j c n nd [(j0&Hj0&_)|(->&_&p&_&Hp&Hr)]%Hfrom Hrn Hnd Hb; [|exists p; by rewrite <- Hr].
     pose proof (parent_below _ _ _ I Hj0). destruct (inv_birth _ I _ _ _ _ Hj0 Hrn Hnd Hb) as (p&Hp&?).
     exists p. split; [apply Hviews; [done|lia]|done].
-  - intros j c j' c' n nd Hj Hj' Hr Hr' Hnd Hb Hb'. destruct (Hold _ _ _ _ Hj Hr Hnd Hb), (Hold _ _ _ _ Hj' Hr' Hnd Hb').
+  - intros j c j' c' n nd Hj Hj' Hr Hr' Hnd Hb Hb'.
+    destruct (Hold _ _ _ _ Hj Hr Hnd Hb), (Hold _ _ _ _ Hj' Hr' Hnd Hb').
     by eapply (inv_sibling _ I).
   - intros j c n Hj ?. destruct (Hkept _ _ Hj) as [j' ?]. eauto.
 Qed.
@@ -203,7 +206,8 @@ Proof.
   { intros j c [[<- <-]|[_ Hj]]%lookup_insert_Some.
     - exists (View v), g. split_and!; try done; [|naive_solver].
       change (parent g) with P. destruct (Nat.eqb_spec P v); [lia|done].
-    - apply lookup_fmap_Some in Hj as (c0&<-&[? Hj]%lookup_delete_Some). exists j, c0. split_and!; try done. naive_solver. }
+    - apply lookup_fmap_Some in Hj as (c0&<-&[? Hj]%lookup_delete_Some). exists j, c0. split_and!; try done.
+      naive_solver. }
   assert (∀ j c0, claims s !! j = Some c0 → j ≠ View v → cs !! j = Some (reparent v P c0)) as Hto.
   { intros j c0 Hj Hne. unfold cs. rewrite lookup_insert_ne by (intros <-; congruence).
     rewrite lookup_fmap, lookup_delete_ne, Hj by done. done. }
@@ -283,7 +287,10 @@ Proof.
   destruct (forallb _ _) eqn:Hps; [|done]. intros [= <-]. apply (inv_finish s t c); [done..| | |].
   - intros j Hj. by apply lookup_insert_ne.
   - intros c'. rewrite lookup_insert. by intros [= <-].
-  - intros n [Hr (nd&Hn&Hnot)]. eexists (Dying t), _. split; [apply lookup_insert|]. split; [done|]. exists nd. split; [done|].
-    unfold finished in *. simpl. rewrite Exists_exists. intros (q&Hq&?). apply Hnot, Exists_exists. exists q. split; [|done].
-    rewrite forallb_forall in Hps. specialize (Hps q). rewrite bool_decide_eq_true in Hps. by apply Hps, elem_of_list_In.
+  - intros n [Hr (nd&Hn&Hnot)]. eexists (Dying t), _. split; [apply lookup_insert|]. split; [done|]. exists nd.
+    split; [done|].
+    unfold finished in *. simpl. rewrite Exists_exists. intros (q&Hq&?). apply Hnot, Exists_exists. exists q.
+    split; [|done].
+    rewrite forallb_forall in Hps. specialize (Hps q). rewrite bool_decide_eq_true in Hps.
+    by apply Hps, elem_of_list_In.
 Qed.

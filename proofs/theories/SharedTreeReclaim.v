@@ -140,7 +140,8 @@ Lemma reclaim_cases s s' t n : inv s → reclaim t n s = Some s' →
      (kept s t c n nd || disputed s t c n = false ∧ kids_finished (nodes s) c nd = true ∧
        s' = State (height s) (delete n (nodes s)) (next s) (epoch s) cs)).
 Proof.
-  intros I. unfold reclaim. destruct (claims s !! Dying t) as [c|]; simpl; [|done]. intros Hs. exists c. split; [done|].
+  intros I. unfold reclaim. destruct (claims s !! Dying t) as [c|]; simpl; [|done]. intros Hs. exists c.
+  split; [done|].
   pose proof (is_held_spec (inv_tidy _ I) c) as Hheld.
   destruct (is_held (nodes s) c (root c)) eqn:Hroot; simpl in Hs.
   - right. destruct (nodes s !! n) as [nd|]; simpl in Hs; [|done]. exists nd. split; [done|].
@@ -193,7 +194,8 @@ Proof.
     assert (root c0 ≠ n) by (intros <-; apply Hno, reaches_refl; eauto). split.
     + split; [rewrite lookup_delete_ne by done; eauto|].
       intros m md d i Hm%reaches_delete_inv [_ Hmd]%lookup_delete_Some Hd. fold h in Hc.
-      assert (is_Some (h !! i)) by eauto. rewrite lookup_delete_ne; [done|]. intros <-. apply Hno. by eapply reaches_kid.
+      assert (is_Some (h !! i)) by eauto. rewrite lookup_delete_ne; [done|]. intros <-. apply Hno.
+      by eapply reaches_kid.
     + exists rd. rewrite lookup_delete_ne by done. done.
   - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&->&->). destruct (inv_dying _ I _ _ Hc0) as (?&?&?&Hb).
     split_and!; try done. intros md [_ Hmd]%lookup_delete_Some. by apply Hb.
@@ -249,7 +251,8 @@ Proof.
         -- destruct (decide (m = n)) as [->|Hne]; [|destruct Hnot; by apply (kids_done _ _ _ _ c n nd m md T)].
            unfold disputed in Hd. apply some_sibling_spec in Hd as (j'&c'&Hj'&Hne&_&[_ Hh']%andb_true_iff).
            exists j', c'. rewrite lookup_insert_ne by done. split; [done|]. by apply (is_held_spec T).
-      * exists (Dying t), (finish c nd). rewrite lookup_insert. split; [done|]. split; [done|]. exists md. split; [done|].
+      * exists (Dying t), (finish c nd). rewrite lookup_insert. split; [done|]. split; [done|]. exists md.
+        split; [done|].
         rewrite finish_spec. naive_solver.
 Qed.
 

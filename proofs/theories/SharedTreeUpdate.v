@@ -156,7 +156,8 @@ Section put.
         left. by apply (tidy_edge _ _ _ _ T _ _ _ _ Hm Hd).
       + by eexists.
       + intros r [= <-]. split; [by eexists|]. intros m md d k [q Hq] Hm Hd. exfalso. destruct q as [|d' q].
-        * apply descend_nil in Hq as [-> _]. rewrite Hn in Hm. injection Hm as <-. by cbn in Hd; rewrite lookup_empty in Hd.
+        * apply descend_nil in Hq as [-> _]. rewrite Hn in Hm. injection Hm as <-.
+          by cbn in Hd; rewrite lookup_empty in Hd.
         * by assert (None = Some m) by (by rewrite <- (Hnone' d' q)).
       + intros q (d&q'&->)%Hcons. by rewrite Hnone, Hnone'.
       + intros q m ->%prefix_nil_inv [[= <-] _]%descend_from_nil. simpl.
@@ -165,7 +166,8 @@ Section put.
           by apply descend_from_nil in E as [<- _].
         * split; [|by eapply owned_old]. apply descend_from_nil. eauto.
       + intros m Hm Hsome. exists []. apply descend_from_nil. split; [|done]. f_equal.
-        destruct (decide (m = n)) as [->|]; [done|exfalso]. unfold h' in Hsome. rewrite lookup_insert_ne in Hsome by done.
+        destruct (decide (m = n)) as [->|]; [done|exfalso]. unfold h' in Hsome.
+        rewrite lookup_insert_ne in Hsome by done.
         destruct Hsome as [md Hmd]. apply (tidy_node _ _ _ _ T) in Hmd. lia.
       + intros q ->%prefix_nil_inv. done.
       + assert (descend_from h' (Some n) [] = Some n) as ->; [apply descend_from_nil; eauto|]. simpl. by rewrite Hn.
@@ -252,7 +254,8 @@ Section put.
 
     Lemma beside_start d' r : ks !! d' = Some r → beside d' r.
     Proof.
-      intros Hr. destruct (kid_cases _ _ Hr) as (?&_&Hp). split; [done|]. intros nd Hn. destruct (Hp _ Hn) as [-> _]. by exists [].
+      intros Hr. destruct (kid_cases _ _ Hr) as (?&_&Hp). split; [done|]. intros nd Hn.
+      destruct (Hp _ Hn) as [-> _]. by exists [].
     Qed.
 
     Lemma beside_reaches d' r i : ks !! d' = Some r → reaches h r i → beside d' i.
@@ -285,7 +288,8 @@ Section put.
     Lemma descend_sub q : descend_from h' m q = descend_from h1 m q.
     Proof.
       assert (m = None ∨ ∃ r, m = Some r) as [Hm|[r Hm]]; [destruct m; eauto|by rewrite Hm|]. rewrite Hm.
-      destruct (put_closed _ _ _ _ _ _ _ IH r Hm) as [? Hc]. apply (descend_agree (reaches h1 r)); [| |by apply reaches_refl].
+      destruct (put_closed _ _ _ _ _ _ _ IH r Hm) as [? Hc].
+      apply (descend_agree (reaches h1 r)); [| |by apply reaches_refl].
       - intros i nd d1 i' Hi Hnd Hd1. eapply reaches_kid; eauto.
       - intros i Hi. apply lookup_insert_ne. intros <-. by apply (sub_not_top r).
     Qed.
@@ -334,18 +338,21 @@ Section put.
           * rewrite lookup_partial_alter in Hd. by apply sub_bound.
           * rewrite lookup_partial_alter_ne in Hd by done. destruct (kid_cases _ _ Hd). lia.
         + destruct (tidy_edge _ _ _ _ T1 _ _ _ _ Hi Hd). simpl. lia.
-      - intros i nd d' i' nd' Hi Hd Hi'. unfold h' in Hi. apply lookup_insert_Some in Hi as [[<- <-]|[Hne Hi]]; cbn in Hd.
+      - intros i nd d' i' nd' Hi Hd Hi'. unfold h' in Hi.
+        apply lookup_insert_Some in Hi as [[<- <-]|[Hne Hi]]; cbn in Hd.
         + simpl. destruct (decide (d' = d)) as [->|].
           * rewrite lookup_partial_alter in Hd. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hd in Ht.
             destruct Ht as (rd&Hr&Hbirth&Hp). unfold h' in Hi'. rewrite lookup_insert_ne in Hi'.
             -- assert (nd' = rd) as -> by congruence. split; [done|lia].
             -- intros <-. eapply sub_not_top; [done|]. apply reaches_refl. eauto.
-          * rewrite lookup_partial_alter_ne in Hd by done. rewrite (beside_same d') in Hi' by (done || by apply beside_start).
+          * rewrite lookup_partial_alter_ne in Hd by done.
+            rewrite (beside_same d') in Hi' by (done || by apply beside_start).
             destruct (kid_cases _ _ Hd) as (_&_&?). eauto.
         + unfold h' in Hi'. apply lookup_insert_Some in Hi' as [[<- <-]|[_ Hi']]; [|by eapply (tidy_kid _ _ _ _ T1)].
           simpl. destruct (top_cases nx o pl Hb Ho) as [(_&Hn&_)|(_&r&rd&_&Hn&Hr&Hbirth&Hp&_)]; fold n in Hn.
           * destruct (put_edge _ _ _ _ _ _ _ IH _ _ _ _ Hi Hd); lia.
-          * rewrite <- Hn, <- old_top in Hr. destruct (tidy_kid _ _ _ _ T1 _ _ _ _ _ Hi Hd Hr). by rewrite <- Hp, <- Hbirth.
+          * rewrite <- Hn, <- old_top in Hr. destruct (tidy_kid _ _ _ _ T1 _ _ _ _ _ Hi Hd Hr).
+            by rewrite <- Hp, <- Hbirth.
     Qed.
 
     Lemma step_closed : closed h' n.
@@ -424,7 +431,8 @@ Section put.
           rewrite descend_from_cons in Hq. fold ks in Hq.
           destruct (put_lost _ _ _ _ _ _ _ IH _ _ Hq) as [?|[Hi|(t&q1&q2&?&->&?&?)]].
           * left. by rewrite descend_top_same.
-          * right. left. unfold h'. rewrite lookup_insert_ne; [done|]. intros E. rewrite <- E, old_top, Hn in Hi. congruence.
+          * right. left. unfold h'. rewrite lookup_insert_ne; [done|]. intros E.
+            rewrite <- E, old_top, Hn in Hi. congruence.
           * right. right. exists t, (d :: q1), q2. rewrite descend_from_cons. done.
         + right. right. destruct o as [r|] eqn:Eo; [|done]. exists r, [], q. repeat split; [|done].
           apply descend_from_nil. split; [done|]. by apply (Ho r).

@@ -68,7 +68,8 @@ Section update.
   Lemma old_root j c0 : claims s !! j = Some c0 → j ≠ View e → old_node s (root c0).
   Proof.
     intros Hj Hne. destruct j as [v|t].
-    - destruct (inv_view _ I _ _ Hj) as (?&_&_&rd&Hr&_&?). split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hr)|].
+    - destruct (inv_view _ I _ _ Hj) as (?&_&_&rd&Hr&_&?).
+      split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hr)|].
       intros nd Hn. assert (nd = rd) as -> by congruence. assert (v ≠ e) by congruence. unfold e in *. lia.
     - destruct (inv_dying _ I _ _ Hj) as (_&_&?&?). done.
   Qed.
@@ -84,7 +85,8 @@ Section update.
   Lemma dropped_old m : dropped = Some m → old_node s m ∧ reaches h (root c) m ∧ is_Some (h !! m).
   Proof.
     intros (Hq&nd&Hm&?)%(put_dropped _ _ _ _ _ _ _ _ _ _ _ _ P). destruct Hq as [q Hq]. split_and!.
-    - split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hm)|]. intros md Hm'. unfold h in *. by assert (md = nd) as -> by congruence.
+    - split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hm)|]. intros md Hm'. unfold h in *.
+      by assert (md = nd) as -> by congruence.
     - by exists q.
     - by eexists.
   Qed.
@@ -168,7 +170,8 @@ Section update.
       + destruct (inv_view _ I _ _ Hv) as (?&?&[[rd Hr] Hc]&rd'&Hr'&?&?). pose proof (old_root _ _ Hv Hne) as Ho.
         split; [done|]. split; [done|]. split.
         * split; [rewrite old_same by done; eauto|]. intros n nd d m Hn Hnd Hd.
-          rewrite old_reaches in Hn by done. pose proof (old_reached _ _ Ho Hn) as Hno. rewrite old_same in Hnd by done.
+          rewrite old_reaches in Hn by done. pose proof (old_reached _ _ Ho Hn) as Hno.
+          rewrite old_same in Hnd by done.
           rewrite old_same by (by eapply old_kid). eauto.
         * exists rd'. rewrite old_same by done. done.
     - intros t c' [[[=] _]|[[[= ->] (m&Hm&->)]|[Hne Ht]]]%updated_claims; simpl.
@@ -193,7 +196,8 @@ Section update.
       + congruence.
       + apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn0'. lia.
       + apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn0. lia.
-      + unfold h in *. assert (nd0' = nd0) as -> by congruence. rewrite <- Hp, <- Hp'. apply (inv_sibling _ I j0 c0 j0' c0' n nd0); done || lia.
+      + unfold h in *. assert (nd0' = nd0) as -> by congruence. rewrite <- Hp, <- Hp'.
+        apply (inv_sibling _ I j0 c0 j0' c0' n nd0); done || lia.
     - intros n Hsome. fold h' in Hsome |- *. destruct (decide (next s ≤ n)) as [Hge|Hlt].
       + destruct (put_fresh _ _ _ _ _ _ _ _ _ _ _ _ P n Hge Hsome) as [q Hq].
         eexists _, _. split; [apply updated_live|]. apply holds_fresh; [by exists q|done].

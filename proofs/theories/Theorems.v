@@ -387,7 +387,8 @@ Theorem legs_suffice {V P C} `{Value V} (cp : code P) (cc : code C) stripes_p st
 Proof. apply CompositionLegs.legs_suffice. Qed.
 
 (** 10. So the log-structured disk refines the contract, its log and checkpoints on a mirrored performance leg, its
-segments on a capacity leg with any good code; on RAID-6, say. A step that would need lost data does not take place; by
+segments on a capacity leg with any good code; on RAID-6, say.
+A step that would need lost data does not take place; by
 9, within tolerance there is none. *)
 Theorem disk_over_legs_refines_contract {V} `{Value V} K m room (cc : code V) stripes_p stripes_c repair_delay spare_count :
   sound K → good cc →

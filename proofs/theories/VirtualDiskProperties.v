@@ -112,7 +112,8 @@ Proof.
 Qed.
 
 Lemma taken_snaps s n : taken (now s) n = [] → snaps (now s) !! n = None.
-Proof. unfold taken. destruct (valid_name n); [|done]. case_decide as Hs; [done|]. intros _. by apply eq_None_not_Some. Qed.
+Proof. unfold taken. destruct (valid_name n); [|done]. case_decide as Hs; [done|]. intros _.
+by apply eq_None_not_Some. Qed.
 
 (** ** What the survivors of an operation say of a block that it spares *)
 
@@ -267,8 +268,10 @@ Qed.
 Lemma admits_created p e before tr : admits p (before ++ e :: tr) → (∀ blocks, e ≠ Create blocks) →
   ∃ s, (p = Ack → settled s) ∧ ∃ s1, step p s e s1 ∧ ∃ s2, run p s1 tr s2.
 Proof.
-  intros (blocks & rest & s & Heq & Hrun) Hne. destruct before as [|e0 before]; [injection Heq as -> _; by edestruct Hne|].
-  injection Heq as -> <-. apply run_app in Hrun as (s0 & Hrun0 & (s1 & He & Hrun)%run_inv). exists s0. split; [|eauto].
+  intros (blocks & rest & s & Heq & Hrun) Hne.
+  destruct before as [|e0 before]; [injection Heq as -> _; by edestruct Hne|].
+  injection Heq as -> <-. apply run_app in Hrun as (s0 & Hrun0 & (s1 & He & Hrun)%run_inv). exists s0.
+  split; [|eauto].
   intros ->. by eapply settled_run; [|done].
 Qed.
 
