@@ -1,9 +1,9 @@
 """The command `conformance`."""
 
 import json
+import os
 import random
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -14,11 +14,11 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from conformance import doctor, exhaustive, faults, generate, oracles, report, runner, targets
+from conformance import display, doctor, exhaustive, faults, generate, oracles, report, runner, targets, workers
 from conformance import trace as traces
 from conformance.judge import judge
+from conformance.kept import BadKept, Kept
 from conformance.targets.base import Unusable
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
@@ -107,7 +107,10 @@ def main() -> None:
               help="Whether power is cut: never; at random between and, where the target can, within operations; or every "
                    "crash state of every short workload (refmodel only).")
 @click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
-              help="Of an exhaustive run: keep in this file what has passed, and go on from there.")
+              help="Keep in this file what has been done, and go on from there.")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one a core]")
+@click.option("--scheduler", metavar="ADDRESS", help="Drive on the workers of this dask scheduler instead; `local` starts one.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after so long, and at --traces if that is given.")
 @click.option("--faults", "faulty", callback=_faults, default="", metavar="NAME,...",
               help=f"Of the media (refmodel only): {', '.join(faults.FAULTS)}. One device has them; with @all behind a name, "
                    "every one. What an honest engine may then show is counted, and is no failure.")
@@ -119,8 +122,9 @@ def main() -> None:
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
 @click.pass_context
 def run(context: click.Context, factory: targets.Factory, count: int | None, ops: int | None, seed: int | None,
-        judges: dict[str, Any], crashes: str, resume: Path | None, faulty: tuple[str, ...], without: frozenset[str], folder: Path | None,
-        json_file: Path | None, junit: Path | None) -> None:
+        judges: dict[str, Any], crashes: str, resume: Path | None, jobs: int | None, scheduler: str | None,
+        minutes: float | None, faulty: tuple[str, ...], without: frozenset[str], folder: Path | None, json_file: Path | None,
+        junit: Path | None) -> None:
     """Generate traces, run the target through them, and judge each.
 
     \b
@@ -133,14 +137,19 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
             raise click.UsageError("--without and --faults are of random runs: an exhaustive one has its own operations")
         result = _exhaust(factory, count, ops, judges, resume)
     else:
-        if resume is not None:
-            raise click.UsageError("--resume is of exhaustive runs")
-        count, ops = count or 200, ops or 30
-        seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+        if resume is not None and seed is None:
+            raise click.UsageError("--resume of a random run needs its --seed")
+        ops, seed = ops or 30, random.SystemRandom().randrange(2**31) if seed is None else seed
+        count = 200 if count is None and minutes is None else count
         factory = _with_faults(replace(factory, without=without), faulty)
-        with _progress("traces", count) as progress:
-            result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges,
-                                     crashes=crashes == "random", faulty=faulty, progress=progress)
+        try:
+            crew = _workers(scheduler, jobs, runner.parts_of(ops, judges, count))
+            with display.campaign(count, minutes) as progress, _writing():
+                result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges, crashes=crashes == "random",
+                                         faulty=faulty, progress=progress, workers=crew, minutes=minutes,
+                                         kept=Kept(resume) if resume else None)
+        except (workers.NoCluster, BadKept) as error:
+            raise click.UsageError(str(error)) from None
     with _writing():
         if folder is not None:
             report.save(result, folder, ops)
@@ -150,6 +159,15 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
             junit.write_text(report.as_junit(result), encoding="utf-8")
     report.show(result, Console(), ops, folder)
     context.exit(STATUS[result.verdict])
+
+
+def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:
+    """Who drives so many parts; nobody else where there is one only."""
+    if scheduler is not None:
+        return workers.on_cluster(scheduler)
+    jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs
+    jobs = jobs if parts is None else min(jobs, parts)
+    return workers.on_this_machine(jobs) if jobs > 1 else None
 
 
 def _with_faults(factory: targets.Factory, faulty: tuple[str, ...]) -> targets.Factory:
@@ -168,7 +186,7 @@ def _exhaust(factory: targets.Factory, most: int | None, longest: int, judges: d
         raise click.UsageError(f"--ops {longest} is out of reach: exhaustive runs have at most {exhaustive.MOST} operations")
     workloads = exhaustive.total(factory, longest)
     try:
-        with _progress("workloads", min(most or workloads, workloads)) as progress, _writing():
+        with display.bar("workloads", min(most or workloads, workloads)) as progress, _writing():
             return exhaustive.campaign(factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress)
     except exhaustive.BadProgress as error:
         raise click.UsageError(str(error)) from None
@@ -279,18 +297,6 @@ def _show_verdicts(read: list[traces.Trace], judges: dict[str, Any], bad: int) -
     console.print(f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}, judged by {', '.join(by)}",
                   highlight=False)
     return STATUS[together]
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ draws would cost more time, and Hypothesis would make variants of few cases rath
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import hypothesis
@@ -41,24 +42,35 @@ SIZES = (4, 4, 5, 8, 8, 16, 32, 64)  # blocks
 NAMES = ("s1", "s2", "s3", "s4", "..", "-", "n" * 64, "a.b_c-D9")
 BAD_NAMES = ("", "a b", "n" * 65, "s/1", "naïve", "s1\n", "*", "\x00")
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
+STEERED = 3  # one request in so many goes where nothing was before, if it can
 BATCH = 50  # examples that Hypothesis draws at a time
 SEED = 3  # bytes that each operation is made from
 MOST_OPS = 2000  # Hypothesis draws at most 8 KiB an example
 
 
-@st.composite
-def cases(draw: st.DrawFn, knobs: dict[str, list[Any]], hello_of: Callable[[dict[str, Any]], dict[str, Any]], ops: int,
-          crashes: bool = True, cuts: bool = False) -> tuple[dict[str, Any], list[Request]]:
-    """Creation options, one of each of the `knobs`, and a program of about `ops` operations for such a target.
+def seeds(ops: int) -> st.SearchStrategy[list[int]]:
+    """What a program of about `ops` operations is made from: see written."""
+    length = SEED * (ops + 2)
+    return st.binary(min_size=length, max_size=length).map(
+        lambda drawn: [int.from_bytes(drawn[at : at + SEED]) for at in range(0, length, SEED)])
+
+
+def written(seeds: list[int], knobs: dict[str, list[Any]], hello_of: Callable[[dict[str, Any]], dict[str, Any]],
+            crashes: bool = True, cuts: bool = False,
+            pairs: Mapping[Any, int] = MappingProxyType({})) -> tuple[dict[str, Any], list[Request]]:
+    """Creation options, one of each of the `knobs`, and a program for such a target.
 
     `hello_of` tells what a target with these options says. `crashes` False leaves crashes out; `cuts` cuts the
-    power in the middle of operations too."""
-    length = SEED * (ops + 2)
-    drawn_bytes = draw(st.binary(min_size=length, max_size=length))
-    seeds = [int.from_bytes(drawn_bytes[at : at + SEED]) for at in range(0, length, SEED)]
+    power in the middle of operations too. `pairs` are the consecutive outcomes so far: what is not among them is sought."""
     choose = random.Random(seeds[0])
     options = {name: choose.choice(values) for name, values in sorted(knobs.items())}
-    return options, _Writer(seeds[1:], hello_of(options), crashes, cuts).program()
+    return options, _Writer(seeds[1:], hello_of(options), crashes, cuts, pairs, options.values()).program()
+
+
+def cases(knobs: dict[str, list[Any]], hello_of: Callable[[dict[str, Any]], dict[str, Any]], ops: int,
+          crashes: bool = True, cuts: bool = False) -> st.SearchStrategy[tuple[dict[str, Any], list[Request]]]:
+    """What `written` makes of seeds."""
+    return seeds(ops).map(lambda drawn: written(drawn, knobs, hello_of, crashes, cuts))
 
 
 def programs(hello: dict[str, Any], ops: int, crashes: bool = True,
@@ -67,12 +79,12 @@ def programs(hello: dict[str, Any], ops: int, crashes: bool = True,
     return cases({}, lambda options: hello, ops, crashes, cuts).map(lambda case: case[1])
 
 
-def drawn(strategy: st.SearchStrategy[Any], seed: int, batch: int = BATCH) -> Iterator[Any]:
-    """Examples of the strategy without end, `batch` at a time; the same seed and batch give the same ones."""
+def drawn(strategy: st.SearchStrategy[Any], seed: int, batch: int = BATCH, first: int = 0) -> Iterator[Any]:
+    """Examples of the strategy without end, `batch` at a time; the same seed, batch and `first` batch give the same ones."""
     settings = hypothesis.settings(max_examples=batch, database=None, deadline=None,
                                    phases=[hypothesis.Phase.generate],
                                    suppress_health_check=list(hypothesis.HealthCheck))
-    for part in count(seed << 20):
+    for part in count((seed << 20) + first):
         yield from _batch(strategy, settings, part)
 
 
@@ -89,7 +101,8 @@ def _batch(strategy: st.SearchStrategy[Any], settings: hypothesis.settings, seed
 class _Writer:
     """Writes one program; it keeps track of what would exist if every request were granted."""
 
-    def __init__(self, seeds: list[int], hello: dict[str, Any], crashes: bool, cuts: bool):
+    def __init__(self, seeds: list[int], hello: dict[str, Any], crashes: bool, cuts: bool, pairs: Mapping[Any, int],
+                 options: Iterable[Any]):
         self._random, self._seeds, self._tag = random.Random(seeds[0]), seeds[1:], 0
         capabilities = set(hello["capabilities"])
         if not crashes or hello["crash_profile"] is None:
@@ -100,10 +113,12 @@ class _Writer:
         self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
         self._failed: dict[int, str] = {}  # device -> absent, degraded, or back, which lasts until it settles
         self._blocks = self._one_of(SIZES)
+        self._edges = _edges(options, hello.get("block_size", 1), self._blocks)
         self._hot = [self._upto(self._blocks - 1) for _ in range(2)]
         self._names = NAMES[self._upto(2) :][: 1 + self._upto(3)]
         self._taken: list[str] = []
         self._kinds = self._swarm(capabilities)
+        self._seen = {(first[0], second[0]) for first, second in pairs}
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
 
     def program(self) -> list[Request]:
@@ -111,7 +126,7 @@ class _Writer:
             if len(self._requests) > len(self._seeds):
                 break
             self._random = random.Random(number << 8 * SEED | seed)
-            self._add(self._one_of(self._kinds))
+            self._add(self._next())
         self._read_back()
         return self._requests
 
@@ -129,6 +144,14 @@ class _Writer:
         if self._can_crash:
             weights["crash"] = self._upto(3)
         return [kind for kind, weight in weights.items() for _ in range(weight)]
+
+    def _next(self) -> str:
+        """The kind of the next request: of the swarm's, by weight; now and then one that never came after the last one."""
+        last = self._requests[-1]["op"]
+        new = [kind for kind in dict.fromkeys(self._kinds) if (last, kind) not in self._seen]
+        if self._seen and new and not self._upto(STEERED - 1):
+            return self._one_of(new)
+        return self._one_of(self._kinds)
 
     def _add(self, kind: str) -> None:
         if len(self._failed) > self._tolerates and kind not in BEYOND_TOLERANCE:
@@ -226,13 +249,19 @@ class _Writer:
         return {"seconds": self._one_of((60, 3599, 3600, 7200))}
 
     def _range(self) -> tuple[int, int]:
-        """An LBA and a count: mostly short, often hot, now and then past the end."""
+        """An LBA and a count: mostly short, often hot, at an edge of a structure, now and then past the end."""
         count = (1, 1, 1, 2, 2, 3, 4, self._blocks)[self._upto(7)]
         place = self._upto(15)
         if place == 0:
             count = max(2, min(count, self._blocks))
             return (self._blocks - 1, self._blocks - count + 1, self._blocks, 1 << 32)[self._upto(3)], count
         count = min(count, self._blocks)
+        if self._edges and not self._upto(3):  # where a structure of the engine's begins or ends
+            edge = self._one_of(self._edges)
+            count = (count, edge - 1, edge, edge + 1)[self._upto(3)]
+            lba = edge * self._upto(self._blocks // edge) - self._upto(1)
+            count = max(1, min(count, self._blocks))
+            return max(0, min(lba, self._blocks - count)), count
         lba = self._hot[place & 1] if place < 8 else self._upto(self._blocks - 1)
         return min(lba, self._blocks - count), count
 
@@ -248,3 +277,10 @@ class _Writer:
 
     def _one_of(self, values: Any) -> Any:
         return values[self._random.randrange(len(values))]
+
+
+def _edges(options: Iterable[Any], block_size: int, blocks: int) -> list[int]:
+    """In blocks, sizes that structures of the engine may have: numbers among its options, which are in blocks or in bytes."""
+    numbers = [value for value in options if type(value) is int]
+    sizes = {*numbers, *(number // block_size for number in numbers)}
+    return sorted(size for size in sizes if 1 < size <= blocks)

@@ -7,7 +7,7 @@ import jinja2
 from conformance import picture, report
 from conformance import trace as traces
 from conformance.explain import KINDS
-from conformance.runner import Campaign, Failure
+from conformance.result import Campaign, Failure
 
 TEMPLATE = "report.html.j2"
 

@@ -11,7 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from conformance import trace as traces
-from conformance.runner import OUTCOMES, Campaign, Failure, shape
+from conformance.coverage import Outcome, missing_pairs
+from conformance.result import OUTCOMES, Campaign, Failure
+from conformance.runner import shape
 from conformance.trace import Trace
 
 COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
@@ -30,7 +32,10 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
         "traces": len(campaign.judged), "operations": campaign.operations, "crashes": campaign.crashes,
         "workloads": campaign.workloads, "states": campaign.states,
         "seconds": round(campaign.seconds, 3), "skipped": campaign.skipped, "failures": failures,
-        "faults": list(campaign.faults), "excused": dict(campaign.excused), "reason": campaign.reason, "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
+        "faults": list(campaign.faults), "excused": dict(campaign.excused), "reason": campaign.reason,
+        "coverage": [[op, outcome, times] for op, outcome, times in coverage(campaign)],
+        "pairs": {"happened": len(campaign.happened.pairs), "never": [list(pair) for pair in never_in_a_row(campaign)]},
+        "inside": {"events": dict(sorted(campaign.happened.inside.items())), "pairs": len(campaign.happened.inside_pairs)},
         "counters": dict(sorted(campaign.counters.items())),
     }
 
@@ -40,6 +45,19 @@ def coverage(campaign: Campaign) -> list[tuple[str, str, int]]:
     rows = [(op, outcome, times) for (op, outcome), times in campaign.coverage.items()]
     place = {op: number for number, op in enumerate(OUTCOMES)}
     return sorted(rows, key=lambda row: (place.get(row[0], len(place)), row[1] != "ok", row[1]))
+
+
+def never_in_a_row(campaign: Campaign) -> list[tuple[Outcome, Outcome]]:
+    """Outcomes that both happened, and never one right after the other."""
+    return missing_pairs(campaign.happened.pairs, (one for one, times in campaign.coverage.items() if times))
+
+
+def in_a_row(campaign: Campaign) -> str:
+    """How much of what may follow what was seen."""
+    happened, never = len(campaign.happened.pairs), len(never_in_a_row(campaign))
+    text = f"{happened:,} of {happened + never:,} pairs of outcomes happened in a row"
+    inside = campaign.happened.inside
+    return text + (f"; inside, {len(inside)} events in {len(campaign.happened.inside_pairs):,} pairs" if inside else "")
 
 
 def as_junit(campaign: Campaign) -> str:
@@ -129,6 +147,15 @@ def as_markdown(campaign: Campaign) -> str:
     text += [f"- trace {number}: inconclusive: {reason}" for number, reason in unclear(campaign)] + [""]
     text += ["## What happened", "", "| operation | outcome | times |", "|--|--|--:|"]
     text += [f"| {op} | {outcome} | {times or 'never'} |" for op, outcome, times in coverage(campaign)]
+    text += ["", in_a_row(campaign) + ".", ""]
+    never: dict[str, list[str]] = {}
+    for first, second in never_in_a_row(campaign):
+        never.setdefault(" ".join(first), []).append(" ".join(second))
+    text += ["| after | never came |", "|--|--|"] if never else []
+    text += [f"| {first} | {', '.join(seconds)} |" for first, seconds in never.items()]
+    if campaign.happened.inside:
+        text += ["", "| event inside | times |", "|--|--:|"]
+        text += [f"| {name} | {times:,} |" for name, times in sorted(campaign.happened.inside.items())]
     if campaign.counters:
         text += ["", "## The target's counters", "", "| counter | sum |", "|--|--:|"]
         text += [f"| {name} | {value:,} |" for name, value in sorted(campaign.counters.items())]
@@ -140,6 +167,8 @@ def figures(campaign: Campaign) -> str:
     before = f"{campaign.resumed:,} of the workloads had passed before" if campaign.resumed else ""
     figures = [*filter(None, (explored, before)), f"{len(campaign.judged)} traces", f"{campaign.operations} operations", f"{campaign.crashes} crashes",
                f"{campaign.seconds:.1f} s", f"seed {campaign.seed}"]
+    if campaign.interrupted:
+        figures.insert(0, "interrupted")
     if campaign.judges:
         without = "" if "certified" in campaign.judges else " (certified: not built, not run)"
         figures.append("each judged by " + ", ".join(campaign.judges) + without)
@@ -173,6 +202,7 @@ def show(campaign: Campaign, console: Console, ops: int, folder: Path | None) ->
         console.print(f"[yellow]inconclusive[/]  trace {number}: {escape(reason)}")
     if campaign.judged:
         console.print(_coverage_table(campaign))
+        console.print(f"[dim]in a row[/]  {in_a_row(campaign)}", highlight=False)
     if campaign.counters:
         console.print(_counters_table(campaign))
     if folder is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import fastjsonschema
 
@@ -35,6 +35,11 @@ class Trace:
         return sum(event["op"] != "create" for event in self.events)
 
     @property
+    def crashes(self) -> int:
+        """How many power cuts."""
+        return sum(event["op"] == "crash" for event in self.events)
+
+    @property
     def geometry(self) -> Event | None:
         """The sizes of an engine that says what happens inside; None of one that does not."""
         return next((inside for inside in self.events[0].get("events", ()) if inside.get("event") == "create"), None)
@@ -44,6 +49,13 @@ class Trace:
         """The requests alone, as they may be sent again."""
         kept = ("result", "events", "failure")
         return [{key: value for key, value in event.items() if key not in kept} for event in self.events]
+
+
+class Passed(NamedTuple):
+    """What is left of a trace that nobody needs any more: how long it was."""
+
+    operations: int
+    crashes: int
 
 
 def _no_constant(name: str) -> None:

@@ -43,6 +43,11 @@ class Factory:
     knobs: dict[str, list[Any]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
 
+    @property
+    def first(self) -> dict[str, Any]:
+        """The first of all ways to set the knobs."""
+        return {knob: values[0] for knob, values in self.knobs.items()}
+
     def __call__(self, options: dict[str, Any]) -> Target:
         target = self.build({**options, **self.fixed})
         if self.without:

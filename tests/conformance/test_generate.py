@@ -79,3 +79,19 @@ def test_any_part_of_a_program_is_a_program(profile):
 def test_long_programs_can_be_drawn():
     strategy = generate.programs(HELLO, generate.MOST_OPS)
     assert all(len(program) > generate.MOST_OPS for program in islice(generate.drawn(strategy, 1, batch=2), 2))
+
+
+def test_requests_begin_and_end_where_structures_do():
+    """Clusters of 8 blocks: writes begin with one, or a block before, more often than by chance."""
+    def hits(options):
+        knobs = {name: [value] for name, value in options.items()}
+        found = wide = 0
+        for drawn in islice(generate.drawn(generate.seeds(30), 1), 100):
+            _, program = generate.written(drawn, knobs, lambda chosen: {**HELLO, "block_size": 512})
+            for request in program:
+                if request["op"] == "write" and request["lba"] + len(request["tags"]) <= program[0]["blocks"] > 8:
+                    wide += 1
+                    found += request["lba"] % 8 in (0, 7)
+        return found / wide
+
+    assert hits({"cluster_size": 4096, "name": "x", "on": True}) > 1.25 * hits({})
