@@ -58,11 +58,10 @@ def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -
     factory = targets.resolve("refmodel:" + ",".join(f"{name}={value}" for name, value in options.items()))
     hunted = Hunt(bug, dict.fromkeys(CHECKS, NOT_RUN))
     by_model(hunted, factory, traces=traces, ops=ops, seed=seed)
-    if needs.get("engine", DEFAULT) == DEFAULT:
-        if "scrub" in checks:
-            hunted.cells["scrub"] = by_scrub(factory, traces=min(traces, SCRUBBED), ops=ops, seed=seed)
-        if "crashes" in checks:
-            hunted.cells["crashes"] = by_crash_states(factory)
+    if "scrub" in checks and needs.get("engine", DEFAULT) == DEFAULT:
+        hunted.cells["scrub"] = by_scrub(factory, traces=min(traces, SCRUBBED), ops=ops, seed=seed)
+    if "crashes" in checks:
+        hunted.cells["crashes"] = by_crash_states(factory)
     return hunted
 
 

@@ -95,6 +95,9 @@ def main() -> None:
 @click.option("--log-bytes", type=int, help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]")
 @click.option("--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]")
 @click.option("--fanout", type=int, default=0, help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]")
+@click.option("--layers", type=int, help="Of a redo-log chain: base and deltas at most.  [default: 256]")
+@click.option("--table-cache", type=int, help="Of a redo-log chain: sectors of grain tables in memory; -1: all.  [default: the flavour's]")
+@click.option("--strip-blocks", type=int, help="Of an in-place array: blocks of a stripe on one device.  [default: 16]")
 @CACHE
 @CACHE_BLOCK
 @click.pass_context
