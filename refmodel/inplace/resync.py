@@ -5,7 +5,7 @@ from collections.abc import Callable
 from refmodel.array import Array
 from refmodel.errors import DataLost
 from refmodel.geometry import PAGE
-from refmodel.leg import Member, State
+from refmodel.leg import Component, Member, State
 
 
 class Resync:
@@ -15,12 +15,14 @@ class Resync:
         self._array = array
         self._stripes = stripes
         self._settled = settled
+        self._cursor: dict[int, int] = {}  # by device: what lies before it is there
 
     def begin(self, member: Member) -> None:
         """The member lacks everything."""
         for leg, component in self._array.components(member):
             everything = self._stripes if leg is self._array.capacity else self._array.geometry.performance_bytes // PAGE
             component.missed = set(range(everything))
+        self._cursor[member.index] = 0
 
     def begin_all(self) -> None:
         for member in self._array.in_state(State.STALE, State.RESYNCING):
@@ -36,7 +38,7 @@ class Resync:
         component = next(component for component in leg.components if component.member is member)
         if component.missed:
             try:
-                leg.resync(component, min(component.missed), [], member.catches_up)
+                leg.resync(component, self._next(component), [], member.catches_up)
             except DataLost:
                 return False  # until more devices are back
             return True
@@ -46,3 +48,11 @@ class Resync:
         if member.state is State.RESYNCING:
             self._array.activate(member)
         return True
+
+    def _next(self, component: Component) -> int:
+        """The first stripe that it lacks."""
+        stripe = self._cursor[component.member.index]
+        while stripe not in component.missed:
+            stripe += 1
+        self._cursor[component.member.index] = stripe
+        return stripe
