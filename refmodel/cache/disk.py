@@ -7,6 +7,7 @@ disk. A write goes to the disk first and is acknowledged by it, so the cache nev
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from time import perf_counter_ns
@@ -15,7 +16,7 @@ from typing import Any
 from refmodel.cache.flash import Flash
 from refmodel.cache.settings import Settings
 from refmodel.device import FileDevice
-from refmodel.errors import BadRequest, DiskError, UnknownOutcome
+from refmodel.errors import BadRequest, NoSpace, OutOfRange, Unsupported
 from refmodel.histogram import Histogram, Operations
 from refmodel.leg import Meter
 
@@ -61,17 +62,14 @@ class CachedDisk:
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
         started = perf_counter_ns()
-        size = self.geometry.block_bytes
-        ranges = [(lba, -(-len(data) // size)) for lba, data in writes]
-        self._through(lambda: self.disk.write_many(writes), ranges)
+        self._through(lambda: self.disk.write_many(writes))
         for lba, data in writes:
             self._changed(lba, data)
-        for _, count in ranges:
-            self.done.add("write", started, count)
+            self.done.add("write", started, len(data) // self.geometry.block_bytes)
 
     def unmap(self, lba: int, count: int) -> None:
         started = perf_counter_ns()
-        self._through(lambda: self.disk.unmap(lba, count), [(lba, count)])
+        self._through(lambda: self.disk.unmap(lba, count))
         for flash in self._caches:
             flash.drop(lba, count)
         self.done.add("unmap", started, count)
@@ -196,14 +194,11 @@ class CachedDisk:
         for flash in self._caches:
             flash.empty()
 
-    def _through(self, work, ranges: list[tuple[int, int]]) -> None:
-        """Have the disk do it. A refusal changed nothing; after anything worse nobody knows what the disk holds."""
+    def _through(self, work: Callable[[], None]) -> None:
+        """Have the disk do it. What is refused changed nothing; after anything worse nobody knows what the disk holds."""
         try:
             work()
-        except UnknownOutcome:
-            self._emptied()
-            raise
-        except DiskError:
+        except (BadRequest, OutOfRange, NoSpace, Unsupported):
             raise
         except BaseException:
             self._emptied()

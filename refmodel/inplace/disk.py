@@ -6,7 +6,7 @@ device I/Os have a cause of their own, `journal`: without them a small write is 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -14,7 +14,7 @@ from refmodel import checkpoint as checkpoints
 from refmodel.array import Array
 from refmodel.checkpoint import Checkpoint
 from refmodel.enclosure import Enclosure
-from refmodel.errors import DiskError, NoSpace, NoSuchSnapshot, NotADisk, UnknownOutcome
+from refmodel.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, NotADisk, UnknownOutcome
 from refmodel.inplace import stripes
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.resync import Resync
@@ -55,21 +55,18 @@ class InPlaceDisk(ArrayDisk):
 
         Raises NoSpace if one is larger than the journal."""
         started = perf_counter_ns()
-        size = self.geometry.block_bytes
         counts = [whole_blocks(self.geometry, lba, data) for lba, data in writes]
         self._require_writable()
         for lba, data in writes:
             self._require_room(lba, data)
-        together: list[tuple[int, bytes]] = []
-        touched: set[int] = set()
-        for lba, data in writes:
-            of_this = self.stripes.touched(lba * size, len(data))
-            if not touched.isdisjoint(of_this):
+        for number, together in enumerate(self._apart(writes)):
+            try:
                 self._perform(together)
-                together, touched = [], set()
-            together.append((lba, data))
-            touched.update(of_this)
-        self._perform(together)
+            except DataLost as lost:
+                if number == 0:
+                    raise
+                self._broken = True
+                raise UnknownOutcome(f"some of the writes happened, open the disk again: {lost}") from lost
         for count in counts:
             self.done.add("write", started, count)
 
@@ -146,6 +143,22 @@ class InPlaceDisk(ArrayDisk):
 
     # How it is done.
 
+    def _apart(self, writes: list[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+        """Writes in their order, in parts that touch no stripe twice, and that fit into an empty journal together."""
+        together: list[tuple[int, bytes]] = []
+        touched: set[int] = set()
+        length = 0
+        for lba, data in writes:
+            of_this = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
+            if together and not (touched.isdisjoint(of_this) and length + len(data) <= self.geometry.log_bytes // 8):
+                yield together
+                together, touched, length = [], set(), 0
+            together.append((lba, data))
+            touched.update(of_this)
+            length += len(data)
+        if together:
+            yield together
+
     def _perform(self, writes: list[tuple[int, bytes]]) -> None:
         """Journal writes to different stripes, and write them in place."""
         size = self.geometry.block_bytes
@@ -153,10 +166,6 @@ class InPlaceDisk(ArrayDisk):
         records = [Record(Kind.WRITE, lba, count, data=stripes.encode(extents)) for lba, count, extents in changed]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):
             self._guarded(self._checkpoint)
-            if len(writes) > 1:
-                for write in writes:
-                    self._perform([write])
-                return
         try:
             self._write(records, [extent for _, _, extents in changed for extent in extents])
         except (DiskError, OSError) as error:
