@@ -33,12 +33,12 @@ def history(layout: str) -> list[Request]:
         """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by now, and replaced there."""
         last = spare - 1
         yield from (device("fail", last, mode="degraded"), settle, device("replace", last), device("fail", last, mode="absent"))
-        yield from (device("fail", 1, mode="degraded"), device("replace", 1), write(2), settle, device("return", last), read)
+        yield from (device("fail", 1, mode="degraded"), device("replace", 1), write(2), settle, device("return", last), read, read | {"view": "s"})
 
     read, checkpoint, settle = {"op": "read", "lba": 0, "count": BLOCKS}, {"op": "checkpoint"}, {"op": "settle"}
     restart, crash = {"op": "restart"}, {"op": "crash"}
     return [
-        {"op": "create", "blocks": BLOCKS}, write(0, 6), checkpoint,
+        {"op": "create", "blocks": BLOCKS}, write(0, 6), {"op": "snapshot", "name": "s"}, checkpoint,
         # Absent, and back: resynced.
         device("fail", 1, mode="absent"), write(2, 4), read, checkpoint, write(9), device("return", 1), read, write(1, 3), settle, read,
         # Degraded: rebuilt on the spare at once, across a power cut.
@@ -60,10 +60,10 @@ def history(layout: str) -> list[Request]:
     ]  # fmt: skip
 
 
-def histories() -> Iterator[Trace]:
+def histories(target: str = "refmodel") -> Iterator[Trace]:
     """The history on every layout."""
     for number, layout in enumerate(LAYOUTS):
-        bench = Bench(targets.resolve("refmodel"))
+        bench = Bench(targets.resolve(target))
         try:
             yield bench.drive(history(layout), number, OPTIONS | {"layout": layout})
         finally:
