@@ -1,1 +1,1 @@
-"""The published experiments, reproduced: `make experiments` runs them and writes a report in which every claim is a row."""
+"""The published experiments, reproduced: `make experiments` writes a report in which every claim is a row."""

@@ -15,12 +15,37 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
 }  # fmt: skip
 
 
-@click.command(epilog="Exit status: 1 if something is not reproduced that is counted and about this project's engines; else 0. What was not run is said.")
-@click.option("--scale", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Of disks, 64 MiB at 1, and of the number of operations.")
+@click.command(
+    epilog="Exit status: 1 if something is not reproduced that is counted and about this project's engines; else 0. What was not run is said."
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0.05),
+    default=0.5,
+    show_default=True,
+    help="Of disks, 64 MiB at 1, and of the number of operations.",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--only", multiple=True, type=click.Choice(list(EXPERIMENTS)), help="One experiment; may be repeated.  [default: all]")
-@click.option("--figures", type=click.Path(path_type=Path), metavar="DIR", help="Put the figures of docs/what-snapshots-cost.md there, too.")
-@click.option("--report", "folder", type=click.Path(path_type=Path), default=Path("runs/experiments"), show_default=True, metavar="DIR")
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(list(EXPERIMENTS)),
+    help="One experiment; may be repeated.  [default: all]",
+)
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Put the figures of docs/what-snapshots-cost.md there, too.",
+)
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path("runs/experiments"),
+    show_default=True,
+    metavar="DIR",
+)
 def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, folder: Path) -> None:
     """Run the published experiments, A to E, and what theory says, F."""
     started = time.monotonic()

@@ -46,9 +46,13 @@ class Freed(NamedTuple):
 def run(settings: Settings) -> Chapter:
     chapter = Chapter(
         "F", "What theory says it costs",
-        "Creating a snapshot: O(1). Deleting one: its foreground part O(1); it frees exactly what only it held, in time proportional to that. Bytes to devices for each byte of a user: mirror 2 or 3, full stripe 2+1 1.5, 4+1 1.25, 4+2 1.5. "
-        "A small write of in-place RAID-5 takes 4 I/Os, of RAID-6 6: a log never does. Cleaning: Desnoyers' analysis.",
-        "Disks of 64 MiB to 1 TiB in sparse files, 1 to 200 snapshots; counts, which are the same on any machine. Microseconds of the processor are shown, not judged.",
+        "Creating a snapshot: O(1). Deleting one: its foreground part O(1); it frees exactly what only it held, "
+        "in time proportional to that. Bytes to devices for each byte of a user: mirror 2 or 3, full stripe 2+1 "
+        "1.5, 4+1 1.25, 4+2 1.5. "
+        "A small write of in-place RAID-5 takes 4 I/Os, of RAID-6 6: a log never does. Cleaning: Desnoyers' "
+        "analysis.",
+        "Disks of 64 MiB to 1 TiB in sparse files, 1 to 200 snapshots; counts, which are the same on any "
+        "machine. Microseconds of the processor are shown, not judged.",
     )  # fmt: skip
     _snapshots(chapter, settings)
     _reclaim(chapter, settings)
@@ -80,7 +84,8 @@ def _snapshots(chapter: Chapter, settings: Settings) -> None:
             found = [cost[number] for cost in costs]
             chapter.judge(
                 f"{what} is constant {range_}",
-                f"{found[0].ios} device writes, {found[0].bytes} bytes in all, at every one of {len(found)} points; {', '.join(f'{cost.microseconds:.0f}' for cost in found)} us of the processor",
+                f"{found[0].ios} device writes, {found[0].bytes} bytes in all, at every one of {len(found)} "
+                f"points; {', '.join(f'{cost.microseconds:.0f}' for cost in found)} us of the processor",
                 len({cost.counts for cost in found}) == 1,
             )
     chapter.figures.append(_cost_figure(by_size, by_count))
@@ -127,7 +132,9 @@ def _reclaim(chapter: Chapter, settings: Settings) -> None:
             found.append(Freed(blocks, steps, spent.ios.total()))
     chapter.judge(
         "Deletion frees exactly what only the deleted snapshot held",
-        f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks held, and as many freed" if exact else "other numbers than were held",
+        f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks held, and as many freed"
+        if exact
+        else "other numbers than were held",
         exact,
     )
     slope = (found[-1].steps - found[0].steps) / (found[-1].blocks - found[0].blocks)
@@ -135,10 +142,13 @@ def _reclaim(chapter: Chapter, settings: Settings) -> None:
     straight = max(abs(freed.steps - rest - slope * freed.blocks) / freed.steps for freed in found)
     chapter.judge(
         "Reclaim is proportional to what is freed",
-        f"{', '.join(str(freed.steps) for freed in found)} steps for {', '.join(f'{freed.blocks:,}' for freed in found)} blocks: {slope:.4f} a block and {rest:.1f}; furthest from that line {straight:.0%}. Device I/Os: "
+        f"{', '.join(str(freed.steps) for freed in found)} steps for "
+        f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks: {slope:.4f} a block and {rest:.1f}; "
+        f"furthest from that line {straight:.0%}. Device I/Os: "
         f"{', '.join(str(freed.ios) for freed in found)}",
         straight <= STRAIGHT and slope > 0.5 / FANOUT and rest < 4 * FANOUT,
-        f"Nodes of {FANOUT} entries, so that the tree is deep. A step frees a leaf, or skips a subtree that others hold; those beside the path are what does not grow.",
+        f"Nodes of {FANOUT} entries, so that the tree is deep. A step frees a leaf, or skips a subtree that "
+        "others hold; those beside the path are what does not grow.",
     )
 
 
@@ -154,7 +164,8 @@ def _pinning(chapter: Chapter, settings: Settings) -> None:
         after = disk.state.chunks.live
     chapter.judge(
         "Kept snapshots pin capacity, and the space returns like any unmapped space",
-        f"{before:,} chunks live; {pinned:,} with a snapshot after 4,096 blocks were overwritten; {after:,} when it was deleted",
+        f"{before:,} chunks live; {pinned:,} with a snapshot after 4,096 blocks were overwritten; {after:,} when "
+        "it was deleted",
         (pinned - before, after) == (4096, before),
     )
 
@@ -168,8 +179,10 @@ def _stripes(chapter: Chapter, settings: Settings) -> None:
         bound, found = (k + m) / k, part.written["destage"] / user
         log = part.written["foreground"] / user
         chapter.judge(
-            f"Full stripes, {layout}: {bound:g} bytes to the capacity leg for each byte of a user, and the mirrored log",
-            f"{found:.4f} to the capacity leg; to the log {log:.4f}, {m + 1} mirrors with {log / (m + 1) - 1:.1%} of headers; read to write them: {part.read['destage']} bytes",
+            f"Full stripes, {layout}: {bound:g} bytes to the capacity leg for each byte of a user, and the "
+            "mirrored log",
+            f"{found:.4f} to the capacity leg; to the log {log:.4f}, {m + 1} mirrors with {log / (m + 1) - 1:.1%} "
+            f"of headers; read to write them: {part.read['destage']} bytes",
             abs(found / bound - 1) <= 0.02 and part.read["destage"] == 0,
             "Up to 2 %: the last segment of the run may be waiting in the bank.",
         )
@@ -178,12 +191,19 @@ def _stripes(chapter: Chapter, settings: Settings) -> None:
 def _in_place(chapter: Chapter, settings: Settings) -> None:
     """The classic small write, on the baselines."""
     for engine, (ios, name) in IN_PLACE.items():
-        claim = f"A small write of {engine.replace('in-place-raid', 'in-place RAID-')} takes {name}: old data and parity are read, new are written"
+        claim = (
+            f"A small write of {engine.replace('in-place-raid', 'in-place RAID-')} takes {name}: old data and "
+            "parity are read, new are written"
+        )
         settings.say(f"small writes of {engine}")
         result = bench.run("4k-random-write", engine=engine, blocks=4096, operations=1000, depth=1, seed=settings.seed)
         found = result.devices.ios["foreground"] / result.operations
         journal = result.devices.ios["journal"] / result.operations
-        chapter.judge(claim, f"{found:.3f} device I/Os of a 4 KiB write, and {journal:.3f} for the journal that closes the write hole", abs(found - ios) < 0.01)
+        chapter.judge(
+            claim,
+            f"{found:.3f} device I/Os of a 4 KiB write, and {journal:.3f} for the journal that closes the write hole",
+            abs(found - ios) < 0.01,
+        )
 
 
 def _cleaning(chapter: Chapter, settings: Settings) -> None:
@@ -191,8 +211,10 @@ def _cleaning(chapter: Chapter, settings: Settings) -> None:
         settings.say(f"cleaning at a live fraction of {live}")
         found = cleaning.measure(cleaning.UNIFORM, "greedy", live, 16, slots=2400, seed=settings.seed)
         chapter.judge(
-            f"Cleaning greedily, uniformly random writes, live fraction {live}, 16 blocks a segment: Desnoyers' analysis",
-            f"{found.amplification:.3f} chunks written for each new one at a live fraction of {found.live:.3f}; theory {found.theory:.3f}, ratio {found.ratio:.3f}",
+            f"Cleaning greedily, uniformly random writes, live fraction {live}, 16 blocks a segment: Desnoyers' "
+            "analysis",
+            f"{found.amplification:.3f} chunks written for each new one at a live fraction of {found.live:.3f}; "
+            f"theory {found.theory:.3f}, ratio {found.ratio:.3f}",
             abs(found.ratio - 1) <= 0.05,
         )
 
@@ -222,13 +244,30 @@ def _scribble(disk: LogStructuredDisk, count: int, seed: int) -> None:
 def _cost_figure(by_size: list[tuple[Cost, Cost]], by_count: list[tuple[Cost, Cost]]) -> Figure:
     drawing, axes = panels(1, 2, width=9.5, height=3.0, sharey=True)
     names = [_size(blocks) for blocks in SIZES]
-    for axis, costs, labels, title in ((axes[0], by_size, names, "by the size of the disk"), (axes[1], by_count, [str(count) for count in SNAPSHOTS], "by the number of snapshots")):
-        for number, (label, marker, line) in enumerate((("create", "o", colour("log-structured")), ("delete, foreground", "s", colour("redo-vmfs")))):
-            axis.plot(labels, [cost[number].bytes for cost in costs], marker=marker, color=line, label=label, linewidth=1.6, markersize=9 - 4 * number, linestyle=("-", "--")[number])
+    for axis, costs, labels, title in (
+        (axes[0], by_size, names, "by the size of the disk"),
+        (axes[1], by_count, [str(count) for count in SNAPSHOTS], "by the number of snapshots"),
+    ):
+        for number, (label, marker, line) in enumerate(
+            (("create", "o", colour("log-structured")), ("delete, foreground", "s", colour("redo-vmfs")))
+        ):
+            axis.plot(
+                labels,
+                [cost[number].bytes for cost in costs],
+                marker=marker,
+                color=line,
+                label=label,
+                linewidth=1.6,
+                markersize=9 - 4 * number,
+                linestyle=("-", "--")[number],
+            )
         axis.set(title=title, ylim=(0, None))
     axes[0].set_ylabel("bytes to devices,\non both mirrors of the log")
     axes[0].legend(fontsize=8.5, loc="lower right")
-    caption = "A snapshot is a record of 512 bytes in the durable log, on two mirrors, and so is its deletion; whatever the size of the disk, and however many snapshots there are."
+    caption = (
+        "A snapshot is a record of 512 bytes in the durable log, on two mirrors, and so is its deletion; "
+        "whatever the size of the disk, and however many snapshots there are."
+    )
     return Figure("constant", "Creating and deleting a snapshot", caption, svg(drawing, "constant"))
 
 

@@ -8,12 +8,12 @@ from experiments.plots import MARKERS, MUTED, colour, panels, svg
 from experiments.qcow2 import Rung
 from refmodel import bench
 from refmodel.engines import DEFAULT, ENGINES
-from refmodel.profiles import DISK, PROFILES
+from refmodel.profiles import DISK
 
 LADDER, RANDOM, SEQUENTIAL = "vmware-16k-mix", "vmware-4k-random", "vmware-4k-sequential"
 MOST = 12  # snapshots
 COUNTS = (0, 1, 2, 4, 8, 12)
-QEMU_BLOCKS, QEMU_WRITES, QEMU_READS = 65536, 1000, 20_000  # of an image, and of a rung: fewer reads are too short to be timed
+QEMU_BLOCKS, QEMU_WRITES, QEMU_READS = 65536, 1000, 5000  # of an image, and of a rung
 BACK = 0.10  # how near to where it was a disk must come
 REDO = {"redo-vmfs": "VMFSsparse", "redo-se": "SEsparse", "redo-vsan": "vSANsparse"}
 
@@ -36,9 +36,14 @@ class Point(NamedTuple):
 def run(settings: Settings) -> Chapter:
     chapter = Chapter(
         "C", "Chains of snapshots cost",
-        "VMware's study: fio, libaio, 4 jobs of iodepth 32, 4 KB random and sequential, and a 16 KB half random, half sequential mix, after each of 12 snapshots, which are then deleted one by one. Delta chains on VMFS: performance falls at the first "
-        "snapshot and on with each. vSAN sparse: little for sequential I/O, much for random. Array-native snapshots: none. After deletion it is back where it was.",
-        f"The same ladder at scale {settings.scale:g} on every engine here (after a deletion, when its consolidation or reclaim is done), and 4 KiB random writes and reads on qcow2 with internal snapshots and with a chain of images, in the same run.",
+        "VMware's study: fio, libaio, 4 jobs of iodepth 32, 4 KB random and sequential, and a 16 KB half random, "
+        "half sequential mix, after each of 12 snapshots, which are then deleted one by one. Delta chains on "
+        "VMFS: performance falls at the first "
+        "snapshot and on with each. vSAN sparse: little for sequential I/O, much for random. Array-native "
+        "snapshots: none. After deletion it is back where it was.",
+        f"The same ladder at scale {settings.scale:g} on every engine here (after a deletion, when its "
+        "consolidation or reclaim is done), and 4 KiB random writes and reads on qcow2 with internal snapshots "
+        "and with a chain of images, in the same run.",
     )  # fmt: skip
     engines = [name for name, engine in ENGINES.items() if "snapshot" in engine.plan(DISK).capabilities]
     climbs = [_climb(name, settings) for name in engines]
@@ -51,7 +56,12 @@ def run(settings: Settings) -> Chapter:
         _judge_chain(chapter, climb, depth[climb.name], settings)
     for name, rungs in theirs.items():
         _judge_qcow2(chapter, name, rungs)
-    chapter.figures += [_depth_figure(depth), _rate_figure(depth, theirs), _cost_figure(climbs), _ladder_figure(climbs, theirs)]
+    chapter.figures += [
+        _depth_figure(depth),
+        _rate_figure(depth, theirs),
+        _cost_figure(climbs),
+        _ladder_figure(climbs, theirs),
+    ]
     return chapter
 
 
@@ -76,12 +86,17 @@ def _depth(engine: str, settings: Settings) -> dict[str, list[Point]]:
 
 def _qcow2(chapter: Chapter, settings: Settings) -> dict[str, list[Rung]]:
     if lacking := qcow2.missing():
-        chapter.not_run("qcow2, internal snapshots and external chains, beside it in the same run", f"{', '.join(lacking)} missing: make serve-setup")
+        chapter.not_run(
+            "qcow2, internal snapshots and external chains, beside it in the same run",
+            f"{', '.join(lacking)} missing: make serve-setup",
+        )
         return {}
     found = {}
     for how in ("internal", "external"):
         settings.say(f"qcow2, {how} snapshots: 0 to {MOST}, and back to 0")
-        found[f"qcow2, {how}"] = list(qcow2.ladder(how, blocks=QEMU_BLOCKS, writes=QEMU_WRITES, reads=QEMU_READS, most=MOST))
+        found[f"qcow2, {how}"] = list(
+            qcow2.ladder(how, blocks=QEMU_BLOCKS, writes=QEMU_WRITES, reads=QEMU_READS, most=MOST)
+        )
     return found
 
 
@@ -90,15 +105,18 @@ def _judge_native(chapter: Chapter, climb: Climb, still: list[float], depth: dic
         values = [point.foreground for point in points]
         chapter.judge(
             f"Array-native snapshots cost nothing: device I/Os of a {kind}, log-structured",
-            f"{values[0]:.3f} without a snapshot, {values[-1]:.3f} with {COUNTS[-1]}: ratio {values[-1] / values[0]:.3f}",
+            f"{values[0]:.3f} without a snapshot, {values[-1]:.3f} with {COUNTS[-1]}: ratio "
+            f"{values[-1] / values[0]:.3f}",
             all(abs(value / values[0] - 1) <= 0.001 for value in values),
         )
     ratios = [cost / without for cost, without in zip(climb.cost, still)]
     chapter.judge(
         "Array-native: no difference on the way up, on the way down and at the end, log-structured",
-        f"{min(ratios):.3f} to {max(ratios):.3f} times the device I/Os of the same operations without a snapshot, over all {len(ratios)} runs; when all are deleted {ratios[-1]:.3f}",
+        f"{min(ratios):.3f} to {max(ratios):.3f} times the device I/Os of the same operations without a snapshot, "
+        f"over all {len(ratios)} runs; when all are deleted {ratios[-1]:.3f}",
         all(abs(ratio - 1) <= 0.02 for ratio in ratios),
-        "Up to 2 % is allowed, since a block that a snapshot keeps stays in the bank until it is destaged, and a read of the bank takes no device I/O.",
+        "Up to 2 % is allowed, since a block that a snapshot keeps stays in the bank until it is destaged, and a "
+        "read of the bank takes no device I/O.",
     )
 
 
@@ -109,21 +127,25 @@ def _judge_chain(chapter: Chapter, climb: Climb, depth: dict[str, list[Point]], 
         random, sequential = (_relative(profile, climb.name, settings) for profile in (RANDOM, SEQUENTIAL))
         chapter.judge(
             f"{name}: little for sequential I/O, much for random",
-            f"with {MOST} snapshots {sequential:.2f} times the rate for sequential, {random:.2f} for random; {reads[-1] / reads[0]:.3f} times the device I/Os of a read",
+            f"with {MOST} snapshots {sequential:.2f} times the rate for sequential, {random:.2f} for random; "
+            f"{reads[-1] / reads[0]:.3f} times the device I/Os of a read",
             random < sequential and random < 0.9,
-            "Its tables are in memory, so that a chain costs look-ups and no device I/Os: it shows in processor time. This engine looks every block up in every layer, also where blocks follow each other.",
+            "Its tables are in memory, so that a chain costs look-ups and no device I/Os: it shows in processor "
+            "time. This engine looks every block up in every layer, also where blocks follow each other.",
             must=False,
         )
     else:
         chapter.judge(
             f"{name}: falls at the first snapshot and on with each",
-            f"device I/Os of a read with {', '.join(map(str, COUNTS))} snapshots: {', '.join(f'{value:.2f}' for value in reads)}",
+            f"device I/Os of a read with {', '.join(map(str, COUNTS))} snapshots: "
+            f"{', '.join(f'{value:.2f}' for value in reads)}",
             all(low < high for low, high in zip(reads, reads[1:])),
         )
     end = climb.cost[-1] / climb.cost[0]
     chapter.judge(
         f"{name}: after all are deleted it is back where it was",
-        f"{end:.3f} times the device I/Os of an operation, {climb.rate[-1]:.2f} times the rate, that it began with; at {MOST} snapshots {climb.cost[MOST] / climb.cost[0]:.2f} times and {climb.rate[MOST]:.2f}",
+        f"{end:.3f} times the device I/Os of an operation, {climb.rate[-1]:.2f} times the rate, that it began "
+        f"with; at {MOST} snapshots {climb.cost[MOST] / climb.cost[0]:.2f} times and {climb.rate[MOST]:.2f}",
         end <= 1 + BACK,
         "" if end <= 1 + BACK else "The chain that is left is the base and the layer that live goes on in.",
     )
@@ -132,7 +154,10 @@ def _judge_chain(chapter: Chapter, climb: Climb, depth: dict[str, list[Point]], 
 def _relative(profile: str, engine: str, settings: Settings) -> float:
     """The rate with snapshots, in proportion to that without."""
     settings.say(f"{profile} on {engine} with 0 and {MOST} snapshots")
-    none, many = (bench.run(profile, engine=engine, scale=settings.scale, seed=settings.seed, snapshots=count) for count in (0, MOST))
+    none, many = (
+        bench.run(profile, engine=engine, scale=settings.scale, seed=settings.seed, snapshots=count)
+        for count in (0, MOST)
+    )
     return many.iops / none.iops
 
 
@@ -143,32 +168,71 @@ def _judge_qcow2(chapter: Chapter, name: str, rungs: list[Rung]) -> None:
     deep = up[MOST // 2 :]
     write = sum(rung.write.processor for rung in up) / len(up) / first.write.processor
     read = sum(rung.read.processor for rung in deep) / len(deep) / first.read.processor
-    rate = sum(rung.write.iops for rung in up) / len(up) / first.write.iops, sum(rung.read.iops for rung in deep) / len(deep) / first.read.iops
+    rate = (
+        sum(rung.write.iops for rung in up) / len(up) / first.write.iops,
+        sum(rung.read.iops for rung in deep) / len(deep) / first.read.iops,
+    )
     measured = (
-        f"the first 4K writes after each of {MOST} snapshots: {write:.2f} times the processor time of the server, {rate[0]:.2f} times the IOPS; 4K random reads with {MOST - len(deep) + 1} to {MOST}: {read:.2f} and {rate[1]:.2f} times. "
-        f"With {MOST} a read takes {top.read.processor / first.read.processor:.2f} times; when all are deleted {last.read.processor / first.read.processor:.2f}, a write {last.write.processor / first.write.processor:.2f}"
+        f"the first 4K writes after each of {MOST} snapshots: {write:.2f} times the processor time of the server, "
+        f"{rate[0]:.2f} times the IOPS; 4K random reads with {MOST - len(deep) + 1} to {MOST}: {read:.2f} and "
+        f"{rate[1]:.2f} times. "
+        f"With {MOST} a read takes {top.read.processor / first.read.processor:.2f} times; when all are deleted "
+        f"{last.read.processor / first.read.processor:.2f}, a write "
+        f"{last.write.processor / first.write.processor:.2f}"
     )
     noise = "Judged by processor time: IOPS are by the wall."
     if "internal" in name:
-        chapter.judge("qcow2, internal: reads as before, but what is written first after a snapshot is slow, since clusters and references are copied", measured, write > 1.5 and read < 1.3, noise, must=False)
+        chapter.judge(
+            "qcow2, internal: reads as before, but what is written first after a snapshot is slow, since "
+            "clusters and references are copied",
+            measured,
+            write > 1.5 and read < 1.3,
+            noise,
+            must=False,
+        )
     else:
-        chapter.judge("qcow2, external: reads cost more the longer the chain is, and what is written first after a snapshot is slow", measured, write > 1.5 and read > 1.1, noise, must=False)
+        chapter.judge(
+            "qcow2, external: reads cost more the longer the chain is, and what is written first after a "
+            "snapshot is slow",
+            measured,
+            write > 1.5 and read > 1.1,
+            noise,
+            must=False,
+        )
 
 
 def _rate_figure(depth: dict[str, dict[str, list[Point]]], theirs: dict[str, list[Rung]]) -> Figure:
     drawing, axes = panels(1, 2, width=9.5, height=3.5, sharey=True)
     for axis, kind in zip(axes, ("read", "write")):
         for (engine, found), marker in zip(depth.items(), MARKERS):
-            axis.plot(COUNTS, [point.iops / found[kind][0].iops for point in found[kind]], color=colour(engine), marker=marker, markersize=5, label=engine)
+            axis.plot(
+                COUNTS,
+                [point.iops / found[kind][0].iops for point in found[kind]],
+                color=colour(engine),
+                marker=marker,
+                markersize=5,
+                label=engine,
+            )
         for (name, rungs), marker in zip(theirs.items(), "v^"):
             costs = [getattr(rung, kind).processor for rung in rungs[: MOST + 1]]
-            axis.plot([costs[0] / cost for cost in costs], color=colour(name), marker=marker, markersize=4, linestyle="--", linewidth=1.3, label=name)
+            axis.plot(
+                [costs[0] / cost for cost in costs],
+                color=colour(name),
+                marker=marker,
+                markersize=4,
+                linestyle="--",
+                linewidth=1.3,
+                label=name,
+            )
         axis.set(xlabel="snapshots", ylim=(0, None), title=f"4 KiB random {kind}s")
     axes[0].set_ylabel("operations a second of processor time,\nin proportion to no snapshot")
     axes[1].legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
     if not theirs:
         axes[1].text(0.02, 0.02, "qcow2 NOT RUN: no qemu", transform=axes[1].transAxes, color=MUTED)
-    caption = "Each engine against itself without snapshots, on memory, where a device I/O costs next to nothing. qcow2: the processor time of qemu-nbd; its writes are the first thousand after each snapshot."
+    caption = (
+        "Each engine against itself without snapshots, on memory, where a device I/O costs next to nothing. "
+        "qcow2: the processor time of qemu-nbd; its writes are the first thousand after each snapshot."
+    )
     return Figure("rates", "What is left of the rate, by the number of snapshots", caption, svg(drawing, "rates"))
 
 
@@ -177,8 +241,18 @@ def _ladder_figure(climbs: list[Climb], theirs: dict[str, list[Rung]]) -> Figure
     for climb, marker in zip(climbs, MARKERS):
         rate.plot(climb.rate, color=colour(climb.name), marker=marker, markersize=4, label=climb.name)
     for (name, rungs), marker in zip(theirs.items(), "v^"):
-        reads.plot([rungs[0].read.processor / rung.read.processor for rung in rungs], color=colour(name), marker=marker, markersize=4, label=name)
-    rate.set(title="Engines here: 16 KiB mix", ylabel="operations a second of processor time,\nin proportion to no snapshot", ylim=(0, None))
+        reads.plot(
+            [rungs[0].read.processor / rung.read.processor for rung in rungs],
+            color=colour(name),
+            marker=marker,
+            markersize=4,
+            label=name,
+        )
+    rate.set(
+        title="Engines here: 16 KiB mix",
+        ylabel="operations a second of processor time,\nin proportion to no snapshot",
+        ylim=(0, None),
+    )
     reads.set(title="qcow2: 4 KiB random reads")
     for axis in (rate, reads):
         _rungs(axis)
@@ -187,7 +261,10 @@ def _ladder_figure(climbs: list[Climb], theirs: dict[str, list[Rung]]) -> Figure
         reads.legend(fontsize=8.5)
     else:
         reads.text(0.5, 0.5, "NOT RUN: no qemu", transform=reads.transAxes, ha="center", color=MUTED)
-    caption = "A run after each of twelve snapshots, and after each deletion, when what it left to do is done: in the middle there are twelve."
+    caption = (
+        "A run after each of twelve snapshots, and after each deletion, when what it left to do is done: in the "
+        "middle there are twelve."
+    )
     return Figure("ladder", "Twelve snapshots up, and down again: the rate", caption, svg(drawing, "ladder"))
 
 
@@ -198,7 +275,13 @@ def _cost_figure(climbs: list[Climb]) -> Figure:
     axis.set(ylabel="device I/Os of an operation,\nin the foreground", ylim=(0, None))
     _rungs(axis)
     axis.legend(fontsize=8.5, loc="upper left", bbox_to_anchor=(1, 1))
-    return Figure("ladder-ios", "Twelve snapshots up, and down again: device I/Os", "The 16 KiB mix, a run after each of twelve snapshots and after each deletion, when what it left to do is done. What an operation waits for.", svg(drawing, "ladder-ios"))
+    return Figure(
+        "ladder-ios",
+        "Twelve snapshots up, and down again: device I/Os",
+        "The 16 KiB mix, a run after each of twelve snapshots and after each deletion, when what it left to do "
+        "is done. What an operation waits for.",
+        svg(drawing, "ladder-ios"),
+    )
 
 
 def _rungs(axis) -> None:
@@ -213,9 +296,19 @@ def _depth_figure(depth: dict[str, dict[str, list[Point]]]) -> Figure:
     drawing, axes = panels(1, 2, width=9.5, height=3.3)
     for axis, kind in zip(axes, ("read", "write")):
         for (engine, found), marker in zip(depth.items(), MARKERS):
-            axis.plot(COUNTS, [point.foreground for point in found[kind]], color=colour(engine), marker=marker, markersize=5, label=engine)
+            axis.plot(
+                COUNTS,
+                [point.foreground for point in found[kind]],
+                color=colour(engine),
+                marker=marker,
+                markersize=5,
+                label=engine,
+            )
         axis.set(xlabel="snapshots", ylim=(0, None), title=f"4 KiB {kind}")
     axes[0].set_ylabel("device I/Os in the foreground")
     axes[0].legend(fontsize=8.5, loc="upper left")
-    caption = "Exact counts, the same operations at every point. The log-structured disk has a mirrored log: a write is two device I/Os, with or without snapshots, and a read is one."
+    caption = (
+        "Exact counts, the same operations at every point. The log-structured disk has a mirrored log: a write "
+        "is two device I/Os, with or without snapshots, and a read is one."
+    )
     return Figure("depth", "Device I/Os of one operation, by the number of snapshots", caption, svg(drawing, "depth"))

@@ -33,7 +33,9 @@ MARKERS = "osD^vPX*"
 MUTED = "#666666"
 
 
-def panels(rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options) -> tuple[Drawing, list[Axes]]:
+def panels(
+    rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options
+) -> tuple[Drawing, list[Axes]]:
     """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of one row."""
     drawing, axes = plt.subplots(rows, columns, figsize=(width, height * rows), squeeze=False, **options)
     return drawing, list(axes.flat)
@@ -58,7 +60,16 @@ def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) ->
         for axis in axes:
             if number % 2:
                 axis.axvspan(low, high, color="#f3f3ef", zorder=0, linewidth=0)
-        axes[0].text((low + high) / 2, 1.03, name, transform=axes[0].get_xaxis_transform(), va="bottom", fontsize=8.5, color="#333333", **aslant)
+        axes[0].text(
+            (low + high) / 2,
+            1.03,
+            name,
+            transform=axes[0].get_xaxis_transform(),
+            va="bottom",
+            fontsize=8.5,
+            color="#333333",
+            **aslant,
+        )
     for axis in axes:
         axis.set_xlim(edges[0], edges[-1])
 

@@ -49,7 +49,10 @@ def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iter
                 image.snapshot()
             elif number > most:
                 image.delete_oldest()
-            yield Rung(snapshots, *(_run(image, access, operations, number) for access, operations in ((WRITE, writes), (READ, reads))))
+            yield Rung(
+                snapshots,
+                *(_run(image, access, operations, number) for access, operations in ((WRITE, writes), (READ, reads))),
+            )
 
 
 class Internal:

@@ -9,8 +9,14 @@ from markupsafe import Markup
 
 from experiments.chapter import Chapter, Settings, Verdict
 
-
-DOCUMENTED = ("depth", "rates", "snapshots-over-time", "ladder-ios", "constant")  # what docs/what-snapshots-cost.md shows
+DOCUMENTED = (
+    "depth",
+    "rates",
+    "snapshots-over-time",
+    "chain-over-time",
+    "ladder-ios",
+    "constant",
+)  # what docs/what-snapshots-cost.md shows
 
 
 def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float) -> None:
@@ -19,7 +25,10 @@ def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: fl
     for chapter in chapters:
         for figure in chapter.figures:
             (folder / f"{figure.name}.svg").write_text(figure.svg)
-    facts = f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes, {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
+    facts = (
+        f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes, "
+        f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
+    )
     (folder / "report.html").write_text(page(chapters, facts))
     (folder / "report.md").write_text(markdown(chapters, facts))
 
@@ -35,19 +44,37 @@ def document(folder: Path, chapters: list[Chapter]) -> None:
 
 def page(chapters: list[Chapter], facts: str) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("experiments", ""), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.PackageLoader("experiments", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["inline"] = Markup  # our own SVG
-    return environment.get_template("report.html.j2").render(chapters=chapters, facts=facts, counts=verdicts(chapters), Verdict=Verdict)
+    return environment.get_template("report.html.j2").render(
+        chapters=chapters, facts=facts, counts=verdicts(chapters), Verdict=Verdict
+    )
 
 
 def markdown(chapters: list[Chapter], facts: str) -> str:
     lines = ["# The published experiments, reproduced", "", facts, "", summary(chapters), ""]
     for chapter in chapters:
-        lines += [f"## {chapter.letter}. {chapter.title}", "", f"Published: {chapter.published}", "", f"Here: {chapter.here}", ""]
+        lines += [
+            f"## {chapter.letter}. {chapter.title}",
+            "",
+            f"Published: {chapter.published}",
+            "",
+            f"Here: {chapter.here}",
+            "",
+        ]
         lines += ["| claim | measured here | verdict | why not, or what the difference is |", "|---|---|---|---|"]
         for claim in chapter.claims:
-            cells = (claim.claim, claim.measured, f"**{claim.verdict}**" if claim.verdict is not Verdict.REPRODUCED else claim.verdict, claim.why)
+            cells = (
+                claim.claim,
+                claim.measured,
+                f"**{claim.verdict}**" if claim.verdict is not Verdict.REPRODUCED else claim.verdict,
+                claim.why,
+            )
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
         for figure in chapter.figures:

@@ -17,13 +17,21 @@ STEPS_COLOURS = ("#08306b", "#2171b5", "#6baed6", "#bdd7e7")
 def run(settings: Settings) -> Chapter:
     chapter = Chapter(
         "B", "A steady load, through snapshots and failures",
-        "Net One, vSAN ESA, four hosts, RAID-5: eight virtual machines at 5,000 IOPS each. Taking and holding snapshots: no change. Deleting: at most +0.05 ms for 10 s. One path of two cut: none; path back: 10 s of ripple. "
-        "A disk unmounted: absent, no change; after the repair timer, 3 minutes there, it is rebuilt, with higher latency until that is done. A disk known to be dead is rebuilt at once.",
-        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-5 4+1 with a spare: eight clients at a quarter of what the disk can do, whatever happens to it; latency from the moment a request was due. There is no network: "
-        "a path that flaps is a device that is absent for a moment. The repair timer runs by a clock of its own, which the profile moves on.",
+        "Net One, vSAN ESA, four hosts, RAID-5: eight virtual machines at 5,000 IOPS each. Taking and holding "
+        "snapshots: no change. Deleting: at most +0.05 ms for 10 s. One path of two cut: none; path back: 10 s "
+        "of ripple. "
+        "A disk unmounted: absent, no change; after the repair timer, 3 minutes there, it is rebuilt, with "
+        "higher latency until that is done. A disk known to be dead is rebuilt at once.",
+        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-5 4+1 with a spare: eight clients at a quarter of "
+        "what the disk can do, whatever happens to it; latency from the moment a request was due. There is no "
+        "network: "
+        "a path that flaps is a device that is absent for a moment. The repair timer runs by a clock of its own, "
+        "which the profile moves on.",
     )  # fmt: skip
     settings.say(f"{PROFILE}, with faults and without, on RAID-5 and on a mirror")
-    result, control = (bench.run(PROFILE, scale=settings.scale, seed=settings.seed, still=still) for still in (False, True))
+    result, control = (
+        bench.run(PROFILE, scale=settings.scale, seed=settings.seed, still=still) for still in (False, True)
+    )
     mirror = bench.run(PROFILE, scale=settings.scale / 2, seed=settings.seed, layout="mirror", still=True)
     raid5 = bench.run(PROFILE, scale=settings.scale / 2, seed=settings.seed, still=True)
     _snapshots(chapter, result, control)
@@ -32,8 +40,12 @@ def run(settings: Settings) -> Chapter:
     chapter.figures.append(
         timeline(
             result, control, name="steady-through-faults", title="Eight clients at a constant rate, while devices fail and come back", log_latency=True,
-            caption="Net One's test on the log-structured engine. Resync and rebuild are causes of their own, and hold clients up while they last; at the moment of a fault nothing happens to a write. "
-            "While a device of RAID-5 is gone, what it held is read from the four others: that is the layout's price, and the same with any engine.",
+            caption=(
+                "Net One's test on the log-structured engine. Resync and rebuild are causes of their own, and "
+                "hold clients up while they last; at the moment of a fault nothing happens to a write. "
+                "While a device of RAID-5 is gone, what it held is read from the four others: that is the layout's "
+                "price, and the same with any engine."
+            ),
         )
     )  # fmt: skip
     _steps(chapter, settings)
@@ -41,11 +53,16 @@ def run(settings: Settings) -> Chapter:
 
 
 def _snapshots(chapter: Chapter, result: Result, control: Result) -> None:
-    for name, claim in (("4 snapshots", "Taking snapshots changes nothing"), ("hold", "Holding them changes nothing"), ("delete all", "Deleting them changes next to nothing")):
+    for name, claim in (
+        ("4 snapshots", "Taking snapshots changes nothing"),
+        ("hold", "Holding them changes nothing"),
+        ("delete all", "Deleting them changes next to nothing"),
+    ):
         part, twin = result.part(name), control.part(name)
         chapter.judge(
             f"{claim}: device I/Os that an operation waits for",
-            f"{part.foreground:.3f}, and {twin.foreground:.3f} without snapshots; half of all latencies within {_latency(part)}, without {_latency(twin)}",
+            f"{part.foreground:.3f}, and {twin.foreground:.3f} without snapshots; half of all latencies within "
+            f"{_latency(part)}, without {_latency(twin)}",
             abs(part.foreground / twin.foreground - 1) <= RIPPLE,
             _reclaim_delays(part, twin) if name == "delete all" else "",
         )
@@ -54,7 +71,10 @@ def _snapshots(chapter: Chapter, result: Result, control: Result) -> None:
 def _reclaim_delays(part: Part, twin: Part) -> str:
     if part.latency(50) < 2 * twin.latency(50):
         return ""
-    return "By device I/Os there is no ripple; by processor time there is one while reclaim, which takes a step before each write, shares the clients' thread."
+    return (
+        "By device I/Os there is no ripple; by processor time there is one while reclaim, which takes a step "
+        "before each write, shares the clients' thread."
+    )
 
 
 def _faults(chapter: Chapter, result: Result, control: Result) -> None:
@@ -71,14 +91,21 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
         repair = part.devices.ios["resync"] + part.devices.ios["rebuild"]
         chapter.judge(
             claim,
-            f"{part.foreground:.3f} device I/Os in the foreground of an operation, {twin.foreground:.3f} without the fault; resync and rebuild: {repair}. A write takes {f'{mirrors} less' if mirrors else 'as many'}, "
+            f"{part.foreground:.3f} device I/Os in the foreground of an operation, {twin.foreground:.3f} without "
+            f"the fault; resync and rebuild: {repair}. A write takes "
+            f"{f'{mirrors} less' if mirrors else 'as many'}, "
             f"a read of what the device held {k} in place of 1: {expected:.3f} at most",
             part.foreground <= expected * (1 + RIPPLE) and not repair,
-            "That a lost piece is read from the others is the layout's price, not the fault's: it lasts until the piece is back, and with mirrors there is none.",
+            "That a lost piece is read from the others is the layout's price, not the fault's: it lasts until "
+            "the piece is back, and with mirrors there is none.",
         )
     for name, cause, claim in (
         ("path back", "resync", "The path is back: a ripple, while what was missed is copied"),
-        ("timer: rebuild", "rebuild", "The repair timer runs out: the device is rebuilt elsewhere, latency is up until that is done"),
+        (
+            "timer: rebuild",
+            "rebuild",
+            "The repair timer runs out: the device is rebuilt elsewhere, latency is up until that is done",
+        ),
         ("dead: rebuild", "rebuild", "A device known to be dead is rebuilt at once"),
     ):
         part, twin = result.part(name), control.part(name)
@@ -87,16 +114,21 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
         writes = part.devices.written[cause] / 2**20
         chapter.judge(
             claim,
-            f"{part.devices.ios[cause]} device I/Os of {cause}, {writes:.1f} MiB written, in the first {len(during)} of {len(part.windows)} intervals; {part.foreground:.3f} device I/Os in the foreground of an operation, "
-            f"{twin.foreground:.3f} without; half of all latencies within {_latency(part)}, without {_latency(twin)}",
+            f"{part.devices.ios[cause]} device I/Os of {cause}, {writes:.1f} MiB written, in the first "
+            f"{len(during)} of {len(part.windows)} intervals; {part.foreground:.3f} device I/Os in the foreground "
+            "of an operation, "
+            f"{twin.foreground:.3f} without; half of all latencies within {_latency(part)}, without "
+            f"{_latency(twin)}",
             bool(during) and during[0] == 0 and done,
             "" if done else "It did not end within its phase.",
         )
     before = [part for part in result.phases if part.name in ("steady", "hold", "absent")]
     chapter.judge(
         "Before the repair timer runs out nothing is rebuilt",
-        f"{sum(part.devices.ios['rebuild'] for part in before)} device I/Os of rebuild before it, {result.part('timer: rebuild').devices.ios['rebuild']} after",
-        not any(part.devices.ios["rebuild"] for part in before) and result.part("timer: rebuild").devices.ios["rebuild"] > 0,
+        f"{sum(part.devices.ios['rebuild'] for part in before)} device I/Os of rebuild before it, "
+        f"{result.part('timer: rebuild').devices.ios['rebuild']} after",
+        not any(part.devices.ios["rebuild"] for part in before)
+        and result.part("timer: rebuild").devices.ios["rebuild"] > 0,
     )
 
 
@@ -105,7 +137,8 @@ def _layouts(chapter: Chapter, raid5: Result, mirror: Result) -> None:
     speed = raid5.part("maximum").iops / mirror.part("maximum").iops
     chapter.judge(
         "RAID-1 and RAID-5 are alike",
-        f"{ratio:.3f} times the device I/Os in the foreground, {speed:.2f} times the operations a second of processor time",
+        f"{ratio:.3f} times the device I/Os in the foreground, {speed:.2f} times the operations a second of "
+        "processor time",
         abs(ratio - 1) <= RIPPLE,
         "Processor time differs by the parity that is calculated.",
     )
@@ -122,13 +155,23 @@ def _steps(chapter: Chapter, settings: Settings) -> None:
         steps = [part for part in result.phases if part.name != "maximum"]
         median = [part.latency(50) for part in steps]
         axis.plot([part.name for part in steps], median, marker=marker, color=line, label=f"{size} KiB")
-        axis.plot([part.name for part in steps], [part.latency(99) for part in steps], ":", marker=marker, color=line, markersize=4)
+        axis.plot(
+            [part.name for part in steps],
+            [part.latency(99) for part in steps],
+            ":",
+            marker=marker,
+            color=line,
+            markersize=4,
+        )
         flat = flat and median[1] < 4 * median[0]
         found.append(f"{size} KiB {result.part('maximum').iops:,.0f} IOPS, {median[0]:.0f} to {median[-1]:.0f} us")
     axis.set(xlabel="load, in percent of the maximum", ylabel="latency, us\n(99 % dotted)")
     logarithmic(axis)
     axis.legend(fontsize=8.5)
-    caption = "Requests arrive at a constant rate, one at a time; latency from the moment each was due. The maximum is measured with eight in flight, which share records of the log."
+    caption = (
+        "Requests arrive at a constant rate, one at a time; latency from the moment each was due. The maximum is "
+        "measured with eight in flight, which share records of the log."
+    )
     chapter.figures.append(Figure("load-steps", "Load in steps, 70 % read", caption, svg(drawing, "load-steps")))
     chapter.judge(
         "Latency stays low until the load comes near the maximum, at every size",

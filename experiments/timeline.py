@@ -10,7 +10,9 @@ from refmodel.clients import Window
 CAUSE_ORDER = ["foreground", *(cause for cause in CAUSES if cause != "foreground")]
 
 
-def timeline(result: Result, control: Result, *, name: str, title: str, caption: str, log_latency: bool = False) -> Figure:
+def timeline(
+    result: Result, control: Result, *, name: str, title: str, caption: str, log_latency: bool = False
+) -> Figure:
     """Operations a second, latency and device I/Os an operation; in grey the same operations with nothing done to the disk."""
     drawing, (rate, latency, ios) = panels(3, height=1.95, sharex=True)
     ends = [0, *accumulate(window.operations for window in result.windows)]
@@ -22,7 +24,9 @@ def timeline(result: Result, control: Result, *, name: str, title: str, caption:
     rate.set(ylabel="thousand IOPS", ylim=(0, None))
     for run, style in ((control, {"color": "#b5b5b0"}), (result, {"color": colour(result.engine)})):
         for percent, line in ((50, "-"), (99, ":")):
-            latency.plot(middles, [percentile([window], percent) / 1000 for window in run.windows], line, linewidth=1.4, **style)
+            latency.plot(
+                middles, [percentile([window], percent) / 1000 for window in run.windows], line, linewidth=1.4, **style
+            )
     latency.set(ylabel="latency, ms\n(99 % dotted)")
     if log_latency:
         logarithmic(latency)

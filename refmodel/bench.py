@@ -15,14 +15,13 @@ from pathlib import Path
 
 from refmodel.cache.flash import CAUSE as CACHE
 from refmodel.cache.settings import SMALLEST, Settings
-from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window, tally
+from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window
 from refmodel.control import Listener, Turn
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.geometry import with_reserve
 from refmodel.label import Shape
 from refmodel.peers import PEERS
 from refmodel.profiles import BLOCK, DISK, PROFILES, Profile, Request, Stretch, digest, stretches
-
 
 SEGMENT = 128  # blocks, as plan has it
 FILL = 64  # blocks of a write that fills the disk
@@ -104,7 +103,13 @@ class Result:
             "user_bytes": self.user_bytes,
             "phases": [part.as_dict() for part in self.phases],
             "actions": [
-                {"action": done.action, "phase": done.phase, "at": done.at, "seconds": done.seconds, "device_ios_by_cause": dict(done.devices.ios)}
+                {
+                    "action": done.action,
+                    "phase": done.phase,
+                    "at": done.at,
+                    "seconds": done.seconds,
+                    "device_ios_by_cause": dict(done.devices.ios),
+                }
                 for done in self.actions
             ],
             "ratio_to_peers": {name: seconds / self.seconds for name, seconds in self.peers.items()},
@@ -209,7 +214,9 @@ def run(
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         shape = _plan(engine, chosen, parts, blocks, snapshots, layout)
-        create(path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None)
+        create(
+            path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
+        )
         with closing(open_disk(path, sync=sync, now=repair_clock)) as disk, closing(Listener(path, disk, turn)):
             clients = Clients(disk, turn, stopwatch, repair_clock)
             with turn:
@@ -217,7 +224,11 @@ def run(
             windows = _measure(clients, parts, watch)
         peers = {}
         if compare:
-            batches = [part.requests[at : at + part.access.in_flight] for part in parts for at in range(0, len(part.requests), part.access.in_flight)]
+            batches = [
+                part.requests[at : at + part.access.in_flight]
+                for part in parts
+                for at in range(0, len(part.requests), part.access.in_flight)
+            ]
             peers = {name: peer(Path(folder), blocks, batches, stopwatch) for name, peer in PEERS.items()}
     requests = {part.phase.name: part.requests for part in parts}
     return Result(
@@ -243,7 +254,9 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
     done, fastest = 0, 0.0
     for part in parts:
         most = len(part.requests) // (BATCHES * part.access.in_flight)
-        for window in clients.run(part, part.phase.rate * fastest, max(1, min(most, round(WINDOWS * part.phase.length / length)))):
+        for window in clients.run(
+            part, part.phase.rate * fastest, max(1, min(most, round(WINDOWS * part.phase.length / length)))
+        ):
             windows.append(window)
             done += window.operations
             watch(window, done, operations)
@@ -251,7 +264,9 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
     return windows
 
 
-def _plan(engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None) -> Shape:
+def _plan(
+    engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None
+) -> Shape:
     """The engine's shape for a run: of what the profile wishes, what the engine knows. Raises BadRequest for a layout that it does not have."""
     wished = {"segments": _segments(parts, blocks, snapshots), **profile.options}
     known = inspect.signature(ENGINES[engine].plan).parameters
@@ -297,18 +312,26 @@ def describe(result: Result) -> str:
     profile = PROFILES[result.profile]
     published = f"; published: {profile.published}" if profile.published else ""
     clock = "wall" if result.wall else "processor"
-    cache = f"; a read cache of {result.cache_bytes / 2**20:g} MiB, hit rate {result.phases[-1].hit_rate:.1%} in the last phase" if result.cache_bytes else ""
+    cache = (
+        f"; a read cache of {result.cache_bytes / 2**20:g} MiB, hit rate {result.phases[-1].hit_rate:.1%} in the "
+        "last phase"
+        if result.cache_bytes
+        else ""
+    )
     lines = [
         f"{result.profile}: {profile.what}",
-        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the beginning{cache}; seed {result.seed}, operations {result.digest}",
+        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the "
+        f"beginning{cache}; seed {result.seed}, operations {result.digest}",
         f"  scale {result.scale:g}: {result.blocks * BLOCK / 2**20:g} MiB, {result.operations:,} operations{published}",
-        f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} {'background':>11}"
+        f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} "
+        f"{'background':>11}"
         f"   seconds are the {clock}'s; device I/Os an operation",
     ]
     for part in result.phases:
         background = (part.devices.ios.total() - part.devices.ios["foreground"]) / part.operations
         lines.append(
-            f"  {part.name:<16} {part.operations:>10,} {part.iops:>9,.0f} {part.latency(50):>8.0f} {part.latency(99):>8.0f}"
+            f"  {part.name:<16} {part.operations:>10,} {part.iops:>9,.0f} {part.latency(50):>8.0f} "
+            f"{part.latency(99):>8.0f}"
             f" {part.foreground:>11.4f} {background:>11.4f}"
         )
     for name, seconds in result.peers.items():
@@ -316,5 +339,8 @@ def describe(result: Result) -> str:
     devices = result.devices
     for cause, count in sorted(devices.ios.items()):
         moved = devices.bytes[cause] / result.user_bytes
-        lines.append(f"  {cause:<12} {count:>9,} device I/Os, {count / result.operations:.3f} an operation; {moved:.3f} bytes a user byte")
+        lines.append(
+            f"  {cause:<12} {count:>9,} device I/Os, {count / result.operations:.3f} an operation; {moved:.3f} "
+            "bytes a user byte"
+        )
     return "\n".join(lines)

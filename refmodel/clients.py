@@ -102,7 +102,9 @@ class Clients:
         self._watch = watch
         self._repair_clock = repair_clock
         self._data = memoryview(os.urandom(BLOCKS_AT_MOST * BLOCK))
-        self._read_many: Callable | None = getattr(disk, "read_many", None)
+        self._read_many: Callable | None = (
+            disk.read_many if hasattr(type(disk), "read_many") else None
+        )  # its own, not that of a disk behind it
         self._taken = 0
         self._names: list[str] = []
         self.done: list[Done] = []
@@ -112,7 +114,9 @@ class Clients:
         count = len(stretch.requests)
         batch = 1 if rate else stretch.access.in_flight
         first = self._watch.now()
-        ends = {min(count, -(-count * number // windows // batch) * batch or count) for number in range(1, windows + 1)} | {count}
+        ends = {
+            min(count, -(-count * number // windows // batch) * batch or count) for number in range(1, windows + 1)
+        } | {count}
         began, at, before, latencies = first, 0, tally(self._disk), []
         for start in range(0, count, batch):
             arrives = first + start / rate if rate else None

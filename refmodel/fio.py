@@ -26,7 +26,8 @@ def job_file(name: str) -> str:
     if rated:
         head += [
             f"# A rate is a share of {IOPS:,} IOPS, divided among {CLIENTS} clients.",
-            "# Requests are sent when they are due, whatever became of the last ones: latency is not left out where the server stalls.",
+            "# Requests are sent when they are due, whatever became of the last ones: latency is not left out "
+            "where the server stalls.",
             "io_submit_mode=offload",
         ]
     jobs = [line for number, phase in enumerate(profile.phases) for line in _job(profile, phase, number)]

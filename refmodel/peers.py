@@ -49,7 +49,9 @@ def sqlite(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> flo
             base.execute("COMMIT")
             for read, lba, count in batch:
                 if read:
-                    base.execute("SELECT data FROM disk WHERE lba >= ? AND lba < ? ORDER BY lba", (lba, lba + count)).fetchall()
+                    base.execute(
+                        "SELECT data FROM disk WHERE lba >= ? AND lba < ? ORDER BY lba", (lba, lba + count)
+                    ).fetchall()
         return watch.now() - started
 
 

@@ -133,7 +133,10 @@ def _load_steps() -> Iterator[tuple[str, Profile]]:
     for kib in (4, 8, 64, 128):
         access = Access(0.7, kib // 4, in_flight=8)
         unit = max(60, 4000 // kib)
-        yield f"netone-steps-{kib}k", Profile(f"load in steps, {kib} KiB", NET_ONE, access, LOAD_STEPS, unit, "raid5-4+1")
+        yield (
+            f"netone-steps-{kib}k",
+            Profile(f"load in steps, {kib} KiB", NET_ONE, access, LOAD_STEPS, unit, "raid5-4+1"),
+        )
 
 
 def _hcibench() -> Iterator[tuple[str, Profile]]:
@@ -148,7 +151,10 @@ def _hcibench() -> Iterator[tuple[str, Profile]]:
         unit = 1000 // access.blocks
         yield f"hcibench-{name}", Profile(f"{what}, on all of the disk", STORAGE_REVIEW, access, phases, unit)
         inside = access._replace(span=0.1)
-        yield f"hcibench-{name}-in-cache", Profile(f"{what}, on a tenth of the disk", STORAGE_REVIEW, inside, phases, unit)
+        yield (
+            f"hcibench-{name}-in-cache",
+            Profile(f"{what}, on a tenth of the disk", STORAGE_REVIEW, inside, phases, unit),
+        )
 
 
 PROFILES: dict[str, Profile] = {
@@ -158,7 +164,8 @@ PROFILES: dict[str, Profile] = {
     ),
     **dict(_load_steps()),
     "netone-steady": Profile(
-        "8 clients at a constant rate through snapshots, a path that flaps, a device absent until the timer runs out, and a dead one",
+        "8 clients at a constant rate through snapshots, a path that flaps, a device absent until the timer runs "
+        "out, and a dead one",
         STEADY, Access(0.7, 1, in_flight=8), FAULTS, layout="raid5-4+1",
     ),
     "vmware-4k-random": Profile("4 KiB, half reads and half writes, random", VMWARE, Access(0.5, 1, in_flight=128)),
@@ -228,7 +235,10 @@ def document() -> str:
     for name, profile in PROFILES.items():
         phases = ", ".join(dict.fromkeys(_shown(phase) for phase in profile.phases)) if len(profile.phases) > 1 else ""
         operations = f"{round(profile.length * profile.unit):,}"
-        rows.append(f"| `{name}` | {profile.what} | {profile.access} | {phases} | {operations} | {profile.layout} | {profile.published or 'our own'} |")
+        rows.append(
+            f"| `{name}` | {profile.what} | {profile.access} | {phases} | {operations} | {profile.layout} | "
+            f"{profile.published or 'our own'} |"
+        )
     head = "| profile | what | a request | phases | operations | layout | taken from |"
     return "\n".join([HEAD, head, "|---|---|---|---|---|---|---|", *rows, ""])
 

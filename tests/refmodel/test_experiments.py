@@ -32,7 +32,9 @@ def test_counts_with_snapshots_hold_for_the_log_and_are_refused_for_a_chain(monk
 
 
 def test_reads_of_a_chain_grow_with_it_and_those_of_the_log_do_not() -> None:
-    log, chain = ([point.foreground for point in chains._depth(engine, SMALL)["read"]] for engine in ("log-structured", "redo-se"))
+    log, chain = (
+        [point.foreground for point in chains._depth(engine, SMALL)["read"]] for engine in ("log-structured", "redo-se")
+    )
     assert log == [1.0] * len(log)
     assert all(low < high for low, high in zip(chain, chain[1:]))
 
@@ -61,7 +63,7 @@ def test_rebuild_that_does_not_wait_for_the_timer_is_noticed() -> None:
 def test_without_qemu_its_rows_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qcow2, "missing", lambda: ["qemu-nbd"])
     claims = chapter()
-    assert chains._qcow2(claims, SMALL) == []
+    assert chains._qcow2(claims, SMALL) == {}
     assert [(claim.verdict, "qemu-nbd" in claim.why) for claim in claims.claims] == [(Verdict.NOT_RUN, True)]
 
 
@@ -94,6 +96,16 @@ def test_the_report_says_every_verdict_and_needs_nothing_else(tmp_path) -> None:
     one.figures.append(Figure("plot", "A plot", "caption", drawn("plot")))
     report.write(tmp_path, [one], SMALL, 60.0)
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
-    assert "1 reproduced" in page and "1 not reproduced" in page and "1 not run" in page and "A &lt;title&gt;" in page and "<b>since" not in page
+    assert (
+        "1 reproduced" in page
+        and "1 not reproduced" in page
+        and "1 not run" in page
+        and "A &lt;title&gt;" in page
+        and "<b>since" not in page
+    )
     assert not re.search(r"<(script|img|link)\b|<[^>]*\b(src|href)=\"(?!#)|@import", page)
-    assert "| another | 2 \\| 1 | **not reproduced** |" in text and "![A plot](plot.svg)" in text and (tmp_path / "plot.svg").exists()
+    assert (
+        "| another | 2 \\| 1 | **not reproduced** |" in text
+        and "![A plot](plot.svg)" in text
+        and (tmp_path / "plot.svg").exists()
+    )

@@ -50,17 +50,25 @@ def test_actions_are_spread_over_their_phase() -> None:
 
 
 def test_the_document_and_the_job_files_are_what_the_table_says() -> None:
-    assert (ROOT / "docs/workloads.md").read_text() == profiles.document(), "python -m refmodel.profiles > docs/workloads.md"
+    assert (ROOT / "docs/workloads.md").read_text() == profiles.document(), (
+        "python -m refmodel.profiles > docs/workloads.md"
+    )
     files = {path.stem: path.read_text() for path in (ROOT / "workloads").glob("*.fio")}
     assert files == {name: job_file(name) for name in PROFILES}, "python -m refmodel.fio workloads"
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="NOT RUN: no fio (make serve-setup): nobody parsed the job files")
+@pytest.mark.skipif(
+    shutil.which("fio") is None, reason="NOT RUN: no fio (make serve-setup): nobody parsed the job files"
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_fio_takes_the_job_file(name: str, tmp_path: Path) -> None:
     environment = os.environ | {"URI": "nbd+unix:///?socket=nobody"}
     done = subprocess.run(
-        ["fio", "--parse-only", str(ROOT / "workloads" / f"{name}.fio")], cwd=tmp_path, env=environment, capture_output=True, text=True
+        ["fio", "--parse-only", str(ROOT / "workloads" / f"{name}.fio")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
 
@@ -105,7 +113,16 @@ def test_a_stall_is_charged_to_all_who_waited() -> None:
 
 def test_what_fails_is_rebuilt_while_clients_go_on() -> None:
     result = bench.run("netone-steady", scale=0.05)
-    assert result.part("timer: rebuild").devices.ios["rebuild"] > 0 and result.part("dead: rebuild").devices.ios["rebuild"] > 0
+    assert (
+        result.part("timer: rebuild").devices.ios["rebuild"] > 0
+        and result.part("dead: rebuild").devices.ios["rebuild"] > 0
+    )
     assert result.part("path back").devices.ios["resync"] > 0
     before = ("maximum", "steady", "hold")
     assert not any(result.part(name).devices.ios[cause] for name in before for cause in ("resync", "rebuild"))
+
+
+def test_a_cache_that_holds_all_has_all_that_is_read() -> None:
+    none, all_of_it = (bench.run("vfrc-sizing", scale=0.02, cache_bytes=size) for size in (0, 64 * 1024 * 1024))
+    assert none.part("run").hit_rate == 0
+    assert all_of_it.part("run").hit_rate == 1
