@@ -236,7 +236,7 @@ def line(event: Event) -> str:
 
 def _masks(kept: list[int]) -> str:
     """What survived of each write that no flush had covered: the sectors that are 1, the first at the left."""
-    return " ".join(f"{mask:b}"[::-1] for mask in kept[:24]) + (" ..." if len(kept) > 24 else "")
+    return " ".join(f"{mask & (1 << 32) - 1:b}"[::-1] for mask in kept[:24]) + (" ..." if len(kept) > 24 else "")
 
 
 def _shortened(tags: list[int]) -> str:

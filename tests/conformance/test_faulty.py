@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from conformance import corpus
+from conformance import corpus, report
 from conformance.corpus import DIALOGUES, DISKS, UNUSABLE
 from conformance.oracles import named
 from conformance.runner import campaign
@@ -63,3 +63,11 @@ def test_last_words_are_kept():
 def test_unusable(fault):
     result, _ = outcome_of(fault)
     assert result.verdict == "inconclusive" and UNUSABLE[fault] in result.reason, result.reason
+
+
+def test_the_same_failure_is_shown_once():
+    result, _ = outcome_of("accepts-bad-names")
+    assert len(result.failures) == 3 and len(report.grouped(result.failures)) == 1
+    result, _ = outcome_of("accepts-out-of-range")
+    shapes = {(f.verdict.kind, f.verdict.clause, f.trace.events[-1]["op"]) for f in result.failures}
+    assert len(report.grouped(result.failures)) == len(shapes) > 1, "a write and a read are not the same"

@@ -18,7 +18,7 @@ from conformance.targets.process import ProcessTarget
 
 MODEL = {"model": named("model")}
 PROGRAM = [{"op": "create", "blocks": 4}, {"op": "write", "lba": 1, "tags": [1, 2]}, {"op": "snapshot", "name": "s"},
-           {"op": "unmap", "lba": 1, "count": 1}, {"op": "flush"}, {"op": "crash"},
+           {"op": "unmap", "lba": 1, "count": 1}, {"op": "flush"}, {"op": "crash", "kept": [1, 0]},
            {"op": "read", "lba": 0, "count": 4}, {"op": "read", "lba": 0, "count": 4, "view": "s"},
            {"op": "revert", "name": "s"}, {"op": "delete", "name": "s"}]
 LOOSE = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -67,7 +67,7 @@ def test_wrong_values(sound, data):
     place = data.draw(st.sampled_from(lines))
     if isinstance(place.get("result"), dict) and data.draw(st.booleans()):
         place = place["result"]
-    place[data.draw(st.sampled_from([*place, "cut", "events", "view", "surplus"]))] = data.draw(anything)
+    place[data.draw(st.sampled_from([*place, "cut", "kept", "events", "view", "surplus"]))] = data.draw(anything)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     read_or_refused(path)
 
@@ -148,3 +148,22 @@ def test_whatever_a_target_answers(echo, answer):
         assert event["failure"]["kind"] in ("protocol", "exit") and "\n" not in event["failure"]["message"]
         assert len(event["failure"]["message"]) < 500
         assert "it raised" not in event["failure"]["message"], "the kit's own error, caught at the last moment"
+
+
+@pytest.mark.parametrize("line, says", [
+    (b'{"op":"crash","kept":[-1],"result":{"ok":true}}', "kept[0] must be bigger than or equal to 0, is -1"),
+    (b'{"op":"crash","kept":["all"],"result":{"ok":true}}', "kept[0] must be integer"),
+    (b'{"op":"crash","kept":7,"result":{"ok":true}}', "kept must be array"),
+    (b'{"op":"crash","kept":[' + b"9" * 5000 + b'],"result":{"ok":true}}', "not JSON that can be read"),
+    (b'{"op":"write","lba":1e400,"tags":[1],"result":{"ok":true}}', "lba"),
+    (b'{"op":"write","lba":0,"tags":"1","result":{"ok":true}}', "tags must be array"),
+    (b'{"op":"read","lba":0,"count":9999999999999999999,"result":{"ok":true,"tags":[]}}', ""),
+])
+def test_wrong_lines_are_one_line_and_status_three(tmp_path, line, says):
+    path = tmp_path / "wrong.jsonl"
+    hello = b'{"trace":1,"hello":{"block_size":512,"crash_profile":"ack","capabilities":["crash"]}}'
+    path.write_bytes(b"\n".join([hello, b'{"op":"create","blocks":4,"result":{"ok":true}}', line, b""]))
+    for command in (["check", str(path)], ["replay", str(path), "--target", "refmodel"]):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 3 and f"{path}:3: " in result.output and says in result.output, result.output
+        assert "Traceback" not in result.output and all(len(text) < 400 for text in result.output.splitlines())

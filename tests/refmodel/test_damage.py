@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from refmodel import LogStructuredDisk, open_disk
+from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.errors import DataLost, NotADisk
 from refmodel.scrub import scrub
 
@@ -151,3 +151,26 @@ def test_a_flipped_byte_of_the_witness_is_repaired(filled: Path) -> None:
         disk.settle()
         assert read_all(disk) == expected(), at
         disk.close()
+
+
+def test_two_bad_pieces_of_one_stripe_are_both_healed(tmp_path: Path) -> None:
+    """Bad parity is healed where a second device is bad, too (OpenZFS PR 11489): then any two may fail."""
+    shape = plan(8, layout="raid6-4+2", block_bytes=512, segment_blocks=4, segments=9)
+    for data, parity in ((0, 4), (1, 5), (3, 4), (4, 5)):
+        folder = tmp_path / f"{data}-{parity}"
+        create(folder, shape, sync=False)
+        disk = open_disk(folder, sync=False)
+        disk.write(0, b"".join(block(tag) for tag in range(1, 5)))
+        disk.checkpoint()
+        pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(0))
+        stripe = pba // 4
+        holds = {disk.state.capacity._piece(number, stripe): number for number in range(6)}
+        disk.close()
+        for piece in (data, parity):
+            flip(folder / f"device-{holds[piece]}", shape.capacity_base + stripe * 512 + 7)
+        disk = open_disk(folder, sync=False)
+        assert scrub(disk).repaired["chunk"] == 2 and scrub(disk).repaired["chunk"] == 0
+        for piece in (2, 1 if data != 1 else 0):
+            disk.fail(holds[piece], "degraded")
+        assert disk.read(0, 4) == b"".join(block(tag) for tag in range(1, 5))
+        disk.abandon()
