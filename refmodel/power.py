@@ -38,14 +38,16 @@ class PowerSupply:
 
         A device opened again still has in its cache what no flush covered before.
         """
-        earlier = self._devices.get(device.name)
+        if (earlier := self._devices.get(device.name)) is not None:
+            earlier.let_go()
         fed = VolatileDevice(device, self, earlier.unflushed if earlier else [])
         self._devices[device.name] = fed
         return fed
 
     def forget(self, name: str) -> None:
         """A device was pulled: it has power of its own, and keeps what it was given."""
-        self._devices.pop(name, None)
+        if (pulled := self._devices.pop(name, None)) is not None:
+            pulled.let_go()
 
     def cut_at(self, writes_from_now: int | None) -> None:
         """Fail in the middle of the n-th device write from now (1 is the next); None disarms."""
@@ -70,7 +72,7 @@ class PowerSupply:
         masks = None if kept is None else dict(zip(unflushed, kept))
         for device in self._devices.values():
             device.settle(choose, masks)
-            device.close()
+            device.let_go()
         self._devices.clear()
 
     def require(self) -> None:
@@ -110,8 +112,12 @@ class VolatileDevice:
         self.unflushed.clear()
 
     def close(self) -> None:
-        if self._supply.on:  # else `settle` still has to be done to it
-            self._device.close()
+        if self._supply.on and not self.unflushed:  # else `settle` still has to be done to it
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Close the device below."""
+        self._device.close()
 
     def settle(self, choose: random.Random, masks: dict[int, int] | None = None) -> None:
         """Undo every unflushed write, then redo a random part of them in a random order; or the sectors that the masks name."""

@@ -70,7 +70,7 @@ def test_inconclusive_is_three(tmp_path):
     (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
     (["--target", "model", "--crashes", "exhaustive"], "media that the kit owns"),
     (["--target", "refmodel", "--crashes", "exhaustive", "--ops", "9"], "out of reach"),
-    (["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"], "--without is of random runs"),
+    (["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"], "are of random runs"),
     (["--target", "model", "--resume", "p.jsonl"], "needs its --seed"),
     (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),
     (["--target", "model", "--traces", "0"], "0 is not in the range"),

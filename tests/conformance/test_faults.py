@@ -65,13 +65,13 @@ def call(*words):
 
 def test_on_the_command_line(tmp_path):
     found = tmp_path / "found.json"
-    done = call("run", "--target", "refmodel", "--faults", "lying-flush@all", "--traces", 12, "--seed", 4, "--json", found,
+    done = call("run", "--target", "refmodel", "--faults", "misdirected-write@all", "--traces", 20, "--seed", 4, "--json", found,
                 "--report", tmp_path / "out")
     result = json.loads(found.read_text())
-    assert done.exit_code == 0 and result["faults"] == ["lying-flush@all"] and result["excused"], done.output
+    assert done.exit_code == 0 and result["faults"] == ["misdirected-write@all"] and result["excused"], done.output
     assert "failures that an honest engine may show" in " ".join(done.output.split())
     trace = tmp_path / "out" / "traces" / "00000.jsonl"
-    assert json.loads(trace.read_text().splitlines()[0])["options"]["faults"] == "lying-flush@all", "a replay has it too"
+    assert json.loads(trace.read_text().splitlines()[0])["options"]["faults"] == "misdirected-write@all", "a replay has it too"
 
 
 @pytest.mark.parametrize("words, says", [
