@@ -9,6 +9,10 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 FEWEST = 20
+# Built first, with all between it and the definitions of each file: what is most likely to break, and in a minute.
+NEAREST = {"VirtualDisk.v": "VirtualDiskWitnesses", "RecordedTrace.v": "VirtualDiskWitnesses", "Checker.v": "VirtualDiskWitnesses",
+           "LogStructuredDisk.v": "LogStructuredDiskWitnesses", "SharedTree.v": "SharedTreeExamples",
+           "Redundancy.v": "RedundancyWitnesses", "Parity.v": "RedundancyWitnesses"}
 
 
 def survives(mutant: dict[str, str]) -> str:
@@ -25,7 +29,8 @@ def survives(mutant: dict[str, str]) -> str:
         if alone.returncode:
             # Only a proof may break in the file itself: an ill-typed definition is no mutant.
             return "" if "(in proof" in alone.stderr or in_proof(path, alone.stderr) else f"does not compile: {alone.stderr}"
-        return "" if make(copy, "theories").returncode else "every proof still holds"
+        nearest = make(copy, f"theories/{NEAREST[mutant['file']]}.vo")
+        return "" if nearest.returncode or make(copy, "theories").returncode else "every proof still holds"
 
 
 def make(folder: Path, target: str) -> subprocess.CompletedProcess:
