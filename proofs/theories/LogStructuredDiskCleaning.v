@@ -154,7 +154,7 @@ Proof.
     apply lookup_delete_Some in Hu as [_ Hu]. apply elem_of_used. eauto.
 Qed.
 
-(** A run without a power cut, in which Clean took place [cleans] times and Destage [destages] times; anything
+(** A run without a power cut, in which Clean took place [n] times and Destage [d] times; anything
 else may go on between them. *)
 Inductive upkeep K : nat → nat → state V → state V → Prop :=
   | upkeep_nil c : upkeep K 0 0 c c

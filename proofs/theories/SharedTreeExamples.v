@@ -37,7 +37,7 @@ Proof.
   by apply elem_of_list_In, elem_of_map_to_list.
 Qed.
 
-(** Off a chain, parent and one successor do not tell: [chain_test] without [chain].  In [forked] the successor 3 of
+(** Off a chain, parent and one successor do not tell: [chain_test_exact] without its hypothesis.  In [forked] the successor 3 of
     snapshot 2 does not reach node 4, and the live view does. *)
 Example one_successor_is_not_enough :
   reachable forked ∧ ∃ c n nd successor other,
