@@ -28,17 +28,19 @@ def survives(mutant: dict[str, str]) -> str:
         alone = make(copy, f"theories/{mutant['file']}o")
         if alone.returncode:
             # Only a proof may break in the file itself: an ill-typed definition is no mutant.
-            return "" if "(in proof" in alone.stderr or in_proof(path, alone.stderr) else f"does not compile: {alone.stderr}"
+            return "" if "(in proof" in alone.stdout or in_proof(path, alone.stdout) else f"does not compile: {alone.stdout}"
         nearest = make(copy, f"theories/{NEAREST[mutant['file']]}.vo")
         return "" if nearest.returncode or make(copy, "theories").returncode else "every proof still holds"
 
 
 def make(folder: Path, target: str) -> subprocess.CompletedProcess:
-    return subprocess.run(["make", "-s", target], cwd=folder, capture_output=True, text=True)
+    return subprocess.run(["make", "-s", target], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def in_proof(path: Path, message: str) -> bool:
     """Whether the line that coqc complains of stands in a proof."""
+    if "line " not in message:
+        return False
     line = int(message.split("line ")[1].split(",")[0])
     before = path.read_text().splitlines()[:line]
     for text in reversed(before):
