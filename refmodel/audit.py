@@ -12,7 +12,7 @@ from refmodel.tree import LAST, Tree
 
 def audit(state: State) -> list[str]:
     """What is wrong, one line each; empty if nothing is. Reclaim may be under way."""
-    state.chunks.settle()
+    state.settle()
     return [*_chunks(state), *_segments(state), *_pages(state)]
 
 

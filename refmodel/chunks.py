@@ -1,18 +1,18 @@
 """Chunks of data, named by MBA: in the bank until they are destaged, then where the middle map says."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from refmodel.checksum import crc32c
 from refmodel.errors import DataLost, DiskError
 from refmodel.geometry import Geometry
+from refmodel.known import KnownTree
 from refmodel.leg import Leg
 from refmodel.node import Kind
 from refmodel.pages import Pages
 from refmodel.segments import Segments
 from refmodel.streams import Stream, Streams
-from refmodel.tree import Tree
 
 Emit = Callable[..., None]
 NUMBER = struct.Struct("<I")
@@ -27,9 +27,10 @@ class Chunks:
         self._waiting: list[dict[int, None]] = [{} for _ in range(self.streams.count)]  # what each stream destages next
         self._leg = leg
         self._block_bytes = geometry.block_bytes
+        self._zero = bytes(geometry.block_bytes)
         self._emit = emit
         self.segments = segments
-        self.middle = Tree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C
+        self.middle = KnownTree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C
         self.bank: dict[int, bytes] = {}  # acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
         self._dropped: list[int] = []  # that no view holds, and the maps still have
@@ -42,10 +43,12 @@ class Chunks:
         """How many chunks some view holds."""
         return len(self.bank) + self.segments.live - len(self._dropped)
 
-    def add(self, mba: int, data: bytes, replaced: int | None = None) -> None:
-        """A fresh chunk, which the durable log has, in the place of another if that is given."""
-        self.bank[mba] = data
-        self._waiting[self.streams.of_new(None if replaced is None else mba - replaced)][mba] = None
+    def add(self, mbas: range, data: Iterable[bytes], replaced: list[int | None]) -> None:
+        """Fresh chunks, which the durable log has, each in the place of another or of none."""
+        self.bank.update(zip(mbas, data))
+        waiting, of_new = self._waiting, self.streams.of_new
+        for mba, before in zip(mbas, replaced):
+            waiting[of_new(None if before is None else mba - before)][mba] = None
 
     def place(self, data: bytes) -> bytes:
         """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
@@ -83,22 +86,25 @@ class Chunks:
         end = NUMBER.size + count * entry.size
         return [(segment, checksums) for segment, *checksums in entry.iter_unpack(payload[NUMBER.size : end])], payload[end:]
 
-    def take(self, segment: int, mbas: list[int], checksums: list[int]) -> None:
+    def take(self, segment: int, mbas: Sequence[int], checksums: list[int]) -> None:
         """A segment that was placed now holds these chunks."""
         self.segments.take(segment)
         self.segments.seal(segment, mbas)
         first = segment * self.segments.blocks
-        self.middle.put_many([(mba, (first + slot, crc)) for slot, (mba, crc) in enumerate(zip(mbas, checksums))])
+        self.middle.put_many(mbas, list(enumerate(checksums, first)))
         self.placed_count += len(mbas)
 
-    def drop(self, mba: int) -> None:
-        """No view holds the chunk any more."""
-        if self.bank.pop(mba, None) is not None:
-            self._waits_no_longer(mba)
-            return
-        if self.moving.pop(mba, None) is not None:
-            self._waits_no_longer(mba)
-        self._dropped.append(mba)
+    def drop(self, mbas: list[int]) -> None:
+        """No view holds the chunks any more."""
+        bank, moving = self.bank, self.moving
+        for mba in mbas:
+            if mba in bank:
+                del bank[mba]
+                self._wait_no_longer([mba])
+            else:
+                if moving.pop(mba, None) is not None:
+                    self._wait_no_longer([mba])
+                self._dropped.append(mba)
 
     def settle(self) -> None:
         """Take what was dropped off the maps: all at once, since that costs a walk a leaf and not one a chunk."""
@@ -108,12 +114,23 @@ class Chunks:
 
     def read(self, mba: int, cause: str = "foreground") -> bytes:
         """A chunk's data, verified. Raises DataLost."""
-        if (data := self.bank.get(mba)) is not None:
+        return self.read_many([mba], cause)[0]
+
+    def read_many(self, mbas: list[int | None], cause: str = "foreground") -> list[bytes]:
+        """The data of chunks, verified; zeroes for None. What lies side by side is read in one I/O. Raises DataLost."""
+        bank, zero = self.bank, self._zero
+        found = [zero if mba is None else bank.get(mba) for mba in mbas]
+        stored = [mba for mba, data in zip(mbas, found) if data is None]
+        if not stored:
+            return found
+        places = self.middle.get_many(stored)
+        if None in places:
+            raise DataLost(f"chunk {stored[places.index(None)]} is in no map: devices lost what they said was durable")
+        data = self._leg.read_slots(places, self._block_bytes, cause)
+        if len(stored) == len(found):
             return data
-        if (place := self.middle.get(mba)) is None:
-            raise DataLost(f"chunk {mba} is in no map: devices lost what they said was durable")
-        pba, crc = place
-        return self._leg.read(pba * self._block_bytes, self._block_bytes, lambda data: crc32c(data) == crc, cause)
+        rest = iter(data)
+        return [next(rest) if data is None else data for data in found]
 
     def move(self, mba: int) -> bool:
         """Take the chunk along with the next destage of its stream. Says whether that is news. Raises DataLost."""
@@ -157,24 +174,27 @@ class Chunks:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
         if len(self._dropped) >= MOST_DROPPED:
             self.settle()
-        chunks = [self.bank.get(mba) or self.moving[mba] for mba in mbas]
-        new = sum(mba in self.bank for mba in mbas)
+        bank, moving = self.bank, self.moving
+        chunks = [bank.get(mba) or moving[mba] for mba in mbas]
+        new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
         first = segment * self.segments.blocks
         stripe = b"".join(chunks).ljust(self.segments.blocks * self._block_bytes, b"\0")
         self._leg.write(self.offset(first), stripe, "destage" if new else "clean")
         self.segments.seal(segment, mbas, stream)
-        places = sorted((mba, (first + slot, crc32c(data))) for slot, (mba, data) in enumerate(zip(mbas, chunks)))
-        self.segments.drop([before[0] for before in self.middle.put_many(places) if before is not None])
+        places = dict(zip(mbas, enumerate(map(crc32c, chunks), first)))
+        ordered = sorted(mbas)
+        before = self.middle.put_many(ordered, [places[mba] for mba in ordered])
+        self.segments.drop([place[0] for place in before if place is not None])
         for mba in mbas:
-            self.bank.pop(mba, None)
-            self.moving.pop(mba, None)
-            self._waits_no_longer(mba)
+            bank.pop(mba, None)
+            moving.pop(mba, None)
+        self._wait_no_longer(mbas)
         self.destaged += new
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
 
-    def _waits_no_longer(self, mba: int) -> None:
-        for waiting in self._waiting:
-            if waiting.pop(mba, waiting) is None:
-                return
+    def _wait_no_longer(self, mbas: list[int]) -> None:
+        for waiting in filter(None, self._waiting):
+            for mba in mbas:
+                waiting.pop(mba, None)

@@ -129,6 +129,7 @@ def _pages_of(disk: LogStructuredDisk) -> Samples:
 
 def _pages_shared(disk: LogStructuredDisk) -> int:
     """Nodes of the logical maps that several views reach."""
+    disk.state.settle()
     reached: Counter[int] = Counter()
     for view in disk.state.views.by_id.values():
         pages: set[int] = set()

@@ -11,6 +11,7 @@ Everything else (destage, cleaning, checkpoints, reclaim) happens before it, whe
 import time
 from collections.abc import Callable
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -34,11 +35,14 @@ class LogStructuredDisk(ArrayDisk):
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
 
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
+        self._listeners: tuple = ()
         super().__init__(enclosure, array)
         self.state = State(array.geometry, array.performance, array.capacity, self._emit)
         self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
         self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
+        self._listeners = array.performance, array.capacity, self.state.log  # what tells more than is cheap, if anybody listens
+        self.events = None
         array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
 
@@ -50,8 +54,8 @@ class LogStructuredDisk(ArrayDisk):
     @events.setter
     def events(self, events: list[dict] | None) -> None:
         self._events = events
-        for leg in (self.array.performance, self.array.capacity):
-            leg.emit = None if events is None else self._emit
+        for part in self._listeners:
+            part.emit = None if events is None else self._emit
 
     # Operations of the contract.
 
@@ -67,7 +71,7 @@ class LogStructuredDisk(ArrayDisk):
 
         In a power cut each happens whole or not at all. Raises what `write` does; then none of them happened.
         """
-        self._perform(*(self._write_record(lba, data) for lba, data in writes))
+        self._perform(*[self._write_record(lba, data) for lba, data in writes])
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
@@ -76,25 +80,27 @@ class LogStructuredDisk(ArrayDisk):
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """`count` blocks from `lba` on, of a snapshot or of live. Raises OutOfRange, NoSuchSnapshot, DataLost."""
-        started = perf_counter_ns()
-        data = self._read(lba, count, view)
-        self.done.add("read", started, count)
-        return data
+        return self.read_many([(lba, count)], view)[0]
 
-    def _read(self, lba: int, count: int, view: str | None) -> bytes:
+    def read_many(self, reads: list[tuple[int, int]], view: str | None = None) -> list[bytes]:
+        """Reads that are in flight together, each an LBA and a count of blocks. Raises what `read` does."""
+        started = perf_counter_ns()
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
-        require_range(self.geometry, lba, count)
-        if count == 1:
-            mba = source.map.get(lba)
-            return bytes(self.geometry.block_bytes) if mba is None else self.state.chunks.read(mba)
-        held = dict(source.map.items(lba, lba + count))
-        if not held:
-            return bytes(count * self.geometry.block_bytes)
-        zero = bytes(self.geometry.block_bytes)
-        return b"".join(
-            self.state.chunks.read(held[at]) if at in held else zero for at in range(lba, lba + count)
-        )
+        lbas: list[int] = []
+        for lba, count in reads:
+            require_range(self.geometry, lba, count)
+            if count == 1:
+                lbas.append(lba)
+            else:
+                lbas += range(lba, lba + count)
+        found = self.state.chunks.read_many(source.map.get_many(lbas))
+        counts = [count for _, count in reads]
+        self.done.add("read", started, *counts)
+        if len(found) == len(counts):
+            return found
+        blocks = iter(found)
+        return [b"".join(islice(blocks, count)) for count in counts]
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
         """Which of `count` blocks from `lba` on a view maps, in order; the others read as zeroes. Raises as `read` does."""
@@ -194,15 +200,14 @@ class LogStructuredDisk(ArrayDisk):
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        for record in records:
-            self.done.add(kind, started, record.count)
+        self.done.add(kind, started, *[record.count for record in records])
 
     def _prepare(self, records: tuple[Record, ...], refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):
             self.state.reclaim.step()
-        self._room.make(*records, refusable=refusable)
         if not self.array.redundant:
-            self._repair()
+            self._repair()  # before room is made: the checkpoint that ends it takes a segment
+        self._room.make(*records, refusable=refusable)
 
     def _background(self) -> bool:
         self._rebuild()

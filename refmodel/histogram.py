@@ -1,5 +1,6 @@
 """Histograms that cost an increment: bucket i counts the values above 2**(i-1), up to 2**i."""
 
+from collections import Counter
 from collections.abc import Iterator
 from time import perf_counter_ns
 
@@ -11,10 +12,10 @@ class Histogram:
         self.buckets = [0] * 64
         self.total = 0  # of all values
 
-    def add(self, value: int) -> None:
+    def add(self, value: int, times: int = 1) -> None:
         """Count a value of at least 1."""
-        self.buckets[(value - 1).bit_length()] += 1
-        self.total += value
+        self.buckets[(value - 1).bit_length()] += times
+        self.total += value * times
 
     @property
     def count(self) -> int:
@@ -36,16 +37,14 @@ class Operations:
         self.nanoseconds: dict[str, Histogram] = {}
         self.blocks: dict[str, Histogram] = {}
 
-    def add(self, name: str, started: int, blocks: int = 0) -> None:
-        """An operation that began at `started`, by perf_counter_ns, is done."""
-        try:
-            self.nanoseconds[name].add(perf_counter_ns() - started)
-        except KeyError:
-            self.nanoseconds[name] = Histogram()
-            self.blocks[name] = Histogram()
-            return self.add(name, started, blocks)
-        if blocks:
-            self.blocks[name].add(blocks)
+    def add(self, name: str, started: int, *blocks: int) -> None:
+        """Operations that began together at `started`, by perf_counter_ns, are done; so many blocks each, if they are about blocks."""
+        if name not in self.nanoseconds:
+            self.nanoseconds[name], self.blocks[name] = Histogram(), Histogram()
+        self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
+        for length, times in Counter(blocks).items():
+            if length:
+                self.blocks[name].add(length, times)
 
     @property
     def changes(self) -> int:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from refmodel.checksum import crc32c
+from refmodel.checksum import crc32c, extend
 from refmodel.geometry import RECORD_UNIT, Geometry
 from refmodel.leg import Component, Leg
 
 MAGIC = b"LFSR"
 HEADER = struct.Struct("<4sIQIHHQII")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
+PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQII")  # the same in two parts
+ZEROES = bytes(RECORD_UNIT)
 COVERED = 8  #                                     LBA, count, payload length; the checksum covers from this byte on
 
 
@@ -57,7 +59,7 @@ class DurableLog:
     def __init__(self, leg: Leg, geometry: Geometry, emit: Callable[..., None], cause: str = "foreground") -> None:
         self._leg = leg
         self._cause = cause  # what appending is counted under
-        self._emit = emit
+        self.emit: Callable[..., None] | None = emit  # None while nobody listens
         self._base = geometry.log_base
         self._size = geometry.log_bytes
         self._begun = False  # whether this life's generation has been begun
@@ -95,7 +97,8 @@ class DurableLog:
         self._leg.flush(cause)
         if self._in_flight:
             self._in_flight = False
-            self._emit("log_append", sequence=self.sequence - 1)
+            if self.emit is not None:
+                self.emit("log_append", sequence=self.sequence - 1)
 
     def truncate(self) -> None:
         """A checkpoint holds everything so far: forget it."""
@@ -118,13 +121,12 @@ class DurableLog:
         self._leg.flush("recovery")
 
     def _write(self, *records: Record) -> None:
-        parts = []
         for record in records:
             record.sequence, record.generation = self.sequence, self.generation
-            self._emit("submit", **record.facts)
-            parts.append(encode(record))
             self.sequence += 1
-        raw = parts[0] if len(parts) == 1 else b"".join(parts)
+            if self.emit is not None:
+                self.emit("submit", **record.facts)
+        raw = b"".join([part for record in records for part in parts(record)])
         for offset, part in self._places(raw):
             self._leg.write(offset, part, self._cause)
         self.head += len(raw)
@@ -172,18 +174,20 @@ class DurableLog:
 
 def record_bytes(payload: int, name: str = "") -> int:
     """Stored size of a record."""
-    length = HEADER.size + len(name) + payload
-    return length + -length % RECORD_UNIT
+    return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
 
 
 def encode(record: Record) -> bytes:
-    name = record.name.encode("ascii")
-    header = HEADER.pack(
-        MAGIC, 0, record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(record.data)
-    )
-    length = HEADER.size + len(name) + len(record.data)
-    covered = b"".join((header[COVERED:], name, record.data, bytes(-length % RECORD_UNIT)))
-    return b"".join((MAGIC, crc32c(covered).to_bytes(4, "little"), covered))
+    return b"".join(parts(record))
+
+
+def parts(record: Record) -> tuple[bytes, ...]:
+    """What is stored of a record, in parts, so that the data of many is copied once."""
+    name, data = record.name.encode("ascii"), record.data
+    fields = FIELDS.pack(record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(data)) + name
+    padding = ZEROES[: -(HEADER.size + len(name) + len(data)) % RECORD_UNIT]
+    crc = extend(extend(crc32c(fields), data), padding)
+    return PREFIX.pack(MAGIC, crc), fields, data, padding
 
 
 def stored_bytes(header: bytes) -> int | None:

@@ -25,8 +25,9 @@ class Pages:
         self._count = geometry.pages
         self.clock = clock
         self.durable = 0  # nodes born up to this time may be in the durable checkpoint
-        self.dirty: dict[int, Node] = {}  # born since the last checkpoint; only in memory
-        self._clean: OrderedDict[int, Node] = OrderedDict()
+        self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
+        self.dirty: dict[int, Node] = {}  # those of them that were born since the last checkpoint, and are only there
+        self._clean: OrderedDict[int, None] = OrderedDict()  # the others' pages, in the order in which they are forgotten
         self.in_use: dict[int, tuple[Kind, int]] = {}  # page -> its map, and when it was born
         self.used: Counter[Kind] = Counter()
         self.damaged: list[int] = []  # pages that no component could give when the disk was opened
@@ -44,10 +45,7 @@ class Pages:
 
     def get(self, page: int, kind: Kind, cause: str = "foreground") -> Node:
         """The node in a page. Raises DataLost."""
-        if (node := self.dirty.get(page)) is not None:
-            return node
-        if (node := self._clean.get(page)) is not None:
-            self._clean.move_to_end(page)
+        if (node := self.nodes.get(page)) is not None:
             return node
         _, born = self.in_use.get(page, (kind, 0))
         born = born or self._newest(page, kind, cause)
@@ -68,7 +66,7 @@ class Pages:
         """A node in a fresh page, not yet on the media. Raises NoSpace."""
         node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
         self._use(node.page, kind, node.born)
-        self.dirty[node.page] = node
+        self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
         return node
 
@@ -77,6 +75,7 @@ class Pages:
         if node.page not in self.in_use:
             raise AssertionError(f"page {node.page} is freed twice")
         del self.in_use[node.page]
+        self.nodes.pop(node.page, None)
         self.dirty.pop(node.page, None)
         self._clean.pop(node.page, None)
         self.used[node.kind] -= 1
@@ -159,6 +158,7 @@ class Pages:
         self.used[kind] += 1
 
     def _remember(self, node: Node) -> None:
-        self._clean[node.page] = node
+        self.nodes[node.page] = node
+        self._clean[node.page] = None
         if len(self._clean) > CACHED_NODES:
-            self._clean.popitem(last=False)
+            del self.nodes[self._clean.popitem(last=False)[0]]

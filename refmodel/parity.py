@@ -52,9 +52,9 @@ def scaled(factor: int, piece: Piece) -> Piece:
 
 def total(pieces: list[Piece]) -> Piece:
     """The sum of at least one piece."""
-    found = pieces[0]
+    found = pieces[0].copy()
     for piece in pieces[1:]:
-        found = found ^ piece
+        np.bitwise_xor(found, piece, out=found)
     return found
 
 
@@ -94,4 +94,15 @@ def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:
 
 
 def _q(data: Mapping[int, Piece]) -> Piece:
-    return total([scaled(POWER[i], piece) for i, piece in data.items()])
+    """The sum of g^i times piece i, by Horner's rule: doubling is a shift, and the polynomial for what it shifts out."""
+    last = max(data)
+    found = data[last].view(np.int8).copy()
+    over = np.empty_like(found)
+    for i in range(last - 1, -1, -1):
+        np.right_shift(found, 7, out=over)  # -1 where the highest bit is set
+        np.bitwise_and(over, POLYNOMIAL & 0xFF, out=over)
+        np.add(found, found, out=found)
+        np.bitwise_xor(found, over, out=found)
+        if i in data:
+            np.bitwise_xor(found, data[i].view(np.int8), out=found)
+    return found.view(np.uint8)

@@ -24,6 +24,7 @@ class Reclaim:
         """Free one leaf, or skip one subtree that others hold. Says whether there was anything to do."""
         if not self._views.deleted:
             return False
+        self._views.live.map.settle()  # it is asked what it holds
         view = self._views.deleted[0]
         view.cursor = self._advance(view) if view.map.root else LAST
         if view.cursor == LAST:
@@ -81,4 +82,4 @@ class Reclaim:
 
             if not any(map(holds, below)) and not self._views.held_elsewhere(view, mba, lba, holds):
                 self._dropped.append(mba)
-                self._chunks.drop(mba)
+                self._chunks.drop([mba])

@@ -4,6 +4,8 @@ Everything that an operation may need is found before it is logged, so that once
 checkpoints and reclaim need is never given to users: a full disk can still delete, clean and recover.
 """
 
+from collections.abc import Sequence
+
 from refmodel.cleaner import Cleaner
 from refmodel.errors import BadRequest, NoSpace
 from refmodel.log import Kind, Record, record_bytes
@@ -22,17 +24,17 @@ class Room:
         self._pinned = ""
 
     def make(self, *records: Record, refusable: bool = True) -> None:
-        """Make room for operations that are logged together. Raises NoSpace if there is none, unless they may not be refused."""
+        """Make room for an operation, or for writes that are logged together. Raises NoSpace if there is none, unless they may not be refused."""
         state = self._state
-        logged = sum(record_bytes(len(record.data), record.name) for record in records)
+        logged = sum([record_bytes(len(record.data), record.name) for record in records])
         if not state.log.could_ever_fit(logged):
             raise BadRequest(f"{logged} bytes do not fit the log of {state.geometry.log_bytes} at once")
-        writes = [record for record in records if record.kind in (Kind.WRITE, Kind.PLACE)]
-        blocks = sum(record.count for record in writes)
+        changed = sum([record.count for record in records])
+        blocks = changed if records[0].kind in (Kind.WRITE, Kind.PLACE) else 0
         if blocks:
-            self._chunks(writes, blocks)
+            self._chunks(records, blocks)
         if refusable:
-            self._pages(max(blocks, sum(record.count for record in records)))
+            self._pages(changed)
             self._segments(blocks)
         if not state.log.fits(logged):
             state.checkpoint()
@@ -55,13 +57,18 @@ class Room:
         state.checkpoint()
         return True
 
-    def _chunks(self, writes: list[Record], blocks: int) -> None:
+    def _chunks(self, writes: Sequence[Record], blocks: int) -> None:
         """All views together must not hold more chunks than the cleaner can work with."""
         state, limit = self._state, self._state.geometry.usable_chunks
         if state.chunks.live + blocks <= limit:
             return
         live = state.views.live.map
-        held = {at: mba for write in writes for at, mba in live.items(write.lba, write.lba + write.count)}
+        held = {
+            at: mba
+            for lbas in (range(write.lba, write.lba + write.count) for write in writes)
+            for at, mba in zip(lbas, live.get_many(lbas))
+            if mba is not None
+        }
         replaced = sum(state.views.owns_alone(at, mba) for at, mba in held.items())
         if state.chunks.live + blocks - replaced <= limit:
             return
@@ -94,6 +101,7 @@ class Room:
     def _pages_short(self, blocks: int) -> bool:
         """Whether the operation, and then a checkpoint after cleaning and reclaim, could run out of pages."""
         state = self._state
+        blocks += len(state.views.live.map.recent)  # which go into the tree by then
         room = self._state.geometry.fanout or 128  # entries that a node certainly has room for
         copies = min((blocks + 1) * (state.views.live.map.height() + 1), state.pages.used[Map.LOGICAL])
         service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint

@@ -5,6 +5,8 @@ checkpoint is durable that does not refer to it.
 """
 
 import heapq
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refmodel.errors import DataLost, NoSpace
@@ -84,9 +86,10 @@ class Segments:
         self._free.remove(segment)
         heapq.heapify(self._free)
 
-    def seal(self, segment: int, mbas: list[int], stream: int = Stream.LONG) -> None:
+    def seal(self, segment: int, mbas: Sequence[int], stream: int = Stream.LONG) -> None:
         """The segment is written; slot i holds the chunk mbas[i]."""
-        self.owners.put_many(list(enumerate(mbas, segment * self.blocks)))
+        first = segment * self.blocks
+        self.owners.put_many(range(first, first + len(mbas)), mbas)
         self.fillings += 1
         self.sealed[segment] = Usage(len(mbas), self.clock.tick(), stream)
         self.live += len(mbas)
@@ -97,10 +100,9 @@ class Segments:
         pbas.sort()
         self.owners.remove_many(pbas)
         self.live -= len(pbas)
-        for pba in pbas:
-            segment = pba // self.blocks
+        for segment, gone in Counter([pba // self.blocks for pba in pbas]).items():
             usage = self.sealed[segment]
-            usage.live -= 1
+            usage.live -= gone
             self._changed.add(segment)
             if usage.live == 0:
                 del self.sealed[segment]

@@ -3,7 +3,7 @@
 `apply` is the one place where an operation takes effect: for a request that was just logged and for a record that is replayed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from refmodel import checkpoint as checkpoints
 from refmodel.checkpoint import Checkpoint
@@ -66,43 +66,49 @@ class State:
         size = self.geometry.block_bytes
         data: dict[int, bytes] = {}
         for record in records:
-            if len(record.data) == size:
+            if record.count == 1:
                 data[record.lba] = record.data
             else:
                 for at in range(record.count):
                     data[record.lba + at] = record.data[at * size : (at + 1) * size]
-        lbas = sorted(data)
-        first = self.clock.advance(len(lbas))
-        mbas = range(first, first + len(lbas))
-        before = self.views.live.map.put_many(list(zip(lbas, mbas)))
-        for mba, lba, replaced in zip(mbas, lbas, before):
-            self.chunks.add(mba, data[lba], replaced)
-            self._drop(lba, replaced)
+        first = self.clock.advance(len(data))
+        mbas = range(first, first + len(data))
+        lbas = list(data)
+        replaced = self.views.live.map.replace(lbas, mbas)
+        self.chunks.add(mbas, data.values(), replaced)
+        self._drop(lbas, replaced)
         self._made += mbas
 
     def _place(self, lba: int, payload: bytes) -> None:
         """A write whose whole segments are on the capacity leg already; the rest of its data follows their table."""
         placed, data = self.chunks.placed(payload)
         for segment, checksums in placed:
-            mbas = [self.clock.tick() for _ in checksums]
+            first = self.clock.advance(len(checksums))
+            mbas = range(first, first + len(checksums))
             self._made += mbas
             self._taken.append(segment)
             self.chunks.take(segment, mbas, checksums)
-            for mba in mbas:
-                self._drop(lba, self.views.live.map.put(lba, mba))
-                lba += 1
+            lbas = range(lba, lba + len(mbas))
+            self._drop(lbas, self.views.live.map.replace(lbas, mbas))
+            lba = lbas.stop
         if data:
             self._write([Record(Kind.WRITE, lba, len(data) // self.geometry.block_bytes, data=data)])
 
     def _unmap(self, lba: int, count: int) -> None:
         for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:
-            self._drop(mapped, self.views.live.map.remove(mapped))
+            self._drop([mapped], [self.views.live.map.remove(mapped)])
 
-    def _drop(self, lba: int, mba: int | None) -> None:
-        """Live no longer holds the chunk at the block."""
-        if mba is not None and self.views.owns_alone(lba, mba):
-            self._dropped.append(mba)
-            self.chunks.drop(mba)
+    def _drop(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
+        """Live no longer holds the chunks at the blocks."""
+        owns_alone = self.views.owns_alone
+        dropped = [mba for lba, mba in zip(lbas, mbas) if mba is not None and owns_alone(lba, mba)]
+        self.chunks.drop(dropped)
+        self._dropped += dropped
+
+    def settle(self) -> None:
+        """Put what waits in memory into the maps, for whoever looks at them."""
+        self.chunks.settle()
+        self.views.live.map.settle()
 
     # The steps of a checkpoint.
 

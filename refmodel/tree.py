@@ -7,7 +7,8 @@ a key below all of them is put into the first child, and lowers its bound.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 
 from refmodel.node import Kind, Node, capacity
 from refmodel.pages import Pages
@@ -36,11 +37,24 @@ class Tree:
 
     def get(self, key: int):
         """The value, or None."""
+        return self.get_many((key,))[0]
+
+    def get_many(self, wanted: Sequence[int]) -> list:
+        """The value of each key, or None."""
         if not self.root:
-            return None
-        node = self.leaf(key)
-        at = bisect_left(node.keys, key)
-        return node.values[at] if at < len(node.keys) and node.keys[at] == key else None
+            return [None] * len(wanted)
+        found = []
+        nodes, kind = self.pages.nodes, self.kind
+        root = self.pages.get(self.root, kind)
+        for key in wanted:
+            node = root
+            while node.level:
+                page = node.values[bisect_right(node.keys, key, 1) - 1]
+                node = nodes.get(page) or self.pages.get(page, kind)
+            keys = node.keys
+            at = bisect_left(keys, key)
+            found.append(node.values[at] if at < len(keys) and keys[at] == key else None)
+        return found
 
     def leaf(self, key: int) -> Node:
         """The leaf that holds the key if any does; the tree must not be empty."""
@@ -79,31 +93,46 @@ class Tree:
         self._prune(path)
         return before
 
-    def put_many(self, items: list[tuple]) -> list:
+    def put_many(self, new: Sequence[int], values: Sequence) -> list:
         """Map many keys, in ascending order, to values: one walk a leaf. Returns the value before of each, or None. Raises NoSpace."""
+        if new and not self.root:
+            return [self.put(new[0], values[0]), *self.put_many(new[1:], values[1:])]
         before: list = []
         at = 0
-        while at < len(items):
-            if not self.root:
-                before.append(self.put(*items[at]))
-                at += 1
-                continue
-            path, end = self._writable_path_and_end(items[at][0])
-            keys, values = path[-1].keys, path[-1].values
-            while at < len(items) and items[at][0] < end and len(keys) <= self._room[0]:
-                key, value = items[at]
-                place = bisect_left(keys, key)
-                if place < len(keys) and keys[place] == key:
-                    before.append(values[place])
-                    values[place] = value
-                else:
-                    before.append(None)
-                    keys.insert(place, key)
-                    values.insert(place, value)
-                at += 1
-            if len(keys) > self._room[0]:
+        while at < len(new):
+            path, end = self._writable_path_and_end(new[at])
+            leaf, room = path[-1], self._room[0] + 1  # one more than fits: then it is split
+            stop = bisect_left(new, end, at)
+            if new[at] > leaf.keys[-1]:
+                stop = min(stop, at + room - len(leaf.keys))
+                leaf.keys += new[at:stop]
+                leaf.values += values[at:stop]
+                before += [None] * (stop - at)
+                at = stop
+            else:
+                at += self._merge(leaf, new, values, at, stop, room, before)
+            if len(leaf.keys) == room:
                 self._split(path)
         return before
+
+    @staticmethod
+    def _merge(leaf: Node, new: Sequence[int], values: Sequence, first: int, stop: int, room: int, before: list) -> int:
+        """Put a run of keys into a leaf, until it has so many. Says how many, and adds to `before` what they replace."""
+        keys, place, size = leaf.keys, 0, len(leaf.keys)
+        for at in range(first, stop):
+            key = new[at]
+            place = bisect_left(keys, key, place)
+            if place < size and keys[place] == key:
+                before.append(leaf.values[place])
+                leaf.values[place] = values[at]
+                continue
+            before.append(None)
+            keys.insert(place, key)
+            leaf.values.insert(place, values[at])
+            size += 1
+            if size == room:
+                return at + 1 - first
+        return stop - first
 
     def remove_many(self, removed: list[int]) -> list:
         """Forget many keys, in ascending order, all of which are there: one walk a leaf. Returns their values. Raises NoSpace."""
@@ -111,14 +140,17 @@ class Tree:
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values = path[-1].keys, path[-1].values
-            while at < len(removed) and removed[at] < end:
-                place = bisect_left(keys, removed[at])
-                if place == len(keys) or keys[place] != removed[at]:
-                    raise KeyError(removed[at])
+            keys, values, place = path[-1].keys, path[-1].values, 0
+            kept = [True] * len(keys)
+            stop = bisect_left(removed, end, at)
+            for key in removed[at:stop]:
+                place = bisect_left(keys, key, place)
+                if place == len(keys) or keys[place] != key:
+                    raise KeyError(key)
                 before.append(values[place])
-                del keys[place], values[place]
-                at += 1
+                kept[place] = False
+            keys[:], values[:] = compress(keys, kept), compress(values, kept)
+            at = stop
             self._prune(path)
         return before
 
@@ -220,4 +252,4 @@ class Tree:
 
 def child_index(node: Node, key: int) -> int:
     """Which child of an inner node holds the key if any does."""
-    return max(0, bisect_right(node.keys, key) - 1)
+    return bisect_right(node.keys, key, 1) - 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from refmodel.errors import NoSuchSnapshot, SnapshotExists
+from refmodel.known import LiveMap
 from refmodel.node import Kind, Node
 from refmodel.pages import Pages
 from refmodel.tree import Tree
@@ -54,6 +55,7 @@ class Views:
         if name in self.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
         live = self.live
+        live.map.settle()
         view = self._add(name, live.map.root, live.parent, State.SNAPSHOT, fork=live.fork)
         view.taken = live.map.frozen = self._pages.clock.tick()
         self.names[name] = view
@@ -73,6 +75,7 @@ class Views:
         """Live becomes the snapshot's child; what live was waits for reclaim. Raises NoSuchSnapshot."""
         snapshot = self.named(name)
         old = self.live
+        old.map.settle()
         old.taken = self._pages.clock.tick()
         self._retire(old)
         self.live = self._add("", snapshot.map.root, snapshot.id, State.LIVE)
@@ -133,6 +136,7 @@ class Views:
 
     def store(self) -> None:
         """Bring the stored table up to date; its nodes are written with all others."""
+        self.live.map.settle()
         self._changed.add(self.live.id)
         for id in sorted(self._changed):
             view = self.by_id[id]
@@ -149,11 +153,10 @@ class Views:
         self._changed.clear()
         self._next_id = next_id
         for id, (name, map_root, parent, taken, fork, cursor, state) in self.table.items():
-            view = View(id, name.rstrip(b"\0").decode(), self._tree(map_root), parent, taken, fork, cursor, State(state))
+            view = View(id, name.rstrip(b"\0").decode(), self._tree(map_root, State(state)), parent, taken, fork, cursor, State(state))
             self.by_id[id] = view
             if view.state is State.LIVE:
                 self.live = view
-                view.map.release = self._release_of_live
             elif view.state is State.SNAPSHOT:
                 self.names[view.name] = view
             else:
@@ -174,15 +177,15 @@ class Views:
         self.touch(view)
 
     def _add(self, name: str, root: int, parent: int, state: State, *, fork: int = 0) -> View:
-        view = View(self._next_id, name, self._tree(root), parent, 0, fork, 0, state)
-        if state is State.LIVE:
-            view.map.release = self._release_of_live
+        view = View(self._next_id, name, self._tree(root, state), parent, 0, fork, 0, state)
         self._next_id += 1
         self.by_id[view.id] = view
         self.touch(view)
         return view
 
-    def _tree(self, root: int) -> Tree:
+    def _tree(self, root: int, state: State) -> Tree:
+        if state is State.LIVE:
+            return LiveMap(self._pages, Kind.LOGICAL, root, fanout=self._fanout, release=self._release_of_live)
         return Tree(self._pages, Kind.LOGICAL, root, fanout=self._fanout)
 
     def _release_of_live(self, node: Node) -> None:

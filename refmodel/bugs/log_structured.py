@@ -45,15 +45,19 @@ def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
 @bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")
 def reader_keeps_old_address(disk: LogStructuredDisk) -> None:
     chunks = disk.state.chunks
-    read, known = chunks.read, {}
+    read_many, lookup, known = chunks.read_many, chunks.middle.get_many, {}
 
-    def read_where_it_was(mba: int, cause: str = "foreground") -> bytes:
-        if mba in chunks.bank or cause != "foreground":
-            return read(mba, cause)
-        pba, crc = known.setdefault(mba, chunks.middle.get(mba))
-        return chunks._leg.read(chunks.offset(pba), chunks._block_bytes, lambda data: crc32c(data) == crc, cause)
+    def remembered(mbas: list[int]) -> list[tuple[int, int]]:
+        return [known.setdefault(mba, place) for mba, place in zip(mbas, lookup(mbas))]
 
-    chunks.read = read_where_it_was
+    def read_where_it_was(mbas: list[int | None], cause: str = "foreground") -> list[bytes]:
+        chunks.middle.get_many = remembered if cause == "foreground" else lookup
+        try:
+            return read_many(mbas, cause)
+        finally:
+            chunks.middle.get_many = lookup
+
+    chunks.read_many = read_where_it_was
 
 
 @bug(5, "f2fs 1dc0f8991d4d", "a checkpoint counts before what it refers to is durable")

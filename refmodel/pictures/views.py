@@ -16,6 +16,7 @@ LIVE_COLOUR, SHARED_COLOUR = "#1f4e8c", "#d9d9d4"
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
     """What views.svg.j2 draws."""
+    disk.state.settle()
     views = sorted(disk.state.views.by_id.values(), key=lambda view: view.taken or LAST)
     trees, cut = _trees(disk, views)
     reached: dict[int, set[int]] = {}
