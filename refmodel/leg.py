@@ -144,7 +144,7 @@ class Leg:
         if (data := self._read_directly(offset, length, cause)) and accept(data):
             self._emit_direct(offset)
             return data
-        _, wanted, at = self._locate(offset)
+        stripe, wanted, at = self._locate(offset)
         holders = self._holders(offset, length)
         found: dict[int, bytes] = {}
         for piece in sorted(holders, key=lambda piece: piece != wanted):
