@@ -65,7 +65,7 @@ def test_inconclusive_is_three(tmp_path):
     (["--target", "model:fast"], "no profile 'fast'"),
     (["--target", "python:no_such_module:f"], "no_such_module"),
     (["--target", "python:json:nothing"], "nothing"),
-    (["--target", "refmodel:fast"], "is no option"),
+    (["--target", "refmodel:fast"], "there is no engine 'fast'"),
     (["--target", "model", "--oracle", "certified"], "is not built (nowhere): run make proofs"),
     (["--target", "model", "--oracle", "model,moon"], "no oracle 'moon'"),
     (["--target", "model", "--crashes", "exhaustive"], "media that the kit owns"),

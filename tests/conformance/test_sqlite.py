@@ -84,3 +84,28 @@ def test_what_it_refuses():
                            {"op": "read", "lba": 0, "count": 2}])
     target.close()
     assert judge([trace], MODEL)[0].verdict == "pass" and trace.events[-1]["result"]["tags"] == [1, 2]
+
+
+def test_the_finding_rolled_back_comes_back():
+    """docs/findings: where a newer SQLite has mended it, this fails: then say so there."""
+    program = [
+        {"op": "create", "blocks": 4},
+        {"op": "restart"},
+        {"op": "write", "lba": 3, "tags": [1]},
+        {"op": "snapshot", "name": "s2"},
+        {"op": "write", "lba": 1, "tags": [2]},
+        {"op": "snapshot", "name": "s1"},
+        {"op": "snapshot", "name": "s3"},
+        {"op": "flush"},
+        {"op": "write", "lba": 0, "tags": [3]},
+        {"op": "crash"},
+        {"op": "read", "lba": 0, "count": 1},
+        {"op": "write", "lba": 0, "tags": [7], "cut": {"after": 3, "seed": 121}},
+        {"op": "crash"},
+        {"op": "read", "lba": 0, "count": 1},
+    ]
+    target = targets.resolve("sqlite")({"auto_vacuum": "none", "cache_size": 2000, "mode": "wal-normal", "page_size": 4096, "wal_autocheckpoint": 1000})
+    trace = drive(target, program, 12584582)
+    target.close()
+    assert trace.events[10]["result"]["tags"] == [0] and trace.events[13]["result"]["tags"] == [3]
+    assert judge([trace], MODEL)[0].at == 13
