@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import statistics
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ WIDE = 140  # characters: the matrix is wider than most terminals
 
 @click.command("selftest")
 @click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
-@click.option("--full", is_flag=True, help=f"By all checks ({', '.join(CHECKS)}), instead of {' and '.join(CHEAP)} alone.")
+@click.option("--full", is_flag=True,
+              help=f"By all checks ({', '.join(CHECKS)}), instead of the model, and scrub where that finds nothing.")
 @click.option("--traces", type=click.IntRange(1), default=1000, show_default=True, help="Traces at most for each bug.")
 @click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True,
               help="About how many operations a trace.")
@@ -51,8 +52,10 @@ def command(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int,
         planted = [pool.submit(hunts.hunt, bug, checks, traces=traces, **sizes) for bug in bugs or (HONEST, *BUGS)]
         small = [] if bugs else [pool.submit(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes)
                                  for fault in (*corpus.DISKS, *corpus.DIALOGUES)]
-        with console.status("looking"):
-            found, wrong = [one.result() for one in planted], [one.result() for one in small]
+        with console.status("looking") as status:
+            for done, _ in enumerate(as_completed(planted + small), 1):
+                status.update(f"looking: {done} of {len(planted) + len(small)} done")
+        found, wrong = [one.result() for one in planted], [one.result() for one in small]
     hunts.judge_shortest(found, checks)
     console.print(_matrix(found))
     if wrong:
