@@ -7,6 +7,7 @@ from typing import Any
 from conformance import generate, runner
 from conformance import trace as traces
 from conformance.explain import explain
+from conformance.model import faults_of, init, step
 from conformance.oracles.model import judge_one
 from conformance.targets import Factory
 from conformance.targets.base import Unusable
@@ -77,9 +78,24 @@ def _tried(bench: runner.Bench, options: dict[str, Any], what: str, program: lis
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1
     if at is None:
-        refused = [event["result"]["error"] for event in trace.events
-                   if event["op"] == what and event["result"] and not event["result"]["ok"]]
-        return Check(what, True, f"refused with {refused[0]}" if refused else "")
+        return _unrefused(what, trace)
     verdict = explain(trace, at)
     wrong = verdict.reason if verdict.verdict == "inconclusive" else f"expected {verdict.expected}; came {verdict.actual}"
     return Check(what, False, f"{traces.line(trace.events[at])}: {wrong}", verdict.kind == "hang")
+
+
+def _unrefused(what: str, trace: traces.Trace) -> Check:
+    """A trace that the contract allows is sound unless something was refused that it need not have been.
+
+    The contract lets a disk that is full refuse a write; one of 8 blocks with two of them written is not full, and a target
+    that refuses all the same would pass every test without having been tested."""
+    states = init(trace.hello)
+    for event in trace.events:
+        due = faults_of(states[0], event)
+        if event["result"] and not event["result"]["ok"] and not due:
+            return Check(what, False, f"{traces.line(event)}: allowed, but on a disk of 8 blocks with next to nothing on it there "
+                                      "is no reason to refuse; what is refused cannot be tested")
+        states = step(states, event)
+    refused = [event["result"]["error"] for event in trace.events
+               if event["op"] == what and event["result"] and not event["result"]["ok"]]
+    return Check(what, True, f"refused with {refused[0]}" if refused else "")

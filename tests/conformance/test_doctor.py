@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.corpus import SCRIPT as FAULTY
 from conformance.doctor import MEANINGS
+from conformance.targets.model import ModelTarget
 from conformance.generate import CAPABILITIES
 
 
@@ -45,3 +46,14 @@ def test_it_does_not_wait_twice_for_what_hangs(monkeypatch):
 
 def test_every_capability_has_a_meaning():
     assert set(MEANINGS) == set(CAPABILITIES)
+
+
+@pytest.mark.parametrize("op", ["write", "unmap", "snapshot", "revert"])
+def test_what_refuses_without_reason_cannot_be_tested(op, monkeypatch):
+    """The contract allows it, full disks being what they are; `run` would pass it with nothing tested."""
+    answer = ModelTarget.request
+    refuse = {"ok": False, "error": "no-space"}
+    monkeypatch.setattr(ModelTarget, "request",
+                        lambda self, message: refuse if message["op"] == op and message.get("lba", 0) < 7 else answer(self, message))
+    status, output = doctor("model:ack")
+    assert status == 1 and f"{op}" in output and "no reason to refuse" in " ".join(output.split())
