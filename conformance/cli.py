@@ -15,12 +15,14 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from conformance import display, doctor, exhaustive, faults, generate, oracles, report, runner, targets, workers
+from conformance import display, doctor, exhaustive, faults, generate, linearizable, oracles, overlap, report, runner, targets, workers
 from conformance import trace as traces
 from conformance.judge import judge
 from conformance.kept import BadKept, Kept
+from conformance.media import nbd
 from conformance.targets.base import Unusable
 
+OVERLAP_PATIENCE = 20.0  # seconds for an answer
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
@@ -260,6 +262,32 @@ def doctor_command(context: click.Context, factory: targets.Factory) -> None:
     usable = all(check.ok for check in checks)
     click.echo("usable" if usable else "it can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])
+
+
+@main.command("overlap")
+@click.argument("uri", metavar="NBD_URI")
+@click.option("--threads", type=click.IntRange(2, 64), default=4, show_default=True, help="Connections, each with a thread.")
+@click.option("--requests", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Of each of them.")
+@click.option("--seed", type=click.IntRange(0, 2**40), default=1, show_default=True, help="What they ask for; not how they interleave.")
+@click.pass_context
+def overlap_command(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
+    """Send requests that overlap in time to a zero-filled NBD device; is there an order in which their answers are right?
+
+    The device is written to. Exit status: 0 pass, 1 fail, 3 inconclusive."""
+    try:
+        history = overlap.drive(lambda: nbd.Device(uri, OVERLAP_PATIENCE), threads, requests, seed)
+        opinion = linearizable.judge(history)
+    except overlap.Wrong as wrong:
+        click.echo(f"fail: {wrong}")
+        context.exit(STATUS["fail"])
+    except (nbd.Refused, nbd.Unavailable, TimeoutError) as error:
+        click.echo(f"inconclusive: {error}", err=True)
+        context.exit(STATUS["inconclusive"])
+    where = "" if opinion.lba is None else f": block {opinion.lba}"
+    click.echo(f"{opinion.verdict}{where}; {threads} connections, {len(history)} calls to single blocks, seed {seed}")
+    for call in opinion.stuck:
+        click.echo(f"  none of these can come next: {call.op} tag {call.tag}, from {call.invoked} to {call.returned} ns")
+    context.exit(STATUS[opinion.verdict])
 
 
 @main.command("targets")
