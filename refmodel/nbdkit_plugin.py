@@ -1,6 +1,6 @@
 """What nbdkit runs (nbdkit-python-plugin(3)): the live view as the default export, each snapshot as a read-only export of its name.
 
-Requests come one at a time and in whole blocks, which nbdkit and its blocksize filter see to; they take turns with the commands of refmodel.control
+Requests come in whole blocks, which nbdkit's blocksize filter sees to. Reads and writes in flight together are done together (refmodel.groups); they take turns with the commands of refmodel.control
 and with housekeeping. FUA is native: under `ack` what was acknowledged is durable anyway, under `prefix` a flush follows.
 """
 
@@ -21,6 +21,7 @@ from refmodel import control
 from refmodel.cli import explained
 from refmodel.engines import Disk, open_disk
 from refmodel.errors import DiskError, NoSpace, NoSuchSnapshot, NotADisk, OutOfRange
+from refmodel.groups import Asked, Groups, perform
 from refmodel.serve import most_bytes
 
 API_VERSION = 2
@@ -32,6 +33,7 @@ STINT = 16  # steps of housekeeping between requests
 
 settings: dict[str, str] = {}
 turn = control.Turn()
+groups = Groups(turn, lambda group: perform(disk, group))
 finishing = threading.Lock()
 ending = threading.Event()
 disk: Disk
@@ -125,6 +127,10 @@ def _keep_house() -> None:
 # Exports.
 
 
+def thread_model() -> int:
+    return nbdkit.THREAD_MODEL_PARALLEL
+
+
 def list_exports(readonly: bool, is_tls: bool) -> list[tuple[str, str]]:
     with turn:
         return [("", "the live disk"), *((name, "a snapshot") for name in disk.snapshots())]
@@ -180,14 +186,17 @@ def can_multi_conn(export: Export) -> bool:
 
 def pread(export: Export, buffer, offset: int, flags: int) -> None:
     size = disk.geometry.block_bytes
-    with _answering():
-        buffer[:] = disk.read(offset // size, len(buffer) // size, export.view_name())
+    with _telling():
+        buffer[:] = groups.ask(Asked(offset // size, len(buffer) // size, view=export.view_name))
 
 
 def pwrite(export: Export, buffer, offset: int, flags: int) -> None:
-    with _answering():
-        disk.write(offset // disk.geometry.block_bytes, bytes(buffer))
-        _force(flags)
+    size = disk.geometry.block_bytes
+    with _telling():
+        groups.ask(Asked(offset // size, len(buffer) // size, bytes(buffer)))
+    if flags & nbdkit.FLAG_FUA:
+        with _answering():
+            _force(flags)
 
 
 def flush(export: Export, flags: int) -> None:
@@ -230,10 +239,16 @@ def _force(flags: int) -> None:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """One request's turn. A refusal gets the errno that says it best."""
-    with turn:
-        try:
-            yield
-        except (DiskError, OSError) as error:
-            nbdkit.set_error(ERRNO.get(type(error), errno.EIO))
-            raise
+    """One request's turn."""
+    with turn, _telling():
+        yield
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """A refusal gets the errno that says it best."""
+    try:
+        yield
+    except (DiskError, OSError) as error:
+        nbdkit.set_error(ERRNO.get(type(error), errno.EIO))
+        raise

@@ -56,6 +56,7 @@ def test_a_rebuild_goes_on_under_fio(serve: Serve) -> None:
         assert during.running()
         passed(during.result())
     refmodel("settle", server.disk)
+    assert statuses(server).count(" active") == 3 + 6 and "spares: none" in statuses(server)
     rebuilt = json.loads(refmodel("stats", server.disk, "--json").stdout)["device.writes"]
     assert sum(sample["value"] for sample in rebuilt if sample["cause"] == "rebuild") > 0
     refmodel("fail", server.disk, 0)
