@@ -14,7 +14,7 @@ from refmodel.errors import DataLost
 from refmodel.geometry import PAGE, Geometry
 
 MAGIC = b"LFSLABEL"
-VERSION = 2
+VERSION = 3
 HEADER = struct.Struct("<8sII16s16sII")  # magic, CRC-32C of what follows it, version, disk, device, index, length of the JSON
 COVERED = 12  # the checksum covers everything from this byte on
 

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from refmodel.checksum import crc32c, extend
+from refmodel.errors import DataLost
 from refmodel.geometry import RECORD_UNIT, Geometry
 from refmodel.leg import Component, Leg
 
 MAGIC = b"LFSR"
-HEADER = struct.Struct("<4sIQIHHQII")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
-PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQII")  # the same in two parts
+HEADER = struct.Struct("<4sIQIHHQIIQ")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
+PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
+LOOK = 1 << 20  # bytes of the ring that are looked at together
 ZEROES = bytes(RECORD_UNIT)
-COVERED = 8  #                                     LBA, count, payload length; the checksum covers from this byte on
+COVERED = 8  #                           LBA, count, payload length, flushed; the checksum covers from this byte on
 
 
 class Kind(IntEnum):
@@ -43,6 +45,7 @@ class Record:
     data: bytes = b""
     sequence: int = 0
     generation: int = 0
+    flushed: int = 0  # the last record that was durable when this one was written
 
     @property
     def facts(self) -> dict[str, object]:
@@ -67,6 +70,7 @@ class DurableLog:
         self.head = 0  # position behind the newest record
         self.sequence = 1  # of the next record
         self.generation = 0
+        self._flushed = 0  # sequence of the last record that is durable
         self._in_flight = False  # whether an operation was written since the last flush
         self.remirrored = 0  # copies of records made good by recovery
 
@@ -95,6 +99,7 @@ class DurableLog:
 
     def flush(self, cause: str = "foreground") -> None:
         self._leg.flush(cause)
+        self._flushed = self.sequence - 1
         if self._in_flight:
             self._in_flight = False
             if self.emit is not None:
@@ -107,7 +112,7 @@ class DurableLog:
     def recover(self, tail: int, sequence: int, generation: int) -> Iterator[Record]:
         """The records from the tail on, each made the same on every component before it is given out.
 
-        The log ends at the first place where no component has the next record.
+        The log ends at the first place where no component has the next record. Raises DataLost if that record was durable once.
         """
         self.tail = self.head = tail
         self.sequence, self.generation = sequence, generation
@@ -118,11 +123,39 @@ class DurableLog:
             self.sequence += 1
             self.generation = record.generation
             yield record
+        self._require_end()
         self._leg.flush("recovery")
+        self._flushed = self.sequence - 1
+
+    def _require_end(self) -> None:
+        """A record in flight may be lost in a crash, and others behind it be left. But if one of those says that it was durable, it was damaged."""
+        for component in self._leg.active():
+            for later in self._later(component):
+                if later.flushed >= self.sequence:
+                    raise DataLost(
+                        f"record {self.sequence} of the durable log is whole on no mirror, though it was acknowledged:"
+                        f" record {later.sequence} behind it says so"
+                    )
+
+    def _later(self, component: Component) -> Iterator[Record]:
+        """Whole records behind the head that are newer than the one which is missing there."""
+        for start in range(self.head, self.tail + self._size, LOOK):
+            part = self._read_at(component, start, min(LOOK, self.tail + self._size - start))
+            at = -1
+            while (at := part.find(MAGIC, at + 1)) >= 0:
+                if at % RECORD_UNIT:
+                    continue
+                header = part[at : at + RECORD_UNIT]
+                _, _, sequence, generation, *_ = HEADER.unpack_from(header)
+                length = stored_bytes(header)
+                if sequence <= self.sequence or generation < self.generation or length is None or length > self._size:
+                    continue
+                if (record := decode(self._read_at(component, start + at, length))) is not None:
+                    yield record
 
     def _write(self, *records: Record) -> None:
         for record in records:
-            record.sequence, record.generation = self.sequence, self.generation
+            record.sequence, record.generation, record.flushed = self.sequence, self.generation, self._flushed
             self.sequence += 1
             if self.emit is not None:
                 self.emit("submit", **record.facts)
@@ -158,7 +191,10 @@ class DurableLog:
 
     def _read(self, component: Component, length: int) -> bytes:
         """So many bytes at the head, as one component has them; nothing but zeroes if its device is gone."""
-        at = self.head % self._size
+        return self._read_at(component, self.head, length)
+
+    def _read_at(self, component: Component, position: int, length: int) -> bytes:
+        at = position % self._size
         part = self._leg.read_component(component, self._base + at, min(length, self._size - at), "recovery")
         if len(part) < length:
             part += self._leg.read_component(component, self._base, length - len(part), "recovery")
@@ -184,7 +220,7 @@ def encode(record: Record) -> bytes:
 def parts(record: Record) -> tuple[bytes, ...]:
     """What is stored of a record, in parts, so that the data of many is copied once."""
     name, data = record.name.encode("ascii"), record.data
-    fields = FIELDS.pack(record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(data)) + name
+    fields = FIELDS.pack(record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(data), record.flushed) + name
     padding = ZEROES[: -(HEADER.size + len(name) + len(data)) % RECORD_UNIT]
     crc = extend(extend(crc32c(fields), data), padding)
     return PREFIX.pack(MAGIC, crc), fields, data, padding
@@ -192,7 +228,7 @@ def parts(record: Record) -> tuple[bytes, ...]:
 
 def stored_bytes(header: bytes) -> int | None:
     """How long the record is that begins like this, if one does."""
-    magic, _, _, _, _, name_length, _, _, payload = HEADER.unpack_from(header)
+    magic, _, _, _, _, name_length, _, _, payload, _ = HEADER.unpack_from(header)
     if magic != MAGIC:
         return None
     length = HEADER.size + name_length + payload
@@ -201,9 +237,9 @@ def stored_bytes(header: bytes) -> int | None:
 
 def decode(raw: bytes) -> Record | None:
     """The record, if it is whole."""
-    magic, crc, sequence, generation, kind, name_length, lba, count, payload = HEADER.unpack_from(raw)
+    magic, crc, sequence, generation, kind, name_length, lba, count, payload, flushed = HEADER.unpack_from(raw)
     if magic != MAGIC or crc32c(raw[COVERED:]) != crc:
         return None
     name_end = HEADER.size + name_length
     name = raw[HEADER.size : name_end].decode("ascii")
-    return Record(Kind(kind), lba, count, name, raw[name_end : name_end + payload], sequence, generation)
+    return Record(Kind(kind), lba, count, name, raw[name_end : name_end + payload], sequence, generation, flushed)

@@ -76,12 +76,13 @@ class Reader:
         ring = self.data[self.performance + 8192 :][:size] * 2
         while True:
             record = ring[position % size :]
-            magic, check, number, era, kind, name_length, lba, count, length = struct.unpack_from("<4sIQIHHQII", record)
-            end = -(-(40 + name_length + length) // 512) * 512
+            magic, check, number, era, kind, name_length, lba, count, length, flushed = struct.unpack_from("<4sIQIHHQIIQ", record)
+            end = -(-(48 + name_length + length) // 512) * 512
             follows = number == sequence and (era == generation or kind == 1 and era > generation)
             if magic != b"LFSR" or check != crc(record[8:end]) or not follows:
                 return
-            yield kind, lba, count, record[40 : 40 + name_length].decode(), record[40 + name_length :][:length]
+            assert flushed < number
+            yield kind, lba, count, record[48 : 48 + name_length].decode(), record[48 + name_length :][:length]
             position, sequence, generation = position + end, sequence + 1, era
 
     def replay(self, kind: int, lba: int, count: int, name: str, payload: bytes) -> None:

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from conftest import TINY, block
 
 from refmodel import create, open_disk, plan
+from refmodel.errors import DataLost
 from refmodel.log import Kind, Record, decode, encode, record_bytes, stored_bytes
 from refmodel.power import PowerSupply
 
@@ -67,6 +69,36 @@ def test_the_log_goes_on_over_a_torn_tail(folder: Path) -> None:
         disk = open_disk(folder, sync=False)
         assert disk.read(0, 8) == expected
         disk.close()
+
+
+def test_a_record_that_was_acknowledged_is_missed(folder: Path) -> None:
+    """Damaged on every mirror, it must not end the log as a record does that was in flight."""
+    create(folder, plan(8, **TINY), sync=False)
+    disk = open_disk(folder, sync=False)
+    start = disk.geometry.performance_base + disk.geometry.log_base
+    for lba in range(3):  # behind the record that begins the generation: two units each
+        disk.write(lba, block(lba + 1))
+    disk.abandon()
+    whole = {name: (folder / name).read_bytes() for name in ("device-0", "device-1")}
+
+    def damage(number: int, mirrors: int) -> None:
+        at = start + 512 + 1024 * number + 700
+        for mirror, (name, data) in enumerate(whole.items()):
+            damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+            (folder / name).write_bytes(damaged if mirror < mirrors else data)
+
+    for number in (0, 1):
+        damage(number, 2)
+        with pytest.raises(DataLost, match=f"record {number + 2} of the durable log is whole on no mirror"):
+            open_disk(folder, sync=False)
+        damage(number, 1)
+        disk = open_disk(folder, sync=False)
+        assert disk.read(0, 3) == block(1) + block(2) + block(3)
+        disk.abandon()
+    damage(2, 2)  # nothing behind it says that it was more than in flight
+    disk = open_disk(folder, sync=False)
+    assert disk.read(0, 3) == block(1) + block(2) + bytes(512)
+    disk.abandon()
 
 
 def test_the_ring_wraps(folder: Path) -> None:
