@@ -82,7 +82,7 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
         bench.clear()
 
 
-def statements(count: int = 300) -> Iterator[reached.Coverage]:
+def statements(count: int = 120) -> Iterator[reached.Coverage]:
     """What so many generated traces, and the histories, reach of the modules that judge the inside. Raises as reached.coverage does."""
     batches = defaultdict(list)
     for trace in [*histories(), *generated("refmodel", count)]:

@@ -10,7 +10,7 @@ from conformance import oracles
 from conformance.judge import judge
 from conformance.oracles import inner, legs
 from conformance.trace import Trace
-from modelcheck import innertests, traces
+from modelcheck import innertests, reached, traces
 from modelcheck.tlc import SPECS
 
 BUGS = {  # where it is noticed; what the other bugs of devices do to data or parity is below this level
@@ -141,6 +141,13 @@ def test_what_the_spec_promises_holds_all_along(honest: list[Trace], tmp_path: P
     followed = [lines for trace in honest[:2] for lines, _ in legs.lines(trace)]
     matched = traces.follow(followed, "TraceRedundancy", str(tmp_path / "checked"))
     assert matched == [len(lines) - 1 for lines in followed]
+
+
+def test_histories_reach_all_of_the_judge_that_a_trace_can_reach(honest: list[Trace]) -> None:
+    followed = [lines for trace in honest for lines, _ in legs.lines(trace)]
+    found = reached.coverage([("TraceRedundancy", followed)], "TraceRedundancy", "Redundancy")
+    assert found.share("TraceRedundancy") > 0.95 and found.share("Redundancy") == 1
+    assert all(found.unreached.values()) and found.stale == []
 
 
 def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
