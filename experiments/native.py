@@ -140,6 +140,7 @@ def _counts(chapter: Chapter, settings: Settings) -> None:
                 operations=OPERATIONS,
                 depth=1,
                 snapshots=count,
+                room=max(MANY),
                 seed=settings.seed,
             )
             for count in MANY

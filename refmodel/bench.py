@@ -189,6 +189,7 @@ def run(
     operations: int | None = None,
     depth: int | None = None,
     snapshots: int = 0,
+    room: int = 0,
     still: bool = False,
     compare: bool = False,
     sync: bool = False,
@@ -196,11 +197,12 @@ def run(
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
 ) -> Result:
-    """Run a profile on a fresh disk, filled once, with so many snapshots; `blocks`, `operations` and `depth` override what the profile and `scale` say.
+    """Run a profile on a fresh disk, filled once, with so many snapshots, and room for `room` where that is more.
 
-    With `cache_bytes` there is a read cache in front of the disk. With `still` the same operations are done, and none of the actions: what the actions are measured
-    against. The disk is made at `path` and stays, or is a temporary one. `compare` runs the same operations on peers too.
-    Raises KeyError for a profile or engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
+    `blocks`, `operations` and `depth` override what the profile and `scale` say. With `cache_bytes` there is a read cache in front of
+    the disk. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
+    the same operations on peers too. The disk is made at `path` and stays, or is a temporary one. Raises KeyError for a profile or
+    engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
     """
     chosen = PROFILES[profile]
     blocks = blocks or max(FILL, round(DISK * scale))
@@ -213,7 +215,7 @@ def run(
     stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
-        shape = _plan(engine, chosen, parts, blocks, snapshots, layout)
+        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout)
         create(
             path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
         )
