@@ -54,11 +54,13 @@ def _phases(chapter: Chapter, runs: list[Result], twins: list[Result]) -> None:
     )
     operations = result.part("10 snapshots").operations
     background = (
-        "After the deletion reclaim takes a step before each write, in the clients' thread; in the published set-up it has cores "
+        "After the deletion reclaim takes a step before each write, in the clients' thread; in the published "
+        "set-up it has cores "
         "of its own."
     )
     copies = (
-        f"Ten snapshots are taken here within {operations:,} operations, and each has every leaf of the map copied once that is "
+        f"Ten snapshots are taken here within {operations:,} operations, and each has every leaf of the map "
+        "copied once that is "
         "written to: work that the published set-up spreads over millions of operations."
     )
     for names, when, why in (
@@ -91,7 +93,8 @@ def _phases(chapter: Chapter, runs: list[Result], twins: list[Result]) -> None:
             result, control, name="snapshots-over-time", title="Ten snapshots are taken, held and deleted",
             caption=(
                 "HPE's test on the log-structured engine. What a client's operation waits for (foreground) is "
-                "what it was without snapshots, in every phase. Time is the processor's, which the background's work shares here."
+                "what it was without snapshots, in every phase, but for the records of the snapshots themselves. "
+                "Time is the processor's, which the background's work shares here."
             ),
         )
     )  # fmt: skip
@@ -175,7 +178,8 @@ def _chain(chapter: Chapter, settings: Settings) -> None:
     }
     measured = f"{OLD}: {_listed(total.values())} times the device I/Os without snapshots, in the five phases"
     chapter.judge(
-        "Older delta-disk snapshots: throughput falls when they are taken, and is low for as long as they are there",
+        "Older delta-disk snapshots: throughput falls when they are taken, and is low for as long as they are "
+        "there",
         measured,
         abs(total["before"] - 1) <= 0.001 and min(total["10 snapshots"], total["hold"]) > 1.5,
         "All device I/Os, consolidation included, which shares the devices with the clients.",

@@ -13,7 +13,7 @@ CAUSE_ORDER = ["foreground", *(cause for cause in CAUSES if cause != "foreground
 def timeline(
     result: Result, control: Result, *, name: str, title: str, caption: str, log_latency: bool = False
 ) -> Figure:
-    """Operations a second, latency and device I/Os an operation; in grey the same operations with nothing done to the disk."""
+    """Operations a second, latency and device I/Os an operation; in grey, or dashed, the same operations with nothing done to the disk."""
     drawing, (rate, latency, ios) = panels(3, height=1.95, sharex=True)
     ends = [0, *accumulate(window.operations for window in result.windows)]
     middles = [(low + high) / 2000 for low, high in zip(ends, ends[1:])]
@@ -33,12 +33,15 @@ def timeline(
     else:
         latency.set_ylim(0, None)
     _stack(ios, result.windows, middles)
+    without = [window.devices.ios["foreground"] / window.operations for window in control.windows]
+    ios.plot(middles, without, "--", color="#f3f3ef", linewidth=1.2, zorder=3)
     ios.set(ylabel="device I/Os\nan operation", xlabel="thousand operations done", ylim=(0, None))
     bands((rate, latency, ios), edges, [part.name for part in result.phases])
     rate.plot([], [], color=colour(result.engine), label=result.engine)
     rate.plot([], [], color="#b5b5b0", label="the same operations,\nnothing done to the disk")
     rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, labelcolor=MUTED)
-    return Figure(name, title, caption, svg(drawing, name))
+    dashed = " Dashed: what the same operations waited for with nothing done to the disk."
+    return Figure(name, title, caption + dashed, svg(drawing, name))
 
 
 def _stack(axis, windows: list[Window], at: list[float]) -> None:
