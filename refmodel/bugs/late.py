@@ -1,15 +1,13 @@
 """Bugs of updates that come too late, or land where something newer is."""
 
-from collections.abc import Callable
-
 from refmodel.bugs.registry import bug
 from refmodel.disk import LogStructuredDisk
 from refmodel.log import Kind, Record
 from refmodel.streams import Stream
 
 
-def _land_in_live(disk: LogStructuredDisk, over: Callable[[int | None], bool]) -> None:
-    """A chunk that was moved is put where live had it when the move began, if `over` says so of what is there now."""
+@bug(10, "the rule itself: a move lands only where nothing is newer", "a chunk that was moved takes the place of a newer write")
+def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     state, chunks = disk.state, disk.state.chunks
     move, drop, destage = chunks.move, chunks.drop, chunks._destage
     blocks: dict[int, int] = {}  # of the chunks that are moving
@@ -27,21 +25,10 @@ def _land_in_live(disk: LogStructuredDisk, over: Callable[[int | None], bool]) -
         live = state.views.live.map
         for mba in mbas:
             lba = blocks.pop(mba, None)
-            if lba is not None and (there := live.get(lba)) != mba and over(there):
+            if lba is not None and live.get(lba) not in (None, mba):
                 live.put(lba, mba)
 
     chunks.move, chunks.drop, chunks._destage = move_and_remember, drop_unless_moving, destage_and_land
-
-
-@bug(4, "f2fs 82e0a5aa5ddf", "a block that is unmapped while the cleaner moves its chunk comes back",
-     segment_blocks=4, layout="mirror")
-def discarded_comes_back(disk: LogStructuredDisk) -> None:
-    _land_in_live(disk, lambda there: there is None)
-
-
-@bug(10, "the rule itself: a move lands only where nothing is newer", "a chunk that was moved takes the place of a newer write")
-def move_overwrites_newer(disk: LogStructuredDisk) -> None:
-    _land_in_live(disk, lambda there: there is not None)
 
 
 @bug(15, "btrfs 0568e82dbe25", "an unmap is put off, and carried out on a map that a revert has retired")
