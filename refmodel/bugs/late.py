@@ -1,5 +1,7 @@
 """Bugs of updates that come too late, or land where something newer is."""
 
+from collections.abc import Iterable, Sequence
+
 from refmodel.bugs.registry import bug
 from refmodel.disk import LogStructuredDisk
 from refmodel.log import Kind, Record
@@ -16,9 +18,8 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
         blocks.update((mba, lba) for lba, held in state.views.live.map.items() if held == mba)
         return move(mba)
 
-    def drop_unless_moving(mba: int) -> None:
-        if mba not in chunks.moving:
-            drop(mba)
+    def drop_unless_moving(mbas: list[int]) -> None:
+        drop([mba for mba in mbas if mba not in chunks.moving])
 
     def destage_and_land(mbas: list[int], stream: int = Stream.LONG) -> None:
         destage(mbas, stream)
@@ -26,7 +27,7 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
         for mba in mbas:
             lba = blocks.pop(mba, None)
             if lba is not None and live.get(lba) not in (None, mba):
-                live.put(lba, mba)
+                live.replace([lba], [mba])
 
     chunks.move, chunks.drop, chunks._destage = move_and_remember, drop_unless_moving, destage_and_land
 
@@ -42,7 +43,7 @@ def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
     def catch_up() -> None:
         for live, lba, count in late:
             for mapped in [at for at, _ in live.items(lba, lba + count)]:
-                state._drop(mapped, live.remove(mapped))
+                state._drop([mapped], [live.remove(mapped)])
         late.clear()
 
     def apply_late(*records: Record) -> None:
@@ -62,10 +63,9 @@ def birth_wrong_on_holes(disk: LogStructuredDisk) -> None:
     chunks, views = disk.state.chunks, disk.state.views
     add, owns_alone, into_holes = chunks.add, views.owns_alone, set()
 
-    def add_and_note(mba: int, data: bytes, replaced: int | None = None) -> None:
-        if replaced is None:
-            into_holes.add(mba)
-        add(mba, data, replaced)
+    def add_and_note(mbas: Sequence[int], data: Iterable[bytes], replaced: Sequence[int | None]) -> None:
+        into_holes.update(mba for mba, before in zip(mbas, replaced) if before is None)
+        add(mbas, data, replaced)
 
     chunks.add = add_and_note
     views.owns_alone = lambda lba, mba: mba in into_holes or owns_alone(lba, mba)
