@@ -1,4 +1,4 @@
-"""Traces of the reference engine for what judges its inside: a history of devices by hand, and generated ones; what they reach."""
+"""Traces of the engine for what judges its inside: a history of devices by hand, and generated ones; what they reach."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,8 +32,9 @@ def history(layout: str) -> list[Request]:
     def of_the_last() -> Iterator[Request]:
         """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by now, and replaced there."""
         last = spare - 1
-        yield from (device("fail", last, mode="degraded"), settle, device("replace", last), device("fail", last, mode="absent"))
-        yield from (device("fail", 1, mode="degraded"), device("replace", 1), write(2), settle, device("return", last), read, read | {"view": "s"})
+        yield from (device("fail", last, mode="degraded"), settle, device("replace", last))
+        yield from (device("fail", last, mode="absent"), device("fail", 1, mode="degraded"), device("replace", 1))
+        yield from (write(2), settle, device("return", last), read, read | {"view": "s"})
 
     read, checkpoint, settle = {"op": "read", "lba": 0, "count": BLOCKS}, {"op": "checkpoint"}, {"op": "settle"}
     restart, crash = {"op": "restart"}, {"op": "crash"}
