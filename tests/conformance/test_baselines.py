@@ -38,7 +38,7 @@ def test_the_adapter_of_an_engine_as_a_process(options: str) -> None:
 
 @pytest.mark.parametrize("bug", [name for name, bug in BUGS.items() if bug.needs])
 def test_what_is_planted_in_a_baseline_is_found(bug: str) -> None:
-    assert hunts.hunt(bug, ("model",), traces=400, ops=30, seed=1).found == ["model"]
+    assert hunts.hunt(bug, ("model",), traces=1000, ops=30, seed=1).found == ["model"]
 
 
 @pytest.mark.parametrize("engine", ["redo-se", "redo-se:cache_bytes=4096"])
