@@ -2,6 +2,7 @@
 
 import functools
 import re
+from pathlib import Path
 
 import pytest
 
@@ -108,4 +109,11 @@ def test_the_report_says_every_verdict_and_needs_nothing_else(tmp_path) -> None:
         "| another | 2 \\| 1 | **not reproduced** |" in text
         and "![A plot](plot.svg)" in text
         and (tmp_path / "plot.svg").exists()
+    )
+
+def test_the_story_shows_the_figures_that_the_experiments_make() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    shown = re.findall(r"\(figures/([a-z-]+)\.svg\)", (docs / "what-snapshots-cost.md").read_text())
+    assert sorted(shown) == sorted(report.DOCUMENTED) and all(
+        (docs / "figures" / f"{name}.svg").exists() for name in shown
     )
