@@ -73,7 +73,8 @@ def _sizing(chapter: Chapter, settings: Settings) -> None:
             .hit_rate
         )
     small, large = (rates[share] for share in PUBLISHED)
-    gains = [(rates[high] - rates[low]) / (high - low) for low, high in zip(SHARES, SHARES[1:])]
+    bends = (SHARES[0], *PUBLISHED, SHARES[-1])
+    gains = [(rates[high] - rates[low]) / (high - low) for low, high in zip(bends, bends[1:])]
     chapter.judge(
         "The hit rate rises with the size of the cache, and less and less: twice the cache, 5 points more",
         f"{small:.1%} of the reads with 6/32 of the disk, {large:.1%} with 12/32; of all requests, half of which "
