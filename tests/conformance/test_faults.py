@@ -20,7 +20,7 @@ MODEL = {"model": named("model")}
 
 def run(name, count=40, target="refmodel", seed=4):
     names = faults.parse(name)
-    return campaign(faults.on_media(resolve(target), names), count=count, ops=30, seed=seed, oracles=MODEL, faulty=names)
+    return campaign(faults.on_media(resolve(target), names), count=count, ops=30, seed=seed, oracles=MODEL, faulty=names, most_failures=1)
 
 
 @pytest.mark.parametrize("name", faults.FAULTS)
@@ -39,7 +39,7 @@ def test_on_every_device_it_bites(name):
 @pytest.mark.parametrize("name", ["lost-write", "lying-flush", "misdirected-write"])
 def test_an_engine_that_believes_whatever_is_whole_is_found(name, monkeypatch):
     monkeypatch.setattr(Pages, "_newest", lambda pages, page, kind, cause: 0)
-    assert run(name, 100, "refmodel:layout=mirror").verdict == "fail"
+    assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
 
 
 def test_a_device_that_vanishes_while_the_disk_is_opened(monkeypatch):
