@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from conformance.explain import Verdict
-from conformance.trace import Trace
+from conformance.trace import Event, Trace
 
 Request = dict[str, Any]
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
@@ -18,11 +19,11 @@ def shrink(trace: Trace, verdict: Verdict, attempt: Attempt, most_tries: int = M
            most_seconds: float = MOST_SECONDS) -> tuple[Trace, Verdict]:
     """The shortest failing trace found, and its verdict.
 
-    `attempt` runs a program and returns what came of it if that fails alike, else None. The trace
-    as it was comes back if the failure does not happen again."""
+    `attempt` runs a program and returns what came of it if that fails alike, else None. If the failure does
+    not happen again, the trace comes back as far as where it failed."""
     ends = time.monotonic() + most_seconds
     tries = 0
-    best = trace, verdict
+    best = replace(trace, events=_to_failure(trace, verdict)), verdict
     program = _until_failure(trace, verdict)
 
     def better(candidate: list[Request]) -> bool:
@@ -58,7 +59,11 @@ def shrink(trace: Trace, verdict: Verdict, attempt: Attempt, most_tries: int = M
 
 
 def _until_failure(trace: Trace, verdict: Verdict) -> list[Request]:
-    return trace.program[: (len(trace.events) if verdict.at is None else verdict.at) + 1]
+    return replace(trace, events=_to_failure(trace, verdict)).program
+
+
+def _to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
+    return trace.events if verdict.at is None else trace.events[: verdict.at + 1]
 
 
 def _size(program: list[Request]) -> tuple[int, int]:

@@ -220,7 +220,7 @@ def line(event: Event) -> str:
         text += ": " + _shortened(event["tags"])
     if "cut" in event:
         text += f" (power cut at device write {event['cut']['after']})"
-    if "kept" in event:
+    if event["op"] == "crash" and "kept" in event:
         text += f" (kept of each write: {_masks(event['kept'])})"
     if "failure" in event:
         return f"{text} -> {event['failure']['kind']}"
