@@ -64,6 +64,7 @@ class Adapter:
         self._disk: Disk | None = None
         self._work: Counter[str] = Counter()  # of the disk's earlier openings
         shape = self._plan(16)
+        self._told = not getattr(shape, "reduces", False)  # what the specs know nothing of is not told
         self.hello: Message = {
             "ok": True,
             "name": "refmodel" + (f" {engine}" if engine != DEFAULT else "") + (" behind a read cache" if cache_bytes else "") + (f" with planted bug {plant}" if plant else ""),
@@ -95,12 +96,14 @@ class Adapter:
         """What happened inside since this was last asked."""
         if self._disk is None:
             return []
-        events, self._disk.events = self._disk.events, []
+        events = self._disk.events or []
+        if events:
+            self._disk.events = []
         return events
 
     def happened(self) -> int:
         """How many events `events` would give now."""
-        return 0 if self._disk is None else len(self._disk.events)
+        return 0 if self._disk is None else len(self._disk.events or ())
 
     def scrub(self) -> list[str]:
         """What a scrub finds wrong with the disk as it is open now; nothing while devices are gone, or for an engine that has no scrub."""
@@ -193,7 +196,7 @@ class Adapter:
             self._disk.close()
             self.power = FaultySupply(shape.sector_bytes, self._faults, getattr(shape, "members", 1), self._fault_seed)
             self._open()
-        if self._engine == DEFAULT:
+        if self._engine == DEFAULT and self._disk.events is not None:
             sizes = {"blocks": blocks, "segments": shape.segments, "stripe": shape.segment_blocks, "k": shape.k, "m": shape.m,
                      "devices": shape.devices, "timer": shape.repair_timer}
             self._disk.events.insert(0, {"event": "create", **sizes})
@@ -236,7 +239,7 @@ class Adapter:
             self._lost = str(lost)
 
     def _prepare(self, disk: Disk) -> None:
-        disk.events = []
+        disk.events = [] if self._told else None
         if self._disk is not None:
             self._work.update(work(self._disk))
             disk.events = self._disk.events

@@ -38,11 +38,11 @@ def _segments(state: State) -> Iterator[str]:
     places = {pba: mba for mba, (pba, _) in state.chunks.middle.items()}
     if places != dict(state.segments.owners.items()):
         yield "the segments' owners are not the inverse of the middle map"
-    counted = Counter(pba // state.segments.blocks for pba in places)
+    counted = state.segments.places.by_segment(list(places))
     if counted != Counter({segment: usage.live for segment, usage in state.segments.sealed.items()}):
         yield "the usage table does not count what lives in the segments"
-    if state.segments.live != len(places):
-        yield f"{len(places)} chunks live in segments, {state.segments.live} are counted"
+    if state.segments.live != counted.total():
+        yield f"{counted.total()} units live in segments, {state.segments.live} are counted"
     if overlap := set(state.segments.sealed) & set(state.segments.dead):
         yield f"segments {sorted(overlap)} are sealed and dead"
     known = state.segments.free_count + state.segments.reserved_count + len(state.segments.sealed) + len(state.segments.dead)

@@ -184,6 +184,7 @@ def run(
     layout: str | None = None,
     cache_bytes: int = 0,
     cache_block_bytes: int = SMALLEST,
+    compression: bool = False,
     scale: float = 1.0,
     blocks: int | None = None,
     operations: int | None = None,
@@ -215,7 +216,7 @@ def run(
     stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
-        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout)
+        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, {"compression": compression})
         create(
             path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
         )
@@ -267,7 +268,7 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
 
 
 def _plan(
-    engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None
+    engine: str, profile: Profile, parts: list[Stretch], blocks: int, snapshots: int, layout: str | None, reductions: dict[str, bool]
 ) -> Shape:
     """The engine's shape for a run: of what the profile wishes, what the engine knows. Raises BadRequest for a layout that it does not have."""
     wished = {"segments": _segments(parts, blocks, snapshots), **profile.options}
@@ -275,6 +276,7 @@ def _plan(
     options = {name: value for name, value in wished.items() if name in known}
     if layout or engine == DEFAULT:
         options["layout"] = layout or profile.layout
+    options |= {name: True for name, wanted in reductions.items() if wanted}
     return plan(engine, blocks, **options)
 
 

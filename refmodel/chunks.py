@@ -1,18 +1,19 @@
 """Chunks of data, named by MBA: in the bank until they are destaged, then where the middle map says."""
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from refmodel.checksum import crc32c
+from refmodel.compression import Compressor
 from refmodel.errors import DataLost, DiskError
 from refmodel.geometry import Geometry
 from refmodel.known import KnownTree
 from refmodel.leg import Leg
 from refmodel.node import Kind
 from refmodel.pages import Pages
+from refmodel.places import fill
 from refmodel.segments import Segments
-from refmodel.streams import Stream, Streams
+from refmodel.streams import Stream, Streams, Waiting
 
 Emit = Callable[..., None]
 NUMBER = struct.Struct("<I")
@@ -24,31 +25,62 @@ class Chunks:
 
     def __init__(self, leg: Leg, pages: Pages, segments: Segments, geometry: Geometry, emit: Emit) -> None:
         self.streams = Streams(geometry.separate)
-        self._waiting: list[dict[int, None]] = [{} for _ in range(self.streams.count)]  # what each stream destages next
+        self._waiting = [Waiting() for _ in range(self.streams.count)]  # what each stream destages next
         self._leg = leg
         self._block_bytes = geometry.block_bytes
         self._zero = bytes(geometry.block_bytes)
         self._emit = emit
         self.segments = segments
-        self.middle = KnownTree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C
-        self.bank: dict[int, bytes] = {}  # acknowledged, and nowhere else but in the durable log
+        self._places = segments.places
+        self._compressor = Compressor(geometry) if geometry.compression else None
+        self.middle = KnownTree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C of what is stored there
+        self.bank: dict[int, bytes] = {}  # as it will be stored; acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
         self._dropped: list[int] = []  # that no view holds, and the maps still have
         self.destaged = 0  # new chunks, since the disk was opened
         self.moved = 0
         self.placed_count = 0
+        self.destaged_units = 0  # space that the new ones took
+
+    @property
+    def occupied(self) -> int:
+        """Units of space that chunks take which some view holds; at most, where chunks are compressed."""
+        dropped = 0 if self._compressor else len(self._dropped)
+        return self.bank_units + self.segments.live - dropped
+
+    @property
+    def bank_units(self) -> int:
+        if self._compressor is None:
+            return len(self.bank)
+        return sum(map(len, self.bank.values())) // self._places.unit_bytes
 
     @property
     def live(self) -> int:
-        """How many chunks some view holds."""
-        return len(self.bank) + self.segments.live - len(self._dropped)
+        """How many chunks some view holds; where they are compressed, their space, counted in whole chunks."""
+        self.settle_if_estimated()
+        return -(-self.occupied * self.segments.blocks // self.segments.units)
+
+    def settle_if_estimated(self) -> None:
+        """Make `occupied` exact."""
+        if self._compressor:
+            self.settle()
+
+    def freed_by(self, mbas: list[int]) -> int:
+        """How many units go if the chunks are dropped."""
+        if self._compressor is None:
+            return len(mbas)
+        stored = [mba for mba in mbas if mba not in self.bank]
+        banked = sum(len(self.bank[mba]) for mba in mbas if mba in self.bank) // self._places.unit_bytes
+        return banked + sum(self._places.units(place[0]) for place in self.middle.get_many(stored) if place is not None)
 
     def add(self, mbas: range, data: Iterable[bytes], replaced: list[int | None]) -> None:
         """Fresh chunks, which the durable log has, each in the place of another or of none."""
+        if self._compressor:
+            data = map(self._compressor.pack, data)
         self.bank.update(zip(mbas, data))
         waiting, of_new = self._waiting, self.streams.of_new
         for mba, before in zip(mbas, replaced):
-            waiting[of_new(None if before is None else mba - before)][mba] = None
+            waiting[of_new(None if before is None else mba - before)].add(mba, self._units(self.bank[mba]))
 
     def place(self, data: bytes) -> bytes:
         """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
@@ -63,7 +95,7 @@ class Chunks:
         try:
             for at in range(0, len(data) - stripe + 1, stripe):
                 reserved.append(segment := self.segments.reserve())
-                self._leg.write(self.offset(segment * blocks), data[at : at + stripe], "foreground")
+                self._leg.write(segment * stripe, data[at : at + stripe], "foreground")
                 checksums = (crc32c(data[block : block + size]) for block in range(at, at + stripe, size))
                 table += [NUMBER.pack(segment), *map(NUMBER.pack, checksums)]
             self._leg.flush("foreground")
@@ -89,9 +121,10 @@ class Chunks:
     def take(self, segment: int, mbas: Sequence[int], checksums: list[int]) -> None:
         """A segment that was placed now holds these chunks."""
         self.segments.take(segment)
-        self.segments.seal(segment, mbas)
-        first = segment * self.segments.blocks
-        self.middle.put_many(mbas, list(enumerate(checksums, first)))
+        whole = self.segments.units // self.segments.blocks
+        pbas = self._places.of(segment, [whole] * len(mbas))
+        self.segments.seal(segment, pbas, mbas, self.segments.units)
+        self.middle.put_many(mbas, list(zip(pbas, checksums)))
         self.placed_count += len(mbas)
 
     def drop(self, mbas: list[int]) -> None:
@@ -118,6 +151,11 @@ class Chunks:
 
     def read_many(self, mbas: list[int | None], cause: str = "foreground") -> list[bytes]:
         """The data of chunks, verified; zeroes for None. What lies side by side is read in one I/O. Raises DataLost."""
+        if self._compressor is None:
+            return self._read_stored(mbas, cause)
+        return [data if mba is None else self._compressor.unpack(data) for mba, data in zip(mbas, self._read_stored(mbas, cause))]
+
+    def _read_stored(self, mbas: list[int | None], cause: str) -> list[bytes]:
         bank, zero = self.bank, self._zero
         found = [zero if mba is None else bank.get(mba) for mba in mbas]
         stored = [mba for mba, data in zip(mbas, found) if data is None]
@@ -126,7 +164,8 @@ class Chunks:
         places = self.middle.get_many(stored)
         if None in places:
             raise DataLost(f"chunk {stored[places.index(None)]} is in no map: devices lost what they said was durable")
-        data = self._leg.read_slots(places, self._block_bytes, cause)
+        offset, length = self._places.offset, self._places.length
+        data = self._leg.read_many([(offset(pba), length(pba), crc) for pba, crc in places], cause)
         if len(stored) == len(found):
             return data
         rest = iter(data)
@@ -136,10 +175,11 @@ class Chunks:
         """Take the chunk along with the next destage of its stream. Says whether that is news. Raises DataLost."""
         if mba in self.moving:
             return False
-        self.moving[mba] = self.read(mba, "clean")
+        data = self.read(mba, "clean")
+        self.moving[mba] = stored = self._compressor.pack(data) if self._compressor else data
         pba, _ = self.middle.get(mba)
-        source = self.segments.sealed[pba // self.segments.blocks].stream
-        self._waiting[self.streams.of_moved(source, self.segments.clock.now - mba)][mba] = None
+        source = self.segments.sealed[pba // self._places.span].stream
+        self._waiting[self.streams.of_moved(source, self.segments.clock.now - mba)].add(mba, self._units(stored))
         return True
 
     def destage_full(self) -> None:
@@ -147,54 +187,63 @@ class Chunks:
         if len(self.bank) + len(self.moving) < self.segments.blocks:
             return
         for stream, waiting in enumerate(self._waiting):
-            while len(waiting) >= self.segments.blocks:
-                self._destage(list(islice(waiting, self.segments.blocks)), stream)
+            while waiting.units >= self.segments.units:
+                self._destage(fill(self.segments.units, waiting.items()), stream)
 
     def destage_all(self) -> None:
         """Empty the bank, with a segment that is not full if need be."""
         self.settle()
         self.destage_full()
         while self.bank:
-            self._destage([*self.bank, *self.moving][: self.segments.blocks])
+            self._destage(fill(self.segments.units, self._lengths(self.bank), self._lengths(self.moving)))
 
     def destage_moving(self) -> None:
         """Write what is moving, though it fills no segment."""
         while self.moving:
-            self._destage([*self.moving, *self.bank][: self.segments.blocks])
+            self._destage(fill(self.segments.units, self._lengths(self.moving), self._lengths(self.bank)))
 
     def room_at_checkpoint(self) -> int:
-        """How many more chunks would fit the last segment that emptying the bank writes."""
-        return max(0, -len(self.bank) % self.segments.blocks - len(self.moving))
+        """How many more units would fit the last segment that emptying the bank writes."""
+        moving = sum(units for _, units in self._lengths(self.moving))
+        return max(0, -self.bank_units % self.segments.units - moving)
 
     def offset(self, pba: int) -> int:
-        """Where the slot begins, in bytes of the capacity leg."""
-        return pba * self._block_bytes
+        """Where what is stored there begins, in bytes of the capacity leg."""
+        return self._places.offset(pba)
 
-    def _destage(self, mbas: list[int], stream: int = Stream.LONG) -> None:
+    def _units(self, stored: bytes) -> int:
+        return len(stored) // self._places.unit_bytes
+
+    def _lengths(self, some: dict[int, bytes]) -> Iterator[tuple[int, int]]:
+        return zip(some, map(self._units, some.values()))
+
+    def _destage(self, filled: list[tuple[int, int]], stream: int = Stream.LONG) -> None:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
         if len(self._dropped) >= MOST_DROPPED:
             self.settle()
         bank, moving = self.bank, self.moving
+        mbas, lengths = map(list, zip(*filled))
         chunks = [bank.get(mba) or moving[mba] for mba in mbas]
         new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
-        first = segment * self.segments.blocks
-        stripe = b"".join(chunks).ljust(self.segments.blocks * self._block_bytes, b"\0")
-        self._leg.write(self.offset(first), stripe, "destage" if new else "clean")
-        self.segments.seal(segment, mbas, stream)
-        places = dict(zip(mbas, enumerate(map(crc32c, chunks), first)))
+        size = self.segments.blocks * self._block_bytes
+        self._leg.write(segment * size, b"".join(chunks).ljust(size, b"\0"), "destage" if new else "clean")
+        pbas = self._places.of(segment, lengths)
+        self.segments.seal(segment, pbas, mbas, sum(lengths), stream)
+        places = dict(zip(mbas, zip(pbas, map(crc32c, chunks))))
         ordered = sorted(mbas)
         before = self.middle.put_many(ordered, [places[mba] for mba in ordered])
         self.segments.drop([place[0] for place in before if place is not None])
+        self.destaged += new
+        self.destaged_units += sum([units for mba, units in filled if mba in bank])
         for mba in mbas:
             bank.pop(mba, None)
             moving.pop(mba, None)
         self._wait_no_longer(mbas)
-        self.destaged += new
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
 
     def _wait_no_longer(self, mbas: list[int]) -> None:
-        for waiting in filter(None, self._waiting):
-            for mba in mbas:
-                waiting.pop(mba, None)
+        for waiting in self._waiting:
+            if waiting.units:
+                waiting.discard(mbas)

@@ -12,20 +12,20 @@ from refmodel.errors import DataLost
 from refmodel.segments import Usage
 
 
-def _greedy(usage: Usage, blocks: int, now: int) -> float:
+def _greedy(usage: Usage, units: int, now: int) -> float:
     return usage.live
 
 
-def _cost_benefit(usage: Usage, blocks: int, now: int) -> float:
+def _cost_benefit(usage: Usage, units: int, now: int) -> float:
     """The negative of (1 - u) * age / (1 + u)."""
-    return (usage.live - blocks) * (now - usage.filled) / (usage.live + blocks)
+    return (usage.live - units) * (now - usage.filled) / (usage.live + units)
 
 
-def _fifo(usage: Usage, blocks: int, now: int) -> float:
+def _fifo(usage: Usage, units: int, now: int) -> float:
     return usage.filled
 
 
-def _random(usage: Usage, blocks: int, now: int) -> float:
+def _random(usage: Usage, units: int, now: int) -> float:
     return random.Random(now << 64 | usage.filled).random()
 
 
@@ -62,7 +62,7 @@ class Cleaner:
         return victim is not None or len(self._leaving) > 1
 
     def top_up(self) -> None:
-        """Move just so many chunks that the checkpoint that follows fills the last segment it writes."""
+        """Move just so much that the checkpoint that follows fills the last segment it writes."""
         while (room := self._chunks.room_at_checkpoint()) and (victim := self.victim()) is not None:
             moved = self._move(victim, room)
             if not moved:
@@ -70,11 +70,11 @@ class Cleaner:
 
     def victim(self) -> int | None:
         """The segment that costs least to clean; None if every segment is full or leaving."""
-        blocks, now = self._segments.blocks, self._segments.clock.now
+        units, now = self._segments.units, self._segments.clock.now
         candidates = (
-            (self._cost(usage, blocks, now), usage.filled, segment)
+            (self._cost(usage, units, now), usage.filled, segment)
             for segment, usage in self._segments.sealed.items()
-            if usage.live < blocks and segment not in self._leaving and segment not in self.unreadable
+            if usage.live < units and segment not in self._leaving and segment not in self.unreadable
         )
         best = min(candidates, default=None)
         return None if best is None else best[2]
@@ -82,19 +82,22 @@ class Cleaner:
     def _empty(self, segment: int) -> None:
         usage = self._segments.sealed[segment]
         self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
-        self._move(segment, self._segments.blocks)
+        self._move(segment, self._segments.units)
         if segment not in self.unreadable:
             self._leaving[segment] = usage
 
     def _move(self, segment: int, most: int) -> int:
-        """Move chunks that are not moving yet, at most so many. Says how many."""
-        moved, unreadable = [], []
-        for _, mba in self._segments.living(segment):
-            if len(moved) == most:
+        """Move chunks that are not moving yet, at most so many units. Says how many chunks."""
+        moved, unreadable, left = [], [], most
+        for pba, mba in self._segments.living(segment):
+            if not left:
                 break
+            if (units := self._segments.places.units(pba)) > left:
+                continue
             try:
                 if self._chunks.move(mba):
                     moved.append(mba)
+                    left -= units
             except DataLost:
                 unreadable.append(mba)
                 self.unreadable.add(segment)

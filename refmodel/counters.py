@@ -112,6 +112,16 @@ def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     return (new + chunks.moved) / new if new else 0.0
 
 
+def _reduction(disk: LogStructuredDisk) -> float:
+    taken = disk.state.chunks.live
+    return len(_holders(disk)) / taken if taken else 1.0
+
+
+def _compression(disk: LogStructuredDisk) -> float:
+    chunks, units = disk.state.chunks, disk.geometry.chunk_units
+    return chunks.destaged * units / chunks.destaged_units if chunks.destaged_units else 1.0
+
+
 def _segment_states(disk: LogStructuredDisk) -> Samples:
     segments = disk.state.segments
     return [(("free",), segments.free_count), (("sealed",), len(segments.sealed)), (("dead",), len(segments.dead))]
@@ -119,7 +129,7 @@ def _segment_states(disk: LogStructuredDisk) -> Samples:
 
 def _utilisation(disk: LogStructuredDisk) -> Samples:
     segments = disk.state.segments
-    found = Counter(-(-10 * usage.live // segments.blocks) * 10 for usage in segments.sealed.values())
+    found = Counter(-(-10 * usage.live // segments.units) * 10 for usage in segments.sealed.values())
     return [((str(percent),), found[percent]) for percent in range(10, 101, 10)]
 
 
@@ -190,8 +200,10 @@ LOG_STRUCTURED = [
     Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.chunks.placed_count)),
     Family("chunks.moved", COUNTER, "chunks", "chunks that the cleaner moved", _one(lambda disk: disk.state.chunks.moved)),
     Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
-    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments", _one(lambda disk: disk.state.chunks.live)),
+    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.chunks.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
+    Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(_reduction), walks=True),
+    Family("compression.ratio", GAUGE, "ratio", "chunks that went from the bank to segments to the space that they took; 1 before the first", _one(_compression)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),
     Family("segments", GAUGE, "segments", "segments by state; a dead one becomes free at the next checkpoint", _segment_states, ("state",)),
     Family("segments.filled", COUNTER, "segments", "segments filled and written", _one(lambda disk: disk.state.segments.fillings)),

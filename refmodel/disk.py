@@ -20,7 +20,7 @@ from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, NotADisk, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
-from refmodel.log import OPERATIONS, Kind, Record
+from refmodel.log import OPERATIONS, Kind, Record, record_bytes
 from refmodel.opened import ArrayDisk
 from refmodel.power import PowerSupply
 from refmodel.refusals import require_name, require_range, whole_blocks
@@ -61,10 +61,11 @@ class LogStructuredDisk(ArrayDisk):
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
-        if len(data) < self.geometry.segment_bytes:
-            self._perform(self._write_record(lba, data))
+        record = self._write_record(lba, data)
+        if len(data) < self.geometry.segment_bytes or self.geometry.compression and self._fits_log(record):
+            self._perform(record)
         else:
-            self._place(self._write_record(lba, data))
+            self._place(record)
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
         """Writes that are in flight together, each an LBA and whole blocks: logged in one I/O a mirror, and acknowledged together.
@@ -172,6 +173,9 @@ class LogStructuredDisk(ArrayDisk):
 
     def _write_record(self, lba: int, data: bytes) -> Record:
         return Record(Kind.WRITE, lba, whole_blocks(self.geometry, lba, data), data=data)
+
+    def _fits_log(self, record: Record) -> bool:
+        return self.state.log.could_ever_fit(record_bytes(len(record.data), record.name))
 
     def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""

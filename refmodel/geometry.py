@@ -14,6 +14,9 @@ RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = 64  # from here on there is room to keep chunks that die early apart from those that live long
 BATCH = 16  # of so many segments one is freed at a time: a checkpoint mixes the streams, so it must not come too often
 CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
+UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
+MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
+REDUCTIONS = ("compression",)
 MEMBERSHIP_BASE = 2 * PAGE
 MOST_SPARES = 8
 LAYOUTS = {"mirror": (1, 1), "raid5-2+1": (2, 1), "raid5-4+1": (4, 1), "raid6-4+2": (4, 2)}  # k and m of the capacity leg
@@ -36,6 +39,7 @@ class Geometry:
     repair_timer: float = 3600.0  # seconds that a component may be absent before it is rebuilt elsewhere
     cleaner: str = "cost-benefit"
     repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
+    compression: bool = False  # of chunks, to whole eighths of a block
 
     engine = "log-structured"
     sector_bytes = 512  # what a device has to write whole or not at all
@@ -75,8 +79,22 @@ class Geometry:
         return self.segment_blocks * self.block_bytes
 
     @property
+    def reduces(self) -> bool:
+        """Whether data may be stored in less space than its blocks."""
+        return any(getattr(self, name) for name in REDUCTIONS)
+
+    @property
+    def chunk_units(self) -> int:
+        """In how many units the space of a chunk is counted."""
+        return UNITS if self.compression else 1
+
+    @property
+    def segment_units(self) -> int:
+        return self.segment_blocks * self.chunk_units
+
+    @property
     def usable_chunks(self) -> int:
-        """How many chunks all views together may hold."""
+        """How many chunks all views together may hold, of those that are stored as they are."""
         return (self.segments - self.reserve_segments) * self.segment_blocks
 
     @property
@@ -122,7 +140,8 @@ class Geometry:
         return self.capacity_base + self.segments * self.segment_bytes // self.k
 
     def as_dict(self) -> dict:
-        return asdict(self)
+        """What the label holds: reductions only if they are on."""
+        return {name: value for name, value in asdict(self).items() if value or name not in REDUCTIONS}
 
 
 def plan(
@@ -140,6 +159,7 @@ def plan(
     repair_timer: float = 3600.0,
     cleaner: str = "cost-benefit",
     repair_share: int = 30,
+    compression: bool = False,
 ) -> Geometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work.
 
@@ -171,10 +191,12 @@ def plan(
     )
     if pages is None:
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
-        pages = 256 + 2 * (3 * segments * segment_blocks + 2 * blocks) // fill
+        chunks = segments * segment_blocks * (MOST_REDUCED if compression else 1)
+        pages = 256 + 2 * (3 * chunks + 2 * blocks) // fill
     _require(pages >= 64, "at least 64 pages")
     return Geometry(
-        blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, cleaner, repair_share
+        blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, cleaner, repair_share,
+        compression,
     )
 
 

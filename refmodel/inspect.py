@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from refmodel.disk import LogStructuredDisk
+from refmodel.geometry import REDUCTIONS
 from refmodel.node import Kind
 from refmodel.views import View
 
@@ -19,6 +20,8 @@ def _shape(disk: LogStructuredDisk) -> Iterator[str]:
     shape = disk.geometry
     yield f"disk      {shape.blocks} blocks of {size(shape.block_bytes)}: {size(shape.blocks * shape.block_bytes)}"
     yield f"layout    {shape.layout} on {shape.devices} devices of {size(shape.device_bytes)}"
+    if shape.reduces:
+        yield f"reduction {', '.join(name for name in REDUCTIONS if getattr(shape, name))}; space is counted in units of {size(shape.block_bytes // shape.chunk_units)}"
     yield f"profile   {'prefix: write-back is on' if shape.write_back else 'ack: what is acknowledged is durable'}"
 
 
@@ -73,8 +76,8 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
     yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({disk.geometry.reserve_segments} kept back)"
     yield f"          {disk.state.chunks.live} of {shape.usable_chunks} chunks that all views together may hold"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
-        bar = ("#" * round(32 * usage.live / segments.blocks)).ljust(32, ".")
-        yield f"  {segment:>6}  {bar}  {usage.live}/{segments.blocks} live, filled at {usage.filled}"
+        bar = ("#" * round(32 * usage.live / segments.units)).ljust(32, ".")
+        yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"
     if len(segments.sealed) > SEGMENTS_SHOWN:
         yield f"  and {len(segments.sealed) - SEGMENTS_SHOWN} more"
 

@@ -165,30 +165,30 @@ class Leg:
                     return good
         raise DataLost(f"nothing gives good data of {length} bytes at {offset} of the {self.name} leg")
 
-    def read_slots(self, places: list[tuple[int, int]], size: int, cause: str) -> list[bytes]:
-        """The same for many slots of `size` bytes, each known by its number and the CRC-32C of what it holds. Neighbours are read in one I/O."""
+    def read_many(self, extents: list[tuple[int, int, int]], cause: str) -> list[bytes]:
+        """The same for many extents: offset, length, and the CRC-32C of what is there. Neighbours are read in one I/O."""
         found: list[bytes] = []
-        per_piece = self.piece_bytes // size
-        at, count = 0, len(places)
+        at, count = 0, len(extents)
         while at < count:
-            slot, crc = places[at]
-            stop = at + 1
-            while stop < count and places[stop][0] == slot + stop - at and places[stop][0] % per_piece:
+            start, length, crc = extents[at]
+            end, stop = start + length, at + 1
+            while stop < count and extents[stop][0] == end and end % self.piece_bytes:
+                end += extents[stop][1]
                 stop += 1
-            data = self._read_directly(slot * size, size * (stop - at), cause)
+            data = self._read_directly(start, end - start, cause)
             if stop - at == 1:
-                found.append(data if crc32c(data) == crc else self._read_slot(slot, crc, size, cause))
+                found.append(data if crc32c(data) == crc else self._read_extent(start, length, crc, cause))
             else:
-                for number, (slot, crc) in enumerate(places[at:stop]):
-                    part = data[number * size : (number + 1) * size]
-                    found.append(part if crc32c(part) == crc else self._read_slot(slot, crc, size, cause))
+                for offset, length, crc in extents[at:stop]:
+                    part = data[offset - start : offset - start + length]
+                    found.append(part if crc32c(part) == crc else self._read_extent(offset, length, crc, cause))
             if self.emit is not None and data:
-                self._emit_direct(slot * size)
+                self._emit_direct(start)
             at = stop
         return found
 
-    def _read_slot(self, slot: int, crc: int, size: int, cause: str) -> bytes:
-        return self.read(slot * size, size, lambda data: crc32c(data) == crc, cause)
+    def _read_extent(self, offset: int, length: int, crc: int, cause: str) -> bytes:
+        return self.read(offset, length, lambda data: crc32c(data) == crc, cause)
 
     def copies(self, offset: int, length: int, cause: str) -> Iterator[bytes]:
         """Of a mirror: what every active component holds, good or not."""

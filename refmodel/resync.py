@@ -120,11 +120,11 @@ class Resync:
 
 def chunk_checks(state: State, segment: int) -> list[Check]:
     """How to recognise every chunk that lives in a segment."""
-    size = state.geometry.block_bytes
+    places = state.segments.places
     checks = []
     for pba, mba in state.segments.living(segment):
         crc = state.chunks.middle.get(mba)[1]
-        checks.append(Check(state.chunks.offset(pba), size, lambda data, crc=crc: crc32c(data) == crc))
+        checks.append(Check(places.offset(pba), places.length(pba), lambda data, crc=crc: crc32c(data) == crc))
     return checks
 
 

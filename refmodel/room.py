@@ -59,8 +59,8 @@ class Room:
 
     def _chunks(self, writes: Sequence[Record], blocks: int) -> None:
         """All views together must not hold more chunks than the cleaner can work with."""
-        state, limit = self._state, self._state.geometry.usable_chunks
-        if state.chunks.live + blocks <= limit:
+        state = self._state
+        if not self._too_many(blocks):
             return
         live = state.views.live.map
         held = {
@@ -69,20 +69,30 @@ class Room:
             for at, mba in zip(lbas, live.get_many(lbas))
             if mba is not None
         }
-        replaced = sum(state.views.owns_alone(at, mba) for at, mba in held.items())
-        if state.chunks.live + blocks - replaced <= limit:
+        replaced = state.chunks.freed_by([mba for at, mba in held.items() if state.views.owns_alone(at, mba)])
+        if not self._too_many(blocks, replaced):
             return
         state.reclaim.finish()
-        if state.chunks.live + blocks - replaced <= limit:
+        if not self._too_many(blocks, replaced):
             return
         if self._refused_at != state.clock.now:  # a refusal changes nothing, so the next one need not walk all maps again
             self._refused_at, self._pinned = state.clock.now, pinned(state.views)
+        limit = state.geometry.usable_chunks
         raise NoSpace(f"{state.chunks.live} of {limit} chunks are held, {self._pinned}; delete snapshots or unmap blocks")
+
+    def _too_many(self, blocks: int, replaced: int = 0) -> bool:
+        """Whether there is no space for so many more chunks, none of which may compress, when so many units go."""
+        chunks, geometry = self._state.chunks, self._state.geometry
+        limit = (geometry.usable_chunks - blocks) * geometry.chunk_units + replaced
+        if chunks.occupied > limit:
+            chunks.settle_if_estimated()
+        return chunks.occupied > limit
 
     def _segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
-        segments = self._state.segments
-        needed = -(-(len(self._state.chunks.bank) + blocks) // segments.blocks) + self._state.chunks.streams.count
+        segments, chunks = self._state.segments, self._state.chunks
+        units = chunks.bank_units + blocks * self._state.geometry.chunk_units
+        needed = -(-units // segments.units) + chunks.streams.count
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:
                 return
@@ -105,5 +115,5 @@ class Room:
         room = self._state.geometry.fanout or 128  # entries that a node certainly has room for
         copies = min((blocks + 1) * (state.views.live.map.height() + 1), state.pages.used[Map.LOGICAL])
         service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint
-        growth = 8 * (len(state.chunks.bank) + 2 * blocks + state.segments.blocks) // room + 32
+        growth = 8 * (len(state.chunks.bank) + 2 * blocks + state.segments.units) // room + 32
         return state.pages.free_count < copies + service + growth

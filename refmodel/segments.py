@@ -5,7 +5,6 @@ checkpoint is durable that does not refer to it.
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,28 +12,29 @@ from refmodel.errors import DataLost, NoSpace
 from refmodel.geometry import Geometry
 from refmodel.node import Kind
 from refmodel.pages import Pages
+from refmodel.places import Places
 from refmodel.streams import Stream
 from refmodel.tree import Tree
 
 
 @dataclass(slots=True)
 class Usage:
-    live: int  # chunks
+    live: int  # units of space: chunks, where they are not compressed
     filled: int  # when, by the disk's clock
     stream: int = Stream.LONG  # not stored: after a restart nobody knows
 
 
 class Segments:
-    """A PBA is segment * segment_blocks + slot."""
-
     def __init__(self, pages: Pages, geometry: Geometry) -> None:
         self.blocks = geometry.segment_blocks
+        self.units = geometry.segment_units
+        self.places = Places(geometry)
         self.count = geometry.segments
         self.owners = Tree(pages, Kind.SEGMENT_OWNERS, fanout=geometry.fanout)
         self.table = Tree(pages, Kind.SEGMENT_USAGE)
         self.sealed: dict[int, Usage] = {}
         self.dead: list[int] = []
-        self.live = 0  # chunks in all segments
+        self.live = 0  # units in all segments
         self.fillings = 0  # since the disk was opened
         self.clock = pages.clock
         self._changed: set[int] = set()
@@ -86,21 +86,20 @@ class Segments:
         self._free.remove(segment)
         heapq.heapify(self._free)
 
-    def seal(self, segment: int, mbas: Sequence[int], stream: int = Stream.LONG) -> None:
-        """The segment is written; slot i holds the chunk mbas[i]."""
-        first = segment * self.blocks
-        self.owners.put_many(range(first, first + len(mbas)), mbas)
+    def seal(self, segment: int, pbas: Sequence[int], mbas: Sequence[int], units: int, stream: int = Stream.LONG) -> None:
+        """The segment is written: at pbas[i] is the chunk mbas[i]; together they take so many units."""
+        self.owners.put_many(pbas, mbas)
         self.fillings += 1
-        self.sealed[segment] = Usage(len(mbas), self.clock.tick(), stream)
-        self.live += len(mbas)
+        self.sealed[segment] = Usage(units, self.clock.tick(), stream)
+        self.live += units
         self._changed.add(segment)
 
     def drop(self, pbas: list[int]) -> None:
         """Nothing lives at the PBAs any more."""
         pbas.sort()
         self.owners.remove_many(pbas)
-        self.live -= len(pbas)
-        for segment, gone in Counter([pba // self.blocks for pba in pbas]).items():
+        for segment, gone in self.places.by_segment(pbas).items():
+            self.live -= gone
             usage = self.sealed[segment]
             usage.live -= gone
             self._changed.add(segment)
@@ -110,10 +109,11 @@ class Segments:
 
     def living(self, segment: int) -> list[tuple[int, int]]:
         """PBA and MBA of every chunk that lives in the segment."""
-        return list(self.owners.items(segment * self.blocks, (segment + 1) * self.blocks))
+        span = self.places.span
+        return list(self.owners.items(segment * span, (segment + 1) * span))
 
     def usage(self) -> list[tuple[int, int]]:
-        """How many chunks live in each segment in use."""
+        """How many units live in each segment in use."""
         return [(segment, usage.live) for segment, usage in self.sealed.items()]
 
     def store(self) -> None:

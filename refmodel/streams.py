@@ -52,3 +52,20 @@ class Streams:
         if len(self._lived) == SEGMENTS_AVERAGED:
             self._short = sum(self._lived) / SEGMENTS_AVERAGED
             self._lived.clear()
+
+
+class Waiting:
+    """The chunks that a stream destages next, in their order, each with its length in units."""
+
+    def __init__(self) -> None:
+        self._lengths: dict[int, int] = {}
+        self.items = self._lengths.items
+        self.units = 0
+
+    def add(self, mba: int, units: int) -> None:
+        self._lengths[mba] = units
+        self.units += units
+
+    def discard(self, mbas: list[int]) -> None:
+        for mba in mbas:
+            self.units -= self._lengths.pop(mba, 0)

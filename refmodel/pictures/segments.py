@@ -22,7 +22,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         columns.append({
             "x": LEFT + at * CELL, "segment": segment,
             "state": "sealed" if usage else "dead" if segment in table.dead else "free",
-            "live": usage.live / table.blocks if usage else 0.0, "title": _title(disk, segment),
+            "live": usage.live / table.units if usage else 0.0, "title": _title(disk, segment),
             "colour": _shade((usage.filled - oldest) / span) if usage else "",
         })  # fmt: skip
     rows = []
@@ -55,7 +55,7 @@ def _shown(disk: LogStructuredDisk) -> list[int]:
 def _title(disk: LogStructuredDisk, segment: int) -> str:
     table = disk.state.segments
     if (usage := table.sealed.get(segment)) is not None:
-        return f"segment {segment}: {usage.live} of {table.blocks} chunks live, filled at {usage.filled}"
+        return f"segment {segment}: {usage.live} of {table.units} {'units' if table.places.bits else 'chunks'} live, filled at {usage.filled}"
     return f"segment {segment}: " + ("dead, free after the next checkpoint" if segment in table.dead else "free")
 
 

@@ -28,7 +28,7 @@ Content = tuple[tuple[int, ...], dict[str, tuple[int, ...]]]  # live, snapshots
 class History:
     """One random disk and one random history of it."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, **reductions: bool) -> None:
         self.random = random.Random(seed)
         self.folder = folder
         self.power = PowerSupply()
@@ -48,6 +48,7 @@ class History:
             write_back=self.random.random() < 0.4,
             layout=layout,
             spares=self.random.choice([0, 1]),
+            **reductions,
         )
         self.seconds = 0.0
         self.live: tuple[int, ...] = (0,) * blocks
@@ -103,19 +104,18 @@ class History:
 
     def write(self):
         lba, count = self.range()
-        tags = tuple(range(self.tag + 1, self.tag + 1 + count))
-        self.tag += count
+        tags = self.tags(count)
         after = (self.live[:lba] + tags + self.live[lba + count :], dict(self.snaps))
-        return lambda: self.disk.write(lba, b"".join(map(block, tags))), after
+        return lambda: self.disk.write(lba, b"".join(map(self.block, tags))), after
 
     def write_many(self):
         """Of writes in flight together any may be left, in their order: then what is found says how many were."""
         writes, live, prefixes = [], self.live, []
         for _ in range(self.random.randint(2, 5)):
             lba, count = self.range()
-            self.tag += 1
-            writes.append((lba, block(self.tag) * count))
-            live = live[:lba] + (self.tag,) * count + live[lba + count :]
+            (tag,) = self.tags(1)
+            writes.append((lba, self.block(tag) * count))
+            live = live[:lba] + (tag,) * count + live[lba + count :]
             prefixes.append((live, dict(self.snaps)))
         self.in_flight = prefixes
         return lambda: self.disk.write_many(writes), prefixes[-1]
@@ -163,6 +163,13 @@ class History:
     def tick_device(self):
         self.seconds += 2000
         self.disk.tick()
+
+    def tags(self, count: int) -> tuple[int, ...]:
+        self.tag += count
+        return tuple(range(self.tag - count + 1, self.tag + 1))
+
+    def block(self, tag: int) -> bytes:
+        return block(tag)
 
     def range(self) -> tuple[int, int]:
         lba = self.random.randrange(self.shape.blocks)

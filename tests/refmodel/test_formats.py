@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import google_crc32c
+import pytest
+import zstandard
 from conftest import block
 
 from refmodel import LogStructuredDisk
@@ -66,10 +68,13 @@ class Reader:
                 yield key, value[0] if len(value) == 1 else value
 
     def chunk(self, pba: int, check: int) -> bytes:
-        size = self.shape["block_bytes"]
-        data = self.data[self.capacity + pba * size :][:size]
+        size = length = self.shape["block_bytes"]
+        at = pba * size
+        if self.shape.get("compression"):
+            at, length = (pba >> 3) * size // 8, (pba % 8 + 1) * size // 8
+        data = self.data[self.capacity + at :][:length]
         assert crc(data) == check
-        return data
+        return data if length == size else zstandard.ZstdDecompressor().decompress(data)
 
     def records(self, position: int, sequence: int, generation: int) -> Iterator[tuple]:
         size = self.shape["log_bytes"]
@@ -102,7 +107,9 @@ class Reader:
                 per = self.shape["segment_blocks"]
                 (segments,) = struct.unpack_from("<I", payload)
                 for segment, *checks in struct.iter_unpack(f"<{1 + per}I", payload[4 : 4 + segments * 4 * (1 + per)]):
-                    self.live |= {lba + at: self.chunk(segment * per + at, check) for at, check in enumerate(checks)}
+                    slots = [segment * per + at for at in range(per)]
+                    pbas = [slot * 64 + 7 if self.shape.get("compression") else slot for slot in slots]
+                    self.live |= {lba + at: self.chunk(pba, check) for at, (pba, check) in enumerate(zip(pbas, checks))}
                     lba, count = lba + per, count - per
                 self.replay(2, lba, count, "", payload[4 + segments * 4 * (1 + per) :])
 
@@ -111,10 +118,11 @@ class Reader:
         return b"".join(view.get(lba, zero) for lba in range(self.shape["blocks"]))
 
 
+@pytest.mark.parametrize("options", [{}, {"compression": True}], ids=["as it is", "compressed"])
 def test_a_reader_written_from_the_document_reads_every_view(
-    make: Callable[..., LogStructuredDisk], folder: Path
+    make: Callable[..., LogStructuredDisk], folder: Path, options: dict
 ) -> None:
-    disk = make(40, segments=60, log_bytes=16384 - 512)
+    disk = make(40, segments=60, log_bytes=16384 - 512, **options)
     for number in range(1, 120):
         disk.write(number * 7 % 40, block(number))
         if number % 17 == 0:

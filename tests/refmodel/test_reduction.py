@@ -1,0 +1,176 @@
+"""Data reduction: histories with power cuts as without it, and what it saves is what it says."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_any_history import Content, History
+
+from refmodel import LogStructuredDisk, counters, open_disk
+from refmodel.audit import audit
+from refmodel.compression import Compressor
+from refmodel.errors import DataLost, NoSpace
+from refmodel.geometry import REDUCTIONS, plan
+from refmodel.places import Places, fill
+from refmodel.scrub import scrub
+
+NOISE = (0, 40, 100, 200, 500)  # bytes of a block of 512 that do not compress
+
+
+def content(tag: int, size: int = 512) -> bytes:
+    """A block that says which it is, and compresses as well or as badly as its tag wants; zeroes for tag 0."""
+    noise = NOISE[tag % len(NOISE)] * size // 512
+    return (tag.to_bytes(8, "little") + random.Random(tag).randbytes(noise) if tag else b"").ljust(size, b"\0")[:size]
+
+
+def values(disk: LogStructuredDisk) -> dict[str, float]:
+    return {family.name: family.samples(disk)[0][1] for family in counters.LOG_STRUCTURED if family.name.endswith(".ratio")}
+
+
+class ReducedHistory(History):
+    def block(self, tag: int) -> bytes:
+        return content(tag)
+
+    def read_all(self) -> Content:
+        found = live, snapshots = super().read_all()
+        for view, tags in ((None, live), *snapshots.items()):
+            assert self.disk.read(0, self.shape.blocks, view) == b"".join(map(content, tags))
+        return found
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_any_history_compressed(folder: Path, seed: int) -> None:
+    history = ReducedHistory(folder, seed, compression=True)
+    _live_through(history)
+
+
+def _live_through(history: History) -> None:
+    for _ in range(150):
+        history.step()
+    assert history.read_all() == history.content()
+    history.disk.settle()
+    assert scrub(history.disk).clean and history.read_all() == history.content()
+    assert audit(history.disk.state) == []
+    history.disk.abandon()
+
+
+def test_what_compresses_takes_an_eighth_and_what_does_not_a_block(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, compression=True)
+    disk.write(0, b"".join(content(5 * tag) for tag in range(1, 17)))  # no noise at all
+    disk.write(16, b"".join(content(5 * tag + 4) for tag in range(1, 9)))  # next to nothing else
+    disk.checkpoint()
+    assert disk.state.segments.live == 16 * 1 + 8 * 8 and disk.state.chunks.live == 10
+    assert values(disk)["compression.ratio"] == values(disk)["reduction.ratio"] == 24 / 10
+    assert disk.read(0, 24) == b"".join([content(5 * tag) for tag in range(1, 17)] + [content(5 * tag + 4) for tag in range(1, 9)])
+
+
+def test_segments_hold_more_than_their_blocks(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, compression=True, segments=9)  # of 4 blocks each, 4 of them a reserve
+    for lba in range(64):
+        disk.write(lba, content(5 * lba + 5))
+    for name in "abc":
+        disk.snapshot(name)
+        disk.write(0, content(5))
+    disk.checkpoint()
+    assert disk.geometry.usable_chunks < 64 and disk.read(63) == content(5 * 63 + 5)
+    with pytest.raises(NoSpace):
+        for lba in range(64):
+            disk.write(lba, content(5 * lba + 4))
+    assert audit(disk.state) == []
+
+
+def test_a_large_write_is_compressed_if_the_log_can_hold_it(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, compression=True, log_bytes=16384)
+    blocks = [content(5 * tag) for tag in range(1, 49)]
+    disk.write(0, b"".join(blocks[:24]))
+    disk.checkpoint()
+    assert disk.state.segments.live == 24 and disk.state.chunks.placed_count == 0
+    disk.write(0, b"".join(blocks))  # too large for the log: as it is
+    assert disk.state.chunks.placed_count == 48
+    assert disk.read(0, 48) == b"".join(blocks)
+    disk.write(1, content(7))
+    for _ in range(20):
+        disk.clean()  # what it moves is compressed
+    assert disk.read(0, 3) == blocks[0] + content(7) + blocks[2]
+    assert audit(disk.state) == []
+
+
+def test_neighbours_are_read_in_one_io(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, compression=True, segment_blocks=16, layout="raid5-2+1")
+    disk.write(0, b"".join(content(5 * tag) for tag in range(1, 33)))
+    disk.checkpoint()
+    before = disk.array.capacity.ios
+    assert disk.read(0, 32) == b"".join(content(5 * tag) for tag in range(1, 33))
+    assert disk.array.capacity.ios == before + 1
+
+
+def test_without_reduction_the_label_knows_nothing_of_it(make: Callable[..., LogStructuredDisk], folder: Path) -> None:
+    disk = make(8)
+    disk.write(0, content(5))
+    assert b"compression" not in (folder / "device-0").read_bytes()[:4096]
+    assert not REDUCTIONS & disk.geometry.as_dict().keys()
+    assert values(disk)["reduction.ratio"] == 1
+
+
+def test_damage_to_a_compressed_chunk_is_repaired_or_refused(make: Callable[..., LogStructuredDisk], folder: Path) -> None:
+    disk = make(8, compression=True)
+    disk.write(0, content(5) + content(6))
+    disk.checkpoint()
+    places, shape = disk.state.segments.places, disk.geometry
+    pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(1))
+    at = shape.capacity_base + places.offset(pba) + places.length(pba) // 2
+    disk.close()
+    for device, lost in (("device-0", 0), ("device-1", 1)):
+        with (folder / device).open("r+b") as file:
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 1]))
+        disk = open_disk(folder, sync=False)
+        if not lost:
+            assert disk.read(0, 2) == content(5) + content(6) and disk.array.capacity.repairs == 1
+            disk.close()
+            with (folder / device).open("r+b") as file:
+                file.seek(at)
+                file.write(bytes([byte ^ 1]))  # again, for both at once
+    with pytest.raises(DataLost):
+        disk.read(1)
+    assert disk.read(0) == content(5)
+    disk.abandon()
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096, 65536])
+def test_whatever_is_packed_unpacks(block_bytes: int) -> None:
+    compressor = Compressor(plan(8, block_bytes=block_bytes, compression=True))
+    for tag in range(40):
+        data = content(tag, block_bytes)
+        stored = compressor.pack(data)
+        assert len(stored) in [block_bytes >> shift for shift in range(4)] and compressor.unpack(stored) == data
+    with pytest.raises(DataLost):
+        compressor.unpack(bytes(block_bytes // 2))
+
+
+def test_lengths_that_are_powers_of_two_leave_no_gap() -> None:
+    chooses = random.Random(1)
+    for _ in range(200):
+        chunks = [(mba, chooses.choice([1, 2, 4, 8])) for mba in range(chooses.randint(1, 60))]
+        units = 8 * chooses.randint(1, 8)
+        taken = fill(units, chunks)
+        assert sum(length for _, length in taken) == min(units, sum(length for _, length in chunks))
+        places = Places(plan(8, segment_blocks=8, compression=True))
+        for pba in places.of(3, [length for _, length in taken]):
+            assert pba // places.span == 3
+            assert places.offset(pba) // 4096 == (places.offset(pba) + places.length(pba) - 1) // 4096
+
+
+def test_a_chunk_cut_short_is_noticed(folder: Path) -> None:
+    """The planted bug: what does not pay is cut to half a block all the same."""
+    pack = Compressor.pack
+
+    def pack_and_cut(self: Compressor, data: bytes) -> bytes:
+        return pack(self, data)[: len(data) // 2]
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises((AssertionError, DataLost)):
+        patch.setattr(Compressor, "pack", pack_and_cut)
+        _live_through(ReducedHistory(folder, 1, compression=True))
