@@ -6,6 +6,7 @@ It costs a walk over everything, so it belongs to tests, to `scrub`, and to whoe
 from collections import Counter
 from collections.abc import Iterator
 
+from refmodel.sharing import ALIAS, target_of
 from refmodel.state import State
 from refmodel.tree import LAST, Tree
 
@@ -13,12 +14,13 @@ from refmodel.tree import LAST, Tree
 def audit(state: State) -> list[str]:
     """What is wrong, one line each; empty if nothing is. Reclaim may be under way."""
     state.settle()
-    return [*_chunks(state), *_segments(state), *_pages(state)]
+    return [*_chunks(state), *_sharing(state), *_segments(state), *_pages(state)]
 
 
 def _chunks(state: State) -> Iterator[str]:
     """Every chunk that a view holds is somewhere, and no chunk is anywhere that no view holds."""
     stored = {mba for mba, _ in state.chunks.middle.items()}
+    referred = {target_of(pba) for _, (pba, _) in state.chunks.middle.items() if pba & ALIAS}
     banked = set(state.chunks.bank)
     if both := stored & banked:
         yield f"chunks {sorted(both)} are in the bank and in a segment"
@@ -27,15 +29,36 @@ def _chunks(state: State) -> Iterator[str]:
         held.update(mba for lba, mba in view.map.items(view.cursor))
     if dangling := held - stored - banked:
         yield f"chunks {sorted(dangling)} are held by a view and stored nowhere"
-    if leaked := (stored | banked) - held:
+    if leaked := (stored | banked) - held - referred:
         yield f"chunks {sorted(leaked)} are stored and held by no view"
     if astray := set(state.chunks.moving) - stored:
         yield f"chunks {sorted(astray)} are moving and stored nowhere"
 
 
+def _sharing(state: State) -> Iterator[str]:
+    """References count who shares, and the index leads to what is stored."""
+    middle, (index, references) = dict(state.chunks.middle.items()), state.chunks.sharing.maps
+    views = state.views.by_id.values()
+    held = {mba for view in views for _, mba in view.map.items(view.cursor)} & middle.keys()
+    counted = Counter(target_of(middle[mba][0]) if middle[mba][0] & ALIAS else mba for mba in held)
+    for mba, (count, key) in references.items():
+        if middle.get(mba, (ALIAS, 0))[0] & ALIAS:
+            yield f"chunk {mba} has references and is not stored"
+        if count != counted[mba]:
+            yield f"{counted[mba]} chunks share chunk {mba}, {count} are counted"
+        if index.get(key) is None:
+            yield f"the index lacks chunk {mba} or its like"
+    if astray := {mba for _, (_, mba) in index.items()} - {mba for mba, _ in references.items()}:
+        yield f"the index leads to chunks {sorted(astray)}, which have no references"
+    if uncounted := {mba for mba, count in counted.items() if count > 1} - {mba for mba, _ in references.items()}:
+        yield f"chunks {sorted(uncounted)} are shared and have no references"
+    if dangling := counted.keys() - middle.keys():
+        yield f"chunks {sorted(dangling)} are shared and stored nowhere"
+
+
 def _segments(state: State) -> Iterator[str]:
     """The owners are the inverse of the middle map, and the usage table counts them."""
-    places = {pba: mba for mba, (pba, _) in state.chunks.middle.items()}
+    places = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
     if places != dict(state.segments.owners.items()):
         yield "the segments' owners are not the inverse of the middle map"
     counted = state.segments.places.by_segment(list(places))
@@ -53,7 +76,7 @@ def _segments(state: State) -> Iterator[str]:
 def _pages(state: State) -> Iterator[str]:
     """Exactly the reachable pages are in use."""
     reachable: set[int] = set()
-    for tree in (state.views.table, state.chunks.middle, state.segments.owners, state.segments.table):
+    for tree in state.service_maps:
         reach(tree, tree.root, 0, LAST, reachable)
     for view in state.views.by_id.values():
         reach(view.map, view.map.root, view.cursor, LAST, reachable)

@@ -185,6 +185,7 @@ def run(
     cache_bytes: int = 0,
     cache_block_bytes: int = SMALLEST,
     compression: bool = False,
+    deduplication: bool = False,
     scale: float = 1.0,
     blocks: int | None = None,
     operations: int | None = None,
@@ -216,7 +217,7 @@ def run(
     stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
-        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, {"compression": compression})
+        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, {"compression": compression, "deduplication": deduplication})
         create(
             path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
         )

@@ -13,7 +13,7 @@ from refmodel.leg import Leg, write_where_different
 
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
-FIELDS = struct.Struct("<QQQQIQQQQQ")
+FIELDS = struct.Struct("<QQQQIQQQQQQQ")
 
 
 @dataclass(slots=True)
@@ -28,6 +28,8 @@ class Checkpoint:
     owners: int
     usage: int
     views: int
+    fingerprints: int
+    references: int
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:

@@ -13,6 +13,7 @@ from refmodel.node import Kind
 from refmodel.pages import Pages
 from refmodel.places import fill
 from refmodel.segments import Segments
+from refmodel.sharing import ALIAS, Sharing
 from refmodel.streams import Stream, Streams, Waiting
 
 Emit = Callable[..., None]
@@ -34,6 +35,9 @@ class Chunks:
         self._places = segments.places
         self._compressor = Compressor(geometry) if geometry.compression else None
         self.middle = KnownTree(pages, Kind.MIDDLE, fanout=geometry.fanout)  # MBA -> PBA, CRC-32C of what is stored there
+        self.sharing = Sharing(pages, geometry.fanout, self.middle)
+        self._shares = geometry.deduplication
+        self._estimates = geometry.reduces
         self.bank: dict[int, bytes] = {}  # as it will be stored; acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
         self._dropped: list[int] = []  # that no view holds, and the maps still have
@@ -44,8 +48,8 @@ class Chunks:
 
     @property
     def occupied(self) -> int:
-        """Units of space that chunks take which some view holds; at most, where chunks are compressed."""
-        dropped = 0 if self._compressor else len(self._dropped)
+        """Units of space that chunks take which some view holds; at most, where data is reduced."""
+        dropped = 0 if self._estimates else len(self._dropped)
         return self.bank_units + self.segments.live - dropped
 
     @property
@@ -56,27 +60,33 @@ class Chunks:
 
     @property
     def live(self) -> int:
-        """How many chunks some view holds; where they are compressed, their space, counted in whole chunks."""
+        """How many chunks some view holds; where data is reduced, their space, counted in whole chunks."""
         self.settle_if_estimated()
         return -(-self.occupied * self.segments.blocks // self.segments.units)
 
     def settle_if_estimated(self) -> None:
         """Make `occupied` exact."""
-        if self._compressor:
+        if self._estimates:
             self.settle()
 
     def freed_by(self, mbas: list[int]) -> int:
-        """How many units go if the chunks are dropped."""
-        if self._compressor is None:
+        """How many units go if the chunks are dropped; at least, where chunks are shared."""
+        if not self._estimates:
             return len(mbas)
-        stored = [mba for mba in mbas if mba not in self.bank]
-        banked = sum(len(self.bank[mba]) for mba in mbas if mba in self.bank) // self._places.unit_bytes
-        return banked + sum(self._places.units(place[0]) for place in self.middle.get_many(stored) if place is not None)
+        banked = [mba for mba in mbas if mba in self.bank]
+        places = zip(mbas, self.middle.get_many(mbas))
+        stored = [(mba, place[0]) for mba, place in places if place is not None and not place[0] & ALIAS]
+        if self._shares:
+            banked = [mba for mba in banked if self.sharing.alone(mba)]
+            stored = [(mba, pba) for mba, pba in stored if not self.sharing.shared(mba)]
+        return sum(self._units(self.bank[mba]) for mba in banked) + sum(self._places.units(pba) for _, pba in stored)
 
     def add(self, mbas: range, data: Iterable[bytes], replaced: list[int | None]) -> None:
         """Fresh chunks, which the durable log has, each in the place of another or of none."""
         if self._compressor:
             data = map(self._compressor.pack, data)
+        if self._shares:
+            self.sharing.add(mbas)
         self.bank.update(zip(mbas, data))
         waiting, of_new = self._waiting, self.streams.of_new
         for mba, before in zip(mbas, replaced):
@@ -134,8 +144,10 @@ class Chunks:
             if mba in bank:
                 del bank[mba]
                 self._wait_no_longer([mba])
+                if self._shares and (heir := self.sharing.drop_waiting(mba)) is not None:
+                    self._waiting[self.streams.of_new(None)].add(heir, self._units(bank[heir]))
             else:
-                if moving.pop(mba, None) is not None:
+                if not self._shares and moving.pop(mba, None) is not None:
                     self._wait_no_longer([mba])
                 self._dropped.append(mba)
 
@@ -143,6 +155,9 @@ class Chunks:
         """Take what was dropped off the maps: all at once, since that costs a walk a leaf and not one a chunk."""
         if self._dropped:
             dropped, self._dropped = sorted(self._dropped), []
+            if self._shares:
+                dropped = self.sharing.release(dropped)
+                self._wait_no_longer([mba for mba in dropped if self.moving.pop(mba, None) is not None])
             self.segments.drop([pba for pba, _ in self.middle.remove_many(dropped)])
 
     def read(self, mba: int, cause: str = "foreground") -> bytes:
@@ -162,6 +177,8 @@ class Chunks:
         if not stored:
             return found
         places = self.middle.get_many(stored)
+        if self._shares:
+            places = self.sharing.resolve(places)
         if None in places:
             raise DataLost(f"chunk {stored[places.index(None)]} is in no map: devices lost what they said was durable")
         offset, length = self._places.offset, self._places.length
@@ -186,26 +203,30 @@ class Chunks:
         """Fill and write as many whole segments as there is data for."""
         if len(self.bank) + len(self.moving) < self.segments.blocks:
             return
+        self._find_shared()
         for stream, waiting in enumerate(self._waiting):
             while waiting.units >= self.segments.units:
-                self._destage(fill(self.segments.units, waiting.items()), stream)
+                self._destage(waiting.items(), stream=stream)
 
     def destage_all(self) -> None:
         """Empty the bank, with a segment that is not full if need be."""
         self.settle()
         self.destage_full()
+        self._find_shared()
         while self.bank:
-            self._destage(fill(self.segments.units, self._lengths(self.bank), self._lengths(self.moving)))
+            self._destage(self._lengths(self.bank), self._lengths(self.moving))
 
     def destage_moving(self) -> None:
         """Write what is moving, though it fills no segment."""
         while self.moving:
-            self._destage(fill(self.segments.units, self._lengths(self.moving), self._lengths(self.bank)))
+            self._find_shared()
+            self._destage(self._lengths(self.moving), self._lengths(self.bank))
 
     def room_at_checkpoint(self) -> int:
         """How many more units would fit the last segment that emptying the bank writes."""
-        moving = sum(units for _, units in self._lengths(self.moving))
-        return max(0, -self.bank_units % self.segments.units - moving)
+        self._find_shared()
+        bank, moving = (sum(units for _, units in self._lengths(some)) for some in (self.bank, self.moving))
+        return max(0, -bank % self.segments.units - moving)
 
     def offset(self, pba: int) -> int:
         """Where what is stored there begins, in bytes of the capacity leg."""
@@ -215,12 +236,26 @@ class Chunks:
         return len(stored) // self._places.unit_bytes
 
     def _lengths(self, some: dict[int, bytes]) -> Iterator[tuple[int, int]]:
-        return zip(some, map(self._units, some.values()))
+        """Chunks that are to be stored, and how many units each takes."""
+        is_twin = self.sharing.is_twin
+        for mba, stored in some.items():
+            if not is_twin(mba):
+                yield mba, self._units(stored)
 
-    def _destage(self, filled: list[tuple[int, int]], stream: int = Stream.LONG) -> None:
+    def _find_shared(self) -> None:
+        """Chunks of the bank whose data is stored already need not be destaged, nor twins of one that will be."""
+        if self._shares:
+            aliases, twins = self.sharing.look(self.bank)
+            for mba in aliases:
+                del self.bank[mba]
+            self._wait_no_longer(aliases + twins)
+
+    def _destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> None:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
         if len(self._dropped) >= MOST_DROPPED:
             self.settle()
+        if not (filled := fill(self.segments.units, *groups)):
+            return
         bank, moving = self.bank, self.moving
         mbas, lengths = map(list, zip(*filled))
         chunks = [bank.get(mba) or moving[mba] for mba in mbas]
@@ -235,6 +270,9 @@ class Chunks:
         before = self.middle.put_many(ordered, [places[mba] for mba in ordered])
         self.segments.drop([place[0] for place in before if place is not None])
         self.destaged += new
+        if self._shares and new:
+            for twin in self.sharing.destaged([mba for mba in ordered if mba in bank]):
+                del bank[twin]
         self.destaged_units += sum([units for mba, units in filled if mba in bank])
         for mba in mbas:
             bank.pop(mba, None)

@@ -37,6 +37,7 @@ ENGINE = click.option("--engine", type=click.Choice(list(ENGINES)), default=DEFA
 CACHE = click.option("--cache-bytes", type=click.IntRange(min=0), default=0, show_default=True, help="Size of a read cache in front of the disk; 0: none.")
 CACHE_BLOCK = click.option("--cache-block-bytes", type=int, default=SMALLEST, show_default=True, help="Of a cache block: 4 KiB to 1 MiB.")
 COMPRESSION = click.option("--compression", is_flag=True, help="Compress blocks to whole eighths of one: 512 bytes of 4 KiB.")
+DEDUPLICATION = click.option("--deduplication", is_flag=True, help="Store blocks with the same data once.")
 UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
 
 
@@ -100,6 +101,7 @@ def main() -> None:
 @click.option("--table-cache", type=int, help="Of a redo-log chain: sectors of grain tables in memory; -1: all.  [default: the flavour's]")
 @click.option("--strip-blocks", type=int, help="Of an in-place array: blocks of a stripe on one device.  [default: 16]")
 @COMPRESSION
+@DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.pass_context
@@ -361,6 +363,7 @@ def migrate(disk: Path, without_cache: bool) -> None:
 @click.option("--depth", type=click.IntRange(1, 1024), help="Operations in flight together.  [default: the profile's]")
 @click.option("--seed", type=int, default=1, show_default=True)
 @COMPRESSION
+@DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
@@ -407,6 +410,7 @@ def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
 @click.option("--fanout", type=int, default=0)
 @click.option("--capacity-percent", type=int, help="Capacity leg in percent of the disk's blocks.")
 @COMPRESSION
+@DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.option("--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG")

@@ -204,6 +204,7 @@ LOG_STRUCTURED = [
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
     Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(_reduction), walks=True),
     Family("compression.ratio", GAUGE, "ratio", "chunks that went from the bank to segments to the space that they took; 1 before the first", _one(_compression)),
+    Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.sharing.found)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),
     Family("segments", GAUGE, "segments", "segments by state; a dead one becomes free at the next checkpoint", _segment_states, ("state",)),
     Family("segments.filled", COUNTER, "segments", "segments filled and written", _one(lambda disk: disk.state.segments.fillings)),

@@ -62,7 +62,7 @@ class LogStructuredDisk(ArrayDisk):
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
         record = self._write_record(lba, data)
-        if len(data) < self.geometry.segment_bytes or self.geometry.compression and self._fits_log(record):
+        if len(data) < self.geometry.segment_bytes or self.geometry.reduces and self._fits_log(record):
             self._perform(record)
         else:
             self._place(record)

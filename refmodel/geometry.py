@@ -16,7 +16,7 @@ BATCH = 16  # of so many segments one is freed at a time: a checkpoint mixes the
 CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
 UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
 MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
-REDUCTIONS = ("compression",)
+REDUCTIONS = ("compression", "deduplication")
 MEMBERSHIP_BASE = 2 * PAGE
 MOST_SPARES = 8
 LAYOUTS = {"mirror": (1, 1), "raid5-2+1": (2, 1), "raid5-4+1": (4, 1), "raid6-4+2": (4, 2)}  # k and m of the capacity leg
@@ -40,6 +40,7 @@ class Geometry:
     cleaner: str = "cost-benefit"
     repair_share: int = 30  # percent of device I/Os that resync and rebuild may take while there is other work
     compression: bool = False  # of chunks, to whole eighths of a block
+    deduplication: bool = False  # of chunks, when they are destaged
 
     engine = "log-structured"
     sector_bytes = 512  # what a device has to write whole or not at all
@@ -160,6 +161,7 @@ def plan(
     cleaner: str = "cost-benefit",
     repair_share: int = 30,
     compression: bool = False,
+    deduplication: bool = False,
 ) -> Geometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work.
 
@@ -191,12 +193,12 @@ def plan(
     )
     if pages is None:
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
-        chunks = segments * segment_blocks * (MOST_REDUCED if compression else 1)
-        pages = 256 + 2 * (3 * chunks + 2 * blocks) // fill
+        chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
+        pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
     _require(pages >= 64, "at least 64 pages")
     return Geometry(
         blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, cleaner, repair_share,
-        compression,
+        compression, deduplication,
     )
 
 

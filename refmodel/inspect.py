@@ -64,6 +64,8 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
         Kind.SEGMENT_USAGE: "segment usage table",
         Kind.VIEWS: "view table",
     }
+    if disk.geometry.deduplication:
+        names |= {Kind.FINGERPRINTS: "index of fingerprints", Kind.REFERENCES: "references"}
     yield f"pages     {len(pages.in_use)} in use, {pages.free_count} free, {len(pages.pending)} free after the next checkpoint"
     for kind, name in names.items():
         yield f"  {name:<28} {pages.used[kind]:>6} nodes"

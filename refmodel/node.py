@@ -20,10 +20,12 @@ ROOM = PAGE - HEADER.size
 
 class Kind(IntEnum):
     LOGICAL = 1  # one per view: LBA -> MBA
-    MIDDLE = 2  # MBA -> PBA, CRC-32C of the chunk
+    MIDDLE = 2  # MBA -> PBA, CRC-32C of what is stored there; or ALIAS and another MBA
     SEGMENT_OWNERS = 3  # PBA -> MBA: what lives in a segment
     SEGMENT_USAGE = 4  # segment -> live chunks, when it was filled
     VIEWS = 5  # view -> name, root, parent, ...
+    FINGERPRINTS = 6  # the first 8 bytes of a fingerprint -> the other 16, MBA
+    REFERENCES = 7  # MBA -> how many chunks share its data, the first 8 bytes of its fingerprint
 
 
 LEAF_VALUE = {
@@ -32,6 +34,8 @@ LEAF_VALUE = {
     Kind.SEGMENT_OWNERS: struct.Struct("<Q"),
     Kind.SEGMENT_USAGE: struct.Struct("<IQ"),
     Kind.VIEWS: struct.Struct("<64sQQQQQB"),
+    Kind.FINGERPRINTS: struct.Struct("<16sQ"),
+    Kind.REFERENCES: struct.Struct("<IQ"),
 }
 CHILD = struct.Struct("<Q")
 

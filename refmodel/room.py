@@ -13,7 +13,7 @@ from refmodel.node import Kind as Map
 from refmodel.space import pinned
 from refmodel.state import State
 
-SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS)
+SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS, Map.FINGERPRINTS, Map.REFERENCES)
 
 
 class Room:
@@ -115,5 +115,5 @@ class Room:
         room = self._state.geometry.fanout or 128  # entries that a node certainly has room for
         copies = min((blocks + 1) * (state.views.live.map.height() + 1), state.pages.used[Map.LOGICAL])
         service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint
-        growth = 8 * (len(state.chunks.bank) + 2 * blocks + state.segments.units) // room + 32
+        growth = (16 if state.geometry.deduplication else 8) * (len(state.chunks.bank) + 2 * blocks + state.segments.units) // room + 32
         return state.pages.free_count < copies + service + growth

@@ -110,6 +110,11 @@ class State:
         self.chunks.settle()
         self.views.live.map.settle()
 
+    @property
+    def service_maps(self) -> tuple[Tree, ...]:
+        """All maps but the logical ones."""
+        return self.views.table, self.chunks.middle, self.segments.owners, self.segments.table, *self.chunks.sharing.maps
+
     # The steps of a checkpoint.
 
     def checkpoint(self) -> None:
@@ -148,6 +153,8 @@ class State:
             owners=self.segments.owners.root,
             usage=self.segments.table.root,
             views=self.views.table.root,
+            fingerprints=self.chunks.sharing.index.root,
+            references=self.chunks.sharing.references.root,
         )
 
     def commit(self, slot: Checkpoint) -> None:
@@ -181,8 +188,9 @@ class State:
         self.pages.durable = self.clock.tick()
         self.segments.load(slot.owners, slot.usage)
         self.chunks.middle.root = slot.middle
+        self.chunks.sharing.index.root, self.chunks.sharing.references.root = slot.fingerprints, slot.references
         self.views.load(slot.views, slot.next_view)
-        for tree in (self.views.table, self.chunks.middle, self.segments.owners, self.segments.table):
+        for tree in self.service_maps:
             self._mark(tree, tree.root, 0, LAST)
         for view in self.views.by_id.values():
             self._mark(view.map, view.map.root, view.cursor, LAST)

@@ -29,6 +29,13 @@ def values(disk: LogStructuredDisk) -> dict[str, float]:
 
 
 class ReducedHistory(History):
+    few = False  # whether the same data is written again and again
+
+    def tags(self, count: int) -> tuple[int, ...]:
+        if self.few:
+            return tuple(self.random.choice((1, 2, 3, 4, 5, 6, 7, 7, 7)) for _ in range(count))
+        return super().tags(count)
+
     def block(self, tag: int) -> bytes:
         return content(tag)
 
@@ -39,10 +46,19 @@ class ReducedHistory(History):
         return found
 
 
-@pytest.mark.parametrize("seed", range(24))
+class SharedHistory(ReducedHistory):
+    few = True
+
+
+@pytest.mark.parametrize("seed", range(16))
 def test_any_history_compressed(folder: Path, seed: int) -> None:
-    history = ReducedHistory(folder, seed, compression=True)
-    _live_through(history)
+    _live_through(ReducedHistory(folder, seed, compression=True))
+
+
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("compression", [False, True], ids=["alone", "and compressed"])
+def test_any_history_deduplicated(folder: Path, seed: int, compression: bool) -> None:
+    _live_through(SharedHistory(folder, seed, deduplication=True, compression=compression))
 
 
 def _live_through(history: History) -> None:
