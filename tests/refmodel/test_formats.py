@@ -1,5 +1,6 @@
 """A second implementation, of reading alone: written from docs/formats.md, it shares no code with the engine but the checksum's library."""
 
+import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterator
@@ -12,7 +13,10 @@ from conftest import block
 
 from refmodel import LogStructuredDisk
 
-LEAF = {1: "<Q", 2: "<QI", 3: "<Q", 4: "<IQ", 5: "<64sQQQQQB"}
+LEAF = {1: "<Q", 2: "<QI", 3: "<Q", 4: "<IQ", 5: "<64sQQQQQB", 6: "<16sQ", 7: "<IQ"}
+
+ALIAS = 1 << 63
+REDUCTIONS = [{}, {"compression": True}, {"deduplication": True}, {"compression": True, "deduplication": True}]
 
 
 def crc(data: bytes) -> int:
@@ -30,8 +34,14 @@ class Reader:
         self.pages = self.performance + 8192 + -(-self.shape["log_bytes"] // 4096) * 4096
         self.capacity = self.pages + 4096 * self.shape["pages"]
         slots = [self.slot(0), self.slot(1)]
-        number, _, position, sequence, generation, _, middle, _, _, views = max(filter(None, slots))
-        self.chunks = {mba: self.chunk(*place) for mba, place in self.entries(middle)}
+        number, _, position, sequence, generation, _, middle, _, _, views, index, references = max(filter(None, slots))
+        places = dict(self.entries(middle))
+        self.chunks = {mba: self.chunk(*place) for mba, place in places.items() if place[0] < ALIAS}
+        shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}
+        self.chunks |= {mba: self.chunks[target] for mba, target in shared.items()}
+        self.shared, self.references = shared, dict(self.entries(references))
+        for key, (rest, mba) in self.entries(index):
+            assert hashlib.blake2b(self.stored(places[mba][0]), digest_size=24).digest() == key.to_bytes(8, "little") + rest
         self.live: dict[int, bytes] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}
         for _, (name, root, _, _, _, _, state) in self.entries(views):
@@ -50,7 +60,7 @@ class Reader:
         page = self.data[self.performance + 4096 * which :][:4096]
         if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
             return None
-        return struct.unpack_from("<QQQQIQQQQQ", page, 12)
+        return struct.unpack_from("<QQQQIQQQQQQQ", page, 12)
 
     def entries(self, page: int) -> Iterator[tuple]:
         if not page:
@@ -68,13 +78,16 @@ class Reader:
                 yield key, value[0] if len(value) == 1 else value
 
     def chunk(self, pba: int, check: int) -> bytes:
+        data = self.stored(pba)
+        assert crc(data) == check
+        return data if len(data) == self.shape["block_bytes"] else zstandard.ZstdDecompressor().decompress(data)
+
+    def stored(self, pba: int) -> bytes:
         size = length = self.shape["block_bytes"]
         at = pba * size
         if self.shape.get("compression"):
             at, length = (pba >> 3) * size // 8, (pba % 8 + 1) * size // 8
-        data = self.data[self.capacity + at :][:length]
-        assert crc(data) == check
-        return data if length == size else zstandard.ZstdDecompressor().decompress(data)
+        return self.data[self.capacity + at :][:length]
 
     def records(self, position: int, sequence: int, generation: int) -> Iterator[tuple]:
         size = self.shape["log_bytes"]
@@ -118,13 +131,13 @@ class Reader:
         return b"".join(view.get(lba, zero) for lba in range(self.shape["blocks"]))
 
 
-@pytest.mark.parametrize("options", [{}, {"compression": True}], ids=["as it is", "compressed"])
+@pytest.mark.parametrize("options", REDUCTIONS, ids=lambda options: " and ".join(options) or "as it is")
 def test_a_reader_written_from_the_document_reads_every_view(
     make: Callable[..., LogStructuredDisk], folder: Path, options: dict
 ) -> None:
     disk = make(40, segments=60, log_bytes=16384 - 512, **options)
     for number in range(1, 120):
-        disk.write(number * 7 % 40, block(number))
+        disk.write(number * 7 % 40, block(number % 50 if options else number))
         if number % 17 == 0:
             disk.snapshot(f"s{number}")
         if number == 60:
@@ -138,6 +151,7 @@ def test_a_reader_written_from_the_document_reads_every_view(
     disk.flush()
     for device in ("device-0", "device-1"):
         reader = Reader(folder / device)
+        assert bool(reader.shared and reader.references) == options.get("deduplication", False)
         assert reader.content(reader.live) == disk.read(0, 40)
         assert reader.snapshots.keys() == disk.state.views.names.keys()
         for name, view in reader.snapshots.items():

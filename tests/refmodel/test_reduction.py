@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from test_any_history import Content, History
 
-from refmodel import LogStructuredDisk, counters, open_disk
+from refmodel import LogStructuredDisk, counters, open_disk, sharing
 from refmodel.audit import audit
 from refmodel.compression import Compressor
-from refmodel.errors import DataLost, NoSpace
+from refmodel.errors import DataLost, NoSpace, UnknownOutcome
 from refmodel.geometry import REDUCTIONS, plan
 from refmodel.places import Places, fill
 from refmodel.scrub import scrub
@@ -190,3 +190,101 @@ def test_a_chunk_cut_short_is_noticed(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises((AssertionError, DataLost)):
         patch.setattr(Compressor, "pack", pack_and_cut)
         _live_through(ReducedHistory(folder, 1, compression=True))
+
+
+def test_the_same_data_is_stored_once_and_goes_with_the_last_that_holds_it(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, deduplication=True, segment_blocks=8)
+    for lba in range(0, 40, 10):
+        disk.write(lba, b"".join(map(content, range(1, 11))))
+    disk.checkpoint()
+    assert disk.state.segments.live == 10 and disk.state.chunks.sharing.found == 30
+    assert values(disk)["reduction.ratio"] == 4
+    disk.snapshot("s")
+    for lba in range(0, 40, 10):
+        disk.unmap(lba, 10)
+    disk.checkpoint()
+    assert disk.state.segments.live == 10 and disk.read(30, 10, "s") == b"".join(map(content, range(1, 11)))
+    disk.delete("s")
+    disk.settle()
+    disk.checkpoint()
+    assert disk.state.segments.live == 0
+    assert [list(tree.items()) for tree in disk.state.chunks.sharing.maps] == [[], []] and audit(disk.state) == []
+
+
+def test_a_shared_chunk_is_moved_for_all(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, deduplication=True, segment_blocks=4)
+    disk.write(0, b"".join(map(content, (1, 2, 3, 4))))
+    disk.checkpoint()
+    disk.write(8, content(1) * 3)
+    disk.unmap(0, 3)
+    disk.checkpoint()
+    for lba in range(20, 34):  # what the cleaner has to gain
+        disk.write(lba, content(lba))
+    disk.unmap(20, 13)
+    places = dict(disk.state.segments.owners.items())
+    while disk.clean():
+        pass
+    assert dict(disk.state.segments.owners.items()) != places
+    assert disk.read(8, 3) == content(1) * 3 and disk.read(3) == content(4)
+    assert disk.state.chunks.moved and audit(disk.state) == []
+
+
+def test_a_twin_in_the_bank_takes_the_place_of_one_that_is_overwritten(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64, deduplication=True, segment_blocks=4)
+    for lba in range(6):
+        disk.write(lba, content(1))
+    disk.write(0, content(2))
+    assert len(disk.state.chunks.bank) == 6
+    disk.write(1, content(3))
+    disk.checkpoint()
+    assert disk.state.segments.live == 3
+    assert disk.read(0, 6) == content(2) + content(3) + content(1) * 4 and audit(disk.state) == []
+
+
+def test_data_that_agrees_in_the_key_alone_is_not_taken_for_the_same(
+    make: Callable[..., LogStructuredDisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sharing.fingerprint
+    monkeypatch.setattr(sharing, "fingerprint", lambda stored: bytes(8) + whole(stored)[8:])
+    disk = make(16, deduplication=True, segment_blocks=4)
+    disk.write(0, b"".join(map(content, (1, 2, 1, 2))))
+    disk.checkpoint()
+    disk.write(4, content(1) + content(2))
+    disk.checkpoint()
+    assert disk.read(0, 6) == b"".join(map(content, (1, 2) * 3))
+    assert disk.state.segments.live == 3 and audit(disk.state) == []  # 2, which the index lacks, is stored again
+    disk.unmap(0, 6)
+    disk.checkpoint()
+    assert disk.state.segments.live == 0 and audit(disk.state) == []
+
+
+def _share_without_counting(disk: LogStructuredDisk) -> None:
+    look = disk.state.chunks.sharing.look
+
+    def look_and_forget(bank: dict[int, bytes]):
+        references = disk.state.chunks.sharing.references
+        before = dict(references.items())
+        found = look(bank)
+        for mba, entry in before.items():
+            references.put(mba, entry)
+        return found
+
+    disk.state.chunks.sharing.look = look_and_forget
+
+
+def _believe_half_a_fingerprint(disk: LogStructuredDisk) -> None:
+    disk.state.chunks.sharing._stored = lambda mark: next((mba for _, (_, mba) in disk.state.chunks.sharing.index.items()), None)
+
+
+def _leave_it_in_the_index(disk: LogStructuredDisk) -> None:
+    disk.state.chunks.sharing.index.remove = lambda key: None
+
+
+@pytest.mark.parametrize("plant", [_share_without_counting, _believe_half_a_fingerprint, _leave_it_in_the_index])
+def test_planted_bugs_of_sharing_are_found(folder: Path, plant: Callable[[LogStructuredDisk], None]) -> None:
+    class Planted(SharedHistory):
+        def open(self) -> LogStructuredDisk:
+            return open_disk(self.folder, sync=False, power=self.power, now=lambda: self.seconds, prepare=plant)
+
+    with pytest.raises((AssertionError, DataLost, UnknownOutcome, KeyError)):
+        _live_through(Planted(folder, 3, deduplication=True))
