@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from refmodel.cache.disk import CachedDisk
 from refmodel.cache.flash import CAUSE as CACHE
 from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.clients import Clients, Done, RepairClock, Stopwatch, Tally, Window
 from refmodel.control import Listener, Turn
+from refmodel.counters import reduction
+from refmodel.dataset import Files
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.geometry import with_reserve
 from refmodel.label import Shape
@@ -25,6 +28,7 @@ from refmodel.profiles import BLOCK, DISK, PROFILES, Profile, Request, Stretch, 
 
 SEGMENT = 128  # blocks, as plan has it
 FILL = 64  # blocks of a write that fills the disk
+COPIES = 4  # of a block of files, on average, on the whole disk
 GENERATION = 256  # blocks that are written between two snapshots taken before the run
 WINDOWS = 100  # of a run,
 BATCHES = 8  # of requests at least in each
@@ -46,6 +50,7 @@ class Result:
     actions: list[Done]
     requests: dict[str, list[Request]] = field(repr=False)  # by phase
     peers: dict[str, float] = field(default_factory=dict)  # name -> seconds for the same operations
+    reduction: float | None = None  # of the data, at the end, if it is reduced: blocks to the space that they take
 
     @property
     def operations(self) -> int:
@@ -112,6 +117,7 @@ class Result:
                 }
                 for done in self.actions
             ],
+            "reduction_ratio": self.reduction,
             "ratio_to_peers": {name: seconds / self.seconds for name, seconds in self.peers.items()},
         }
 
@@ -186,6 +192,7 @@ def run(
     cache_block_bytes: int = SMALLEST,
     compression: bool = False,
     deduplication: bool = False,
+    files: bool = False,
     scale: float = 1.0,
     blocks: int | None = None,
     operations: int | None = None,
@@ -202,7 +209,7 @@ def run(
     """Run a profile on a fresh disk, filled once, with so many snapshots, and room for `room` where that is more.
 
     `blocks`, `operations` and `depth` override what the profile and `scale` say. With `cache_bytes` there is a read cache in front of
-    the disk. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
+    the disk. What is written is random bytes, always the same, or with `files`, and where data is reduced, what refmodel.dataset has. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
     the same operations on peers too. The disk is made at `path` and stays, or is a temporary one. Raises KeyError for a profile or
     engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
     """
@@ -222,10 +229,13 @@ def run(
             path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
         )
         with closing(open_disk(path, sync=sync, now=repair_clock)) as disk, closing(Listener(path, disk, turn)):
-            clients = Clients(disk, turn, stopwatch, repair_clock)
+            reduced = compression or deduplication
+            data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
+            clients = Clients(disk, turn, stopwatch, repair_clock, data)
             with turn:
                 prepare(clients, disk, blocks, snapshots, seed)
             windows = _measure(clients, parts, watch)
+            ratio = reduction(disk.disk if isinstance(disk, CachedDisk) else disk) if reduced else None
         peers = {}
         if compare:
             batches = [
@@ -236,7 +246,7 @@ def run(
             peers = {name: peer(Path(folder), blocks, batches, stopwatch) for name, peer in PEERS.items()}
     requests = {part.phase.name: part.requests for part in parts}
     return Result(
-        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, cache_bytes, seed, digest(parts), sync, windows, clients.done, requests, peers
+        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, cache_bytes, seed, digest(parts), sync, windows, clients.done, requests, peers, ratio
     )  # fmt: skip
 
 
@@ -323,10 +333,11 @@ def describe(result: Result) -> str:
         if result.cache_bytes
         else ""
     )
+    reduced = "" if result.reduction is None else f"; data reduced {result.reduction:.2f} to 1"
     lines = [
         f"{result.profile}: {profile.what}",
         f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the "
-        f"beginning{cache}; seed {result.seed}, operations {result.digest}",
+        f"beginning{cache}{reduced}; seed {result.seed}, operations {result.digest}",
         f"  scale {result.scale:g}: {result.blocks * BLOCK / 2**20:g} MiB, {result.operations:,} operations{published}",
         f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} "
         f"{'background':>11}"

@@ -250,12 +250,12 @@ class Chunks:
                 del self.bank[mba]
             self._wait_no_longer(aliases + twins)
 
-    def _destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> None:
-        """Fill one segment from the bank and with what is moving, and write it in one full-stripe write."""
+    def _destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
+        """Fill one segment from the bank and with what is moving, and write it in one full-stripe write. Returns its chunks."""
         if len(self._dropped) >= MOST_DROPPED:
             self.settle()
         if not (filled := fill(self.segments.units, *groups)):
-            return
+            return []
         bank, moving = self.bank, self.moving
         mbas, lengths = map(list, zip(*filled))
         chunks = [bank.get(mba) or moving[mba] for mba in mbas]
@@ -280,6 +280,7 @@ class Chunks:
         self._wait_no_longer(mbas)
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
+        return mbas
 
     def _wait_no_longer(self, mbas: list[int]) -> None:
         for waiting in self._waiting:

@@ -94,14 +94,17 @@ class Done(NamedTuple):
 
 
 class Clients:
-    """Runs stretches on a disk. `turn` is held while something is asked of it, and let go between."""
+    """Runs stretches on a disk. `turn` is held while something is asked of it, and let go between. `data` is what is written; else it is all the same."""
 
-    def __init__(self, disk: Disk, turn: AbstractContextManager, watch: Stopwatch, repair_clock: RepairClock) -> None:
+    def __init__(
+        self, disk: Disk, turn: AbstractContextManager, watch: Stopwatch, repair_clock: RepairClock, data: Callable[[int], bytes] | None = None
+    ) -> None:
         self._disk = disk
         self._turn = turn
         self._watch = watch
         self._repair_clock = repair_clock
-        self._data = memoryview(os.urandom(BLOCKS_AT_MOST * BLOCK))
+        noise = memoryview(os.urandom(BLOCKS_AT_MOST * BLOCK))
+        self._data = data or (lambda count: noise[: count * BLOCK].tobytes())  # of so many blocks
         self._read_many: Callable | None = (
             disk.read_many if hasattr(type(disk), "read_many") else None
         )  # its own, not that of a disk behind it
@@ -145,7 +148,7 @@ class Clients:
 
     def perform(self, requests: list[Request]) -> None:
         """Ask for requests together."""
-        writes = [(lba, self._data[: count * BLOCK].tobytes()) for read, lba, count in requests if not read]
+        writes = [(lba, self._data(count)) for read, lba, count in requests if not read]
         if len(writes) == 1:
             self._disk.write(*writes[0])
         elif writes:

@@ -112,7 +112,8 @@ def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     return (new + chunks.moved) / new if new else 0.0
 
 
-def _reduction(disk: LogStructuredDisk) -> float:
+def reduction(disk: LogStructuredDisk) -> float:
+    """Chunks that views hold to the space that they take, both counted in blocks."""
     taken = disk.state.chunks.live
     return len(_holders(disk)) / taken if taken else 1.0
 
@@ -202,7 +203,7 @@ LOG_STRUCTURED = [
     Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
     Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.chunks.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
-    Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(_reduction), walks=True),
+    Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(reduction), walks=True),
     Family("compression.ratio", GAUGE, "ratio", "chunks that went from the bank to segments to the space that they took; 1 before the first", _one(_compression)),
     Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.sharing.found)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),

@@ -21,13 +21,14 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     def drop_unless_moving(mbas: list[int]) -> None:
         drop([mba for mba in mbas if mba not in chunks.moving])
 
-    def destage_and_land(mbas: list[int], stream: int = Stream.LONG) -> None:
-        destage(mbas, stream)
+    def destage_and_land(*groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
+        mbas = destage(*groups, stream=stream)
         live = state.views.live.map
         for mba in mbas:
             lba = blocks.pop(mba, None)
             if lba is not None and live.get(lba) not in (None, mba):
                 live.replace([lba], [mba])
+        return mbas
 
     chunks.move, chunks.drop, chunks._destage = move_and_remember, drop_unless_moving, destage_and_land
 
