@@ -2,7 +2,7 @@
 
 Without compression a PBA is the number of a slot. With it, space is counted in units of an eighth of a block (512 bytes of 4 KiB), and a PBA is
 the number of the chunk's first unit with, in its lowest three bits, how many units it takes, less one. Lengths are powers of two: put down the
-longest first they leave no gap, and none lies across the end of a block-sized part of the segment, so none across two pieces of a stripe.
+longest first there is no gap between them, and none lies across the end of a block-sized part of the segment, so none across two pieces of a stripe.
 """
 
 from collections import Counter
@@ -52,20 +52,17 @@ class Places:
 
 
 def fill(units: int, *groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of chunks, each with its length, as many as fit so many units: of the first group, then of the next; the longest first.
+    """Of chunks, each with its length, in their order as many as fit so many units; the longest first.
 
-    If a group is long enough nothing is left over, since lengths are powers of two.
+    In their order, so that what was moved first is out of its segment first: else no segment might be free when many are nearly empty. What stays
+    empty is less than a block, and in all of the segments that use up a group: what did not fit is longer than the gap, so gaps grow by powers of two.
     """
     taken = []
     for group in groups:
-        for mba, length in sorted(group, key=_longest_first):
+        for mba, length in group:
             if length <= units:
                 taken.append((mba, length))
                 units -= length
-            if not units:
-                break
-    return sorted(taken, key=_longest_first)
-
-
-def _longest_first(chunk: tuple[int, int]) -> int:
-    return -chunk[1]
+                if not units:
+                    break
+    return sorted(taken, key=lambda chunk: -chunk[1])

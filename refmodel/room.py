@@ -91,7 +91,8 @@ class Room:
     def _segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
         segments, chunks = self._state.segments, self._state.chunks
-        units = chunks.bank_units + blocks * self._state.geometry.chunk_units
+        chunk = self._state.geometry.chunk_units
+        units = chunks.bank_units + blocks * chunk + chunk - 1  # less than a chunk's may stay empty
         needed = -(-units // segments.units) + chunks.streams.count
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:

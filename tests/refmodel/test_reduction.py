@@ -11,7 +11,7 @@ from refmodel import LogStructuredDisk, counters, open_disk, sharing
 from refmodel.audit import audit
 from refmodel.compression import Compressor
 from refmodel.errors import DataLost, NoSpace, UnknownOutcome
-from refmodel.geometry import REDUCTIONS, plan
+from refmodel.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.places import Places, fill
 from refmodel.scrub import scrub
 
@@ -125,7 +125,7 @@ def test_without_reduction_the_label_knows_nothing_of_it(make: Callable[..., Log
     disk = make(8)
     disk.write(0, content(5))
     assert b"compression" not in (folder / "device-0").read_bytes()[:4096]
-    assert not REDUCTIONS & disk.geometry.as_dict().keys()
+    assert set(REDUCTIONS).isdisjoint(disk.geometry.as_dict())
     assert values(disk)["reduction.ratio"] == 1
 
 
@@ -167,17 +167,37 @@ def test_whatever_is_packed_unpacks(block_bytes: int) -> None:
         compressor.unpack(bytes(block_bytes // 2))
 
 
-def test_lengths_that_are_powers_of_two_leave_no_gap() -> None:
+def test_lengths_that_are_powers_of_two_leave_less_than_a_block_empty() -> None:
     chooses = random.Random(1)
+    places = Places(plan(8, segment_blocks=8, compression=True))
     for _ in range(200):
         chunks = [(mba, chooses.choice([1, 2, 4, 8])) for mba in range(chooses.randint(1, 60))]
-        units = 8 * chooses.randint(1, 8)
-        taken = fill(units, chunks)
-        assert sum(length for _, length in taken) == min(units, sum(length for _, length in chunks))
-        places = Places(plan(8, segment_blocks=8, compression=True))
-        for pba in places.of(3, [length for _, length in taken]):
-            assert pba // places.span == 3
-            assert places.offset(pba) // 4096 == (places.offset(pba) + places.length(pba) - 1) // 4096
+        left, empty = dict(chunks), 0
+        while left:
+            taken = fill(64, left.items())
+            for pba in places.of(3, [length for _, length in taken]):
+                assert pba // places.span == 3
+                assert places.offset(pba) // 4096 == (places.offset(pba) + places.length(pba) - 1) // 4096
+            for mba, length in taken:
+                assert left.pop(mba) == length
+            empty += 64 - sum(length for _, length in taken) if left else 0
+        assert empty < 8
+
+
+@pytest.mark.parametrize("segment_blocks", [1, 4, 16])
+@pytest.mark.parametrize("reduction", [("compression",), ("deduplication",), REDUCTIONS], ids=" and ".join)
+def test_overwritten_for_ever_with_no_room_to_spare(
+    make: Callable[..., LogStructuredDisk], segment_blocks: int, reduction: tuple[str, ...]
+) -> None:
+    segments = with_reserve(64 // segment_blocks)
+    disk = make(64, segment_blocks=segment_blocks, segments=segments, log_bytes=8192, **dict.fromkeys(reduction, True))
+    choose, tags = random.Random(1), [0] * 64
+    for number in range(2400):
+        lba = choose.randrange(64)
+        tags[lba] = (number, 5 * number + 4, 5 * number, number % 9)[number // 600]  # mixed; not, very, and seldom new
+        disk.write(lba, content(tags[lba]))
+    assert disk.read(0, 64) == b"".join(map(content, tags))
+    assert audit(disk.state) == []
 
 
 def test_a_chunk_cut_short_is_noticed(folder: Path) -> None:
