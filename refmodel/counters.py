@@ -114,8 +114,9 @@ def _cleaning_amplification(disk: LogStructuredDisk) -> float:
 
 def reduction(disk: LogStructuredDisk) -> float:
     """Chunks that views hold to the space that they take, both counted in blocks."""
-    taken = disk.state.chunks.live
-    return len(_holders(disk)) / taken if taken else 1.0
+    chunks = disk.state.chunks
+    chunks.settle_if_estimated()
+    return len(_holders(disk)) * disk.geometry.chunk_units / chunks.occupied if chunks.occupied else 1.0
 
 
 def _compression(disk: LogStructuredDisk) -> float:

@@ -95,7 +95,7 @@ class Overlay(PowerSupply):
 
 
 class OverlaidDevice:
-    """A device below an overlay. Reads and writes are of whole sectors."""
+    """A device below an overlay. Writes are of whole sectors."""
 
     def __init__(self, device: Device, media: Overlay) -> None:
         self.name = device.name
@@ -103,15 +103,16 @@ class OverlaidDevice:
 
     def read(self, offset: int, length: int) -> bytes:
         self._require()
-        data = self._device.read(offset, length)
+        skipped = offset % SECTOR  # a chunk of a compressed disk may be less than a sector
+        data = self._device.read(offset - skipped, skipped + length)
         first = offset // SECTOR
-        found = [(at, new) for at in range(-(-length // SECTOR)) if (new := self._media.content.get((self.name, first + at)))]
+        found = [(at, new) for at in range(-(-len(data) // SECTOR)) if (new := self._media.content.get((self.name, first + at)))]
         if not found:
-            return data
+            return data[skipped:]
         patched = bytearray(data)
         for at, new in found:
             patched[at * SECTOR : (at + 1) * SECTOR] = new
-        return bytes(patched)
+        return bytes(patched[skipped : skipped + length])
 
     def write(self, offset: int, data: bytes) -> None:
         self._require()

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from test_any_history import Content, History
 
-from refmodel import LogStructuredDisk, counters, open_disk, sharing
+from refmodel import LogStructuredDisk, bench, counters, open_disk, sharing
 from refmodel.audit import audit
 from refmodel.compression import Compressor
-from refmodel.errors import DataLost, NoSpace, UnknownOutcome
+from refmodel.errors import BadRequest, DataLost, NoSpace, UnknownOutcome
 from refmodel.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.places import Places, fill
 from refmodel.scrub import scrub
 
+BOTH = dict.fromkeys(REDUCTIONS, True)
 NOISE = (0, 40, 100, 200, 500)  # bytes of a block of 512 that do not compress
 
 
@@ -190,7 +191,8 @@ def test_overwritten_for_ever_with_no_room_to_spare(
     make: Callable[..., LogStructuredDisk], segment_blocks: int, reduction: tuple[str, ...]
 ) -> None:
     segments = with_reserve(64 // segment_blocks)
-    disk = make(64, segment_blocks=segment_blocks, segments=segments, log_bytes=8192, **dict.fromkeys(reduction, True))
+    options = dict.fromkeys(reduction, True)
+    disk = make(64, segment_blocks=segment_blocks, segments=segments, log_bytes=8192, **options)
     choose, tags = random.Random(1), [0] * 64
     for number in range(2400):
         lba = choose.randrange(64)
@@ -308,3 +310,33 @@ def test_planted_bugs_of_sharing_are_found(folder: Path, plant: Callable[[LogStr
 
     with pytest.raises((AssertionError, DataLost, UnknownOutcome, KeyError)):
         _live_through(Planted(folder, 3, deduplication=True))
+
+
+def test_the_ratio_of_a_bench_is_what_the_data_on_its_disk_has(tmp_path: Path) -> None:
+    found = bench.run(
+        "hcibench-4k-write", blocks=512, operations=400, compression=True, deduplication=True, path=tmp_path / "d"
+    )
+    disk = open_disk(tmp_path / "d", sync=False)
+    disk.checkpoint()
+    blocks = [disk.read(lba) for lba in range(512)]
+    pack = Compressor(disk.geometry).pack
+    space = sum(len(pack(data)) for data in set(blocks))
+    assert disk.state.segments.live * 512 == space
+    assert values(disk)["reduction.ratio"] == len(blocks) * 4096 / space > 2
+    assert found.as_dict()["reduction_ratio"] > 2 and f"reduced {found.reduction:.2f} to 1" in bench.describe(found)
+    disk.abandon()
+
+
+def test_an_engine_without_reduction_refuses_it() -> None:
+    with pytest.raises(BadRequest, match="no option --compression"):
+        bench.run("4k-random-write", engine="redo-se", blocks=64, operations=8, compression=True)
+
+
+def test_sequential_reads_pay_for_reduction_and_random_ones_do_not() -> None:
+    options = {"blocks": 1024, "operations": 200, "depth": 1}
+    cost = {
+        name: [bench.run(name, **options, **reduction).part("run").foreground for reduction in ({"files": True}, BOTH)]
+        for name in ("4k-random-read", "hcibench-32k-read")
+    }
+    assert cost["4k-random-read"] == [1.0, 1.0]
+    assert 1.0 == cost["hcibench-32k-read"][0] < cost["hcibench-32k-read"][1] <= 8
