@@ -28,8 +28,8 @@ class Checkpoint:
     owners: int
     usage: int
     views: int
-    fingerprints: int
-    references: int
+    fingerprints: int = 0
+    references: int = 0
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
