@@ -66,7 +66,7 @@ class History:
     def step(self) -> None:
         op = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         after = None
-        self.redundant = self.disk.array.redundant  # on record: what the operation makes so need not be yet when the power fails
+        self.redundant = self.disk.array.redundant  # what the operation makes so need not be on record when the power fails
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
@@ -182,7 +182,7 @@ class History:
         self.seen["cut"] += 1
         self.disk.abandon()
         self.power.restore(self.random.randrange(1 << 30))
-        if self.random.random() < 0.3 and self.redundant:
+        if self.random.random() < 0.3 and self.redundant and self.disk.array.redundant:
             device = self.folder / f"device-{self.random.choice(self.disk.array.members).index}"
             device.rename(f"{device}.pulled")  # it goes at the same time
             self.seen["cut and a device gone"] += 1
