@@ -225,8 +225,12 @@ class Chunks:
     def room_at_checkpoint(self) -> int:
         """How many more units would fit the last segment that emptying the bank writes."""
         self._find_shared()
-        bank, moving = (sum(units for _, units in self._lengths(some)) for some in (self.bank, self.moving))
-        return max(0, -bank % self.segments.units - moving)
+        return max(0, -self._waiting_units(self.bank) % self.segments.units - self._waiting_units(self.moving))
+
+    def room_in_free(self) -> int:
+        """How many more units the free segments take, beyond what waits to be destaged."""
+        waiting = self._waiting_units(self.bank) + self._waiting_units(self.moving)
+        return max(0, self.segments.free_count * self.segments.units - waiting)
 
     def offset(self, pba: int) -> int:
         """Where what is stored there begins, in bytes of the capacity leg."""
@@ -234,6 +238,9 @@ class Chunks:
 
     def _units(self, stored: bytes) -> int:
         return len(stored) // self._places.unit_bytes
+
+    def _waiting_units(self, some: dict[int, bytes]) -> int:
+        return sum(units for _, units in self._lengths(some))
 
     def _lengths(self, some: dict[int, bytes]) -> Iterator[tuple[int, int]]:
         """Chunks that are to be stored, and how many units each takes."""

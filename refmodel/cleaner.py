@@ -54,12 +54,13 @@ class Cleaner:
         sealed = self._segments.sealed
         self._leaving = {segment: usage for segment, usage in self._leaving.items() if sealed.get(segment) is usage}
         victim = self.victim()
-        if victim is not None:
-            self._empty(victim)
+        if victim is not None and self._empty(victim):
             self._chunks.destage_full()
-        elif len(self._leaving) > 1:
+            return True
+        if len(self._leaving) > 1 or victim is not None and self._chunks.moving:
             self._chunks.destage_moving()
-        return victim is not None or len(self._leaving) > 1
+            return True
+        return False
 
     def top_up(self) -> None:
         """Move just so much that the checkpoint that follows fills the last segment it writes."""
@@ -79,12 +80,17 @@ class Cleaner:
         best = min(candidates, default=None)
         return None if best is None else best[2]
 
-    def _empty(self, segment: int) -> None:
+    def _empty(self, segment: int) -> bool:
+        """Move what lives in a segment, or as much of it as the free segments have room for. Says whether they had any."""
         usage = self._segments.sealed[segment]
-        self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
-        self._move(segment, self._segments.units)
-        if segment not in self.unreadable:
-            self._leaving[segment] = usage
+        room = self._chunks.room_in_free()
+        whole = usage.live <= room
+        moved = self._move(segment, room)
+        if whole:
+            self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
+            if segment not in self.unreadable:
+                self._leaving[segment] = usage
+        return whole or moved > 0
 
     def _move(self, segment: int, most: int) -> int:
         """Move chunks that are not moving yet, at most so many units. Says how many chunks."""

@@ -1,7 +1,10 @@
 """The cleaner against theory, on small disks; `refmodel bench --profile cleaning` measures more, on larger ones."""
 
+import random
+
 import pytest
 
+from conftest import block
 from refmodel.cleaning import HOT_COLD, UNIFORM, fifo, greedy, measure
 
 
@@ -24,3 +27,15 @@ def test_streams_keep_hot_and_cold_apart() -> None:
     one_log = measure(HOT_COLD[1], "greedy", 0.8, 16, slots=2400)
     streams = measure(HOT_COLD[1], "cost-benefit", 0.8, 16, slots=2400)
     assert streams.amplification < 0.65 * one_log.amplification
+
+
+@pytest.mark.parametrize("policy", ["greedy", "fifo", "cost-benefit"])
+def test_no_more_is_moved_than_the_free_segments_take(make, policy: str) -> None:
+    disk = make(20, segment_blocks=4, segments=9, cleaner=policy)
+    chunks, segments, cleaner = disk.state.chunks, disk.state.segments, disk._room._cleaner
+    choice = random.Random(1)
+    for tag in range(1, 300):
+        disk.write(choice.randrange(20), block(tag))
+        for _ in range(choice.randrange(4)):
+            cleaner.clean()
+            assert len(chunks.bank) + len(chunks.moving) <= segments.free_count * segments.units
