@@ -1,4 +1,4 @@
-"""A corpus of small targets that are wrong in one way each (conformance.faulty), and what the kit has to say of them."""
+"""A corpus of small targets that are wrong in one way each, and what the kit has to say of them."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from conformance.targets import Factory
 from conformance.targets.process import ProcessTarget
 
-SCRIPT = Path(__file__).with_name("faulty.py")
+SCRIPT = Path(__file__).parent
 PATIENCE = {"hangs": 1.0, "ignores-end-and-signals": 1.0, "hangs-in-hello": 1.0}  # seconds; 10 for the others
 
 # fault -> the classes that are right, and how many operations it takes at most
@@ -66,6 +66,6 @@ UNUSABLE = {
 
 
 def target(fault: str) -> Factory:
-    """The target that is wrong like this; or that is honest, by its name in conformance.faulty."""
+    """The target that is wrong like this; or that is honest, by its name in `honest`."""
     command = f"{sys.executable} {SCRIPT} {fault}"
     return Factory(fault, lambda options: ProcessTarget(command, PATIENCE.get(fault, 10.0)))
