@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from conformance import display, doctor, exhaustive, faults, generate, linearizable, oracles, overlap, report, runner, targets, workers
+from conformance import display, doctor, exhaustive, faults, generate, linearizable, oracles, overlap, report, runner, swarm, targets, workers
 from conformance import trace as traces
 from conformance.judge import judge
 from conformance.kept import BadKept, Kept
@@ -76,9 +76,9 @@ oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="
 
 def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
     names = frozenset(filter(None, value.split(",")))
-    unknown = sorted(names - set(generate.CAPABILITIES))
+    unknown = sorted(names - set(swarm.CAPABILITIES))
     if unknown:
-        raise click.BadParameter(f"'{unknown[0]}' is none of {', '.join(generate.CAPABILITIES)}")
+        raise click.BadParameter(f"'{unknown[0]}' is none of {', '.join(swarm.CAPABILITIES)}")
     return names
 
 
@@ -252,7 +252,7 @@ def doctor_command(context: click.Context, factory: targets.Factory) -> None:
     click.echo(f"target        {factory.name}: {hello.get('name', '')} {hello.get('version', '')}".rstrip())
     click.echo(f"blocks        {hello['block_size']} bytes")
     click.echo(f"crash profile {profile or 'none'}: {doctor.PROFILES[profile]}")
-    for name in generate.CAPABILITIES:
+    for name in swarm.CAPABILITIES:
         declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
         click.echo(f"{name:13} {declared}: {doctor.MEANINGS[name]}")
     for knob, values in factory.knobs.items():

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conformance import generate, runner
+from conformance import runner, swarm
 from conformance import trace as traces
 from conformance.explain import explain
 from conformance.model import faults_of, init, step
@@ -59,7 +59,7 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     yield "creates a disk that reads as zeroes", [create, read]
     yield "reads what was written", [create, write, read]
     yield "refuses what reaches past the end", [create, {**write, "lba": 7}, {**read, "lba": 1}, read]
-    for name in generate.CAPABILITIES:
+    for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
             continue
         snapshot = [{"op": "snapshot", "name": "s1"}] if name in ("delete", "revert") and "snapshot" in able else []

@@ -1,7 +1,7 @@
 """Hypothesis strategies for what a target is asked: a program, which is a flat list of requests.
 
-Each program is a swarm of its own: a random subset of the operations, with random weights, on a small disk with
-hot spots. Any subsequence of a program that keeps `create` is a program, so that shrinking may drop anything.
+Each program is a swarm of its own (conformance.swarm), on a small disk with hot spots. Any subsequence of a program
+that keeps `create` is a program, so that shrinking may drop anything.
 
 Hypothesis draws one string of bytes a case, three for each operation, which seed all that is random in it. More
 draws would cost more time, and Hypothesis would make variants of few cases rather than many cases.
@@ -16,32 +16,17 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
+from conformance import swarm
+from conformance.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
+
 Request = dict[str, Any]
 
-# operation -> the capability that it needs, None where every target has it
-NEEDS = {
-    "write": None, "read": None, "unmap": "unmap", "flush": "flush", "snapshot": "snapshot", "delete": "delete",
-    "revert": "revert", "crash": "crash", "restart": "restart", "clean": "clean", "checkpoint": "clean",
-    "fail": "device", "return": "device", "replace": "device", "tick": "device", "settle": "device",
-}
-# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting and cleaning.
-THEMES = (
-    {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
-    {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
-)
-# And with devices: ones that come and go under load; ones that are replaced while the disk is cleaned and cut.
-DEVICE_THEMES = (
-    {"write": 10, "read": 4, "unmap": 1, "fail": 4, "return": 4, "settle": 2, "checkpoint": 2, "restart": 1},
-    {"write": 8, "read": 4, "fail": 3, "replace": 3, "tick": 2, "settle": 2, "clean": 2, "snapshot": 1, "delete": 1},
-)
-CAPABILITIES = sorted({need for need in NEEDS.values() if need})
-DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
-BEYOND_TOLERANCE = ("read", "return", "tick", "settle")  # what is asked while too many devices are gone
 CUTTABLE = ("write", "unmap", "flush", "snapshot", "delete", "revert", "restart", "clean", "checkpoint")
 SIZES = (4, 4, 5, 8, 8, 16, 32, 64)  # blocks
 NAMES = ("s1", "s2", "s3", "s4", "..", "-", "n" * 64, "a.b_c-D9")
 BAD_NAMES = ("", "a b", "n" * 65, "s/1", "naïve", "s1\n", "*", "\x00")
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
+LEFT_OUT = 11  # one step of a scene in so many
 STEERED = 3  # one request in so many goes where nothing was before, if it can
 BATCH = 50  # examples that Hypothesis draws at a time
 SEED = 3  # bytes that each operation is made from
@@ -117,7 +102,8 @@ class _Writer:
         self._hot = [self._upto(self._blocks - 1) for _ in range(2)]
         self._names = NAMES[self._upto(2) :][: 1 + self._upto(3)]
         self._taken: list[str] = []
-        self._kinds = self._swarm(capabilities)
+        self._capabilities = capabilities
+        self._kinds = swarm.kinds(self._random, capabilities, self._devices > 0, self._can_crash)
         self._seen = {(first[0], second[0]) for first, second in pairs}
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
 
@@ -126,32 +112,28 @@ class _Writer:
             if len(self._requests) > len(self._seeds):
                 break
             self._random = random.Random(number << 8 * SEED | seed)
-            self._add(self._next())
+            kind = self._next()
+            if kind in SCENES:
+                self._play(SCENES[kind])
+            else:
+                self._add(kind)
         self._read_back()
         return self._requests
-
-    def _swarm(self, capabilities: set[str]) -> list[str]:
-        """Some of the kinds, each as often as its weight says: a theme, or at random."""
-        themes = THEMES + DEVICE_THEMES if self._devices else THEMES
-        theme = self._upto(len(themes) + 3)
-        if theme < len(themes):
-            weights = {kind: weight for kind, weight in themes[theme].items() if NEEDS[kind] in {None, *capabilities}}
-        else:
-            weights = {"write": 4 + self._upto(12), "read": 1 + self._upto(6)}
-            for kind, need in NEEDS.items():
-                if need in capabilities and (kind not in DEVICE_OPS or self._devices) and self._upto(3):
-                    weights[kind] = (1, 2, 6)[self._upto(2)]
-        if self._can_crash:
-            weights["crash"] = self._upto(3)
-        return [kind for kind, weight in weights.items() for _ in range(weight)]
 
     def _next(self) -> str:
         """The kind of the next request: of the swarm's, by weight; now and then one that never came after the last one."""
         last = self._requests[-1]["op"]
-        new = [kind for kind in dict.fromkeys(self._kinds) if (last, kind) not in self._seen]
+        new = [kind for kind in dict.fromkeys(self._kinds) if kind in NEEDS and (last, kind) not in self._seen]
         if self._seen and new and not self._upto(STEERED - 1):
             return self._one_of(new)
         return self._one_of(self._kinds)
+
+    def _play(self, scene: tuple[str, ...]) -> None:
+        """A scene, now and then without a step; what came of it is read back."""
+        for kind in scene:
+            if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT):
+                self._add(kind)
+        self._read_back()
 
     def _add(self, kind: str) -> None:
         if len(self._failed) > self._tolerates and kind not in BEYOND_TOLERANCE:

@@ -53,12 +53,12 @@ class Property(pytest.Item):
         self._kind, self._factory = kind, factory
 
     def runtest(self) -> None:
-        from conformance import generate, oracles, runner
+        from conformance import oracles, runner, swarm
         about, besides = PROPERTIES[self._kind]
         missing = about - runner.declared(self._factory)
         if missing:
             pytest.skip(f"the target does not declare {', '.join(sorted(missing))}")
-        factory = replace(self._factory, without=frozenset(generate.CAPABILITIES) - about - besides)
+        factory = replace(self._factory, without=frozenset(swarm.CAPABILITIES) - about - besides)
         option = self.config.getoption
         ops = option("--conformance-ops")
         result = runner.campaign(factory, count=option("--conformance-traces"), ops=ops, seed=option("--conformance-seed"),

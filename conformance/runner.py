@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 
-from conformance import generate
+from conformance import swarm
 from conformance.bench import Bench, ask, drive
 from conformance.coverage import outcome_of
 from conformance.explain import Verdict, alike
@@ -97,11 +97,11 @@ def _merge(result: Campaign, part: Part, first: int, plan: Plan, bench: Bench, o
 
 def _never(result: Campaign) -> None:
     """What might have happened of what was declared, and did not, is a row too; what was not declared was skipped."""
-    for kind, need in generate.NEEDS.items():
+    for kind, need in swarm.NEEDS.items():
         if need is None or need in result.declared:
             for outcome in OUTCOMES[kind]:
                 result.coverage[kind, outcome] += 0
-    result.skipped = [name for name in generate.CAPABILITIES if name not in result.declared]
+    result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
 
 
 def _enough(result: Campaign) -> bool:

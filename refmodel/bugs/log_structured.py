@@ -518,7 +518,8 @@ def copied_to_wrong_offset(disk: LogStructuredDisk) -> None:
         leg._write = write_too_far
 
 
-@bug(47, "the rule itself: a second failure during a rebuild", "a device that is being rebuilt is read where it lacks something")
+@bug(47, "the rule itself: a second failure during a rebuild", "a rebuild reads devices that are being rebuilt, its own among them, and believes them")
 def half_built_is_read(disk: LogStructuredDisk) -> None:
     for leg in (disk.state.performance, disk.state.capacity):
         leg.readable = lambda component, offset, length: component.member.state in (Standing.ACTIVE, Standing.RESYNCING)
+        leg.resync = lambda to, stripe, checks, cause, resync=leg.resync: resync(to, stripe, [], cause)

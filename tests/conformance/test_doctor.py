@@ -7,7 +7,7 @@ from conformance.cli import main
 from conformance.corpus import SCRIPT as FAULTY
 from conformance.doctor import MEANINGS
 from conformance.targets.model import ModelTarget
-from conformance.generate import CAPABILITIES
+from conformance.swarm import CAPABILITIES
 
 
 def doctor(target):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conformance import generate, parts, workers
+from conformance import generate, parts, swarm, workers
 from conformance.cli import main
 from conformance.kept import BadKept, Kept
 from conformance.oracles import named
@@ -152,4 +152,4 @@ def test_steering_sees_more_pairs():
         assert steered[0] > 1.05 * plain[0] and steered[1] < 1.1 * plain[1], (plain, steered)
 
 
-HELLO = {"crash_profile": "prefix", "capabilities": generate.CAPABILITIES, "devices": 4, "tolerates": 1}
+HELLO = {"crash_profile": "prefix", "capabilities": swarm.CAPABILITIES, "devices": 4, "tolerates": 1}
