@@ -12,7 +12,8 @@ from experiments.plots import colour, panels, svg
 from refmodel import bench, cleaning
 from refmodel.clients import Stopwatch, Tally, tally
 from refmodel.disk import LogStructuredDisk, create, open_disk
-from refmodel.geometry import LAYOUTS, plan
+from refmodel.geometry import plan
+from refmodel.layout import LAYOUTS
 from refmodel.profiles import BLOCK
 
 MIB = 2**20 // BLOCK  # blocks

@@ -5,7 +5,7 @@ from experiments.plots import MARKERS, logarithmic, panels, svg
 from experiments.timeline import timeline
 from refmodel import bench
 from refmodel.bench import Part, Result
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 from refmodel.profiles import PROFILES
 
 PROFILE = "netone-steady"

@@ -10,7 +10,7 @@ from conformance.oracles import inner
 from conformance.runner import Bench
 from conformance.trace import Trace
 from modelcheck import reached
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 
 BLOCKS = 16
 OPTIONS = {"block_bytes": 512, "segment_blocks": 4, "fanout": 3, "capacity_percent": 400, "spares": 1}

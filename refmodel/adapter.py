@@ -20,7 +20,8 @@ from refmodel.disk import LogStructuredDisk, put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
 from refmodel.faults import FaultySupply, parse
-from refmodel.geometry import LAYOUTS, with_reserve
+from refmodel.geometry import with_reserve
+from refmodel.layout import LAYOUTS
 from refmodel.power import PowerSupply
 from refmodel.scrub import scrub
 

@@ -17,8 +17,9 @@ from refmodel import label as labels
 from refmodel import membership as records
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DataLost, NotADisk
-from refmodel.geometry import PAGE, Geometry
+from refmodel.geometry import Geometry
 from refmodel.label import Label
+from refmodel.layout import PAGE
 from refmodel.leg import REACHABLE, WRITABLE, Component, Leg, Member, Meter, State
 from refmodel.membership import Entry, Membership
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from refmodel.checksum import crc32c
 from refmodel.errors import DataLost
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 from refmodel.leg import Leg, write_where_different
 
 MAGIC = b"LFSCHECK"

@@ -23,7 +23,8 @@ from refmodel.cache.settings import SMALLEST, Settings
 from refmodel.disk import put_back
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk, Unsupported
-from refmodel.geometry import CLEANERS, LAYOUTS
+from refmodel.geometry import CLEANERS
+from refmodel.layout import LAYOUTS
 from refmodel.profiles import PROFILES
 from refmodel.progress import progress
 from refmodel.scrub import scrub as scrub_disk

@@ -1,15 +1,14 @@
 """Where things are: the sizes that a disk is created with and the regions that follow from them.
 
-On every device: two copies of the label, two copies of the membership record, then the component of the performance leg, then that of the capacity leg.
-In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
+On the devices: what any array has (refmodel.layout). In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
 In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
 """
 
 from dataclasses import asdict, dataclass
 
-from refmodel.errors import BadRequest
+from refmodel.layout import LAYOUTS, PAGE, OnArray, require_repairable
+from refmodel.refusals import require, require_block_bytes
 
-PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
 RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = 64  # from here on there is room to keep chunks that die early apart from those that live long
 BATCH = 16  # of so many segments one is freed at a time: a checkpoint mixes the streams, so it must not come too often
@@ -17,13 +16,10 @@ CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
 UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
 MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
 REDUCTIONS = ("compression", "deduplication")
-MEMBERSHIP_BASE = 2 * PAGE
-MOST_SPARES = 8
-LAYOUTS = {"mirror": (1, 1), "raid5-2+1": (2, 1), "raid5-4+1": (4, 1), "raid6-4+2": (4, 2)}  # k and m of the capacity leg
 
 
 @dataclass(frozen=True)
-class Geometry:
+class Geometry(OnArray):
     """What `create` decides once and for all. Sizes in the unit that the name ends with."""
 
     blocks: int  # of the virtual disk
@@ -50,30 +46,6 @@ class Geometry:
     def crash_profile(self) -> str:
         """What a power cut leaves, in the contract's words."""
         return "prefix" if self.write_back else "ack"
-
-    @property
-    def k(self) -> int:
-        """Data components of the capacity leg."""
-        return LAYOUTS[self.layout][0]
-
-    @property
-    def m(self) -> int:
-        """How many members may fail; so many parity components, and one mirror more of the performance leg."""
-        return LAYOUTS[self.layout][1]
-
-    @property
-    def members(self) -> int:
-        return self.k + self.m
-
-    @property
-    def devices(self) -> int:
-        """Members and spares."""
-        return self.members + self.spares
-
-    @property
-    def witness_bytes(self) -> int:
-        """Two mirrors need a third vote."""
-        return 2 * PAGE if self.members == 2 else 0
 
     @property
     def segment_bytes(self) -> int:
@@ -114,10 +86,6 @@ class Geometry:
         return reserve(self.segments)
 
     @property
-    def log_base(self) -> int:
-        return 2 * PAGE
-
-    @property
     def pages_base(self) -> int:
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
@@ -125,16 +93,6 @@ class Geometry:
     @property
     def performance_bytes(self) -> int:
         return self.pages_base + self.pages * PAGE
-
-    @property
-    def performance_base(self) -> int:
-        """Byte offset of the performance component on each device."""
-        return MEMBERSHIP_BASE + 2 * PAGE
-
-    @property
-    def capacity_base(self) -> int:
-        """Byte offset of the capacity component on each device."""
-        return self.performance_base + self.performance_bytes
 
     @property
     def device_bytes(self) -> int:
@@ -168,26 +126,22 @@ def plan(
     By default the capacity leg holds twice the disk's blocks, so that snapshots have room, and the log a full write
     of a small disk or 64 MiB. Files are sparse: what is not used takes no space.
     """
-    _require(blocks >= 1, "a disk has at least 1 block")
-    _require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
-    _require(
-        block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536"
-    )
+    require(blocks >= 1, "a disk has at least 1 block")
+    require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
+    require_block_bytes(block_bytes)
     k = LAYOUTS[layout][0]
-    _require(1 <= segment_blocks <= 65536 and segment_blocks % k == 0, f"a segment has 1 to 65536 blocks, a multiple of {k}")
-    _require(0 <= spares <= MOST_SPARES, f"0 to {MOST_SPARES} spares")
-    _require(repair_timer >= 0, "the repair timer is at least 0 seconds")
-    _require(1 <= repair_share <= 99, "the share of repair is 1 to 99 percent")
-    _require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
+    require(1 <= segment_blocks <= 65536 and segment_blocks % k == 0, f"a segment has 1 to 65536 blocks, a multiple of {k}")
+    require_repairable(spares, repair_timer, repair_share)
+    require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
     if segments is None:
         segments = with_reserve(-(-2 * blocks // segment_blocks) + 1)
-    _require(segments > reserve(segments), f"at least {reserve(segments) + 1} segments, of which {reserve(segments)} are a reserve")
-    _require(cleaner in CLEANERS, f"cleaner {cleaner!r} is not one of: {', '.join(CLEANERS)}")
+    require(segments > reserve(segments), f"at least {reserve(segments) + 1} segments, of which {reserve(segments)} are a reserve")
+    require(cleaner in CLEANERS, f"cleaner {cleaner!r} is not one of: {', '.join(CLEANERS)}")
     smallest_log = 2 * (RECORD_UNIT + block_bytes) + 4 * RECORD_UNIT
     if log_bytes is None:
         log_bytes = max(smallest_log, min(3 * blocks * block_bytes + (1 << 16), 1 << 26))
         log_bytes += -log_bytes % PAGE
-    _require(
+    require(
         log_bytes >= smallest_log and log_bytes % RECORD_UNIT == 0,
         f"the log has at least {smallest_log} bytes, a multiple of {RECORD_UNIT}",
     )
@@ -195,7 +149,7 @@ def plan(
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
-    _require(pages >= 64, "at least 64 pages")
+    require(pages >= 64, "at least 64 pages")
     return Geometry(
         blocks, block_bytes, layout, segments, segment_blocks, log_bytes, pages, fanout, write_back, spares, repair_timer, cleaner, repair_share,
         compression, deduplication,
@@ -213,8 +167,3 @@ def with_reserve(segments: int) -> int:
     while total - reserve(total) < segments:
         total += 1
     return total
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise BadRequest(message)

@@ -177,7 +177,7 @@ if __name__ == "__main__":
     import sys
     import tempfile
 
-    from refmodel.geometry import LAYOUTS
+    from refmodel.layout import LAYOUTS
 
     failed = False
     for layout in LAYOUTS:

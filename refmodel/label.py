@@ -11,7 +11,8 @@ from uuid import UUID
 from refmodel.checksum import crc32c
 from refmodel.device import Device
 from refmodel.errors import DataLost
-from refmodel.geometry import PAGE, Geometry
+from refmodel.geometry import Geometry
+from refmodel.layout import PAGE
 
 MAGIC = b"LFSLABEL"
 VERSION = 3

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from refmodel.checksum import crc32c
 from refmodel.device import Device
-from refmodel.geometry import MEMBERSHIP_BASE, PAGE
+from refmodel.layout import MEMBERSHIP_BASE, PAGE
 
 MAGIC = b"LFSMEMBR"
 HEADER = struct.Struct("<8sIQI")  # magic, CRC-32C of what follows it, sequence, length of the JSON

@@ -10,7 +10,7 @@ from enum import IntEnum
 from itertools import chain
 
 from refmodel.checksum import crc32c
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 
 MAGIC = b"LFSN"
 HEADER = struct.Struct("<4sIQQHHH2x")  # magic, CRC-32C of what follows it, page, born, kind, level, entries

@@ -9,7 +9,8 @@ from collections import Counter, OrderedDict
 
 from refmodel.clock import Clock
 from refmodel.errors import DataLost, NoSpace
-from refmodel.geometry import PAGE, Geometry
+from refmodel.geometry import Geometry
+from refmodel.layout import PAGE
 from refmodel.leg import Leg
 from refmodel.node import Kind, Node, birth, decode, encode, is_node
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from refmodel.errors import BadRequest, OutOfRange
 
+BLOCK_BYTES = tuple(512 << power for power in range(8))
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -13,6 +14,17 @@ class Sized(Protocol):
 
     blocks: int
     block_bytes: int
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises BadRequest with the message where the condition does not hold."""
+    if not condition:
+        raise BadRequest(message)
+
+
+def require_block_bytes(block_bytes: int) -> None:
+    """Raises BadRequest for what no block can have."""
+    require(block_bytes in BLOCK_BYTES, "the block size is a power of 2, 512 to 65536")
 
 
 def require_range(shape: Sized, lba: int, count: int) -> None:

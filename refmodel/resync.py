@@ -11,7 +11,7 @@ from typing import NamedTuple
 from refmodel.array import Array
 from refmodel.checksum import crc32c
 from refmodel.errors import DataLost
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 from refmodel.leg import Check, Component, Leg, Member
 from refmodel.leg import State as Standing
 from refmodel.node import is_node

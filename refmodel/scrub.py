@@ -10,7 +10,7 @@ from refmodel import checkpoint as checkpoints
 from refmodel.audit import audit
 from refmodel.disk import LogStructuredDisk
 from refmodel.errors import DataLost
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 from refmodel.leg import Check, Leg
 from refmodel.resync import chunk_checks, page_check
 

@@ -5,14 +5,14 @@ docs/engines.md has the whole picture.
 
 from dataclasses import asdict, dataclass
 
-from refmodel.errors import BadRequest
-from refmodel.geometry import LAYOUTS, MEMBERSHIP_BASE, MOST_SPARES, PAGE
+from refmodel.layout import PAGE, OnArray, require_repairable
+from refmodel.refusals import require, require_block_bytes
 
 CHOICES = {"in-place-raid5": ("raid5-4+1", "raid5-2+1"), "in-place-raid6": ("raid6-4+2",)}  # engine -> its layouts, the default first
 
 
 @dataclass(frozen=True)
-class InPlaceGeometry:
+class InPlaceGeometry(OnArray):
     """What `create` decides once and for all. Sizes in the unit that the name ends with."""
 
     engine: str
@@ -28,23 +28,6 @@ class InPlaceGeometry:
     capabilities = ("flush", "crash", "restart", "device", "clean")
     crash_profile = "ack"
     sector_bytes = 512
-    witness_bytes = 0  # three members or more: there is always a majority
-
-    @property
-    def k(self) -> int:
-        return LAYOUTS[self.layout][0]
-
-    @property
-    def m(self) -> int:
-        return LAYOUTS[self.layout][1]
-
-    @property
-    def members(self) -> int:
-        return self.k + self.m
-
-    @property
-    def devices(self) -> int:
-        return self.members + self.spares
 
     @property
     def piece_bytes(self) -> int:
@@ -65,22 +48,9 @@ class InPlaceGeometry:
         return max(self.block_bytes, self.log_bytes // 4)
 
     @property
-    def log_base(self) -> int:
-        """Byte offset of the journal in the performance leg; two slots that say where it begins are before it."""
-        return 2 * PAGE
-
-    @property
     def performance_bytes(self) -> int:
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
-
-    @property
-    def performance_base(self) -> int:
-        return MEMBERSHIP_BASE + 2 * PAGE
-
-    @property
-    def capacity_base(self) -> int:
-        return self.performance_base + self.performance_bytes
 
     @property
     def device_bytes(self) -> int:
@@ -107,20 +77,13 @@ def plan(
     By default the journal holds a full write of a small disk with its parity, or 64 MiB.
     """
     layout = layout or CHOICES[engine][0]
-    _require(blocks >= 1, "a disk has at least 1 block")
-    _require(layout in CHOICES[engine], f"the engine {engine} has the layouts {', '.join(CHOICES[engine])}, not {layout!r}")
-    _require(block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536")
-    _require(1 <= strip_blocks <= 65536, "a strip has 1 to 65536 blocks")
-    _require(0 <= spares <= MOST_SPARES, f"0 to {MOST_SPARES} spares")
-    _require(repair_timer >= 0, "the repair timer is at least 0 seconds")
-    _require(1 <= repair_share <= 99, "the share of repair is 1 to 99 percent")
+    require(blocks >= 1, "a disk has at least 1 block")
+    require(layout in CHOICES[engine], f"the engine {engine} has the layouts {', '.join(CHOICES[engine])}, not {layout!r}")
+    require_block_bytes(block_bytes)
+    require(1 <= strip_blocks <= 65536, "a strip has 1 to 65536 blocks")
+    require_repairable(spares, repair_timer, repair_share)
     if log_bytes is None:
         log_bytes = min(4 * blocks * block_bytes + (1 << 17), 1 << 26)
     smallest = 4 * (block_bytes + 1024)
-    _require(log_bytes >= smallest and log_bytes % 512 == 0, f"the journal has at least {smallest} bytes, a multiple of 512")
+    require(log_bytes >= smallest and log_bytes % 512 == 0, f"the journal has at least {smallest} bytes, a multiple of 512")
     return InPlaceGeometry(engine, blocks, block_bytes, layout, strip_blocks, log_bytes, spares, repair_timer, repair_share)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise BadRequest(message)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from refmodel.array import Array
 from refmodel.errors import DataLost
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 from refmodel.leg import Component, Member, State
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from refmodel.checksum import crc32c
 from refmodel.errors import DataLost, NoSuchSnapshot
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
 from refmodel.redolog.geometry import DESCRIPTOR_BYTES, SECTOR
 from refmodel.redolog.store import METADATA, Store
 

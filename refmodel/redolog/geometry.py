@@ -7,8 +7,8 @@ is flat: block after block. docs/engines.md has the whole picture.
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from refmodel.errors import BadRequest
-from refmodel.geometry import PAGE
+from refmodel.layout import PAGE
+from refmodel.refusals import require, require_block_bytes
 
 SECTOR = 512  # bytes; a location counts them
 TABLE_ENTRIES = 4096  # of a grain table
@@ -98,19 +98,14 @@ class RedoLogGeometry:
 def plan(engine: str, blocks: int, *, block_bytes: int = 4096, layers: int | None = None, table_cache: int | None = None) -> RedoLogGeometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work."""
     flavour = FLAVOURS[engine]
-    _require(blocks >= 1, "a disk has at least 1 block")
-    _require(block_bytes in (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), "the block size is a power of 2, 512 to 65536")
+    require(blocks >= 1, "a disk has at least 1 block")
+    require_block_bytes(block_bytes)
     table_cache = flavour.table_cache if table_cache is None else table_cache
-    _require(table_cache >= ALL, "the cache of grain tables holds at least 0 sectors, or -1 for all")
+    require(table_cache >= ALL, "the cache of grain tables holds at least 0 sectors, or -1 for all")
     grain_bytes = min(flavour.grain_bytes, block_bytes)
     most = RedoLogGeometry(engine, blocks, block_bytes, grain_bytes, MOST_LAYERS, table_cache)
-    _require(most.layer_sectors < 1 << 31, "a layer has less than 1 TiB")
+    require(most.layer_sectors < 1 << 31, "a layer has less than 1 TiB")
     if layers is None:
         layers = max(3, min(MOST_LAYERS, MOST_DEVICE_BYTES // most.layer_bytes))
-    _require(3 <= layers <= MOST_LAYERS, f"a chain has 3 to {MOST_LAYERS} layers")
+    require(3 <= layers <= MOST_LAYERS, f"a chain has 3 to {MOST_LAYERS} layers")
     return RedoLogGeometry(engine, blocks, block_bytes, grain_bytes, layers, table_cache)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise BadRequest(message)

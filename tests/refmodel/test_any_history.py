@@ -13,7 +13,7 @@ from conftest import block
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.audit import audit
 from refmodel.errors import BadRequest, NoSpace, PowerCut, SnapshotExists
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 from refmodel.power import PowerSupply
 from refmodel.scrub import scrub
 

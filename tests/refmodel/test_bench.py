@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from refmodel import bench
 from refmodel.cli import main
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from refmodel import kill
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

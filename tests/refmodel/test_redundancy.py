@@ -11,7 +11,7 @@ from conftest import block
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.counters import counters
 from refmodel.errors import BadRequest, DataLost, NotADisk
-from refmodel.geometry import LAYOUTS
+from refmodel.layout import LAYOUTS
 from refmodel.leg import State
 from refmodel.scrub import scrub
 
