@@ -8,7 +8,6 @@ An operation is appended to the durable log, made durable unless write-back is o
 Everything else (destage, cleaning, checkpoints, reclaim) happens before it, when room is made.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
@@ -18,11 +17,10 @@ from time import perf_counter_ns
 from refmodel.array import Array
 from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
-from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, NotADisk, SnapshotExists, UnknownOutcome
+from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
 from refmodel.log import OPERATIONS, Kind, Record, record_bytes
 from refmodel.opened import ArrayDisk
-from refmodel.power import PowerSupply
 from refmodel.refusals import require_name, require_range, whole_blocks
 from refmodel.resync import Resync
 from refmodel.room import Room
@@ -33,6 +31,8 @@ RECLAIM_STEPS = 1  # of background reclaim before each change
 
 class LogStructuredDisk(ArrayDisk):
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
+
+    shape = Geometry
 
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
         self._listeners: tuple = ()
@@ -45,6 +45,12 @@ class LogStructuredDisk(ArrayDisk):
         self.events = None
         array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
+
+    def recover(self) -> None:
+        """Load the newest checkpoint, and replay the log after it."""
+        self.array.tell_members()
+        self.state.recover(self.array.record_absent)
+        self.resync.begin_all()
 
     @property
     def events(self) -> list[dict] | None:
@@ -235,49 +241,7 @@ class LogStructuredDisk(ArrayDisk):
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
 
 
-Prepare = Callable[[LogStructuredDisk], None]
-
-
-def create(path: Path, geometry: Geometry, *, sync: bool = True) -> None:
-    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
-    Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
-    enclosure = Enclosure(path, sync=sync)
-    try:
-        array = Array.found(enclosure, geometry)
-        LogStructuredDisk(enclosure, array).state.checkpoint()
-        array.label_devices()
-    finally:
-        enclosure.close()
-
-
-def open_disk(
-    path: Path,
-    *,
-    sync: bool = True,
-    power: PowerSupply | None = None,
-    now: Callable[[], float] = time.time,
-    prepare: Prepare | None = None,
-) -> LogStructuredDisk:
-    """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
-
-    With `power` every device is fed by that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is given
-    the disk before it recovers: it may listen to events or, in a test, plant a bug.
-    """
-    enclosure = Enclosure(path, sync=sync, power=power)
-    try:
-        array = Array.assemble(enclosure, now)
-        if array.geometry.engine != Geometry.engine:
-            raise NotADisk(f"{path} holds a disk of the engine {array.geometry.engine}")
-        disk = LogStructuredDisk(enclosure, array)
-        if prepare is not None:
-            prepare(disk)
-        disk.array.tell_members()
-        disk.state.recover(disk.array.record_absent)
-        disk.resync.begin_all()
-    except BaseException:
-        enclosure.close()
-        raise
-    return disk
+create, open_disk = LogStructuredDisk.create, LogStructuredDisk.open
 
 
 def put_back(path: Path, device: int) -> None:

@@ -130,7 +130,7 @@ def open_disk(
     now: Callable[[], float] = time.time,
     prepare: Callable[[Any], None] | None = None,
 ) -> Disk:
-    """Open the disk in a folder, whichever engine's it is, behind its cache if it has one: as refmodel.disk.open_disk."""
+    """Open the disk in a folder, whichever engine's it is, behind its cache if it has one: as refmodel.opened.OpenDisk.open."""
     disk = ENGINES[labels.engine_in(path)].open(path, sync=sync, power=power, now=now, prepare=prepare)
     try:
         settings = Settings.load(path)

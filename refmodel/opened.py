@@ -1,18 +1,57 @@
-"""What every open disk has: an enclosure to let go of, an end after which nothing may be done, events; and, on an array, devices that fail."""
+"""What every open disk has: how it is opened, an enclosure to let go of, an end after which nothing may be done, events; and, on an array, devices that fail."""
 
-from refmodel.array import Array, Standing
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from refmodel.array import Array, Clock, Standing
 from refmodel.enclosure import Enclosure
-from refmodel.errors import DiskError, UnknownOutcome, Unsupported
+from refmodel.errors import DiskError, NotADisk, UnknownOutcome, Unsupported
 from refmodel.events import note
 from refmodel.histogram import Operations
 from refmodel.label import Shape
 from refmodel.leg import Member, Meter
+from refmodel.power import PowerSupply
 
 MOST_CREDIT = 64  # device I/Os that repair may save up
 
 
 class OpenDisk:
-    """A disk that this process has open."""
+    """A disk that this process has open. Its engine says how it is found in an enclosure (`_found`) and how it recovers."""
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        sync: bool = True,
+        power: PowerSupply | None = None,
+        now: Clock = time.time,
+        prepare: Callable[[Self], None] | None = None,
+    ) -> Self:
+        """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
+
+        With `power` every device is fed by that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is given
+        the disk before it recovers: it may listen to events or, in a test, plant a bug.
+        """
+        enclosure = Enclosure(path, sync=sync, power=power)
+        try:
+            disk = cls._found(enclosure, now)
+            if prepare is not None:
+                prepare(disk)
+            disk.recover()
+        except BaseException:
+            enclosure.close()
+            raise
+        return disk
+
+    @classmethod
+    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+        raise NotImplementedError
+
+    def recover(self) -> None:
+        raise NotImplementedError
 
     def __init__(self, enclosure: Enclosure, geometry: Shape) -> None:
         self._enclosure = enclosure
@@ -62,6 +101,27 @@ class OpenDisk:
 
 class ArrayDisk(OpenDisk):
     """A disk on an array. `resync`, which its engine gives it, has `begin(member)` and `step()`, as refmodel.resync.Resync."""
+
+    shape: type  # of its geometry
+
+    @classmethod
+    def create(cls, path: Path, geometry: Shape, *, sync: bool = True) -> None:
+        """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
+        Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
+        enclosure = Enclosure(path, sync=sync)
+        try:
+            array = Array.found(enclosure, geometry)
+            cls(enclosure, array).checkpoint()
+            array.label_devices()
+        finally:
+            enclosure.close()
+
+    @classmethod
+    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+        array = Array.assemble(enclosure, now)
+        if not isinstance(array.geometry, cls.shape):
+            raise NotADisk(f"{enclosure.path} holds a disk of the engine {array.geometry.engine}")
+        return cls(enclosure, array)
 
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
         self.array = array

@@ -5,28 +5,27 @@ changes is in a journal first, mirrored on m + 1 devices, and flushed; recovery 
 device I/Os have a cause of their own, `journal`: without them a small write is 4 or 6.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from time import perf_counter_ns
 
 from refmodel import checkpoint as checkpoints
 from refmodel.array import Array
 from refmodel.checkpoint import Checkpoint
 from refmodel.enclosure import Enclosure
-from refmodel.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, NotADisk, UnknownOutcome
+from refmodel.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, UnknownOutcome
 from refmodel.inplace import stripes
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.resync import Resync
 from refmodel.inplace.stripes import Extent, Stripes
 from refmodel.log import DurableLog, Kind, Record, record_bytes
 from refmodel.opened import ArrayDisk
-from refmodel.power import PowerSupply
 from refmodel.refusals import require_range, whole_blocks
 
 
 class InPlaceDisk(ArrayDisk):
     """One open disk: a refmodel.engines.Disk, without snapshots and unmap."""
+
+    shape = InPlaceGeometry
 
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
         super().__init__(enclosure, array)
@@ -201,37 +200,4 @@ class InPlaceDisk(ArrayDisk):
             raise NoSpace(f"{len(data)} bytes and their parity do not fit into the journal of {self.geometry.log_bytes}")
 
 
-def create(path: Path, geometry: InPlaceGeometry, *, sync: bool = True) -> None:
-    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
-    Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
-    enclosure = Enclosure(path, sync=sync)
-    try:
-        array = Array.found(enclosure, geometry)
-        InPlaceDisk(enclosure, array).checkpoint()
-        array.label_devices()
-    finally:
-        enclosure.close()
-
-
-def open_disk(
-    path: Path,
-    *,
-    sync: bool = True,
-    power: PowerSupply | None = None,
-    now: Callable[[], float] = time.time,
-    prepare: Callable[[InPlaceDisk], None] | None = None,
-) -> InPlaceDisk:
-    """Open the disk in a folder, as refmodel.disk.open_disk. Raises NotADisk, DiskBusy, DataLost."""
-    enclosure = Enclosure(path, sync=sync, power=power)
-    try:
-        array = Array.assemble(enclosure, now)
-        if not isinstance(array.geometry, InPlaceGeometry):
-            raise NotADisk(f"{path} holds a disk of the engine {array.geometry.engine}")
-        disk = InPlaceDisk(enclosure, array)
-        if prepare is not None:
-            prepare(disk)
-        disk.recover()
-    except BaseException:
-        enclosure.close()
-        raise
-    return disk
+create, open_disk = InPlaceDisk.create, InPlaceDisk.open

@@ -4,19 +4,19 @@ What is not flushed may be lost, a block at a time
 (crash profile `block`); operations on snapshots flush, and count when the descriptor is durable.
 """
 
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter_ns
+from typing import Self
 
 from refmodel import label as labels
+from refmodel.array import Clock
 from refmodel.enclosure import Enclosure
 from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExists, UnknownOutcome
 from refmodel.leg import Meter
 from refmodel.opened import OpenDisk
-from refmodel.power import PowerSupply
 from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors
 from refmodel.redolog.consolidation import Job
@@ -40,6 +40,28 @@ class RedoLogDisk(OpenDisk):
         self.merged = 0  # blocks that consolidations moved
         self.dropped = 0  # layers that went at the end of one
         self._chains: dict[str | None, list[Layer]] = {}  # by view, the topmost layer first
+
+    @classmethod
+    def create(cls, path: Path, geometry: RedoLogGeometry, *, sync: bool = True) -> None:
+        """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
+        Enclosure.build(path, geometry.devices, geometry.device_bytes, 0)
+        enclosure = Enclosure(path, sync=sync)
+        try:
+            disk = cls(enclosure, geometry)
+            descriptors.write(disk.store, disk.descriptor, "foreground")
+            disk.store.flush("foreground")
+            labels.write(enclosure.device(0), labels.Label(uuid.uuid4().hex, uuid.uuid4().hex, 0, geometry))
+        finally:
+            enclosure.close()
+
+    @classmethod
+    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+        if 0 not in enclosure.present():
+            raise DataLost("the only device was pulled; bring it back")
+        label = labels.read(enclosure.device(0))
+        if label is None or not isinstance(label.geometry, RedoLogGeometry):
+            raise NotADisk("the device has no good label of a redo-log chain")
+        return cls(enclosure, label.geometry)
 
     def recover(self) -> None:
         """Load the newest descriptor and the directories that it needs. Raises DataLost."""
@@ -275,40 +297,4 @@ class RedoLogDisk(OpenDisk):
             raise
 
 
-def create(path: Path, geometry: RedoLogGeometry, *, sync: bool = True) -> None:
-    """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
-    Enclosure.build(path, geometry.devices, geometry.device_bytes, 0)
-    enclosure = Enclosure(path, sync=sync)
-    try:
-        disk = RedoLogDisk(enclosure, geometry)
-        descriptors.write(disk.store, disk.descriptor, "foreground")
-        disk.store.flush("foreground")
-        labels.write(enclosure.device(0), labels.Label(uuid.uuid4().hex, uuid.uuid4().hex, 0, geometry))
-    finally:
-        enclosure.close()
-
-
-def open_disk(
-    path: Path,
-    *,
-    sync: bool = True,
-    power: PowerSupply | None = None,
-    now: Callable[[], float] = time.time,
-    prepare: Callable[[RedoLogDisk], None] | None = None,
-) -> RedoLogDisk:
-    """Open the disk in a folder, as refmodel.disk.open_disk. Raises NotADisk, DiskBusy, DataLost."""
-    enclosure = Enclosure(path, sync=sync, power=power)
-    try:
-        if 0 not in enclosure.present():
-            raise DataLost("the only device was pulled; bring it back")
-        label = labels.read(enclosure.device(0))
-        if label is None or not isinstance(label.geometry, RedoLogGeometry):
-            raise NotADisk("the device has no good label of a redo-log chain")
-        disk = RedoLogDisk(enclosure, label.geometry)
-        if prepare is not None:
-            prepare(disk)
-        disk.recover()
-    except BaseException:
-        enclosure.close()
-        raise
-    return disk
+create, open_disk = RedoLogDisk.create, RedoLogDisk.open
