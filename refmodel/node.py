@@ -7,13 +7,15 @@ A leaf maps keys to values; an inner node maps the lowest key of each child to t
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from itertools import chain
 
 from refmodel.checksum import crc32c
 from refmodel.layout import PAGE
 
 MAGIC = b"LFSN"
-HEADER = struct.Struct("<4sIQQHHH2x")  # magic, CRC-32C of what follows it, page, born, kind, level, entries
+FIELDS = "<QQHHH2x"
+HEADER = struct.Struct("<4sI" + FIELDS[1:])  # magic, CRC-32C of what follows it, page, born, kind, level, entries
 COVERED = 8  # the checksum covers everything from this byte on
 ROOM = PAGE - HEADER.size
 
@@ -61,18 +63,19 @@ def capacity(kind: Kind, level: int) -> int:
 
 
 def encode(node: Node) -> bytes:
-    form = node.value_format()
     count = len(node.keys)
-    if form.format == "<Q":
-        values = struct.pack(f"<{count}Q", *node.values)
-    else:
-        values = struct.pack("<" + form.format[1:] * count, *chain.from_iterable(node.values))
-    covered = (
-        HEADER.pack(MAGIC, 0, node.page, node.born, node.kind, node.level, count)[COVERED:]
-        + struct.pack(f"<{count}Q", *node.keys)
-        + values
-    ).ljust(PAGE - COVERED, b"\0")
+    form = node.value_format().format
+    values = node.values if form == "<Q" else chain.from_iterable(node.values)
+    covered = _layout(form, count).pack(node.page, node.born, node.kind, node.level, count, *node.keys, *values)
     return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+
+
+@lru_cache(maxsize=2048)
+def _layout(form: str, count: int) -> struct.Struct:
+    """Of a page with so many entries, from the first byte that its checksum covers."""
+    entries = f"{count}Q" + (f"{count}Q" if form == "<Q" else form[1:] * count)
+    rest = PAGE - struct.calcsize(FIELDS + entries) - COVERED
+    return struct.Struct(f"{FIELDS}{entries}{rest}x")
 
 
 def is_node(page: int, kind: Kind, data: bytes, born: int = 0) -> bool:

@@ -8,7 +8,6 @@ a key below all of them is put into the first child, and lowers its bound.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
 
 from refmodel.node import Kind, Node, capacity
 from refmodel.pages import Pages
@@ -141,15 +140,13 @@ class Tree:
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
             keys, values, place = path[-1].keys, path[-1].values, 0
-            kept = [True] * len(keys)
             stop = bisect_left(removed, end, at)
             for key in removed[at:stop]:
                 place = bisect_left(keys, key, place)
                 if place == len(keys) or keys[place] != key:
                     raise KeyError(key)
-                before.append(values[place])
-                kept[place] = False
-            keys[:], values[:] = compress(keys, kept), compress(values, kept)
+                del keys[place]
+                before.append(values.pop(place))
             at = stop
             self._prune(path)
         return before
