@@ -7,34 +7,31 @@
 - The flush that the contract asks of `delete` comes before the merge, so merging may not lose what was durable.
 - Which file is which is known here, as libvirt or a `.vmsd` file would, and is durable.
 
-It declares `block`, and blocks of 512 bytes, as qcow2.py does and for the same reasons: qemu promises what a disk with a
-volatile write cache does. Each file has a `blklogwrites` of its own under it. Files know nothing of each other's flushes, so
-the power fails between operations, or in a write, an unmap or a flush, which touch the live file alone.
+Blocks are of 512 bytes, as those of qcow2.py are and for the same reason. Each file has a `blklogwrites` of its own under
+it. Files know nothing of each other's flushes, so the power fails between operations, or in one that writes to the live
+file alone.
 """
 
-import random
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from conformance.engines import qemu
-from conformance.engines.qemu_disk import BLOCK, CAPABILITIES, QemuDisk, Refused
-from conformance.media import logwrites, nbd
-from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
+from conformance.engines.qemu_disk import QemuDisk
+from conformance.engines.qemu_window import connected
+from conformance.engines.recorded_disk import BLOCK, Refused
+from conformance.media import nbd
+from conformance.media.recorded import Recorded
+from conformance.targets.base import Message, Unusable
 
-CUT_IN = ("write", "unmap", "flush")
 
-
-@dataclass
+@dataclass(eq=False)
 class Layer:
     """One file, and the log of what was written to it."""
 
     number: int
-    folder: Path
     under: "Layer | None"
-    media: logwrites.Media
-    read: int = logwrites.START  # of the log, bytes
+    recorded: Recorded
 
     @property
     def node(self) -> str:
@@ -46,26 +43,15 @@ class Layer:
         return f"w{self.number}"
 
     @property
-    def log(self) -> Path:
-        return self.folder / f"{self.number}.log"
-
-    def lay(self) -> None:
-        """Begin with what is certain; nobody may have the file open."""
-        (self.folder / f"{self.number}").write_bytes(self.media.stable)
-        self.log.write_bytes(b"")
-        self.read = logwrites.START
-
-    def new(self) -> list[logwrites.Write]:
-        """What was written since this was asked last."""
-        entries, self.read = logwrites.read(self.log, self.read)
-        return entries
+    def depth(self) -> int:
+        return 1 + self.under.depth if self.under else 0
 
 
 class ChainTarget(QemuDisk):
     """Options: `format` ("qcow2" or "vmdk"), and, of qcow2, `merge` ("commit" or "stream") and `cluster_size`."""
 
     knobs: dict[str, list[Any]] = {"merge": ["commit", "stream"], "cluster_size": [512, 512, 4096, 65536]}
-    cuts = True
+    cut_in = ("write", "unmap", "flush", "crash")
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._format, self._merge_by = options.get("format", "qcow2"), options.get("merge", "commit")
@@ -74,53 +60,16 @@ class ChainTarget(QemuDisk):
             raise Unusable("format is qcow2 or vmdk, merge is commit or stream")
         if self._format == "vmdk":
             self._merge_by = "commit"  # qemu cannot stream into a VMDK: "Operation not supported"
-        self.hello: Message = {
-            "ok": True, "name": f"{self._format} chain", "version": f"qemu {qemu.version()}", "block_size": BLOCK,
-            "crash_profile": "block", "capabilities": CAPABILITIES, "devices": 1, "tolerates": 0,
-        }
-        self._daemon = qemu.borrow(_nothing)
+        super().__init__(f"{self._format} chain", _nothing)
         self._layers: list[Layer] = []
         self._names: dict[str, Layer] = {}
         self._live: Layer | None = None
-        self._device: nbd.Device | None = None
-        self._crashes, self._choose = 0, None
         self._numbers = count()
-
-    def request(self, message: Message) -> Message:
-        op, cut = message["op"], message.get("cut")
-        if cut is not None and op in CUT_IN:
-            self._take()
-        answer = super().request(message)
-        if cut is not None and op in CUT_IN:
-            entries = self._live.new()
-            moves = [index for index, entry in enumerate(entries) if entry.moves]
-            fails = len(moves) >= cut["after"]
-            self._live.media.take(entries[: moves[cut["after"] - 1] + 1] if fails else entries)
-            if fails:
-                self._choose = random.Random(cut["seed"])
-                raise PowerCut
-        return answer
-
-    def close(self) -> None:
-        try:
-            if self._sound:
-                self._shut()
-                qemu.give_back(self._daemon, _nothing)
-                return
-        except (qemu.QmpError, TargetFailure):
-            pass
-        self._daemon.close()
 
     # The operations.
 
-    def _create(self, message: Message) -> None:
-        self._shut()
-        self._blocks, self._crashes, self._choose = message["blocks"], 0, None
-        self._layers, self._names = [], {}
-        self._live = self._made(None)
-        self._open()
-
     def _snapshot(self, message: Message) -> None:
+        self._opened()
         if message["name"] in self._names:
             raise Refused("snapshot-exists", "")
         below, self._live = self._live, self._made(self._live)
@@ -130,43 +79,42 @@ class ChainTarget(QemuDisk):
 
     def _delete(self, message: Message) -> None:
         layer = self._existing(message["name"])
-        self._device.flush()  # the contract asks for it; merging alone does not flush the live file
+        self._opened().flush()  # the contract asks for it; merging alone does not flush the live file
         del self._names[message["name"]]
         self._tidy(layer)
 
     def _revert(self, message: Message) -> None:
         target, old = self._existing(message["name"]), self._live
+        self._opened()
         self._unexport()
         self._live = self._made(target)
         self._add(self._live)
-        self._export()
+        self._device = self._export()
         self._tidy(old)
-
-    def _restart(self, message: Message) -> None:
-        self._shut()
-        self._take()
-        self._open()
-
-    def _crash(self, message: Message) -> None:
-        choose = self._choose or random.Random(self._crashes)
-        if self._choose is None:
-            self._take()
-        self._crashes, self._choose = self._crashes + 1, None
-        self._shut()
-        for layer in self._layers:
-            layer.media.cut_power(choose)
-        try:
-            self._open(lay=True)
-        except qemu.QmpError as error:
-            raise Refused("data-lost", str(error)) from None
 
     # How they are done.
 
-    def _opened(self) -> nbd.Device:
-        return self._device
+    def _files(self) -> list[Recorded]:
+        return [layer.recorded for layer in self._layers]
+
+    def _written(self) -> Recorded:
+        return self._live.recorded
+
+    def _make(self) -> None:
+        self._layers, self._names = [], {}
+        self._live = self._made(None)
 
     def _view(self, name: str) -> bytes:
-        return self._exported(self._existing(name).node)
+        """Read through an export of the layer's own."""
+        node = self._existing(name).node
+        self._opened()
+        self._daemon.do(("block-export-add", {"type": "nbd", "id": "v", "node-name": node}))
+        device = connected(self._daemon, node)
+        try:
+            return device.read(0, device.size)
+        finally:
+            device.close()
+            self._daemon.do(("block-export-del", {"id": "v", "mode": "hard"}))
 
     def _existing(self, name: str) -> Layer:
         if name not in self._names:
@@ -175,16 +123,16 @@ class ChainTarget(QemuDisk):
 
     def _made(self, under: Layer | None) -> Layer:
         """A new, empty file over another."""
-        number, folder = next(self._numbers), self._daemon.folder
+        number = next(self._numbers)
         if self._format == "qcow2":
             settings = ["-o", f"cluster_size={self._cluster_size}"]
         else:
             settings = ["-o", "subformat=monolithicSparse"]
         if under is not None:
             settings += ["-b", str(under.number), "-F", self._format]
-        qemu.image_tool("create", "-q", "-f", self._format, *settings, str(number), str(self._blocks * BLOCK), folder=folder)
-        layer = Layer(number, folder, under, logwrites.Media((folder / str(number)).read_bytes()))
-        layer.lay()
+        qemu.image_tool("create", "-q", "-f", self._format, *settings, str(number), str(self._blocks * BLOCK),
+                        folder=self._folder)
+        layer = Layer(number, under, Recorded(self._folder / f"{number}", self._folder / f"{number}.log"))
         self._layers.append(layer)
         return layer
 
@@ -207,7 +155,7 @@ class ChainTarget(QemuDisk):
     def _streamed(self, layer: Layer, over: Layer) -> None:
         """Copy what the file holds into the one over it, which then lies on what is below."""
         base = {"base-node": layer.under.node} if layer.under else {}
-        self._daemon.job("block-stream", {"device": over.node, "job-id": "j", **base})
+        self._daemon.job("block-stream", {"device": over.node, **base})
         self._remove(layer)
         over.under = layer.under
         self._layers.remove(layer)
@@ -215,7 +163,7 @@ class ChainTarget(QemuDisk):
     def _committed(self, layer: Layer, over: Layer) -> None:
         """Write what the file over it holds into this one, which then takes its place."""
         top = over if not any(other.under is over for other in self._layers) else self._highest(over)
-        self._daemon.job("block-commit", {"device": top.node, "job-id": "j", "top-node": over.node, "base-node": layer.node})
+        self._daemon.job("block-commit", {"device": top.node, "top-node": over.node, "base-node": layer.node})
         self._remove(over)
         for other in self._layers:
             if other.under is over:
@@ -230,26 +178,17 @@ class ChainTarget(QemuDisk):
             layer = above[0]
         return layer
 
-    def _open(self, lay: bool = False) -> None:
-        """Open all files, those below first, and export the live one."""
-        for layer in self._layers:
-            if lay:
-                layer.lay()
-        done: list[Layer] = []
-        while len(done) < len(self._layers):
-            ready = [layer for layer in self._layers if layer not in done and (layer.under is None or layer.under in done)]
-            for layer in ready:
-                self._add(layer)
-            done += ready
-        self._export()
+    def _open(self) -> nbd.Device:
+        for layer in sorted(self._layers, key=lambda layer: layer.depth):
+            self._add(layer)
+        return self._export()
 
     def _add(self, layer: Layer, backing: bool = True) -> None:
         file = {"driver": "file", "filename": str(layer.number), "discard": "unmap", "locking": "off"}
-        log = {"driver": "file", "filename": layer.log.name, "locking": "off"}
+        log = {"driver": "file", "filename": f"{layer.number}.log", "locking": "off"}
         node = {"driver": self._format, "node-name": layer.node, "read-only": layer is not self._live, "discard": "unmap",
                 "file": layer.device, "backing": layer.under.node if backing and layer.under else None}
-        layer.log.write_bytes(b"")
-        layer.read = logwrites.START
+        layer.recorded.begin_log()
         self._daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": layer.device, "file": file, "log": log}),
                         ("blockdev-add", node))
 
@@ -257,32 +196,21 @@ class ChainTarget(QemuDisk):
         """Close the file."""
         self._daemon.do(("blockdev-del", {"node-name": layer.node}), ("blockdev-del", {"node-name": layer.device}))
 
-    def _export(self) -> None:
+    def _export(self) -> nbd.Device:
         self._daemon.do(("block-export-add", {"type": "nbd", "id": "e", "node-name": self._live.node, "name": "q",
                                               "writable": True}))
-        self._device = self._connected("q")
+        return connected(self._daemon, "q")
 
     def _unexport(self) -> None:
-        if self._device is not None:
-            self._device.close()
-            self._device = None
-            self._daemon.do(("block-export-del", {"id": "e", "mode": "hard"}))
+        self._device.close()
+        self._device = None
+        self._daemon.do(("block-export-del", {"id": "e", "mode": "hard"}))
 
     def _shut(self) -> None:
-        """Close all files, those above first."""
-        if self._device is None:
-            return
-        self._unexport()
-        left = list(self._layers)
-        while left:
-            ends = [layer for layer in left if not any(other.under is layer for other in left)]
-            for layer in ends:
+        if self._device is not None:
+            self._unexport()
+            for layer in sorted(self._layers, key=lambda layer: -layer.depth):
                 self._remove(layer)
-            left = [layer for layer in left if layer not in ends]
-
-    def _take(self) -> None:
-        for layer in self._layers:
-            layer.media.take(layer.new())
 
 
 def _nothing(daemon: qemu.Daemon) -> None:

@@ -30,7 +30,7 @@ IDLE = 2  # daemons kept
 TOOLS = ("qemu-storage-daemon", "qemu-img", "setpriv")
 
 Command = tuple[str, dict[str, Any]]
-Setup = Callable[["Daemon"], None]
+Setup = Callable[["Daemon"], Any]
 
 
 class QmpError(Exception):
@@ -63,9 +63,12 @@ def image_tool(*words: str, folder: Path | None = None) -> str:
 class Daemon:
     """A qemu-storage-daemon in a folder of its own, in memory where there is /dev/shm. Raises Unusable.
 
-    Its NBD server listens on `nbd`, its file names are relative to `folder`."""
+    Its NBD server listens on `nbd`, its file names are relative to `folder`. `fitted` is what its setup returned."""
+
+    fitted: Any = None
 
     def __init__(self) -> None:
+        self._last: list[Callable[[], None]] = []
         self.folder = Path(tempfile.mkdtemp(prefix="conformance-", dir=FAST if FAST.is_dir() else None))
         self.nbd = self.folder / "nbd"
         self._output = (self.folder / "stderr").open("w+b")
@@ -107,9 +110,10 @@ class Daemon:
         return [answer["return"] for answer in answers]
 
     def job(self, command: str, arguments: dict[str, Any]) -> None:
-        """Run a block job, whose `job-id` is "j", to its end. Raises QmpError if it fails."""
+        """Run a job to its end. Raises QmpError if it fails."""
         deadline = time.monotonic() + PATIENCE
-        self.do((command, {**arguments, "auto-dismiss": False}))
+        stay = {} if command == "blockdev-create" else {"auto-dismiss": False}  # that one always stays
+        self.do((command, {**arguments, **stay, "job-id": "j"}))
         while True:
             job = self.do(("query-jobs", {}))[0][0]
             if job["status"] == "ready":
@@ -123,8 +127,14 @@ class Daemon:
                 raise self.failure("hang", f"{command} did not end within {PATIENCE:g} seconds")
             time.sleep(0.0005)
 
+    def at_end(self, call: Callable[[], None]) -> None:
+        """Have this called before the process ends."""
+        self._last.append(call)
+
     def close(self) -> None:
         """End the process and remove the folder."""
+        while self._last:
+            self._last.pop()()
         self._socket.close()
         os.close(self._ended)
         self._process.kill()
@@ -190,7 +200,7 @@ def borrow(setup: Setup) -> Daemon:
     if idle:
         return idle.pop()
     daemon = Daemon()
-    setup(daemon)
+    daemon.fitted = setup(daemon)
     return daemon
 
 

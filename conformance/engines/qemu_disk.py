@@ -1,39 +1,32 @@
 """What the targets in qemu-storage-daemon have in common: data over NBD, and what complaints of qemu mean."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from conformance.engines import qemu
+from conformance.engines.recorded_disk import BLOCK, RecordedDisk, Refused
 from conformance.media import nbd
-from conformance.model import NAME
 from conformance.targets.base import Message, TargetFailure
 
-BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
-CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
-PATIENCE = 20.0  # seconds
 
+class QemuDisk(RecordedDisk):
+    """A disk whose live view is a device of NBD. The daemon is one on which `setup` was called, and is given back.
 
-class Refused(Exception):
-    """The request is refused: the code, then what the engine said."""
+    It declares `block`: qemu promises what a disk with a volatile write cache does. What was flushed stays; of what was
+    written since, each sector may be there or not."""
 
-
-class QemuDisk:
-    """A disk whose live view is the export `q` of a daemon. Whoever inherits opens it: `_opened`; and has the other operations."""
-
-    _daemon: qemu.Daemon
-    _blocks = 0
-    _sound = True  # the daemon may be used again
+    def __init__(self, name: str, setup: qemu.Setup) -> None:
+        super().__init__(name, f"qemu {qemu.version()}", "block")
+        self._setup, self._daemon = setup, qemu.borrow(setup)
+        self._folder = self._daemon.folder
+        self._device: nbd.Device | None = None
+        self._sound = True  # the daemon may be used again
 
     def request(self, message: Message) -> Message:
-        op, name = message["op"], message.get("name", message.get("view"))
-        if op not in ("create", "write", "read", *CAPABILITIES):
-            return {"ok": False, "error": "unsupported"}
-        if name is not None and not NAME.fullmatch(name):
-            return {"ok": False, "error": "bad-request", "message": "no name of the contract; qemu may take it"}
+        op = message["op"]
         try:
-            return {"ok": True, **(getattr(self, "_" + op)(message) or {})}
-        except Refused as refused:
-            return {"ok": False, "error": refused.args[0], "message": refused.args[1]}
+            return super().request(message)
         except (nbd.Refused, qemu.QmpError) as error:
             self._sound = False
             raise self._daemon.failure("protocol", f"{op}: {error}") from None
@@ -43,6 +36,16 @@ class QemuDisk:
         except TargetFailure:
             self._sound = False
             raise
+
+    def close(self) -> None:
+        try:
+            if self._sound:
+                self._shut()
+                qemu.give_back(self._daemon, self._setup)
+                return
+        except (qemu.QmpError, TargetFailure):
+            pass
+        self._daemon.close()
 
     def _write(self, message: Message) -> None:
         data, device = bytes(message["data"]), self._opened()
@@ -65,26 +68,24 @@ class QemuDisk:
     def _flush(self, message: Message) -> None:
         self._opened().flush()
 
-    def _opened(self) -> nbd.Device:
-        """The live disk, open."""
-        raise NotImplementedError
-
-    def _view(self, name: str) -> bytes:
-        """What the snapshot reads as."""
-        raise NotImplementedError
-
-    def _connected(self, export: str) -> nbd.Device:
-        return nbd.Device(f"nbd+unix:///{export}?socket={self._daemon.nbd}", PATIENCE)
-
-    def _exported(self, node: str) -> bytes:
-        """All that the node reads as."""
-        self._daemon.do(("block-export-add", {"type": "nbd", "id": "v", "node-name": node}))
-        device = self._connected(node)
+    def _open_again(self) -> None:
         try:
-            return device.read(0, device.size)
-        finally:
-            device.close()
-            self._daemon.do(("block-export-del", {"id": "v", "mode": "hard"}))
+            self._opened()
+        except qemu.QmpError as error:
+            raise Refused("data-lost", str(error)) from None
+
+    def _opened(self) -> nbd.Device:
+        if self._device is None:
+            self._device = self._open()
+        return self._device
+
+    @abstractmethod
+    def _open(self) -> nbd.Device:
+        """Open the disk, which is shut; its live view. Raises QmpError."""
+
+    @abstractmethod
+    def _view(self, name: str) -> bytes:
+        """What the snapshot reads as. Raises Refused."""
 
     def _asked(self, message: Message, length: int, ask: Callable[[int], Any]) -> Any:
         """What the device answers. That it refuses what reaches past its end is right, with whatever error."""

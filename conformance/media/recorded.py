@@ -8,26 +8,33 @@ from conformance.media import logwrites
 
 
 class Recorded:
-    """The file `disk`, `room` bytes long, most of it a hole. Whoever writes to it records that in a log of dm-log-writes.
+    """The file `disk`; with `room`, so many bytes long, most of them a hole. Whoever writes to it records that in a log of
+    dm-log-writes.
 
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 
-    def __init__(self, disk: Path, log: Path, room: int):
+    def __init__(self, disk: Path, log: Path, room: int = 0):
         self._disk, self._log, self._room = disk, log, room
-        self.lay(b"")
+        log.touch()
+        self.lay(b"" if room else disk.read_bytes())
 
     def lay(self, content: bytes) -> None:
         """Make this what the file holds for certain; nobody may have it open. What was logged so far is forgotten."""
         with self._disk.open("r+b") as disk:
             disk.truncate(0)
             disk.write(content)
-            disk.truncate(self._room)
+            disk.truncate(self._room or len(content))
         self._at = max(self._log.stat().st_size, logwrites.START)
         os.truncate(self._log, 0)
         os.truncate(self._log, self._at)  # the process goes on writing from here
         self._unread: list[logwrites.Write] = []
         self._media = logwrites.Media(content)
         self._on = True
+
+    def begin_log(self) -> None:
+        """Whoever opens the log next begins it again; what was not taken is forgotten."""
+        self._log.write_bytes(b"")
+        self._at = logwrites.START
 
     def read(self, log: Path) -> None:
         """Another process had the file open meanwhile, and this is its log."""

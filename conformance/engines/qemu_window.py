@@ -1,0 +1,34 @@
+"""A device of a daemon that stays, while the image that it shows comes and goes.
+
+An export and a connection for every opening of an image cost as much processor time as the opening.
+"""
+
+from conformance.engines import qemu
+from conformance.media import nbd
+
+PATIENCE = 20.0  # seconds
+SIZE = 1 << 40  # bytes of the device; what is behind the end of the image is refused by qemu's block layer
+
+
+def connected(daemon: qemu.Daemon, export: str) -> nbd.Device:
+    """The export as a device."""
+    return nbd.Device(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
+
+
+class Window:
+    """A raw node, exported as long as the daemon lives, over the image or over nothing. Raises QmpError."""
+
+    def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
+        self._nothing = f"{name}-nothing"
+        self._node = {"driver": "raw", "node-name": name, "read-only": not writable, "discard": "unmap"}
+        nothing = {"driver": "file", "node-name": self._nothing, "filename": self._nothing}
+        with (daemon.folder / self._nothing).open("wb") as hole:  # a file, since raw keeps what its first child can
+            hole.truncate(SIZE)
+        daemon.do(("blockdev-add", nothing), ("blockdev-add", {**self._node, "file": self._nothing}),
+                  ("block-export-add", {"type": "nbd", "id": name, "node-name": name, "writable": writable}))
+        self.name, self.device = name, connected(daemon, name)
+        daemon.at_end(self.device.close)
+
+    def show(self, node: str | None) -> qemu.Command:
+        """The command after which it shows the node; nothing, if None."""
+        return "blockdev-reopen", {"options": [{**self._node, "file": node or self._nothing}]}
