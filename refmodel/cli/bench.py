@@ -1,0 +1,52 @@
+"""The bench."""
+
+import json
+from pathlib import Path
+
+import click
+
+from refmodel import bench, cleaning
+from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, ENGINE, main
+from refmodel.layout import LAYOUTS
+from refmodel.profiles import PROFILES
+from refmodel.progress import progress
+
+
+@main.command("bench", epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2")
+@click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
+@click.option("--profile", metavar="NAME", type=click.Choice([*PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: the three of 4 KiB at random]")
+@ENGINE
+@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="Of the devices.  [default: the profile's, where the engine has layouts]")
+@click.option("--scale", type=click.FloatRange(min=0.001), default=1.0, show_default=True, help="Of the disk, 64 MiB at 1, and of the number of operations.")
+@click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are held from the beginning on.")
+@click.option("--operations", type=click.IntRange(min=1), help="How many, whatever the scale.")
+@click.option("--blocks", type=click.IntRange(min=bench.FILL), help="Size of the disk, whatever the scale.")
+@click.option("--depth", type=click.IntRange(1, 1024), help="Operations in flight together.  [default: the profile's]")
+@click.option("--seed", type=int, default=1, show_default=True)
+@COMPRESSION
+@DEDUPLICATION
+@CACHE
+@CACHE_BLOCK
+@click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to a file, one JSON object a line.")
+@click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
+def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path | None, **options) -> None:
+    """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
+
+    The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
+    """
+    names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
+    if disk is not None and len(names) > 1:
+        raise click.UsageError("a disk that stays is for one profile: name it with --profile")
+    lines = []
+    for name in names:
+        if name == "cleaning":
+            for row in cleaning.table():
+                click.echo(cleaning.describe(row))
+            continue
+        with progress(name) as watch_run:
+            result = bench.run(name, path=disk, watch=watch_run, **options)
+        click.echo(bench.describe(result))
+        lines.append(json.dumps(result.as_dict()) + "\n")
+    if json_file is not None:
+        json_file.write_text("".join(lines))
