@@ -1,0 +1,1 @@
+"""The commands of `python -m modelcheck`: a file each, and `output`, what they print by."""

@@ -1,0 +1,37 @@
+"""What the commands print by: one console, tables of one look, progress; and the option that several have."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from modelcheck import check
+
+console = Console(width=None if sys.stdout.isatty() else 160)
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLCs run side by side.")
+
+
+def done(work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]) -> dict[str, Out]:
+    """What `work` makes of each, by name; progress is shown meanwhile."""
+    made: dict[str, Out] = {}
+    with console.status("") as status:
+        status.update(f"0 of {len(items)} done")
+        for item, came in check.side_by_side(work, items, jobs):
+            made[name(item)] = came
+            status.update(f"{len(made)} of {len(items)} done, {name(item)} the last")
+    return made
+
+
+def table(*headings: str) -> Table:
+    """An empty one: words to the left, numbers to the right."""
+    rows = Table(box=None, pad_edge=False)
+    for heading in headings:
+        left = heading in ("run", "spec", "check", "module", "result", "for", "mutant", "found by", "what")
+        rows.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=heading in ("run", "module", "mutant"))
+    return rows
