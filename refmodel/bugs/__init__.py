@@ -4,7 +4,7 @@ A bug is a function of a disk that is about to recover. It overrides a method or
 nothing of bugs and pay nothing for them. Numbers and evidence are those of the list of bugs that the project works through.
 """
 
-from refmodel.bugs import cache, in_place, late, log_structured, redo_log, space
+from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
 from refmodel.bugs.registry import BUGS, Bug
 
-__all__ = ["BUGS", "Bug", "cache", "in_place", "late", "log_structured", "redo_log", "space"]
+__all__ = ["BUGS", "Bug", "cache", "cleaning", "in_place", "recovery", "redo_log", "redundancy", "snapshots"]

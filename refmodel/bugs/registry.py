@@ -28,3 +28,15 @@ def bug(number: int, evidence: str, what: str, **needs: Any):
         return plant
 
     return register
+
+
+def after(owner: Any, method: str, then: Callable[..., None]) -> None:
+    """Override a method of one object: once it has run, `then` is called with its result and its arguments."""
+    run = getattr(owner, method)
+
+    def run_then(*args: Any) -> Any:
+        result = run(*args)
+        then(result, *args)
+        return result
+
+    setattr(owner, method, run_then)

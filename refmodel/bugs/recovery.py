@@ -1,0 +1,105 @@
+"""Bugs of the log, checkpoints and recovery."""
+
+from refmodel import log as logs
+from refmodel.bugs.registry import after, bug
+from refmodel.checksum import crc32c
+from refmodel.disk import LogStructuredDisk
+from refmodel.log import Kind
+
+
+@bug(28, "f2fs 1e87a78d95ec, a468f0ef516f", "a torn record is accepted at roll-forward")
+def torn_record_accepted(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    find = log._find
+
+    def find_unchecked():
+        if (found := find()) is not None:
+            return found
+        header = log._read(log._leg.active()[0], logs.RECORD_UNIT)
+        length = logs.stored_bytes(header)
+        if length is None or log.used + length > log._size:
+            return None
+        raw = log._read(log._leg.active()[0], length)
+        fixed = logs.MAGIC + crc32c(raw[logs.COVERED :]).to_bytes(4, "little") + raw[logs.COVERED :]
+        record = logs.decode(fixed)
+        return (record, raw) if record is not None and log._is_next(record) else None
+
+    log._find = find_unchecked
+
+
+@bug(29, "cqlite 1390", "the log goes on behind a torn tail instead of over it")
+def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_and_skip(tail: int, sequence: int, generation: int):
+        yield from recover(tail, sequence, generation)
+        if log._read(log._leg.active()[0], logs.RECORD_UNIT).startswith(logs.MAGIC):
+            log.head += logs.RECORD_UNIT
+
+    log.recover = recover_and_skip
+
+
+@bug(30, "Typhon 712", "sequence numbers start again after recovery")
+def sequence_starts_again(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_and_restart(tail: int, sequence: int, generation: int):
+        yield from recover(tail, sequence, generation)
+        log.sequence = 1
+
+    log.recover = recover_and_restart
+
+
+@bug(31, "nilfs2 c85399c2da8b", "recovery counts one used segment too few")
+def recovery_miscounts_segments(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+
+    def count_one_less(_, owners_root: int, table_root: int) -> None:
+        segments._fresh = max(0, segments._fresh - 1)
+
+    after(segments, "load", count_one_less)
+
+
+@bug(32, "ceph PR 46890, 60753", "replay writes over the place that the block had, which may be given out again", layout="mirror")
+def replay_writes_over(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    recover, size = state.log.recover, disk.geometry.block_bytes
+
+    def recover_in_place(tail: int, sequence: int, generation: int):
+        for record in recover(tail, sequence, generation):
+            for at in range(record.count if record.kind is Kind.WRITE else 0):
+                place = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
+                if place is not None:
+                    state.capacity.write(state.chunks.offset(place[0]), record.data[at * size :][:size], "recovery")
+            yield record
+
+    state.log.recover = recover_in_place
+
+
+@bug(33, "littlefs PR 948; Open-CAS 519, 393", "an operation is acknowledged before it is flushed")
+def acknowledged_before_flush(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    flush = log.flush
+    log.flush = lambda cause="foreground": None if cause == "foreground" else flush(cause)
+
+
+@bug(34, "the log forgotten before the checkpoint that replaces it is durable", "a checkpoint leaves out the bank")
+def log_truncated_early(disk: LogStructuredDisk) -> None:
+    disk.state.chunks.destage_all = disk.state.chunks.destage_full
+
+
+@bug(35, "replay that is not idempotent", "a crash during recovery makes the last record count twice")
+def record_replayed_twice(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    recover = log.recover
+
+    def recover_twice(tail: int, sequence: int, generation: int):
+        record = None
+        for record in recover(tail, sequence, generation):
+            yield record
+        if record is not None and record.kind is not Kind.OPEN:
+            yield record
+
+    log.recover = recover_twice
