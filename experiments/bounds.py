@@ -175,16 +175,16 @@ def _stripes(chapter: Chapter, settings: Settings) -> None:
     settings.say("bytes to devices for a user byte, by layout")
     for layout, (k, m) in LAYOUTS.items():
         result = bench.run("hcibench-32k-write", layout=layout, blocks=4096, operations=1024, seed=settings.seed)
-        part = bench.total(window.devices for window in result.windows)
+        part = Tally.of(window.devices for window in result.windows)
         user = sum(phase.user_bytes_written for phase in result.phases)
-        bound, found = (k + m) / k, part.written["destage"] / user
-        log = part.written["foreground"] / user
+        bound, found = (k + m) / k, part.bytes_written["destage"] / user
+        log = part.bytes_written["foreground"] / user
         chapter.judge(
             f"Full stripes, {layout}: {bound:g} bytes to the capacity leg for each byte of a user, and the "
             "mirrored log",
             f"{found:.4f} to the capacity leg; to the log {log:.4f}, {m + 1} mirrors with {log / (m + 1) - 1:.1%} "
-            f"of headers; read to write them: {part.read['destage']} bytes",
-            abs(found / bound - 1) <= 0.02 and part.read["destage"] == 0,
+            f"of headers; read to write them: {part.bytes_read['destage']} bytes",
+            abs(found / bound - 1) <= 0.02 and part.bytes_read["destage"] == 0,
             "Up to 2 %: the last segment of the run may be waiting in the bank.",
         )
 

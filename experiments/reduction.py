@@ -3,9 +3,9 @@
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.plots import colour, panels, svg
 from refmodel import bench
-from refmodel.bench import Part, Result
 from refmodel.engines import DEFAULT
 from refmodel.profiles import BLOCK, DISK
+from refmodel.result import Part, Result
 
 PROFILES = ("4k-read", "4k-write", "8k-70", "32k-read", "32k-write")
 CACHE = 0.2  # of the disk

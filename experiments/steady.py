@@ -1,15 +1,16 @@
 """B: steady load through snapshots and failures, and load in steps (Net One's test of vSAN ESA)."""
 
+from experiments import twins
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.plots import MARKERS, logarithmic, panels, svg
 from experiments.timeline import timeline
 from refmodel import bench
-from refmodel.bench import Part, Result
 from refmodel.layout import LAYOUTS
 from refmodel.profiles import PROFILES
+from refmodel.result import Part, Result
 
 PROFILE = "netone-steady"
-RIPPLE = 0.02  # of device I/Os, between operations that are the same but for what is in the bank
+RIPPLE = 0.02  # of device I/Os: chance, in how many reads are of what a device held
 SIZES = (4, 8, 64, 128)  # KiB
 STEPS_COLOURS = ("#08306b", "#2171b5", "#6baed6", "#bdd7e7")
 
@@ -60,10 +61,10 @@ def _snapshots(chapter: Chapter, result: Result, control: Result) -> None:
     ):
         part, twin = result.part(name), control.part(name)
         chapter.judge(
-            f"{claim}: device I/Os that an operation waits for",
-            f"{part.foreground:.3f}, and {twin.foreground:.3f} without snapshots; half of all latencies within "
-            f"{_latency(part)}, without {_latency(twin)}",
-            abs(part.foreground / twin.foreground - 1) <= RIPPLE,
+            f"{claim}: in what an operation waits for at the devices",
+            f"{twins.ratios(result, control, name)}; half of all latencies within {_latency(part)}, without "
+            f"{_latency(twin)}",
+            twins.alike(part, twin),
             _reclaim_delays(part, twin) if name == "delete all" else "",
         )
 
@@ -88,14 +89,15 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
         reads = sum(request.read for request in part.requests) / part.operations
         lost = reads / (k + m) * (k - 1)  # more reads, where the piece that is gone is asked for
         expected = twin.foreground + lost - mirrors * (1 - reads)  # and perhaps a mirror of the log less to write
+        writes, before = twins.waited(part).writes, twins.waited(twin).writes
         repair = part.devices.ios["resync"] + part.devices.ios["rebuild"]
         chapter.judge(
             claim,
             f"{part.foreground:.3f} device I/Os in the foreground of an operation, {twin.foreground:.3f} without "
-            f"the fault; resync and rebuild: {repair}. A write takes "
-            f"{f'{mirrors} less' if mirrors else 'as many'}, "
-            f"a read of what the device held {k} in place of 1: {expected:.3f} at most",
-            part.foreground <= expected * (1 + RIPPLE) and not repair,
+            f"the fault; resync and rebuild: {repair}. A write takes {f'{mirrors} less' if mirrors else 'as many'} "
+            f"({writes:,} device writes, {before:,} without), a read of what the device held {k} in place of 1: "
+            f"{expected:.3f}",
+            writes * (m + 1) == before * (m + 1 - mirrors) and part.foreground <= expected * (1 + RIPPLE) and not repair,
             "That a lost piece is read from the others is the layout's price, not the fault's: it lasts until "
             "the piece is back, and with mirrors there is none.",
         )
@@ -111,7 +113,7 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
         part, twin = result.part(name), control.part(name)
         during = [number for number, window in enumerate(part.windows) if window.devices.ios[cause]]
         done = bool(during) and during[-1] < len(part.windows) - 1
-        writes = part.devices.written[cause] / 2**20
+        writes = part.devices.bytes_written[cause] / 2**20
         chapter.judge(
             claim,
             f"{part.devices.ios[cause]} device I/Os of {cause}, {writes:.1f} MiB written, in the first "
@@ -133,13 +135,13 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
 
 
 def _layouts(chapter: Chapter, raid5: Result, mirror: Result) -> None:
-    ratio = raid5.devices.ios["foreground"] / mirror.devices.ios["foreground"]
+    ratio = raid5.foreground / mirror.foreground
     speed = raid5.part("maximum").iops / mirror.part("maximum").iops
     chapter.judge(
         "RAID-1 and RAID-5 are alike",
-        f"{ratio:.3f} times the device I/Os in the foreground, {speed:.2f} times the operations a second of "
-        "processor time",
-        abs(ratio - 1) <= RIPPLE,
+        f"{ratio:.3f} times the device I/Os in the foreground, the same writes to the byte; {speed:.2f} times the "
+        "operations a second of processor time",
+        twins.same(raid5, mirror) and abs(ratio - 1) <= RIPPLE,
         "Processor time differs by the parity that is calculated.",
     )
 

@@ -4,8 +4,8 @@ from itertools import accumulate
 
 from experiments.chapter import Figure
 from experiments.plots import CAUSES, MUTED, bands, colour, logarithmic, panels, svg
-from refmodel.bench import Result, percentile
 from refmodel.clients import Window
+from refmodel.result import Result, percentile
 
 CAUSE_ORDER = ["foreground", *(cause for cause in CAUSES if cause != "foreground")]
 

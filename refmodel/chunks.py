@@ -1,6 +1,7 @@
 """Chunks of data, named by MBA: in the bank until they are destaged, then where the middle map says."""
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from refmodel.checksum import crc32c
@@ -41,6 +42,7 @@ class Chunks:
         self.bank: dict[int, bytes] = {}  # as it will be stored; acknowledged, and nowhere else but in the durable log
         self.moving: dict[int, bytes] = {}
         self._dropped: list[int] = []  # that no view holds, and the maps still have
+        self.banked: Counter[str] = Counter()  # chunks that were read from the bank, by cause
         self.destaged = 0  # new chunks, since the disk was opened
         self.moved = 0
         self.placed_count = 0
@@ -174,6 +176,7 @@ class Chunks:
         bank, zero = self.bank, self._zero
         found = [zero if mba is None else bank.get(mba) for mba in mbas]
         stored = [mba for mba, data in zip(mbas, found) if data is None]
+        self.banked[cause] += len(mbas) - len(stored) - mbas.count(None)
         if not stored:
             return found
         places = self.middle.get_many(stored)

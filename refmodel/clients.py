@@ -7,7 +7,7 @@ waits for one answer before it asks again would leave out just what a stall cost
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -49,27 +49,38 @@ class RepairClock:
 class Tally(NamedTuple):
     """What devices did, by cause."""
 
-    ios: Counter[str]
-    read: Counter[str]  # bytes
-    written: Counter[str]  # bytes
+    reads: Counter[str]
+    writes: Counter[str]
+    bytes_read: Counter[str]
+    bytes_written: Counter[str]
+    from_memory: Counter[str]  # bytes that took no device I/O
+
+    @classmethod
+    def of(cls, tallies: Iterable["Tally"]) -> "Tally":
+        """All of them together."""
+        found = cls(*(Counter() for _ in cls._fields))
+        for one in tallies:
+            for sums, counts in zip(found, one):
+                sums.update(counts)
+        return found
+
+    @property
+    def ios(self) -> Counter[str]:
+        return self.reads + self.writes
 
     @property
     def bytes(self) -> Counter[str]:
-        return self.read + self.written
+        return self.bytes_read + self.bytes_written
 
     def __sub__(self, before: "Tally") -> "Tally":  # type: ignore[override]
-        return Tally(self.ios - before.ios, self.read - before.read, self.written - before.written)
+        return Tally(*(after - then for after, then in zip(self, before)))
 
 
 def tally(disk: Disk) -> Tally:
     """Reads and writes of devices since the disk was opened. Flushes are not counted: they move nothing."""
-    found = Tally(Counter(), Counter(), Counter())
-    for meter in disk.meters.values():
-        found.ios.update(meter.reads)
-        found.ios.update(meter.writes)
-        found.read.update(meter.bytes_read)
-        found.written.update(meter.bytes_written)
-    return found
+    meters = (Tally(m.reads, m.writes, m.bytes_read, m.bytes_written, Counter()) for m in disk.meters.values())
+    memory = Counter({cause: blocks * BLOCK for cause, blocks in disk.from_memory.items()})
+    return Tally.of(meters)._replace(from_memory=memory)
 
 
 class Window(NamedTuple):
@@ -105,9 +116,7 @@ class Clients:
         self._repair_clock = repair_clock
         noise = memoryview(os.urandom(BLOCKS_AT_MOST * BLOCK))
         self._data = data or (lambda count: noise[: count * BLOCK].tobytes())  # of so many blocks
-        self._read_many: Callable | None = (
-            disk.read_many if hasattr(type(disk), "read_many") else None
-        )  # its own, not that of a disk behind it
+        self._read_many: Callable | None = getattr(disk, "read_many", None)
         self._taken = 0
         self._names: list[str] = []
         self.done: list[Done] = []

@@ -8,6 +8,7 @@ An operation is appended to the durable log, made durable unless write-back is o
 Everything else (destage, cleaning, checkpoints, reclaim) happens before it, when room is made.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
@@ -62,6 +63,11 @@ class LogStructuredDisk(ArrayDisk):
         self._events = events
         for part in self._listeners:
             part.emit = None if events is None else self._emit
+
+    @property
+    def from_memory(self) -> Counter[str]:
+        """Blocks that were read from the bank, by cause."""
+        return self.state.chunks.banked
 
     # Operations of the contract.
 

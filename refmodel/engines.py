@@ -6,6 +6,7 @@ The label of a disk says which engine's it is, so whoever opens a folder needs n
 import functools
 import inspect
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -43,6 +44,9 @@ class Disk(Protocol):
 
     @property
     def meters(self) -> dict[tuple[str, int], Meter]: ...  # what was done to devices, by leg and device
+
+    @property
+    def from_memory(self) -> Counter[str]: ...  # blocks that were read with no device I/O, though they hold data, by cause
 
     def write(self, lba: int, data: bytes) -> None: ...
 

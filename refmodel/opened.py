@@ -1,6 +1,7 @@
 """What every open disk has: how it is opened, an enclosure to let go of, an end after which nothing may be done, events; and, on an array, devices that fail."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -59,6 +60,11 @@ class OpenDisk:
         self.geometry = geometry
         self.events: list[dict] | None = None  # what happened inside is appended here, if it is a list
         self.done = Operations()
+
+    @property
+    def from_memory(self) -> Counter[str]:
+        """Blocks that were read with no device I/O, though they hold data, by cause."""
+        return Counter()
 
     def abandon(self) -> None:
         """Let go of the disk as it is: what a crash of the process does."""

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from refmodel.bench import percentile
 from refmodel.clients import Window
+from refmodel.result import percentile
 
 
 @contextmanager

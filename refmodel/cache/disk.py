@@ -83,6 +83,10 @@ class CachedDisk:
         self.done.add("read", started, count)
         return data
 
+    def read_many(self, reads: list[tuple[int, int]], view: str | None = None) -> list[bytes]:
+        """Reads that are in flight together, each an LBA and a count of blocks: through the cache, as one by one."""
+        return [self.read(lba, count, view) for lba, count in reads]
+
     def snapshot(self, name: str) -> None:
         self._timed("snapshot", name)
 

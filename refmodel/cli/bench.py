@@ -10,6 +10,7 @@ from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION
 from refmodel.layout import LAYOUTS
 from refmodel.profiles import PROFILES
 from refmodel.progress import progress
+from refmodel.result import describe
 
 
 @main.command("bench", epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2")
@@ -46,7 +47,7 @@ def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path |
             continue
         with progress(name) as watch_run:
             result = bench.run(name, path=disk, watch=watch_run, **options)
-        click.echo(bench.describe(result))
+        click.echo(describe(result))
         lines.append(json.dumps(result.as_dict()) + "\n")
     if json_file is not None:
         json_file.write_text("".join(lines))

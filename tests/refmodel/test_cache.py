@@ -12,7 +12,7 @@ from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import Settings
 from refmodel.counters import counters, work
 from refmodel.engines import create, open_disk, plan
-from refmodel.errors import BadRequest, NotADisk
+from refmodel.errors import BadRequest, NoSuchSnapshot, NotADisk, OutOfRange
 
 BLOCKS = 256
 
@@ -118,6 +118,29 @@ def test_a_revert_empties_it(cached: Callable[..., CachedDisk]) -> None:
     disk.revert("s")
     assert counters(disk)["cache.used_slots"] == 0
     assert disk.read(0) == block(1)
+
+
+@pytest.mark.parametrize("engine", ["log-structured", "redo-se"])
+def test_reads_in_flight_together_go_through_the_cache(cached: Callable[..., CachedDisk], engine: str) -> None:
+    disk = cached(engine=engine)
+    disk.write(0, block(1) * 8)
+    disk.snapshot("s")
+    disk.write(2, block(2))
+    assert disk.read_many([(0, 4), (6, 4), (2, 1)]) == [block(1) * 2 + block(2) + block(1), block(1) * 2 + bytes(2 * 512), block(2)]
+    found = counters(disk)
+    assert (found["cache.blocks.hit"], found["cache.blocks.miss"]) == (4 + 2 + 1, 2)  # blocks 8 and 9 were never written
+    assert disk.read_many([(2, 1), (8, 2)], "s") == [block(1), bytes(2 * 512)]  # of a snapshot, from the disk
+    assert counters(disk)["cache.blocks.hit"] == 7
+    disk.revert("s")
+    assert disk.read_many([(2, 1), (0, 3)]) == [block(1), block(1) * 3]
+
+
+def test_reads_in_flight_together_are_refused_as_one_is(cached: Callable[..., CachedDisk]) -> None:
+    disk = cached()
+    with pytest.raises(OutOfRange):
+        disk.read_many([(0, 1), (BLOCKS, 1)])
+    with pytest.raises(NoSuchSnapshot):
+        disk.read_many([(0, 1)], "none")
 
 
 def test_another_size_empties_it_and_stays(cached: Callable[..., CachedDisk], folder: Path) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments import bounds, chains, native, plots, qcow2, report, steady
+from experiments import bounds, chains, native, plots, qcow2, report, steady, twins
 from experiments.chapter import Chapter, Figure, Settings, Verdict
 from refmodel import bench
 from refmodel.reclaim import Reclaim
+from refmodel.result import Result
 
 SMALL = Settings(0.05, 1, lambda what: None)
 
@@ -23,7 +24,7 @@ def test_counts_with_snapshots_hold_for_the_log_and_are_refused_for_a_chain(monk
     native._counts(log, SMALL)
     assert {claim.verdict for claim in log.claims} == {Verdict.REPRODUCED}
 
-    def on_a_chain(profile: str, *, layout: str, **options) -> bench.Result:
+    def on_a_chain(profile: str, *, layout: str, **options) -> Result:
         return bench.run(profile, engine="redo-se", **options)
 
     monkeypatch.setattr(native, "bench", type("Bench", (), {"run": staticmethod(on_a_chain)}))
@@ -56,6 +57,8 @@ def test_rebuild_that_does_not_wait_for_the_timer_is_noticed() -> None:
     claims = chapter()
     steady._faults(claims, control, control)  # nothing fails, so nothing is rebuilt
     assert claims.claims[-1].verdict is Verdict.DIFFERS
+    steadily, absent = (twins.alike(result.part(name), control.part(name)) for name in ("hold", "absent"))
+    assert steadily and not absent  # what the device held is read from the others
     claims = chapter()
     steady._faults(claims, result, control)
     assert claims.claims[-1].verdict is Verdict.REPRODUCED

@@ -77,7 +77,7 @@ class Stalling:
     """A disk that needs a millisecond for a request, and once fifty."""
 
     def __init__(self, watch: "SimulatedTime") -> None:
-        self.meters = {}
+        self.meters, self.from_memory = {}, {}
         self._watch, self._asked = watch, 0
 
     def write(self, lba: int, data: bytes) -> None:
