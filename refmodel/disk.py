@@ -20,7 +20,7 @@ from refmodel.cleaner import Cleaner
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, SnapshotExists, UnknownOutcome
 from refmodel.geometry import Geometry
-from refmodel.log import OPERATIONS, Kind, Record, record_bytes
+from refmodel.log import OPERATIONS, Kind, Record
 from refmodel.opened import ArrayDisk
 from refmodel.refusals import require_name, require_range, whole_blocks
 from refmodel.resync import Resync
@@ -73,18 +73,19 @@ class LogStructuredDisk(ArrayDisk):
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
-        record = self._write_record(lba, data)
-        if len(data) < self.geometry.segment_bytes or self.geometry.reduces and self._fits_log(record):
+        record = Record(Kind.WRITE, lba, whole_blocks(self.geometry, lba, data), data=data)
+        if len(data) < self.geometry.segment_bytes or self.geometry.reduces and self.state.log.could_ever_fit(record.stored_bytes):
             self._perform(record)
         else:
             self._place(record)
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
-        """Writes that are in flight together, each an LBA and whole blocks: logged in one I/O a mirror, and acknowledged together.
+        """Writes that are in flight together, each an LBA and whole blocks: one record of the log, and acknowledged together.
 
-        In a power cut each happens whole or not at all. Raises what `write` does; then none of them happened.
+        In a power cut all of them happen, or none. Raises what `write` does; then none of them happened.
         """
-        self._perform(*[self._write_record(lba, data) for lba, data in writes])
+        count = sum([whole_blocks(self.geometry, lba, data) for lba, data in writes])
+        self._perform(Record(Kind.WRITES, count=count, writes=writes))
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
@@ -183,12 +184,6 @@ class LogStructuredDisk(ArrayDisk):
 
     # How it is done.
 
-    def _write_record(self, lba: int, data: bytes) -> Record:
-        return Record(Kind.WRITE, lba, whole_blocks(self.geometry, lba, data), data=data)
-
-    def _fits_log(self, record: Record) -> bool:
-        return self.state.log.could_ever_fit(record_bytes(len(record.data), record.name))
-
     def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
         payload = bytes(self.state.chunks.placed_bytes(len(write.data)))
@@ -199,31 +194,32 @@ class LogStructuredDisk(ArrayDisk):
 
         self._perform(record, before=place)
 
-    def _perform(self, *records: Record, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
-        """Log operations and make them happen: one, or writes that are in flight together."""
+    def _perform(self, record: Record, *, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
+        """Log an operation, or writes that are in flight together, and make it happen."""
         started = perf_counter_ns()
         self._require_writable()
-        self._guarded(self._prepare, records, refusable)
+        self._guarded(self._prepare, record, refusable)
         if before is not None:
             self._guarded(before)
-        kind = OPERATIONS[records[0].kind]
+        kind = OPERATIONS[record.kind]
         try:
-            self.state.log.append(*records)
+            self.state.log.append(record)
             if not self.geometry.write_back:
                 self.state.log.flush()
-            self.state.apply(*records)
+            self.state.apply(record)
             self.state.chunks.destage_full()
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        self.done.add(kind, started, *[record.count for record in records])
+        size = self.geometry.block_bytes
+        self.done.add(kind, started, *([len(data) // size for _, data in record.writes] or [record.count]))
 
-    def _prepare(self, records: tuple[Record, ...], refusable: bool) -> None:
+    def _prepare(self, record: Record, refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):
             self.state.reclaim.step()
         if not self.array.redundant:
             self._repair()  # before room is made: the checkpoint that ends it takes a segment
-        self._room.make(*records, refusable=refusable)
+        self._room.make(record, refusable=refusable)
 
     def _background(self) -> bool:
         self._rebuild()

@@ -15,7 +15,7 @@ from refmodel.geometry import Geometry
 from refmodel.layout import PAGE
 
 MAGIC = b"LFSLABEL"
-VERSION = 3
+VERSION = 4
 HEADER = struct.Struct("<8sII16s16sII")  # magic, CRC-32C of what follows it, version, disk, device, index, length of the JSON
 COVERED = 12  # the checksum covers everything from this byte on
 

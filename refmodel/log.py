@@ -6,9 +6,10 @@ what an earlier life left behind the end of the log can never be taken for a con
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import reduce
 
 from refmodel.checksum import crc32c, extend
 from refmodel.errors import DataLost
@@ -21,6 +22,7 @@ PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same i
 LOOK = 1 << 20  # bytes of the ring that are looked at together
 ZEROES = bytes(RECORD_UNIT)
 COVERED = 8  #                           LBA, count, payload length, flushed; the checksum covers from this byte on
+TABLE, EXTENT = struct.Struct("<I"), struct.Struct("<QI")  # how many writes there are; LBA and count of blocks of each
 
 
 class Kind(IntEnum):
@@ -31,9 +33,10 @@ class Kind(IntEnum):
     DELETE = 5
     REVERT = 6
     PLACE = 7  # a write whose whole segments are on the capacity leg already
+    WRITES = 8  # writes that were in flight together
 
 
-OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {Kind.PLACE: "write"}
+OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {Kind.PLACE: "write", Kind.WRITES: "write"}
 
 
 @dataclass(slots=True)
@@ -46,6 +49,17 @@ class Record:
     sequence: int = 0
     generation: int = 0
     flushed: int = 0  # the last record that was durable when this one was written
+    writes: Sequence[tuple[int, bytes]] = ()  # of WRITES, in place of `data`: LBA and whole blocks of each
+
+    @property
+    def body(self) -> list[bytes]:
+        """What is stored behind the header and the name, in parts, so that the data of many writes is copied once."""
+        if self.kind is not Kind.WRITES:
+            return [self.data]
+        blocks = [data for _, data in self.writes]
+        size = sum(map(len, blocks)) // self.count
+        numbers = [number for lba, data in self.writes for number in (lba, len(data) // size)]
+        return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
 
     @property
     def facts(self) -> dict[str, object]:
@@ -54,6 +68,12 @@ class Record:
         return {"sequence": self.sequence, "op": op} | (
             {"lba": self.lba, "count": self.count} if self.count else {"name": self.name} if self.name else {}
         )
+
+    @property
+    def stored_bytes(self) -> int:
+        """How long it is in the log."""
+        table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
+        return record_bytes(len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name)
 
 
 class DurableLog:
@@ -159,7 +179,7 @@ class DurableLog:
             self.sequence += 1
             if self.emit is not None:
                 self.emit("submit", **record.facts)
-        raw = b"".join([part for record in records for part in parts(record)])
+        raw = b"".join([encode(record) for record in records]) if len(records) > 1 else encode(records[0])
         for offset, part in self._places(raw):
             self._leg.write(offset, part, self._cause)
         self.head += len(raw)
@@ -214,16 +234,11 @@ def record_bytes(payload: int, name: str = "") -> int:
 
 
 def encode(record: Record) -> bytes:
-    return b"".join(parts(record))
-
-
-def parts(record: Record) -> tuple[bytes, ...]:
-    """What is stored of a record, in parts, so that the data of many is copied once."""
-    name, data = record.name.encode("ascii"), record.data
-    fields = FIELDS.pack(record.sequence, record.generation, record.kind, len(name), record.lba, record.count, len(data), record.flushed) + name
-    padding = ZEROES[: -(HEADER.size + len(name) + len(data)) % RECORD_UNIT]
-    crc = extend(extend(crc32c(fields), data), padding)
-    return PREFIX.pack(MAGIC, crc), fields, data, padding
+    name, body = record.name.encode("ascii"), record.body
+    length = sum(map(len, body))
+    fields = FIELDS.pack(record.sequence, record.generation, record.kind, len(name), record.lba, record.count, length, record.flushed) + name
+    body.append(ZEROES[: -(HEADER.size + len(name) + length) % RECORD_UNIT])
+    return b"".join([PREFIX.pack(MAGIC, reduce(extend, body, crc32c(fields))), fields, *body])
 
 
 def stored_bytes(header: bytes) -> int | None:
@@ -242,4 +257,18 @@ def decode(raw: bytes) -> Record | None:
         return None
     name_end = HEADER.size + name_length
     name = raw[HEADER.size : name_end].decode("ascii")
-    return Record(Kind(kind), lba, count, name, raw[name_end : name_end + payload], sequence, generation, flushed)
+    body = raw[name_end : name_end + payload]
+    if kind == Kind.WRITES:
+        return Record(Kind.WRITES, lba, count, name, b"", sequence, generation, flushed, _writes(body, count))
+    return Record(Kind(kind), lba, count, name, body, sequence, generation, flushed)
+
+
+def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
+    """The writes of a record that has several, of so many blocks together."""
+    at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
+    size = (len(body) - at) // count
+    writes = []
+    for lba, blocks in EXTENT.iter_unpack(body[TABLE.size : at]):
+        writes.append((lba, body[at : at + blocks * size]))
+        at += blocks * size
+    return writes

@@ -4,11 +4,9 @@ Everything that an operation may need is found before it is logged, so that once
 checkpoints and reclaim need is never given to users: a full disk can still delete, clean and recover.
 """
 
-from collections.abc import Sequence
-
 from refmodel.cleaner import Cleaner
 from refmodel.errors import BadRequest, NoSpace
-from refmodel.log import Kind, Record, record_bytes
+from refmodel.log import Kind, Record
 from refmodel.node import Kind as Map
 from refmodel.space import pinned
 from refmodel.state import State
@@ -23,18 +21,17 @@ class Room:
         self._refused_at = -1
         self._pinned = ""
 
-    def make(self, *records: Record, refusable: bool = True) -> None:
+    def make(self, record: Record, refusable: bool = True) -> None:
         """Make room for an operation, or for writes that are logged together. Raises NoSpace if there is none, unless they may not be refused."""
         state = self._state
-        logged = sum([record_bytes(len(record.data), record.name) for record in records])
+        logged = record.stored_bytes
         if not state.log.could_ever_fit(logged):
             raise BadRequest(f"{logged} bytes do not fit the log of {state.geometry.log_bytes} at once")
-        changed = sum([record.count for record in records])
-        blocks = changed if records[0].kind in (Kind.WRITE, Kind.PLACE) else 0
+        blocks = record.count if record.kind in (Kind.WRITE, Kind.WRITES, Kind.PLACE) else 0
         if blocks:
-            self._chunks(records, blocks)
+            self._chunks(record, blocks)
         if refusable:
-            self._pages(changed)
+            self._pages(record.count)
             self._segments(blocks)
         if not state.log.fits(logged):
             state.checkpoint()
@@ -57,18 +54,15 @@ class Room:
         state.checkpoint()
         return True
 
-    def _chunks(self, writes: Sequence[Record], blocks: int) -> None:
+    def _chunks(self, record: Record, blocks: int) -> None:
         """All views together must not hold more chunks than the cleaner can work with."""
         state = self._state
         if not self._too_many(blocks):
             return
-        live = state.views.live.map
-        held = {
-            at: mba
-            for lbas in (range(write.lba, write.lba + write.count) for write in writes)
-            for at, mba in zip(lbas, live.get_many(lbas))
-            if mba is not None
-        }
+        size = state.geometry.block_bytes
+        extents = [(lba, len(data) // size) for lba, data in record.writes] or [(record.lba, record.count)]
+        lbas = [at for lba, count in extents for at in range(lba, lba + count)]
+        held = {at: mba for at, mba in zip(lbas, state.views.live.map.get_many(lbas)) if mba is not None}
         replaced = state.chunks.freed_by([mba for at, mba in held.items() if state.views.owns_alone(at, mba)])
         if not self._too_many(blocks, replaced):
             return

@@ -43,11 +43,12 @@ class State:
 
     # What operations do.
 
-    def apply(self, *records: Record) -> None:
-        """Make the operation of a durable record happen; or of several, if all are writes."""
-        record = records[0]
+    def apply(self, record: Record) -> None:
+        """Make the operation of a durable record happen."""
         if record.kind is Kind.WRITE:
-            self._write(records)
+            self._write([(record.lba, record.data)], record.count)
+        elif record.kind is Kind.WRITES:
+            self._write(record.writes, record.count)
         elif record.kind is Kind.PLACE:
             self._place(record.lba, record.data)
         elif record.kind is Kind.UNMAP:
@@ -61,16 +62,12 @@ class State:
         self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
         self._made, self._taken, self._dropped = [], [], []
 
-    def _write(self, records: Sequence[Record]) -> None:
-        """Make writes happen that are logged one after another: of a block only the last counts."""
-        size = self.geometry.block_bytes
-        data: dict[int, bytes] = {}
-        for record in records:
-            if record.count == 1:
-                data[record.lba] = record.data
-            else:
-                for at in range(record.count):
-                    data[record.lba + at] = record.data[at * size : (at + 1) * size]
+    def _write(self, writes: Sequence[tuple[int, bytes]], count: int) -> None:
+        """Make writes of so many blocks happen, one after another: of a block only the last counts."""
+        if count > len(writes):
+            size = self.geometry.block_bytes
+            writes = [(lba + at // size, data[at : at + size]) for lba, data in writes for at in range(0, len(data), size)]
+        data = dict(writes)
         first = self.clock.advance(len(data))
         mbas = range(first, first + len(data))
         lbas = list(data)
@@ -92,7 +89,7 @@ class State:
             self._drop(lbas, self.views.live.map.replace(lbas, mbas))
             lba = lbas.stop
         if data:
-            self._write([Record(Kind.WRITE, lba, len(data) // self.geometry.block_bytes, data=data)])
+            self._write([(lba, data)], len(data) // self.geometry.block_bytes)
 
     def _unmap(self, lba: int, count: int) -> None:
         for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:

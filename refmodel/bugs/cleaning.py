@@ -80,9 +80,9 @@ def freed_page_reused_early(disk: LogStructuredDisk) -> None:
 def refusal_leaks_segment(disk: LogStructuredDisk) -> None:
     make, segments = disk._room.make, disk.state.segments
 
-    def make_and_leak(*records: Record, refusable: bool = True) -> None:
+    def make_and_leak(record: Record, refusable: bool = True) -> None:
         try:
-            make(*records, refusable=refusable)
+            make(record, refusable=refusable)
         except NoSpace:
             if segments.free_count:
                 segments.open()

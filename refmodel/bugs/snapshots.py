@@ -86,10 +86,10 @@ def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
                 state._drop([mapped], [live.remove(mapped)])
         late.clear()
 
-    def apply_late(*records: Record) -> None:
-        if records[0].kind is not Kind.REVERT:
+    def apply_late(record: Record) -> None:
+        if record.kind is not Kind.REVERT:
             catch_up()
-        apply(*records)
+        apply(record)
 
     def read_all(lba: int, count: int = 1, view: str | None = None) -> bytes:
         catch_up()

@@ -10,7 +10,7 @@ from refmodel.inspect import size
 from refmodel.log import Kind, Record, decode, stored_bytes
 
 COLOURS = {
-    Kind.OPEN: "#999999", Kind.WRITE: "#1f4e8c", Kind.PLACE: "#6b4fa0", Kind.UNMAP: "#946200",
+    Kind.OPEN: "#999999", Kind.WRITE: "#1f4e8c", Kind.WRITES: "#4a86cf", Kind.PLACE: "#6b4fa0", Kind.UNMAP: "#946200",
     Kind.SNAPSHOT: "#2c7a3f", Kind.DELETE: "#b3261e", Kind.REVERT: "#a23b72",
 }  # fmt: skip
 LEFT, WIDTH = 16, 1068

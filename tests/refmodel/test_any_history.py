@@ -70,13 +70,12 @@ class History:
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
-            self.in_flight = []
             if op in ("write", "write_many", "unmap", "snapshot", "delete", "revert"):
                 call, after = getattr(self, op)()
                 if call is not None:
                     call()
                     self.live, self.snaps = after
-                    self.since_flush += self.in_flight or [self.content()]
+                    self.since_flush.append(self.content())
             elif op == "crash":
                 self.power.cut()
                 raise PowerCut
@@ -110,16 +109,14 @@ class History:
         return lambda: self.disk.write(lba, b"".join(map(self.block, tags))), after
 
     def write_many(self):
-        """Of writes in flight together any may be left, in their order: then what is found says how many were."""
-        writes, live, prefixes = [], self.live, []
+        """Writes in flight together, one after another where they overlap: all of them are left, or none."""
+        writes, live = [], self.live
         for _ in range(self.random.randint(2, 5)):
             lba, count = self.range()
             (tag,) = self.tags(1)
             writes.append((lba, self.block(tag) * count))
             live = live[:lba] + (tag,) * count + live[lba + count :]
-            prefixes.append((live, dict(self.snaps)))
-        self.in_flight = prefixes
-        return lambda: self.disk.write_many(writes), prefixes[-1]
+        return lambda: self.disk.write_many(writes), (live, dict(self.snaps))
 
     def unmap(self):
         lba, count = self.range()
@@ -197,7 +194,7 @@ class History:
                 self.power.restore(self.random.randrange(1 << 30))
         allowed = self.since_flush if self.shape.write_back else self.since_flush[-1:]
         found = self.read_all()
-        assert found in [*allowed, in_flight, *self.in_flight]
+        assert found in [*allowed, in_flight]
         self.live, self.snaps = found
         self.since_flush = [self.content()]
 

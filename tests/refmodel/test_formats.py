@@ -106,6 +106,13 @@ class Reader:
     def replay(self, kind: int, lba: int, count: int, name: str, payload: bytes) -> None:
         size = self.shape["block_bytes"]
         match kind:
+            case 8:
+                writes = struct.unpack_from("<I", payload)[0]
+                at = 4 + 12 * writes
+                for lba, blocks in struct.iter_unpack("<QI", payload[4:at]):
+                    self.replay(2, lba, blocks, "", payload[at : at + blocks * size])
+                    at, count = at + blocks * size, count - blocks
+                assert at == len(payload) and not count
             case 2:
                 self.live |= {lba + at: payload[at * size : (at + 1) * size] for at in range(count)}
             case 3:
@@ -148,6 +155,8 @@ def test_a_reader_written_from_the_document_reads_every_view(
         if number == 70:
             disk.revert("s51")
             disk.unmap(3, 9)
+        if number == 115:
+            disk.write_many([(2, block(301)), (10, block(302) + block(303)), (2, block(304))])
     disk.flush()
     for device in ("device-0", "device-1"):
         reader = Reader(folder / device)

@@ -7,14 +7,17 @@ from conftest import TINY, block
 
 from refmodel import create, open_disk, plan
 from refmodel.errors import DataLost
-from refmodel.log import Kind, Record, decode, encode, record_bytes, stored_bytes
+from refmodel.log import Kind, Record, decode, encode, stored_bytes
 from refmodel.power import PowerSupply
 
 
-def test_a_record_is_whole_or_not_there() -> None:
-    record = Record(Kind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2)
+@pytest.mark.parametrize("record", [
+    Record(Kind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2),
+    Record(Kind.WRITES, count=3, sequence=9, generation=2, writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)]),
+])  # fmt: skip
+def test_a_record_is_whole_or_not_there(record: Record) -> None:
     raw = encode(record)
-    assert len(raw) == record_bytes(1024) == stored_bytes(raw) and len(raw) % 512 == 0
+    assert len(raw) == record.stored_bytes == stored_bytes(raw) and len(raw) % 512 == 0
     assert decode(raw) == record
     for at in range(0, len(raw), 37):
         torn = bytearray(raw)
