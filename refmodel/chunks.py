@@ -12,7 +12,6 @@ from refmodel.known import KnownTree
 from refmodel.leg import Leg
 from refmodel.node import Kind
 from refmodel.pages import Pages
-from refmodel.places import fill
 from refmodel.segments import Segments
 from refmodel.sharing import ALIAS, Sharing
 from refmodel.streams import Stream, Streams, Waiting
@@ -90,9 +89,9 @@ class Chunks:
         if self._shares:
             self.sharing.add(mbas)
         self.bank.update(zip(mbas, data))
-        waiting, of_new = self._waiting, self.streams.of_new
+        waiting, of_new, bank, unit = self._waiting, self.streams.of_new, self.bank, self._places.unit_bytes
         for mba, before in zip(mbas, replaced):
-            waiting[of_new(None if before is None else mba - before)].add(mba, self._units(self.bank[mba]))
+            waiting[of_new(None if before is None else mba - before)].add(mba, len(bank[mba]) // unit)
 
     def place(self, data: bytes) -> bytes:
         """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
@@ -142,16 +141,18 @@ class Chunks:
     def drop(self, mbas: list[int]) -> None:
         """No view holds the chunks any more."""
         bank, moving = self.bank, self.moving
-        for mba in mbas:
-            if mba in bank:
-                del bank[mba]
-                self._wait_no_longer([mba])
-                if self._shares and (heir := self.sharing.drop_waiting(mba)) is not None:
-                    self._waiting[self.streams.of_new(None)].add(heir, self._units(bank[heir]))
-            else:
-                if not self._shares and moving.pop(mba, None) is not None:
-                    self._wait_no_longer([mba])
-                self._dropped.append(mba)
+        banked = [mba for mba in mbas if mba in bank]
+        stored = [mba for mba in mbas if mba not in bank] if banked else mbas
+        for mba in banked:
+            del bank[mba]
+        self._wait_no_longer(banked)
+        self._dropped += stored
+        if not self._shares:
+            self._wait_no_longer([mba for mba in stored if moving.pop(mba, None) is not None] if moving else [])
+            return
+        for mba in banked:
+            if (heir := self.sharing.drop_waiting(mba)) in bank:  # else it is dropped as well
+                self._waiting[self.streams.of_new(None)].add(heir, self._units(bank[heir]))
 
     def settle(self) -> None:
         """Take what was dropped off the maps: all at once, since that costs a walk a leaf and not one a chunk."""
@@ -264,7 +265,7 @@ class Chunks:
         """Fill one segment from the bank and with what is moving, and write it in one full-stripe write. Returns its chunks."""
         if len(self._dropped) >= MOST_DROPPED:
             self.settle()
-        if not (filled := fill(self.segments.units, *groups)):
+        if not (filled := self._places.fill(*groups)):
             return []
         bank, moving = self.bank, self.moving
         mbas, lengths = map(list, zip(*filled))
@@ -293,6 +294,6 @@ class Chunks:
         return mbas
 
     def _wait_no_longer(self, mbas: list[int]) -> None:
-        for waiting in self._waiting:
+        for waiting in self._waiting if mbas else ():
             if waiting.units:
                 waiting.discard(mbas)

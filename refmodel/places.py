@@ -7,6 +7,7 @@ longest first there is no gap between them, and none lies across the end of a bl
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain, islice
 
 from refmodel.geometry import Geometry
 
@@ -42,27 +43,30 @@ class Places:
             found[pba // self.span] += self.units(pba)
         return found
 
-    def of(self, segment: int, lengths: Iterable[int]) -> list[int]:
+    def of(self, segment: int, lengths: list[int]) -> list[int]:
         """The PBAs of chunks of so many units each, put into a segment one after another."""
         at, pbas = segment * self.segment_units, []
+        if not self.bits:
+            return list(range(at, at + len(lengths)))
         for units in lengths:
             pbas.append(at << self.bits | (units - 1))
             at += units
         return pbas
 
+    def fill(self, *groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Of chunks, each with its length, in their order as many as fit a segment; the longest first.
 
-def fill(units: int, *groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Of chunks, each with its length, in their order as many as fit so many units; the longest first.
-
-    In their order, so that what was moved first is out of its segment first: else no segment might be free when many are nearly empty. What stays
-    empty is less than a block, and in all of the segments that use up a group: what did not fit is longer than the gap, so gaps grow by powers of two.
-    """
-    taken = []
-    for group in groups:
-        for mba, length in group:
-            if length <= units:
-                taken.append((mba, length))
-                units -= length
-                if not units:
-                    break
-    return sorted(taken, key=lambda chunk: -chunk[1])
+        In their order, so that what was moved first is out of its segment first: else no segment might be free when many are nearly empty. What stays
+        empty is less than a block, and in all of the segments that use up a group: what did not fit is longer than the gap, so gaps grow by powers of two.
+        """
+        if not self.bits:
+            return list(islice(chain(*groups), self.segment_units))
+        taken, units = [], self.segment_units
+        for group in groups:
+            for mba, length in group:
+                if length <= units:
+                    taken.append((mba, length))
+                    units -= length
+                    if not units:
+                        break
+        return sorted(taken, key=lambda chunk: -chunk[1])

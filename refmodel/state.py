@@ -97,8 +97,8 @@ class State:
 
     def _drop(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Live no longer holds the chunks at the blocks."""
-        owns_alone = self.views.owns_alone
-        dropped = [mba for lba, mba in zip(lbas, mbas) if mba is not None and owns_alone(lba, mba)]
+        alone, owns_alone = self.views.live_alone, self.views.owns_alone
+        dropped = [mba for lba, mba in zip(lbas, mbas) if mba is not None and (alone or owns_alone(lba, mba))]
         self.chunks.drop(dropped)
         self._dropped += dropped
 

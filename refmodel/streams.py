@@ -67,5 +67,5 @@ class Waiting:
         self.units += units
 
     def discard(self, mbas: list[int]) -> None:
-        for mba in mbas:
-            self.units -= self._lengths.pop(mba, 0)
+        lengths = self._lengths
+        self.units -= sum([lengths.pop(mba, 0) for mba in mbas])

@@ -117,7 +117,12 @@ class Tree:
     @staticmethod
     def _merge(leaf: Node, new: Sequence[int], values: Sequence, first: int, stop: int, room: int, before: list) -> int:
         """Put a run of keys into a leaf, until it has so many. Says how many, and adds to `before` what they replace."""
-        keys, place, size = leaf.keys, 0, len(leaf.keys)
+        keys, place, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
+        if place == bisect_right(keys, new[stop - 1]):  # nothing lies between them
+            stop = min(stop, first + room - size)
+            keys[place:place], leaf.values[place:place] = new[first:stop], values[first:stop]
+            before += [None] * (stop - first)
+            return stop - first
         for at in range(first, stop):
             key = new[at]
             place = bisect_left(keys, key, place)

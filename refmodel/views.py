@@ -110,9 +110,14 @@ class Views:
         """Whether a child of the view holds something of it."""
         return any(holds(child) for child in self.children(view.id))
 
+    @property
+    def live_alone(self) -> bool:
+        """Whether live shares nothing, as it came from no snapshot."""
+        return not self.live.parent and not self.live.fork
+
     def owns_alone(self, lba: int, mba: int) -> bool:
         """Whether no view but live holds the chunk, which was live's at the block."""
-        if not self.live.parent and not self.live.fork:
+        if self.live_alone:
             return True
         return not self.held_elsewhere(self.live, mba, lba, lambda view: view.map.get(lba) == mba)
 

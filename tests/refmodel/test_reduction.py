@@ -12,7 +12,7 @@ from refmodel.audit import audit
 from refmodel.compression import Compressor
 from refmodel.errors import BadRequest, DataLost, NoSpace, UnknownOutcome
 from refmodel.geometry import REDUCTIONS, plan, with_reserve
-from refmodel.places import Places, fill
+from refmodel.places import Places
 from refmodel.result import describe
 from refmodel.scrub import scrub
 
@@ -176,7 +176,7 @@ def test_lengths_that_are_powers_of_two_leave_less_than_a_block_empty() -> None:
         chunks = [(mba, chooses.choice([1, 2, 4, 8])) for mba in range(chooses.randint(1, 60))]
         left, empty = dict(chunks), 0
         while left:
-            taken = fill(64, left.items())
+            taken = places.fill(left.items())
             for pba in places.of(3, [length for _, length in taken]):
                 assert pba // places.span == 3
                 assert places.offset(pba) // 4096 == (places.offset(pba) + places.length(pba) - 1) // 4096
