@@ -32,5 +32,5 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
     assert "times the rate of SQLite" in done.output and "foreground" in done.output and "scale 1:" in done.output
     result = json.loads(file.read_text())
     assert result["operations"] == 64 and result["user_bytes"] == 64 * 4096
-    assert result["foreground_device_ios"] == 2 * 64 / 16 and result["device_bytes_by_cause"]["foreground"] == 2 * 64 * 4608
+    assert result["foreground_device_ios"] == 2 * 64 / 16 and result["device_bytes_by_cause"]["foreground"] == 2 * 4 * (16 * 4096 + 512)
     assert (tmp_path / "d" / "device-0").exists() and not (tmp_path / "d" / "control").exists()
