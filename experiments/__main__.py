@@ -53,16 +53,27 @@ def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, f
     def say(what: str) -> None:
         click.echo(f"{time.monotonic() - started:5.0f} s  {what}", err=True)
 
+    for wanted in filter(None, (folder, figures)):
+        try:
+            wanted.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.UsageError(f"nothing can be written to {wanted}: {error.strerror}") from None
     settings = Settings(scale, seed, say)
-    chapters = []
-    for letter in only or EXPERIMENTS:
-        chapters.append(chapter := EXPERIMENTS[letter](settings))
+    chapters: list[Chapter] = []
+    for letter, experiment in EXPERIMENTS.items():
+        if only and letter not in only:
+            continue
+        began = time.monotonic()
+        chapters.append(chapter := experiment(settings))
+        chapter.seconds = time.monotonic() - began
+        say(f"{letter} took {chapter.seconds:.0f} s")
         for claim in chapter.claims:
             if claim.verdict is Verdict.NOT_RUN:
                 click.echo(f"NOT RUN  {letter}: {claim.claim}: {claim.why}", err=True)
-    report.write(folder, chapters, settings, time.monotonic() - started)
-    if figures is not None:
-        report.document(figures, chapters)
+        left = sorted(EXPERIMENTS.keys() - {chapter.letter for chapter in chapters})
+        report.write(folder, chapters, settings, time.monotonic() - started, left)  # what is done is kept, if the rest is not
+        if figures is not None:
+            report.document(figures, chapters)
     click.echo(f"{report.summary(chapters)}; {folder / 'report.html'}, report.md")
     for chapter in chapters:
         for claim in chapter.claims:

@@ -36,6 +36,7 @@ class Chapter:
     here: str  # what was run in its place
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    seconds: float = 0.0  # that it took, by the wall
 
     def judge(self, claim: str, measured: str, holds: bool, why: str = "", *, must: bool = True) -> None:
         """A claim that was measured."""

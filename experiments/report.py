@@ -1,6 +1,7 @@
 """The report: one page of HTML that needs nothing else, and a summary in Markdown, with the figures as files."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -19,16 +20,19 @@ DOCUMENTED = (
 )  # what docs/what-snapshots-cost.md shows
 
 
-def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float) -> None:
-    """report.html, report.md and a file of SVG for each figure."""
+def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float, left: Sequence[str] = ()) -> None:
+    """report.html, report.md and a file of SVG for each figure. `left` are the letters of chapters that were not run, or not yet."""
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for figure in chapter.figures:
             (folder / f"{figure.name}.svg").write_text(figure.svg)
     facts = (
-        f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes, "
+        f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes "
+        f"({', '.join(f'{chapter.letter} {chapter.seconds:.0f} s' for chapter in chapters)}), "
         f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
     )
+    if left:
+        facts += f" Not run, and in no figure of this page: chapters {', '.join(left)}."
     (folder / "report.html").write_text(page(chapters, facts))
     (folder / "report.md").write_text(markdown(chapters, facts))
 

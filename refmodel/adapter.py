@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from refmodel import __version__
 from refmodel.bugs import BUGS
-from refmodel.cache.settings import SMALLEST, Settings
+from refmodel.cache.settings import Settings
 from refmodel.counters import work
 from refmodel.disk import LogStructuredDisk, put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
@@ -46,7 +46,7 @@ class Adapter:
         plant: str = "",
         capacity_percent: int | None = None,
         cache_bytes: int = 0,
-        cache_block_bytes: int = SMALLEST,
+        cache_block_bytes: int | None = None,
         faults: str = "",
         fault_seed: int = 0,
         **geometry: Any,
@@ -56,7 +56,7 @@ class Adapter:
         self._geometry = geometry
         self._capacity_percent = capacity_percent
         self._bug = BUGS[plant] if plant else None
-        self._cache = (cache_bytes, cache_block_bytes) if cache_bytes else None
+        self._cache = (cache_bytes, cache_block_bytes)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
         self.power = PowerSupply()  # whoever puts another here crashes the disk next
         self._seed = 0
@@ -191,7 +191,7 @@ class Adapter:
         self._let_go()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
-        create(self._root / "disk", shape, sync=False, cache=Settings.of(shape, *self._cache) if self._cache else None)
+        create(self._root / "disk", shape, sync=False, cache=Settings.asked(shape, *self._cache))
         self._open()
         if self._faults:
             self._disk.close()

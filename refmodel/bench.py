@@ -11,12 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import SMALLEST, Settings
+from refmodel.cache.settings import Settings
 from refmodel.clients import Clients, RepairClock, Stopwatch, Window
 from refmodel.control import Listener, Turn
 from refmodel.counters import reduction
 from refmodel.dataset import Files
 from refmodel.engines import DEFAULT, ENGINES, Disk, create, open_disk, plan
+from refmodel.errors import Unsupported
 from refmodel.geometry import with_reserve
 from refmodel.label import Shape
 from refmodel.peers import PEERS
@@ -40,7 +41,7 @@ def run(
     engine: str = DEFAULT,
     layout: str | None = None,
     cache_bytes: int = 0,
-    cache_block_bytes: int = SMALLEST,
+    cache_block_bytes: int | None = None,
     compression: bool = False,
     deduplication: bool = False,
     files: bool = False,
@@ -60,9 +61,11 @@ def run(
     """Run a profile on a fresh disk, filled once, with so many snapshots, and room for `room` where that is more.
 
     `blocks`, `operations` and `depth` override what the profile and `scale` say. With `cache_bytes` there is a read cache in front of
-    the disk. What is written is random bytes, always the same, or with `files`, and where data is reduced, what refmodel.dataset has. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
+    the disk. What is written is random bytes, always the same, or with `files`, and where data is reduced, what refmodel.dataset
+    has. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
     the same operations on peers too. The disk is made at `path` and stays, or is a temporary one. Raises KeyError for a profile or
-    engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with.
+    engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with, Unsupported
+    for what the profile asks of it in vain.
     """
     chosen = PROFILES[profile]
     blocks = blocks or max(FILL, round(DISK * scale))
@@ -76,9 +79,8 @@ def run(
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, {"compression": compression, "deduplication": deduplication})
-        create(
-            path, shape, sync=sync, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None
-        )
+        _require_able(shape, profile, parts, snapshots)
+        create(path, shape, sync=sync, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
         with closing(open_disk(path, sync=sync, now=repair_clock)) as disk, closing(Listener(path, disk, turn)):
             reduced = compression or deduplication
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
@@ -140,6 +142,16 @@ def _plan(
         options["layout"] = layout or profile.layout
     options |= {name: True for name, wanted in reductions.items() if wanted}
     return plan(engine, blocks, **options)
+
+
+def _require_able(shape: Shape, profile: str, parts: list[Stretch], snapshots: int) -> None:
+    """Before anything is run. Raises Unsupported."""
+    actions = {word for part in parts for together in part.actions.values() for action in together for word in action.split()}
+    needs = {"snapshot": snapshots or "snapshot" in actions, "device": "fail" in actions}
+    for capability, needed in needs.items():
+        if needed and capability not in shape.capabilities:
+            what = {"snapshot": "snapshots", "device": "devices that may fail"}[capability]
+            raise Unsupported(f"the engine {shape.engine} has no {what}: it cannot run {profile} as asked")
 
 
 def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:

@@ -31,6 +31,15 @@ class Settings:
         return cls(bytes, block_bytes)
 
     @classmethod
+    def asked(cls, shape: Shape, bytes: int, block_bytes: int | None) -> "Settings | None":
+        """What was asked for; None where there is to be no cache. Raises BadRequest for what cannot work."""
+        if bytes:
+            return cls.of(shape, bytes, block_bytes or SMALLEST)
+        if block_bytes is not None:
+            raise BadRequest("there are blocks of a cache only where there is a cache: --cache-bytes")
+        return None
+
+    @classmethod
     def load(cls, folder: Path) -> "Settings | None":
         """None where the disk has no cache. Raises NotADisk if the file cannot be read."""
         try:

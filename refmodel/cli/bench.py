@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import IO
 
 import click
 
 from refmodel import bench, cleaning
-from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, ENGINE, main
+from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, ENGINE, given, main
 from refmodel.layout import LAYOUTS
 from refmodel.profiles import PROFILES
 from refmodel.progress import progress
@@ -29,9 +30,10 @@ from refmodel.result import describe
 @CACHE
 @CACHE_BLOCK
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to a file, one JSON object a line.")
+@click.option("--json", "json_file", type=click.File("w", lazy=False), metavar="FILE", help="Write the results to a file, one JSON object a line.")
 @click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
-def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path | None, **options) -> None:
+@click.pass_context
+def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...], json_file: IO[str] | None, **options) -> None:
     """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
 
     The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
@@ -39,15 +41,15 @@ def bench_command(disk: Path | None, profile: tuple[str, ...], json_file: Path |
     names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
     if disk is not None and len(names) > 1:
         raise click.UsageError("a disk that stays is for one profile: name it with --profile")
-    lines = []
+    if "cleaning" in names:
+        if given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1:
+            raise click.UsageError("the profile cleaning runs by itself, and takes no options")
+        for row in cleaning.table():
+            click.echo(cleaning.describe(row))
+        return
     for name in names:
-        if name == "cleaning":
-            for row in cleaning.table():
-                click.echo(cleaning.describe(row))
-            continue
         with progress(name) as watch_run:
             result = bench.run(name, path=disk, watch=watch_run, **options)
         click.echo(describe(result))
-        lines.append(json.dumps(result.as_dict()) + "\n")
-    if json_file is not None:
-        json_file.write_text("".join(lines))
+        if json_file is not None:
+            click.echo(json.dumps(result.as_dict()), file=json_file)

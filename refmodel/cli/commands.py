@@ -20,7 +20,7 @@ EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 anot
 DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
 ENGINE = click.option("--engine", type=click.Choice(list(ENGINES)), default=DEFAULT, show_default=True, help="Which engine's disk: docs/engines.md.")
 CACHE = click.option("--cache-bytes", type=click.IntRange(min=0), default=0, show_default=True, help="Size of a read cache in front of the disk; 0: none.")
-CACHE_BLOCK = click.option("--cache-block-bytes", type=int, default=SMALLEST, show_default=True, help="Of a cache block: 4 KiB to 1 MiB.")
+CACHE_BLOCK = click.option("--cache-block-bytes", type=click.IntRange(min=1), help=f"Of a cache block: 4 KiB to 1 MiB.  [default: {SMALLEST}]")
 COMPRESSION = click.option("--compression", is_flag=True, help="Compress blocks to whole eighths of one: 512 bytes of 4 KiB.")
 DEDUPLICATION = click.option("--deduplication", is_flag=True, help="Store blocks with the same data once.")
 UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")

@@ -36,10 +36,10 @@ from refmodel.layout import LAYOUTS
 @CACHE
 @CACHE_BLOCK
 @click.pass_context
-def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, cache_bytes: int, cache_block_bytes: int, **options) -> None:
+def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, cache_bytes: int, cache_block_bytes: int | None, **options) -> None:
     """Make a new disk in an empty or absent folder."""
     shape = plan(engine, blocks, **given(ctx, options))
-    create(disk, shape, cache=Settings.of(shape, cache_bytes, cache_block_bytes) if cache_bytes else None)
+    create(disk, shape, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
 
 
 @main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")

@@ -34,3 +34,40 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
     assert result["operations"] == 64 and result["user_bytes"] == 64 * 4096
     assert result["foreground_device_ios"] == 2 * 64 / 16 and result["device_bytes_by_cause"]["foreground"] == 2 * 4 * (16 * 4096 + 512)
     assert (tmp_path / "d" / "device-0").exists() and not (tmp_path / "d" / "control").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, status, said",
+    [
+        (["--profile", "hpe-8k-50", "--engine", "in-place-raid5"], 1, "has no snapshots: it cannot run hpe-8k-50"),
+        (["--profile", "4k-random-read", "--engine", "in-place-raid5", "--snapshots", "2"], 1, "has no snapshots"),
+        (["--profile", "netone-steady", "--engine", "redo-se"], 1, "has no devices that may fail"),
+        (["--profile", "4k-random-read", "--engine", "redo-se", "--layout", "mirror"], 1, "no option --layout"),
+        (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 1, "--cache-bytes"),
+        (["--profile", "4k-random-read", "--json", "/nowhere/file"], 2, "/nowhere/file"),
+        (["--profile", "cleaning", "--seed", "2"], 2, "takes no options"),
+        (["--profile", "hpe"], 2, "'hpe' is not one of"),
+        (["--scale", "0"], 2, "range"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is_run(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, said: str
+) -> None:
+    monkeypatch.setattr(bench, "prepare", lambda *arguments: pytest.fail("a disk was filled"))
+    done = CliRunner().invoke(main, ["bench", *arguments])
+    assert (done.exit_code, said in done.output) == (status, True), done.output
+
+
+def test_what_an_interrupted_bench_has_done_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run, file = bench.run, tmp_path / "results.json"
+
+    def interrupted(profile: str, **options) -> bench.Result:
+        if profile == "4k-random-write":
+            raise KeyboardInterrupt
+        return run(profile, **options)
+
+    monkeypatch.setattr(bench, "run", interrupted)
+    profiles = ["--profile", "4k-random-read", "--profile", "4k-random-write"]
+    done = CliRunner().invoke(main, ["bench", *profiles, "--operations", "64", "--blocks", "64", "--json", str(file)])
+    assert done.exit_code == 1 and "Aborted" in done.output
+    assert [json.loads(line)["profile"] for line in file.read_text().splitlines()] == ["4k-random-read"]
