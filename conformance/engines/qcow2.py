@@ -13,17 +13,16 @@ made from that log: what was flushed, and some of the rest, is what the image ho
 from mmap import ACCESS_READ, mmap
 from typing import Any
 
-from conformance.engines import qcow2_views, qemu
+from conformance.engines import qcow2_views, qemu, recorded_disk
 from conformance.engines.qemu_disk import QemuDisk, refusal
 from conformance.engines.qemu_window import Window
-from conformance.engines.recorded_disk import BLOCK, Refused
+from conformance.engines.recorded_disk import BLOCK, FILE, Refused
 from conformance.media import nbd
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, TargetFailure
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
 CONFIRM = 64  # one view in so many is read by qemu-img too, and must be the same
-FILE = {"driver": "file", "filename": "disk", "discard": "unmap", "locking": "off"}
 _images: dict[tuple[Any, ...], bytes] = {}  # empty ones, by size and options
 
 
@@ -138,12 +137,8 @@ class Qcow2Target(QemuDisk):
 
 
 def _setup(daemon: qemu.Daemon) -> tuple[Window, Window]:
-    """The file and the log under it stay for the life of the daemon, and so do the windows for live and for a view."""
-    for name in ("disk", "log"):
-        (daemon.folder / name).write_bytes(b"")
-    (daemon.folder / "disk").open("r+b").truncate(ROOM)
-    daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": "w", "file": FILE,
-                                "log": {"driver": "file", "filename": "log"}}))
+    """The file and its log stay for the life of the daemon, and so do the windows for live and for a view."""
+    recorded_disk.log_writes(daemon, ROOM)
     return Window(daemon, "live", True), Window(daemon, "view", False)
 
 

@@ -69,6 +69,7 @@ class Daemon:
 
     def __init__(self) -> None:
         self._last: list[Callable[[], None]] = []
+        _alive.add(self)
         self.folder = Path(tempfile.mkdtemp(prefix="conformance-", dir=FAST if FAST.is_dir() else None))
         self.nbd = self.folder / "nbd"
         self._output = (self.folder / "stderr").open("w+b")
@@ -133,6 +134,7 @@ class Daemon:
 
     def close(self) -> None:
         """End the process and remove the folder."""
+        _alive.discard(self)
         while self._last:
             self._last.pop()()
         self._socket.close()
@@ -192,6 +194,7 @@ def _line(command: str, arguments: dict[str, Any]) -> bytes:
 
 
 _idle: dict[Setup, list[Daemon]] = {}
+_alive: set[Daemon] = set()
 
 
 def borrow(setup: Setup) -> Daemon:
@@ -214,6 +217,5 @@ def give_back(daemon: Daemon, setup: Setup) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    for idle in _idle.values():
-        while idle:
-            idle.pop().close()
+    while _alive:
+        _alive.pop().close()

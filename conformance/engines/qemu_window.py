@@ -21,7 +21,7 @@ class Window:
     def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
         self._nothing = f"{name}-nothing"
         self._node = {"driver": "raw", "node-name": name, "read-only": not writable, "discard": "unmap"}
-        nothing = {"driver": "file", "node-name": self._nothing, "filename": self._nothing}
+        nothing = {"driver": "file", "node-name": self._nothing, "filename": self._nothing, "locking": "off"}
         with (daemon.folder / self._nothing).open("wb") as hole:  # a file, since raw keeps what its first child can
             hole.truncate(SIZE)
         daemon.do(("blockdev-add", nothing), ("blockdev-add", {**self._node, "file": self._nothing}),

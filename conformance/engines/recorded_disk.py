@@ -5,11 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from typing import Any
 
+from conformance.engines import qemu
 from conformance.media.recorded import Recorded
 from conformance.model import NAME
 from conformance.targets.base import Message, PowerCut
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
+FILE = {"driver": "file", "filename": "disk", "discard": "unmap", "locking": "off"}
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 
 
@@ -92,3 +94,13 @@ class RecordedDisk(ABC):
     @abstractmethod
     def _shut(self) -> None:
         """Close the disk as a clean shutdown does, if it is open: nobody has its files."""
+
+
+def log_writes(daemon: qemu.Daemon, room: int) -> None:
+    """Have the daemon log to the file `log` what is written to its node `w`: the file `disk` of so many bytes, all a hole."""
+    for name in ("disk", "log"):
+        (daemon.folder / name).write_bytes(b"")
+    with (daemon.folder / "disk").open("r+b") as disk:
+        disk.truncate(room)
+    daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": "w", "file": FILE,
+                                "log": {"driver": "file", "filename": "log"}}))

@@ -10,7 +10,7 @@ What it declares, and why:
 - `clean` is compaction, which redb refuses while there are savepoints.
 
 The store lies on memory (redb's own StorageBackend) that keeps apart what was synced: a power cut leaves any part of the
-rest, torn at sectors. It may come at any write of an operation.
+rest, torn at sectors. It may come at any write of an operation, or of recovery.
 """
 
 import os

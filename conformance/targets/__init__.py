@@ -22,6 +22,7 @@ KINDS = {
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
     "chain[:format=qcow2|vmdk,...]": "a chain of qcow2 or VMDK files, the redo-log design, in qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
+    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file that the kit cuts the power of",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files that the kit cuts the power of",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
@@ -78,6 +79,9 @@ def resolve(name: str) -> Factory:
         case "redb":
             from conformance.engines.redb import RedbTarget
             return _factory(name, RedbTarget, _options(rest))
+        case "lmdb":
+            from conformance.engines.lmdb import LmdbTarget
+            return _factory(name, LmdbTarget, _options(rest))
         case "sqlite":
             from conformance.engines.sqlite import SqliteTarget
             return _factory(name, SqliteTarget, _options(rest))

@@ -159,20 +159,19 @@ impl Disk {
         Ok(change.commit()?)
     }
 
-    fn crash(&mut self) -> Answer<()> {
+    /// Recovery, in which the power fails again at the n-th write, if there is an n.
+    fn crash(&mut self, cut: Option<u64>) -> Answer<()> {
         self.media.power_off();
         self.database = None; // what it writes on its way out goes nowhere
         self.crashes += 1;
         self.media.power_on(self.seed.take().unwrap_or(self.crashes));
+        self.media.cut_after(cut);
         self.open()
     }
 
     fn answer(&mut self, request: &Value) -> Answer<Value> {
         let name = request["name"].as_str().unwrap_or("");
         let cut = request["cut"]["after"].as_u64();
-        if cut.is_some() {
-            self.seed = request["cut"]["seed"].as_u64();
-        }
         match request["op"].as_str().unwrap_or("") {
             "hello" => {
                 let profile = if matches!(self.durability, Durability::Immediate) { "ack" } else { "prefix" };
@@ -186,10 +185,12 @@ impl Disk {
                 (self.crashes, self.seed) = (0, None);
                 self.open()?;
             }
-            "crash" => self.crash()?, // a cut within recovery is not made: the media is only then powered on
             other => {
-                self.media.cut_after(cut);
+                if other != "crash" {
+                    self.media.cut_after(cut);
+                }
                 let result = match other {
+                    "crash" => self.crash(cut),
                     "write" => self.write(request),
                     "unmap" => self.unmap(request),
                     "read" => return self.read(request),
@@ -206,6 +207,7 @@ impl Disk {
                 };
                 self.media.cut_after(None);
                 if self.media.is_off() {
+                    self.seed = request["cut"]["seed"].as_u64();
                     return Ok(json!({"ok": false, "error": "unknown-outcome", "cut": true}));
                 }
                 result?;
