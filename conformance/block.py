@@ -67,7 +67,7 @@ def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
         _, _, tag, _, op, _, _ = HEADER.unpack_from(data)
         if data == encode(tag, lba, op, len(data), trace):
             return tag
-    elif not any(data):
+    elif data == bytes(len(data)):
         return 0
     return _diagnosis(data, lba, trace)
 

@@ -54,8 +54,8 @@ class Array:
         self.emit: Callable[..., None] = lambda event, **facts: None
         self._enclosure = enclosure
         self._record = record
-        self.spares: list[Device] = record.spares
-        self._away: list[Device] = record.away
+        self.spares: list[Device] = [*record.spares]
+        self._away: list[Device] = [*record.away]
         self.members = [Member(e.index, e.id, State(e.state), e.since, e.left, e.catches_up) for e in record.members]
         self.meters: defaultdict[tuple[str, int], Meter] = defaultdict(Meter)  # by leg and device
         k, m = geometry.k, geometry.m
@@ -239,17 +239,15 @@ class Array:
         """Put the members on record. Raises DataLost if a majority cannot be reached."""
         entries = [Entry(m.index, m.id, str(m.state), m.since, m.left, m.catches_up) for m in self.members]
         self._record = Membership(self._record.disk, self._record.sequence + 1, entries, self.spares, self._away)
-        votes = 0
+        votes, page = 0, records.encode(self._record)
         for member in self.members:
             if member.reachable:
                 try:
-                    records.write(member.device, self._record)
+                    records.write(member.device, page)
                     votes += 1
                 except OSError as error:
                     return self._lost(member, error)  # which puts that on record too
-        if (witness := self._witness()) is not None:
-            records.write(witness, self._record, base=0)
-            votes += 1
+        votes += self._tell_witness(page)
         if 2 * votes <= self._voters:
             raise DataLost(f"only {votes} of {self._voters} members can be told who is current; bring devices back")
 
@@ -284,14 +282,15 @@ class Array:
 
     def _spread(self) -> None:
         """Every member that is there is to have the newest record, whole."""
+        page = records.encode(self._record)
         for member in self.members:
             try:
-                if member.device is not None and not records.is_on(member.device, self._record):
-                    records.write(member.device, self._record)
+                if member.device is not None and not records.is_on(member.device, page):
+                    records.write(member.device, page)
             except OSError as error:
-                self._lost(member, error)
-        if (witness := self._witness()) is not None and not records.is_on(witness, self._record, base=0):
-            records.write(witness, self._record, base=0)
+                self._lost(member, error)  # which puts a newer record there
+                page = records.encode(self._record)
+        self._tell_witness(page)
 
     def _require_majority(self) -> None:
         votes = [member.device is not None for member in self.members]
@@ -304,6 +303,15 @@ class Array:
     @property
     def _voters(self) -> int:
         return len(self.members) + bool(self.geometry.witness_bytes)
+
+    def _tell_witness(self, page: bytes) -> bool:
+        """Let the witness have the newest record. Says whether it has; one that does not answer has no vote."""
+        try:
+            if (witness := self._witness()) is not None and not records.is_on(witness, page, base=0):
+                records.write(witness, page, base=0)
+        except OSError:
+            return False
+        return witness is not None
 
     def _witness(self):
         return self._enclosure.witness() if self.geometry.witness_bytes else None
@@ -372,6 +380,8 @@ def _labels(enclosure: Enclosure) -> dict[int, Label]:
             raise NotADisk(f"device-{index} is labelled as device {label.index}, not {index}")
         if label is not None:
             found[index] = label
+    if not found and not all(labels.answers(enclosure.device(index)) for index in present):
+        raise DataLost("no device that answers has a good label; bring devices back")
     if not found:
         raise NotADisk("no device has a good label: this is no disk, or its labels are damaged")
     if len(disks := {label.disk for label in found.values()}) > 1:

@@ -6,6 +6,7 @@ as a table, as JSON and as OpenMetrics text (refmodel.metrics). The kit's dialog
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from refmodel import audit, space
@@ -36,10 +37,6 @@ class Family(NamedTuple):
     flat: str = ""  # name in the dialogue, with labels in braces; what a label is left out of is added up there
     walks: bool = False  # it costs a walk over every map, so it is looked at only when asked for
 
-    @property
-    def flat_name(self) -> str:
-        return self.flat or ".".join([self.name, *(f"{{{label}}}" for label in self.labels)])
-
 
 def families(disk: Disk) -> list[Family]:
     """What is counted of a disk of this engine."""
@@ -67,8 +64,14 @@ def work(disk: Disk) -> dict[str, int]:
 def _flat(family: Family, disk: Disk) -> dict[str, int]:
     found: Counter[str] = Counter()
     for values, value in family.samples(disk):
-        found[family.flat_name.format(**dict(zip(family.labels, values)))] += value
+        found[_flat_name(family.flat, family.name, family.labels, values)] += value
     return dict(sorted(found.items()))
+
+
+@lru_cache(maxsize=4096)  # every opening of every disk has the same few hundred
+def _flat_name(flat: str, name: str, labels: tuple[str, ...], values: tuple[str, ...]) -> str:
+    flat = flat or ".".join([name, *(f"{{{label}}}" for label in labels)])
+    return flat.format(**dict(zip(labels, values)))
 
 
 # Where each comes from.

@@ -79,6 +79,15 @@ def read(device: Device) -> Label | None:
     return found
 
 
+def answers(device: Device) -> bool:
+    """Whether a device can be read at all."""
+    try:
+        device.read(0, PAGE)
+    except OSError:
+        return False
+    return True
+
+
 def encode(label: Label) -> bytes:
     body = json.dumps(label.geometry.as_dict(), sort_keys=True).encode()
     disk, device = UUID(label.disk).bytes, UUID(label.device).bytes

@@ -8,6 +8,7 @@ whatever it says of itself. Of two mirrors one is no majority: there a witness, 
 import json
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from refmodel.checksum import crc32c
 from refmodel.device import Device
@@ -39,9 +40,8 @@ class Membership:
     away: list[tuple[int, str]] = field(default_factory=list)  # out of use; their components are elsewhere by now
 
 
-def write(device: Device, membership: Membership, base: int = MEMBERSHIP_BASE) -> None:
-    """Write the record twice, one copy after the other, and wait until both are durable."""
-    page = encode(membership)
+def write(device: Device, page: bytes, base: int = MEMBERSHIP_BASE) -> None:
+    """Write an encoded record twice, one copy after the other, and wait until both are durable."""
     for copy in (0, 1):
         device.write(base + copy * PAGE, page)
         device.flush()
@@ -56,9 +56,9 @@ def read(device: Device, base: int = MEMBERSHIP_BASE) -> Membership | None:
     return max(filter(None, found), key=lambda record: record.sequence, default=None)
 
 
-def is_on(device: Device, membership: Membership, base: int = MEMBERSHIP_BASE) -> bool:
-    """Whether both copies on a device are this record."""
-    return device.read(base, 2 * PAGE) == 2 * encode(membership)
+def is_on(device: Device, page: bytes, base: int = MEMBERSHIP_BASE) -> bool:
+    """Whether both copies on a device are this encoded record."""
+    return device.read(base, 2 * PAGE) == 2 * page
 
 
 def encode(membership: Membership) -> bytes:
@@ -69,7 +69,9 @@ def encode(membership: Membership) -> bytes:
     return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
 
 
+@lru_cache(maxsize=64)  # all copies are alike, on all members
 def decode(page: bytes) -> Membership | None:
+    """The record in a page, which nobody may change; None if it is damaged."""
     magic, crc, sequence, length = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[COVERED:]) != crc:
         return None

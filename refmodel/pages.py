@@ -72,9 +72,10 @@ class Pages:
         return node
 
     def free(self, node: Node) -> None:
-        """Nothing refers to the node any more, except perhaps the durable checkpoint."""
+        """Nothing refers to the node any more, except perhaps the durable checkpoint. Raises DataLost where two did: a node that is older
+        than it should be on every mirror refers to what was given out again."""
         if node.page not in self.in_use:
-            raise AssertionError(f"page {node.page} is freed twice")
+            raise DataLost(f"the maps contradict each other: page {node.page} had two owners")
         del self.in_use[node.page]
         self.nodes.pop(node.page, None)
         self.dirty.pop(node.page, None)
