@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import bounds, chains, native, plots, qcow2, report, steady, twins
+from experiments import chains, ladder, native, plots, qcow2, report, snapshot_cost, steady, twins
 from experiments.chapter import Chapter, Figure, Settings, Verdict
 from refmodel import bench
 from refmodel.reclaim import Reclaim
@@ -35,20 +35,20 @@ def test_counts_with_snapshots_hold_for_the_log_and_are_refused_for_a_chain(monk
 
 def test_reads_of_a_chain_grow_with_it_and_those_of_the_log_do_not() -> None:
     log, chain = (
-        [point.foreground for point in chains._depth(engine, SMALL)["read"]] for engine in ("log-structured", "redo-se")
+        [point.foreground for point in ladder.depths(engine, SMALL)["read"]] for engine in ("log-structured", "redo-se")
     )
     assert log == [1.0] * len(log)
     assert chain[0] < chain[3] < chain[4] < chain[5]  # a short chain's tables fit the cache of so small a disk
 
 
 def test_reclaim_that_frees_too_little_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "FREED", (250, 500, 1000))
+    monkeypatch.setattr(snapshot_cost, "FREED", (250, 500, 1000))
     good = chapter()
-    bounds._reclaim(good, SMALL)
+    snapshot_cost.reclaim(good, SMALL)
     assert {claim.verdict for claim in good.claims} == {Verdict.REPRODUCED}
     monkeypatch.setattr(Reclaim, "_drop_chunks", lambda self, view, leaf: None)
     leaking = chapter()
-    bounds._reclaim(leaking, SMALL)
+    snapshot_cost.reclaim(leaking, SMALL)
     assert leaking.claims[0].verdict is Verdict.DIFFERS
 
 
