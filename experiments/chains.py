@@ -78,7 +78,7 @@ def _judge_native(chapter: Chapter, result: Result, still: Result, depth: dict[s
         )
     chapter.judge(
         "Array-native: no difference on the way up, on the way down and at the end, log-structured",
-        f"in all {len(result.requests)} runs {twins.ratios(result, still)}",
+        f"with snapshots to without, in all {len(result.requests)} runs: {twins.ratios(result, still)}",
         all(twins.alike(part, still.part(part.name)) for part in result.phases),
         "Exact: the same device writes, to the byte, and nothing is read but what clients asked for. Device I/Os differ by "
         "the blocks that were read from the bank, or together with their neighbours: which those are depends on what "

@@ -46,7 +46,7 @@ def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> Non
     result, control = runs[-1], controls[-1]
     chapter.judge(
         "No visible change in any phase: in what an operation waits for at the devices",
-        f"in the five phases {twins.ratios(result, control)}",
+        f"with snapshots to without, in the five phases: {twins.ratios(result, control)}",
         all(twins.alike(part, control.part(part.name)) for part in result.phases),
         "Exact: the same device writes, to the byte, and nothing is read but what clients asked for. Which blocks wait in "
         "the bank, and are read from there, depends on what a snapshot keeps.",

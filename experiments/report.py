@@ -55,8 +55,9 @@ def page(chapters: list[Chapter], facts: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters["inline"] = Markup  # our own SVG
+    missed = [(chapter, claim) for chapter in chapters for claim in chapter.claims if claim.verdict is not Verdict.REPRODUCED]
     return environment.get_template("report.html.j2").render(
-        chapters=chapters, facts=facts, counts=verdicts(chapters), Verdict=Verdict
+        chapters=chapters, facts=facts, counts=verdicts(chapters), missed=missed, Verdict=Verdict
     )
 
 

@@ -38,13 +38,13 @@ def alike(part: Part, twin: Part) -> bool:
 
 
 def ratios(result: Result, control: Result, *names: str) -> str:
-    """In words, of some phases or of all."""
+    """In words, of some phases or of all: a range over them."""
     pairs = [(result.part(name), control.part(name)) for name in names or result.requests]
-    what = ("device writes", "bytes written", "bytes read, from devices or from the bank")
+    what = ("the device writes", "the bytes written", "the bytes read, from devices or from the bank")
     found = [[_ratio(one, other) for one, other in zip(waited(part), waited(twin))] for part, twin in pairs]
-    words = [f"{name} {_range(values)}" for name, values in zip(what, zip(*found))]
+    words = [f"{_range(values)} times {name}" for name, values in zip(what, zip(*found))]
     ios = _range([part.foreground / twin.foreground for part, twin in pairs])
-    return f"{', '.join(words)} times those without; device I/Os, of which the bank spares some, {ios} times"
+    return f"{', '.join(words)}; of the device I/Os, of which the bank spares some, {ios} times"
 
 
 def _ratio(one: int, other: int) -> float:
