@@ -185,8 +185,7 @@ class Chunks:
             places = self.sharing.resolve(places)
         if None in places:
             raise DataLost(f"chunk {stored[places.index(None)]} is in no map: devices lost what they said was durable")
-        offset, length = self._places.offset, self._places.length
-        data = self._leg.read_many([(offset(pba), length(pba), crc) for pba, crc in places], cause)
+        data = self._leg.read_many(self._places.extents(places), cause)
         if len(stored) == len(found):
             return data
         rest = iter(data)

@@ -43,8 +43,7 @@ class FileDevice:
             os.close(file)
 
     def read(self, offset: int, length: int) -> bytes:
-        data = os.pread(self._file, length, offset)
-        return data if len(data) == length else data.ljust(length, b"\0")
+        return os.pread(self._file, length, offset).ljust(length, b"\0")
 
     def write(self, offset: int, data: bytes) -> None:
         written = os.pwrite(self._file, data, offset)

@@ -101,15 +101,11 @@ class LogStructuredDisk(ArrayDisk):
         started = perf_counter_ns()
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
-        lbas: list[int] = []
         for lba, count in reads:
             require_range(self.geometry, lba, count)
-            if count == 1:
-                lbas.append(lba)
-            else:
-                lbas += range(lba, lba + count)
-        found = self.state.chunks.read_many(source.map.get_many(lbas))
         counts = [count for _, count in reads]
+        lbas = [at for lba, count in reads for at in range(lba, lba + count)] if any([count > 1 for count in counts]) else [lba for lba, _ in reads]
+        found = self.state.chunks.read_many(source.map.get_many(lbas))
         self.done.add("read", started, *counts)
         if len(found) == len(counts):
             return found

@@ -34,6 +34,13 @@ class Places:
         """How many bytes are stored there."""
         return self.units(pba) * self.unit_bytes
 
+    def extents(self, places: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+        """Where chunks are, in bytes of the capacity leg, how long they are, and their checksums; of PBAs with checksums."""
+        if not self.bits:
+            unit = self.unit_bytes
+            return [(pba * unit, unit, crc) for pba, crc in places]
+        return [(self.offset(pba), self.length(pba), crc) for pba, crc in places]
+
     def by_segment(self, pbas: list[int]) -> Counter[int]:
         """Segment -> how many units of it these are."""
         if not self.bits:
