@@ -10,7 +10,8 @@ What it declares, and why:
 - `clean` is compaction, which redb refuses while there are savepoints.
 
 The store lies on memory (redb's own StorageBackend) that keeps apart what was synced: a power cut leaves any part of the
-rest, torn at sectors. It may come at any write of an operation, or of recovery.
+rest, torn at sectors. It may come at any write of an operation, and of recovery unless told otherwise, to look behind a
+finding (docs/findings).
 """
 
 import os
@@ -25,7 +26,7 @@ BUILT = Path(__file__).parents[2] / "build" / "engines" / "release" / "redb-disk
 
 
 class RedbTarget(ProcessTarget):
-    """Option: `durability` of writes, "immediate", "eventual" or "none"."""
+    """Options: `durability` of writes, "immediate", "eventual" or "none"; `recovery`, "cut" or "whole"."""
 
     knobs: dict[str, list[Any]] = {"durability": ["immediate", "eventual", "none"]}
     cuts = True
@@ -34,9 +35,12 @@ class RedbTarget(ProcessTarget):
         program = Path(os.environ.get("REDB_DISK", BUILT))
         if not os.access(program, os.X_OK):
             raise Unusable(f"redb's adapter is not built ({program}): run make engines, which needs cargo")
+        self._recovery_is_cut = options.get("recovery", "cut") == "cut"
         super().__init__(f"{shlex.quote(str(program))} {options.get('durability', 'immediate')}")
 
     def request(self, message: Message) -> Message:
+        if message["op"] == "crash" and not self._recovery_is_cut:
+            message = {"op": "crash"}
         answer = super().request(message)
         if answer.get("cut"):
             raise PowerCut

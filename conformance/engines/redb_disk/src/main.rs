@@ -8,6 +8,7 @@ use base64::{engine::general_purpose::STANDARD, Engine};
 use media::Media;
 use redb::{Database, Durability, ReadableTable, TableDefinition, TableError, WriteTransaction};
 use serde_json::{json, Value};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::io::{stdin, stdout, BufRead, Write};
 
 const BLOCK: usize = 512; // bytes
@@ -39,6 +40,13 @@ struct Disk {
 }
 
 impl Disk {
+    /// Forget the database with its power off: what it writes on its way out goes nowhere, nor does a panic.
+    fn abandon(&mut self) {
+        self.media.power_off();
+        let database = self.database.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+
     fn open(&mut self) -> Answer<()> {
         self.database = None;
         self.database = Some(Database::builder().create_with_backend(self.media.clone())?);
@@ -161,59 +169,62 @@ impl Disk {
 
     /// Recovery, in which the power fails again at the n-th write, if there is an n.
     fn crash(&mut self, cut: Option<u64>) -> Answer<()> {
-        self.media.power_off();
-        self.database = None; // what it writes on its way out goes nowhere
+        self.abandon();
         self.crashes += 1;
         self.media.power_on(self.seed.take().unwrap_or(self.crashes));
         self.media.cut_after(cut);
         self.open()
     }
 
-    fn answer(&mut self, request: &Value) -> Answer<Value> {
+    fn operate(&mut self, op: &str, request: &Value) -> Answer<Value> {
         let name = request["name"].as_str().unwrap_or("");
-        let cut = request["cut"]["after"].as_u64();
+        match op {
+            "crash" => self.crash(request["cut"]["after"].as_u64())?,
+            "write" => self.write(request)?,
+            "unmap" => self.unmap(request)?,
+            "read" => return self.read(request),
+            "flush" => self.change(Durability::Immediate)?.commit()?,
+            "snapshot" => self.snapshot(name)?,
+            "delete" => self.delete(name)?,
+            "restart" => self.open()?,
+            "clean" => match self.database.as_mut().ok_or(Refused("bad-request"))?.compact() {
+                Err(redb::CompactionError::Storage(error)) => return Err(error.into()),
+                _ => (), // it does not compact while there are savepoints
+            },
+            "checkpoint" => (),
+            _ => return Err(Refused("unsupported")),
+        }
+        Ok(json!({}))
+    }
+
+    fn answer(&mut self, request: &Value) -> Answer<Value> {
         match request["op"].as_str().unwrap_or("") {
             "hello" => {
                 let profile = if matches!(self.durability, Durability::Immediate) { "ack" } else { "prefix" };
-                return Ok(json!({"name": "redb", "version": "2.6.4", "block_size": BLOCK, "crash_profile": profile,
-                    "capabilities": ["unmap", "flush", "snapshot", "delete", "crash", "restart", "clean"]}));
+                Ok(json!({"name": "redb", "version": "2.6.4", "block_size": BLOCK, "crash_profile": profile,
+                    "capabilities": ["unmap", "flush", "snapshot", "delete", "crash", "restart", "clean"]}))
             }
             "create" => {
-                self.database = None;
+                self.abandon();
                 self.media = Media::default();
                 self.blocks = request["blocks"].as_u64().ok_or(Refused("bad-request"))?;
                 (self.crashes, self.seed) = (0, None);
                 self.open()?;
+                Ok(json!({}))
             }
-            other => {
-                if other != "crash" {
-                    self.media.cut_after(cut);
+            op => {
+                if op != "crash" {
+                    self.media.cut_after(request["cut"]["after"].as_u64());
                 }
-                let result = match other {
-                    "crash" => self.crash(cut),
-                    "write" => self.write(request),
-                    "unmap" => self.unmap(request),
-                    "read" => return self.read(request),
-                    "flush" => self.change(Durability::Immediate)?.commit().map_err(Trouble::from),
-                    "snapshot" => self.snapshot(name),
-                    "delete" => self.delete(name),
-                    "restart" => self.open(),
-                    "clean" => match self.database.as_mut().ok_or(Refused("bad-request"))?.compact() {
-                        Err(redb::CompactionError::Storage(error)) => Err(error.into()),
-                        _ => Ok(()), // it does not compact while there are savepoints
-                    },
-                    "checkpoint" => Ok(()),
-                    _ => Err(Refused("unsupported")),
-                };
+                let done = catch_unwind(AssertUnwindSafe(|| self.operate(op, request)));
                 self.media.cut_after(None);
                 if self.media.is_off() {
                     self.seed = request["cut"]["seed"].as_u64();
                     return Ok(json!({"ok": false, "error": "unknown-outcome", "cut": true}));
                 }
-                result?;
+                done.unwrap_or_else(|panic| resume_unwind(panic)) // with the power on it is redb's own
             }
         }
-        Ok(json!({}))
     }
 }
 
