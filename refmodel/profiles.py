@@ -261,6 +261,10 @@ and requests arrive at that rate whatever happens; latency is counted from the m
 processor time of the engine, so that whatever else the machine does is not measured; `--sync` waits for the medium and measures the wall's.
 
 With `--snapshots N` the run begins with N snapshots, each with writes of its own.
+
+`--json FILE` writes an object a run, a line each: `profile`, `engine`, `layout`, `snapshots`, `cache_bytes`, `scale`, `blocks`, `seed`, `digest`, `clock` ("processor" or "wall"); `operations`, `seconds`, `iops`, `latency_us` (`p50`, `p99`),
+`foreground_device_ios` (those that an operation waits for), `device_ios_by_cause`, `device_bytes_by_cause`, `device_bytes_written_by_cause`, `user_bytes`; `phases`, the same for each; `actions`, what each took; `reduction_ratio` if data is
+reduced; `ratio_to_peers` with `--compare`. Flushes are not counted: they move nothing. The causes are in [counters.md](counters.md).
 """
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from experiments import __main__ as command
 from experiments import chains, ladder, native, plots, qcow2, report, snapshot_cost, steady, twins
 from experiments.chapter import Chapter, Figure, Settings, Verdict
 from refmodel import bench
@@ -113,6 +115,25 @@ def test_the_report_says_every_verdict_and_needs_nothing_else(tmp_path) -> None:
         and "![A plot](plot.svg)" in text
         and (tmp_path / "plot.svg").exists()
     )
+
+
+def test_what_was_done_before_an_interruption_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupted(settings: Settings) -> Chapter:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "EXPERIMENTS", {"X": lambda settings: chapter(), "Y": interrupted})
+    done = CliRunner().invoke(command.main, ["--report", str(tmp_path / "r")])
+    assert done.exit_code == 1 and "Aborted" in done.output
+    text = (tmp_path / "r" / "report.md").read_text()
+    assert "## X. A <title>" in text and "chapters Y" in text
+
+
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(command, "EXPERIMENTS", {"X": lambda settings: pytest.fail("it was run")})
+    done = CliRunner().invoke(command.main, ["--report", str(tmp_path / "file" / "r")])
+    assert done.exit_code == 2 and "nothing can be written" in done.output
+
 
 def test_the_story_shows_the_figures_that_the_experiments_make() -> None:
     docs = Path(__file__).parents[2] / "docs"
