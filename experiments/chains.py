@@ -13,6 +13,7 @@ from refmodel.profiles import DISK
 from refmodel.result import Result
 
 QEMU_BLOCKS, QEMU_WRITES, QEMU_READS = 65536, 1000, 5000  # of an image, and of a rung
+LARGE = 0.25  # from this scale on the tables of one layer do not fit into the memory that a chain has for them
 BACK = 0.10  # how near to where it was a disk must come
 REDO = {"redo-vmfs": "VMFSsparse", "redo-se": "SEsparse", "redo-vsan": "vSANsparse"}
 
@@ -89,6 +90,7 @@ def _judge_native(chapter: Chapter, result: Result, still: Result, depth: dict[s
 def _judge_chain(chapter: Chapter, climb: Climb, depth: dict[str, list[Point]], settings: Settings) -> None:
     name = f"{REDO.get(climb.name, climb.name)} ({climb.name})"
     reads = [point.foreground for point in depth["read"]]
+    large = settings.scale >= LARGE
     if climb.name == "redo-vsan":
         random, sequential = (ladder.relative_rate(profile, climb.name, settings) for profile in (RANDOM, SEQUENTIAL))
         chapter.judge(
@@ -106,7 +108,8 @@ def _judge_chain(chapter: Chapter, climb: Climb, depth: dict[str, list[Point]], 
             f"device I/Os of a read with {', '.join(map(str, COUNTS))} snapshots: "
             f"{', '.join(f'{value:.2f}' for value in reads)}",
             all(low < high for low, high in zip(reads, reads[1:])),
-            "" if settings.scale >= 0.25 else "On so small a disk the tables of a short chain fit into memory.",
+            "" if large else "On so small a disk the tables of a short chain fit into memory.",
+            must=large,
         )
     end = climb.cost[-1] / climb.cost[0]
     chapter.judge(
