@@ -1,4 +1,5 @@
-"""What theory says: snapshots cost nothing to make, deleting costs what it frees, full stripes cost their parity, cleaning costs what Desnoyers calculated."""
+"""F: what theory says. Snapshots cost nothing to make, deleting costs what it frees, full stripes cost their parity,
+cleaning costs what Desnoyers calculated."""
 
 from experiments import snapshot_cost
 from experiments.chapter import Chapter, Settings

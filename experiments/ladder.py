@@ -1,4 +1,5 @@
-"""Measuring what snapshots cost an engine: up a ladder of them and down again, and reads and writes one by one with more and more of them."""
+"""Measuring what snapshots cost an engine: up a ladder of them and down again; and reads and writes one by one, with
+more and more of them."""
 
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from refmodel.result import Result
 LADDER, RANDOM, SEQUENTIAL = "vmware-16k-mix", "vmware-4k-random", "vmware-4k-sequential"
 MOST = 12  # snapshots
 COUNTS = (0, 1, 2, 4, 8, 12)
+OPERATIONS = 3000  # at scale 1
 
 
 class Climb(NamedTuple):
@@ -40,10 +42,18 @@ def depths(engine: str, settings: Settings) -> dict[str, list[Point]]:
     for kind in ("read", "write"):
         settings.say(f"4k-random-{kind} on {engine} with {', '.join(map(str, COUNTS))} snapshots")
         runs = (
-            bench.run(f"4k-random-{kind}", engine=engine, scale=settings.scale, operations=round(3000 * settings.scale), depth=1, snapshots=count, seed=settings.seed)
+            bench.run(
+                f"4k-random-{kind}",
+                engine=engine,
+                scale=settings.scale,
+                operations=round(OPERATIONS * settings.scale),
+                depth=1,
+                snapshots=count,
+                seed=settings.seed,
+            )
             for count in COUNTS
-        )  # fmt: skip
-        found[kind] = [Point(one.devices.ios["foreground"] / one.operations, one.iops) for one in runs]
+        )
+        found[kind] = [Point(one.foreground, one.iops) for one in runs]
     return found
 
 

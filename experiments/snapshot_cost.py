@@ -1,4 +1,5 @@
-"""What a snapshot costs, whatever the size of the disk and however many there are: creating one, deleting one, what is reclaimed then, what it pins."""
+"""What a snapshot costs, by the size of the disk and by how many there are: creating one, deleting one, what is
+reclaimed then, and what it pins."""
 
 import random
 import tempfile

@@ -1,6 +1,7 @@
-"""Layouts: how many devices an array has, what each is for, and where its components begin on them, whatever an engine keeps there.
+"""Layouts: how many devices an array has, what each is for, and where its components begin on them.
 
-On every device: two copies of the label, two copies of the membership record, then the component of the performance leg, then that of the capacity leg.
+On every device, whatever an engine keeps there: two copies of the label, two copies of the membership record, then the
+component of the performance leg, then that of the capacity leg.
 """
 
 from refmodel.refusals import require

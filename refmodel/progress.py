@@ -21,7 +21,7 @@ def progress(name: str) -> Iterator[Callable[[Window, int, int], None]]:
         def show(window: Window, done: int, of: int) -> None:
             per = window.devices.ios["foreground"] / window.operations
             rate = window.operations / window.seconds if window.seconds else 0.0
-            now = f"{rate:,.0f} a second, 99 % within {percentile([window], 99):,.0f} us, {per:.2f} device I/Os each"
+            now = f"{rate:,.0f}/s, p99 {percentile([window], 99):,.0f} us, {per:.2f} device I/Os"
             bar.update(task, description=f"{name}: {window.phase}", completed=done, total=of, now=now)
 
         yield show
