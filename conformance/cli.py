@@ -23,6 +23,7 @@ from conformance.media import nbd
 from conformance.targets.base import Unusable
 
 OVERLAP_PATIENCE = 20.0  # seconds for an answer
+TRACES_A_ROUND = 20  # of requests that overlap
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
@@ -116,6 +117,9 @@ def main() -> None:
 @click.option("--faults", "faulty", callback=_faults, default="", metavar="NAME,...",
               help=f"Of the media (refmodel only): {', '.join(faults.FAULTS)}. One device has them; with @all behind a name, "
                    "every one. What an honest engine may then show is counted, and is no failure.")
+@click.option("--overlap", "connections", type=click.IntRange(2, 64), metavar="N",
+              help="Requests over N connections at once too, a round for every 20 traces, judged for linearizability, where the "
+                   "target takes several (NBD).")
 @click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
               help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
 @click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
@@ -125,8 +129,8 @@ def main() -> None:
 @click.pass_context
 def run(context: click.Context, factory: targets.Factory, count: int | None, ops: int | None, seed: int | None,
         judges: dict[str, Any], crashes: str, resume: Path | None, jobs: int | None, scheduler: str | None,
-        minutes: float | None, faulty: tuple[str, ...], without: frozenset[str], folder: Path | None, json_file: Path | None,
-        junit: Path | None) -> None:
+        minutes: float | None, faulty: tuple[str, ...], connections: int | None, without: frozenset[str], folder: Path | None,
+        json_file: Path | None, junit: Path | None) -> None:
     """Generate traces, run the target through them, and judge each.
 
     \b
@@ -135,8 +139,8 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
     """
     if crashes == "exhaustive":
         ops = exhaustive.LONGEST if ops is None else ops
-        if without or faulty:
-            raise click.UsageError("--without and --faults are of random runs: an exhaustive one has its own operations")
+        if without or faulty or connections:
+            raise click.UsageError("--without, --faults and --overlap are of random runs: an exhaustive one has its own operations")
         result = _exhaust(factory, count, ops, judges, resume)
     else:
         if resume is not None and seed is None:
@@ -152,6 +156,9 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
                                          kept=Kept(resume) if resume else None)
         except (workers.NoCluster, BadKept) as error:
             raise click.UsageError(str(error)) from None
+        if connections:
+            rounds = max(1, len(result.judged) // TRACES_A_ROUND)
+            result.overlap = overlap.run(factory, connections, rounds, ops, seed, crashes == "random")
     with _writing():
         if folder is not None:
             report.save(result, folder, ops)

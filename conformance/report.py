@@ -37,6 +37,7 @@ def as_json(campaign: Campaign) -> dict[str, Any]:
         "pairs": {"happened": len(campaign.happened.pairs), "never": [list(pair) for pair in never_in_a_row(campaign)]},
         "inside": {"events": dict(sorted(campaign.happened.inside.items())), "pairs": len(campaign.happened.inside_pairs)},
         "counters": dict(sorted(campaign.counters.items())),
+        "overlap": campaign.overlap and campaign.overlap._asdict(),
     }
 
 
@@ -73,6 +74,11 @@ def as_junit(campaign: Campaign) -> str:
             case.result = [outcome]
         elif verdict.verdict != "pass":
             case.result = [junitparser.Skipped(_printable(f"inconclusive: {verdict.reason}"))]
+        suite.add_testcase(case)
+    if campaign.overlap:
+        case = junitparser.TestCase("overlap", "conformance")
+        kinds = {"fail": junitparser.Failure, "inconclusive": junitparser.Skipped}
+        case.result = [kinds[verdict](_printable(campaign.overlap.words)) for verdict in kinds if verdict == campaign.overlap.verdict]
         suite.add_testcase(case)
     if campaign.reason:
         case = junitparser.TestCase("campaign", "conformance")
@@ -174,6 +180,8 @@ def figures(campaign: Campaign) -> str:
         figures.append("each judged by " + ", ".join(campaign.judges) + without)
     if campaign.faults:
         figures.append(f"with {', '.join(campaign.faults)}: {excused(campaign)}")
+    if campaign.overlap:
+        figures.append(campaign.overlap.words)
     if campaign.skipped:
         figures.append("skipped: " + ", ".join(campaign.skipped))
     return ", ".join(figures)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from conformance.coverage import Coverage
 from conformance.explain import Verdict
+from conformance.overlap import Overlap
 from conformance.trace import Passed, Trace
 
 MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
@@ -55,6 +56,7 @@ class Campaign:
     excused: Counter = field(default_factory=Counter)  # class -> failures that an honest engine may show under these faults
     resumed: int = 0  # of those, how many had passed before
     states: int = 0  # crash states that were opened
+    overlap: Overlap | None = None  # of requests in flight together, if the run had any
 
     @property
     def operations(self) -> int:
@@ -72,7 +74,9 @@ class Campaign:
     @property
     def verdict(self) -> str:
         """fail if any trace failed, else inconclusive if anything is, else pass."""
-        if self.failures:
+        overlap = self.overlap.verdict if self.overlap else "pass"
+        if self.failures or overlap == "fail":
             return "fail"
-        unclear = self.reason or not (self.judged or self.resumed) or any(v.verdict != "pass" for _, v in self.judged)
+        unclear = (self.reason or overlap != "pass" or not (self.judged or self.resumed)
+                   or any(v.verdict != "pass" for _, v in self.judged))
         return "inconclusive" if unclear else "pass"

@@ -197,9 +197,9 @@ class ChainTarget(QemuDisk):
         self._daemon.do(("blockdev-del", {"node-name": layer.node}), ("blockdev-del", {"node-name": layer.device}))
 
     def _export(self) -> nbd.Device:
-        self._daemon.do(("block-export-add", {"type": "nbd", "id": "e", "node-name": self._live.node, "name": "q",
+        self._daemon.do(("block-export-add", {"type": "nbd", "id": "e", "node-name": self._live.node, "name": self.export,
                                               "writable": True}))
-        return connected(self._daemon, "q")
+        return connected(self._daemon, self.export)
 
     def _unexport(self) -> None:
         self._device.close()

@@ -139,7 +139,7 @@ class Qcow2Target(QemuDisk):
 def _setup(daemon: qemu.Daemon) -> tuple[Window, Window]:
     """The file and its log stay for the life of the daemon, and so do the windows for live and for a view."""
     recorded_disk.log_writes(daemon, ROOM)
-    return Window(daemon, "live", True), Window(daemon, "view", False)
+    return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False)
 
 
 def _empty(daemon: qemu.Daemon, length: int, options: dict[str, Any]) -> bytes:

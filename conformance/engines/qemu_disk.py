@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.engines import qemu
+from conformance.engines.qemu_window import connected
 from conformance.engines.recorded_disk import BLOCK, RecordedDisk, Refused
 from conformance.media import nbd
 from conformance.targets.base import Message, TargetFailure
@@ -15,6 +16,8 @@ class QemuDisk(RecordedDisk):
 
     It declares `block`: qemu promises what a disk with a volatile write cache does. What was flushed stays; of what was
     written since, each sector may be there or not."""
+
+    export = "live"  # of the live disk
 
     def __init__(self, name: str, setup: qemu.Setup) -> None:
         super().__init__(name, f"qemu {qemu.version()}", "block")
@@ -46,6 +49,11 @@ class QemuDisk(RecordedDisk):
         except (qemu.QmpError, TargetFailure):
             pass
         self._daemon.close()
+
+    def connect(self) -> nbd.Device:
+        """One more connection to the live disk."""
+        self._opened()
+        return connected(self._daemon, self.export)
 
     def _write(self, message: Message) -> None:
         data, device = bytes(message["data"]), self._opened()

@@ -13,8 +13,9 @@ class Target(Protocol):
     base64 on the wire; `tags` stands in its place where `hello` says `"payload":"tags"`. The response may carry
     `events`. It raises PowerCut where the operation was cut short, TargetFailure where no answer came.
 
-    Two attributes are optional. `cuts` (bool): a request may carry `"cut":{"after":n,"seed":s}`. `knobs`, of the
-    factory (dict of option -> list of values): what a trace may choose at creation.
+    Three attributes are optional. `cuts` (bool): a request may carry `"cut":{"after":n,"seed":s}`. `knobs`, of the
+    factory (dict of option -> list of values): what a trace may choose at creation. `connect()` returns one more connection
+    to the live disk, with `read(offset, length)`, `write(offset, data)`, in bytes, and `close()`: requests may overlap.
     """
 
     hello: Message

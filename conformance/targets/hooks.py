@@ -119,6 +119,10 @@ class HooksTarget:
             pass  # it was judged by its answers
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def connect(self) -> Any:
+        """One more connection to the live disk. Raises what opening a device raises."""
+        return self._connected(self._place(self._hooks["data"], None), True)
+
     def _control(self, op: str, name: str | None) -> None:
         """Run the command. Whoever has the data open lets go first: the command may stop the engine."""
         self._let_go()
@@ -170,10 +174,7 @@ class HooksTarget:
             self._done("open_view", *self._run("open_view", view))
         place = self._place(self._hooks["data" if view is None else "view"], view)
         try:
-            if place.startswith("nbd"):
-                self._devices[view] = nbd.Device(place, self._seconds)
-            else:
-                self._devices[view] = file.Device(str(self._folder / place), writable=view is None)
+            self._devices[view] = self._connected(place, view is None)
         except TimeoutError as error:
             raise TargetFailure("hang", f"{place}: {error}") from None
         except (nbd.Refused, OSError) as error:
@@ -181,6 +182,11 @@ class HooksTarget:
                 raise Refused("no-such-snapshot", f"{place} does not exist") from None
             raise TargetFailure("exit", f"cannot open {place}: {error}") from None
         return self._devices[view]
+
+    def _connected(self, place: str, writable: bool) -> Any:
+        if place.startswith("nbd"):
+            return nbd.Device(place, self._seconds)
+        return file.Device(str(self._folder / place), writable)
 
     def _let_go(self, views: set[str | None] | None = None) -> None:
         """Close these views, or all that is open."""

@@ -1,5 +1,6 @@
 """Requests that overlap: the checker against all orders, a device that caches, and qemu-nbd with four connections."""
 
+import json
 import random
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from itertools import permutations
 import pytest
 from click.testing import CliRunner
 
-from conformance import overlap
+from conformance import overlap, targets
 from conformance.cli import main
 from conformance.linearizable import FOREVER, Call, judge
 from conformance.media import nbd
@@ -99,6 +100,70 @@ def test_what_nobody_wrote_is_said():
     disk.content[:] = b"x" * len(disk.content)
     with pytest.raises(overlap.Wrong, match="foreign"):
         overlap.drive(disk.connect, 2, 50, seed=1)
+
+
+class Disk:
+    """A target in memory, whose connections may read from caches of their own; with `loses`, a power cut undoes a write."""
+
+    hello = {"ok": True, "name": "shared", "version": "1", "block_size": 512, "crash_profile": "block",
+             "capabilities": ["flush", "crash"], "devices": 1, "tolerates": 0}
+    caches = loses = False
+
+    def __init__(self, options):
+        self.disk = Shared(self.caches)
+        self.connect = self.disk.connect
+
+    def request(self, message):
+        op, at = message["op"], message.get("lba", 0) * 512
+        match op:
+            case "create":
+                self.disk.content[:] = bytes(len(self.disk.content))
+                self.end = message["blocks"] * 512
+            case "write" if at + len(message["data"]) <= self.end:
+                self.disk.content[at : at + len(message["data"])] = message["data"]
+            case "read" if at + message["count"] * 512 <= self.end:
+                return {"ok": True, "data": bytes(self.disk.content[at : at + message["count"] * 512])}
+            case "read" | "write":
+                return {"ok": False, "error": "out-of-range"}
+            case "crash" if self.loses:
+                self.disk.content[:512] = bytes(512)
+        return {"ok": True}
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("fault, verdict", [(None, "pass"), ("caches", "fail"), ("loses", "fail")])
+def test_a_target_with_connections_is_judged_by_rounds(fault, verdict, monkeypatch):
+    if fault:
+        monkeypatch.setattr(Disk, fault, True)
+    found = overlap.run(targets.Factory("shared", Disk), connections=4, rounds=3, requests=100, seed=1)
+    assert found.verdict == verdict, found
+    assert found.rounds == 3 or verdict == "fail" and "no order explains read of tag" in found.said
+
+
+def test_rounds_are_inconclusive_where_the_checker_gives_up_and_where_requests_cannot_overlap():
+    found = overlap.run(targets.Factory("shared", Disk), 4, 1, 100, seed=1, most_steps=3)
+    assert found.verdict == "inconclusive" and found.rounds == 1
+    said = CliRunner().invoke(main, ["run", "--target", "model", "--traces", "2", "--overlap", "3"])
+    assert said.exit_code == 3 and "one request at a time" in said.output
+
+
+def test_a_connection_that_breaks_is_a_failure(monkeypatch):
+    def refuse(self, offset, length):
+        raise nbd.Refused("broken pipe", 32)
+    monkeypatch.setattr(Connection, "read", refuse)
+    found = overlap.run(targets.Factory("shared", Disk), 2, 2, 20, seed=1)
+    assert found.verdict == "fail" and "broken pipe" in found.said
+
+
+@pytest.mark.skipif(shutil.which("qemu-storage-daemon") is None, reason="NOT RUN: no qemu-storage-daemon: make engines")
+def test_a_run_of_qcow2_has_them(tmp_path):
+    said = CliRunner().invoke(main, ["run", "--target", "qcow2", "--without", "unmap", "--traces", "2", "--ops", "20", "--seed", "1",
+                                     "--overlap", "3", "--json", str(tmp_path / "json"), "--junit", str(tmp_path / "junit")])
+    found = json.loads((tmp_path / "json").read_text())["overlap"]
+    assert said.exit_code == 0 and found["verdict"] == "pass" and found["calls"] >= 60, said.output
+    assert "1 round of 3 connections at once" in " ".join(said.output.split()) and "overlap" in (tmp_path / "junit").read_text()
 
 
 @pytest.mark.skipif(shutil.which("qemu-nbd") is None, reason="NOT RUN: no qemu-nbd: make engines")
