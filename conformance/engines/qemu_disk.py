@@ -24,6 +24,7 @@ class QemuDisk(RecordedDisk):
         self._setup, self._daemon = setup, qemu.borrow(setup)
         self._folder = self._daemon.folder
         self._device: nbd.Device | None = None
+        self._overlapped = False  # several connections have written
         self._sound = True  # the daemon may be used again
 
     def request(self, message: Message) -> Message:
@@ -51,8 +52,9 @@ class QemuDisk(RecordedDisk):
         self._daemon.close()
 
     def connect(self) -> nbd.Device:
-        """One more connection to the live disk."""
+        """One more connection to the live disk. After the next flush the power may fail; before, the log is not to be trusted."""
         self._opened()
+        self._overlapped = True
         return connected(self._daemon, self.export)
 
     def _write(self, message: Message) -> None:
@@ -75,6 +77,9 @@ class QemuDisk(RecordedDisk):
 
     def _flush(self, message: Message) -> None:
         self._opened().flush()
+        if self._overlapped:
+            self._written().settle()
+            self._overlapped = False
 
     def _open_again(self) -> None:
         try:

@@ -44,6 +44,11 @@ class Recorded:
         """Take note of what was written since."""
         self._take(self._unread + self._new())
 
+    def settle(self) -> None:
+        """What the file holds now is certain, whatever the log says: writes in flight together may be there in another order."""
+        self._new()
+        self._unread, self._media = [], logwrites.Media(self._disk.read_bytes())
+
     def cut(self, after: int) -> bool:
         """As take, but the power fails while the `after`-th write is under way; False if there were fewer."""
         entries = self._unread + self._new()
