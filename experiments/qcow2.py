@@ -4,28 +4,17 @@ Internal snapshots are within the image, each cluster with a reference count; an
 the disk is a chain. An image is 64 KiB clusters in memory, as qemu makes it by default, written once before the first rung.
 """
 
-import json
-import os
-import shutil
-import signal
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from refmodel.fio import kind
-from refmodel.profiles import BLOCK, Access
+from refmodel import served
+from refmodel.profiles import Access
+from refmodel.served import Run, measure, qcow2, qemu_nbd, tool
 
 TOOLS = ("qemu-img", "qemu-nbd", "fio")
 READ, WRITE = Access(1, 1, in_flight=16), Access(0, 1, in_flight=16)
-PATIENCE = 60.0  # seconds
-
-
-class Run(NamedTuple):
-    iops: float  # by the wall
-    processor: float  # seconds of the server's, an operation
 
 
 class Rung(NamedTuple):
@@ -37,7 +26,7 @@ class Rung(NamedTuple):
 
 
 def missing() -> list[str]:
-    return [tool for tool in TOOLS if shutil.which(tool) is None]
+    return served.missing(TOOLS)
 
 
 def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iterator[Rung]:
@@ -57,7 +46,7 @@ def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iter
 
 class Internal:
     def __init__(self, folder: Path, blocks: int) -> None:
-        self.folder, self.bytes = folder, blocks * BLOCK
+        self.folder, self.blocks = folder, blocks
         self.top = _filled(folder, blocks)
         self._names: list[str] = []
         self._taken = 0
@@ -65,15 +54,15 @@ class Internal:
     def snapshot(self) -> None:
         self._taken += 1
         self._names.append(f"s{self._taken}")
-        _tool("qemu-img", "snapshot", "-c", self._names[-1], self.top)
+        tool("qemu-img", "snapshot", "-c", self._names[-1], self.top)
 
     def delete_oldest(self) -> None:
-        _tool("qemu-img", "snapshot", "-d", self._names.pop(0), self.top)
+        tool("qemu-img", "snapshot", "-d", self._names.pop(0), self.top)
 
 
 class External:
     def __init__(self, folder: Path, blocks: int) -> None:
-        self.folder, self.bytes = folder, blocks * BLOCK
+        self.folder, self.blocks = folder, blocks
         self._chain = [_filled(folder, blocks)]  # the oldest first
         self._taken = 0
 
@@ -84,61 +73,25 @@ class External:
     def snapshot(self) -> None:
         self._taken += 1
         overlay = self.folder / f"o{self._taken}"
-        _tool("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.top, overlay)
+        tool("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.top, overlay)
         self._chain.append(overlay)
 
     def delete_oldest(self) -> None:
         """What the oldest overlay holds goes into the base, and the next overlay is put on that."""
         base, gone, *rest = self._chain
-        _tool("qemu-img", "commit", "-q", gone)
+        tool("qemu-img", "commit", "-q", gone)
         if rest:
-            _tool("qemu-img", "rebase", "-q", "-u", "-F", "qcow2", "-b", base, rest[0])
+            tool("qemu-img", "rebase", "-q", "-u", "-F", "qcow2", "-b", base, rest[0])
         gone.unlink()
         self._chain = [base, *rest]
 
 
 def _filled(folder: Path, blocks: int) -> Path:
-    image, raw = folder / "base", folder / "raw"
-    raw.write_bytes(os.urandom(blocks * BLOCK))
-    _tool("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, image)
-    raw.unlink()
-    return image
+    qcow2(folder / "base", blocks)
+    return folder / "base"
 
 
 def _run(image: Internal | External, access: Access, operations: int, seed: int) -> Run:
-    """Serve the image, run fio, and see what that cost the server. Raises RuntimeError with what a tool said."""
-    socket, output = image.folder / "nbd", image.folder / "fio.json"
-    server = subprocess.Popen(["qemu-nbd", "-t", "-f", "qcow2", "-k", socket, image.top], stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while not socket.exists():
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"qemu-nbd does not serve {image.top.name}")
-            time.sleep(0.005)
-        job = {
-            "name": "run", "ioengine": "nbd", "uri": f"nbd+unix:///?socket={socket}", "iodepth": access.in_flight, "bs": access.blocks * BLOCK,
-            "norandommap": 1, "randseed": seed + 1, "filesize": image.bytes, "io_size": operations * access.blocks * BLOCK, "thread": 1,
-        }  # fmt: skip
-        words = [f"--{key}={value}" for key, value in job.items()] + [f"--{line}" for line in kind(access)]
-        before = _processor(server.pid)
-        _tool("fio", *words, "--output-format=json", f"--output={output}", folder=image.folder)
-        processor = _processor(server.pid) - before
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(PATIENCE)
-        socket.unlink(missing_ok=True)
-    text = output.read_text()
-    job = json.loads(text[text.index("{") :])["jobs"][0]
-    done = job["read"]["total_ios"] + job["write"]["total_ios"]
-    return Run(job["read"]["iops"] + job["write"]["iops"], processor / done)
-
-
-def _processor(process: int) -> float:
-    """Seconds of the processor that the threads of a process have used, its own and the system's for it, to the nanosecond."""
-    return sum(int(stat.read_text().split()[0]) for stat in Path(f"/proc/{process}/task").glob("*/schedstat")) / 1e9
-
-
-def _tool(*words: object, folder: Path | None = None) -> None:
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, cwd=folder, timeout=PATIENCE)
-    if done.returncode:
-        raise RuntimeError(f"{words[0]}: {(done.stderr or done.stdout).strip()}")
+    """Serve the image, and run fio on it. Raises RuntimeError with what a tool said."""
+    socket = image.folder / "nbd"
+    return measure(qemu_nbd(image.top, socket), socket, image.blocks, access, operations, seed)

@@ -29,13 +29,20 @@ def serve(disk: Path, socket_path: Path, *, sync: bool = True) -> None:
     Enclosure(disk).close()
     require_nbdkit()
     _require_free(socket_path)
-    packages = [str(PLUGIN.parent.parent), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(packages))
-    beside = Path(shutil.which("nbdkit")).parent  # the standard library is found through the first python3 on the PATH: it has to be nbdkit's
-    os.environ["PATH"] = f"{beside}{os.pathsep}{os.environ['PATH']}"
     settings = [f"disk={disk.absolute()}", f"socket={socket_path.absolute()}", f"sync={int(sync)}"]
-    server = ["nbdkit", "--foreground", "--unix", str(socket_path), "--filter=blocksize", "python", str(PLUGIN)]
-    os.execvp("nbdkit", [*server, f"maxlen={LONGEST_UNMAP}", *settings])
+    os.execvpe("nbdkit", nbdkit(socket_path, PLUGIN, f"maxlen={LONGEST_UNMAP}", *settings), environment())
+
+
+def nbdkit(socket_path: Path, plugin: Path, *settings: str) -> list[str]:
+    """The command that serves a plugin."""
+    return ["nbdkit", "--foreground", "--unix", str(socket_path), "--filter=blocksize", "python", str(plugin), *settings]
+
+
+def environment() -> dict[str, str]:
+    """In which nbdkit's interpreter finds the packages of this one."""
+    packages = [str(PLUGIN.parent.parent), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    beside = Path(shutil.which("nbdkit")).parent  # the standard library is found through the first python3 on the PATH: it has to be nbdkit's
+    return os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(packages)), "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"}
 
 
 def require_nbdkit() -> None:

@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
-from refmodel import bench, cleaning
+from refmodel import bench, cleaning, served
 from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, ENGINE, given, main
 from refmodel.layout import LAYOUTS
-from refmodel.profiles import PROFILES
+from refmodel.profiles import DISK, PROFILES
 from refmodel.progress import progress
 from refmodel.result import describe
 
@@ -30,14 +30,18 @@ from refmodel.result import describe
 @CACHE
 @CACHE_BLOCK
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
+@click.option("--nbd", is_flag=True, help="Instead of a profile: fio over NBD on RAID-6, on qcow2 in qemu-nbd, and on memory in nbdkit's Python plugin.")
 @click.option("--json", "json_file", type=click.File("w", lazy=False), metavar="FILE", help="Write the results to a file, one JSON object a line.")
 @click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
 @click.pass_context
-def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...], json_file: IO[str] | None, **options) -> None:
+def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...], json_file: IO[str] | None, nbd: bool, **options) -> None:
     """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
 
     The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
     """
+    if nbd:
+        _over_nbd(ctx, json_file, options)
+        return
     names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
     if disk is not None and len(names) > 1:
         raise click.UsageError("a disk that stays is for one profile: name it with --profile")
@@ -53,3 +57,16 @@ def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...
         click.echo(describe(result))
         if json_file is not None:
             click.echo(json.dumps(result.as_dict()), file=json_file)
+
+
+def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, Any]) -> None:
+    if given(ctx, ctx.params).keys() - {"nbd", "json_file", "layout", "blocks", "operations"}:
+        raise click.UsageError("--nbd goes with --layout, --blocks, --operations and --json alone")
+    layout = options["layout"] or "raid6-4+2"
+    try:
+        runs = list(served.compare(layout=layout, blocks=options["blocks"] or DISK, operations=options["operations"] or 10_000))
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(served.describe(runs, layout))
+    for name, run in runs if json_file is not None else ():
+        click.echo(json.dumps({"server": name, "layout": layout, **run._asdict()}), file=json_file)
