@@ -7,6 +7,10 @@
 (* promises (--init=Start --inv=Safety --length=0); --cinit=ConstInit.     *)
 (* It is about states of at most three views; epochs are any integers.     *)
 (* TLC checks that it holds in the states of MCSharedTreeInvariant.        *)
+(*                                                                         *)
+(* To Apalache a walk from a root is dear, and comparing integers is not:  *)
+(* so the walks are done once, into a list of who holds what, and the      *)
+(* invariant compares the records of that list.                            *)
 (***************************************************************************)
 EXTENDS SharedTree
 
@@ -19,97 +23,82 @@ ConstInit ==
     /\ Address = 1 .. 6
     /\ Profile = "prefix"
 
-\* @type: ($stMaps, Int, <<Int, Int>>) => Int;
-Mine(m, v, p) == At(Root(m, v), p[1], p[2])     \* What v holds at a place.
+(* Of either m, `maps` or `saved`.                                         *)
 
-\* @type: ($stMaps, Int, <<Int, Int>>) => Int;
-Above(m, v, p) == Parent(m, v, p[1], p[2])
+\* @type: ($stMaps, Int, Int, Int) => $stHeld;
+Entry(m, v, lba, h) ==  \* What v holds there: the node, its birth, that of the node over it; v's parent there.
+    LET a == IF Passed(m, v, lba, h) THEN Nil ELSE At(Root(m, v), lba, h)
+        Birth(b) == IF a = Nil THEN Nil ELSE node[b].born
+    IN  [view |-> v, last |-> lba, height |-> h, node |-> a, born |-> Birth(a),
+         over |-> Birth(IF h = 2 THEN a ELSE At(Root(m, v), lba, h + 1)), parent |-> Parent(m, v, lba, h)]
 
-\* @type: $stMaps => Bool;
-Formed(m) ==    \* Views go on from older ones; nodes have the kids that their height has.
-    /\ m.live \in DOMAIN m.view
-    /\ \A v \in DOMAIN m.view :
-        /\ v <= m.live
-        /\ m.view[v].parent < v
-        /\ m.view[v].parent \in DOMAIN m.view \union {Nil}
-        /\ \A p \in Places(m, v) : p[2] > 0 /\ Mine(m, v, p) # Nil =>
-            DOMAIN node[Mine(m, v, p)].kids =
-                CASE p[2] = 2 -> 0 .. Leaves - 1 [] p[2] = 1 -> 0 .. Fanout - 1
-    /\ m.cursor \in LBA
-    /\ m.queue = <<>> => m.cursor = 0
+\* @type: $stMaps => Set($stHeld);
+Holdings(m) ==          \* Who holds what.  A place is named by the last block under it.
+    LET places == {p \in LBA \X Height : Last(p[1], p[2]) = p[1]}
+    IN  {x \in {Entry(m, v, p[1], p[2]) : v \in DOMAIN m.view, p \in places} : x.node # Nil}
 
 \* @type: $stMaps => Bool;
-OnePlace(m) ==  \* A node has one place in whatever trees.
-    \A v, w \in DOMAIN m.view : \A p \in Places(m, v), q \in Places(m, w) :
-        Mine(m, v, p) # Nil /\ Mine(m, v, p) = Mine(m, w, q) =>
-            p[2] = q[2] /\ Last(p[1], p[2]) = Last(q[1], q[2])
-
-\* @type: $stMaps => Bool;
-Born(m) ==      \* What a view holds was born while it was live, or its parent holds it: the birth test.
-    \A v \in DOMAIN m.view : \A p \in Places(m, v) :
-        LET a == Mine(m, v, p)
-        IN  a # Nil =>
-            /\ node[a].born <= v
-            /\ node[a].born <= Above(m, v, p) => a = Mine(m, Above(m, v, p), p)
-
-\* @type: $stMaps => Bool;
-Family(m) ==    \* Views that hold a node which their parents do not have one parent: the neighbour test.
-    \A v, w \in DOMAIN m.view : \A p \in Places(m, v) \intersect Places(m, w) :
-        LET a == Mine(m, v, p)
-            Top(u) == node[a].born > Above(m, u, p)
-        IN  a # Nil /\ a = Mine(m, w, p) /\ Top(v) /\ Top(w) => Above(m, v, p) = Above(m, w, p)
-
-\* @type: $stMaps => Bool;
-NamedAll(m) ==  \* Named, of either.
+Family(m) ==    \* A tree of views, which go on from older ones: each is live, a snapshot, or waits, once.
     LET queued == {m.queue[i] : i \in DOMAIN m.queue}
         named == {m.names[n] : n \in DOMAIN m.names}
     IN  /\ DOMAIN m.view = {m.live} \union named \union queued
         /\ Cardinality(DOMAIN m.view) = 1 + Cardinality(DOMAIN m.names) + Len(m.queue)
+        /\ \A v \in DOMAIN m.view :
+            /\ Nil < v /\ v <= m.live
+            /\ m.view[v].parent < v
+            /\ m.view[v].parent \in DOMAIN m.view \union {Nil}
+        /\ m.cursor \in LBA
+        /\ m.queue = <<>> => m.cursor = 0
 
-\* @type: $stMaps => Bool;
-Older(m) ==     \* Downwards, of either.
-    \A v \in DOMAIN m.view : \A p \in Places(m, v) :
-        p[2] < 2 /\ Mine(m, v, p) # Nil =>
-            node[Mine(m, v, p)].born <= node[Mine(m, v, <<p[1], p[2] + 1>>)].born
+\* @type: Set($stHeld) => Bool;
+Trees(held) ==
+    /\ \A x, y \in held : x.node = y.node => x.last = y.last /\ x.height = y.height     \* A node has one place.
+    /\ \A x \in held :
+        /\ x.node \in Address
+        /\ Nil < x.born /\ x.born <= x.over /\ x.born <= x.view
+        \* The birth test: what a view holds was born while it was live, or its parent holds it.
+        /\ x.born <= x.parent => \E y \in held : y.view = x.parent /\ y.node = x.node
+    \* The neighbour test: views that hold a node which their parents do not have one parent.
+    /\ \A x, y \in held : x.node = y.node /\ x.born > x.parent /\ y.born > y.parent => x.parent = y.parent
 
-\* @type: $stMaps => Bool;
-Sound(m) ==
-    /\ Held(m) \subseteq Address
-    /\ Formed(m) /\ NamedAll(m)
-    /\ OnePlace(m) /\ Born(m) /\ Family(m) /\ Older(m)
-
-Checkpointed == \* What a crash goes back to is sound, and none of it is live's to change.
-    /\ Sound(saved)
-    /\ saved.live <= maps.live
-    /\ Held(saved) = Address \ saved.free
-    /\ \A a \in Held(saved) : node[a].born < saved.live
-
-IndInv == Sound(maps) /\ Checkpointed /\ Exact /\ Durable
+IndInv ==
+    LET now == Holdings(maps)
+        kept == Holdings(saved)
+    IN  /\ Family(maps) /\ Trees(now)
+        /\ {x.node : x \in now} = Address \ (maps.free \union limbo)
+        /\ maps.free \intersect limbo = {}
+        \* What a crash goes back to: none of it is live's to change, and none is given out.
+        /\ Family(saved) /\ Trees(kept)
+        /\ saved.live <= maps.live
+        /\ \A x \in kept : x.born < saved.live
+        /\ {x.node : x \in kept} = Address \ saved.free
+        /\ maps.free \subseteq saved.free
 
 Safety == Exact /\ Durable /\ Named /\ Downwards
 ----------------------------------------------------------------------------
-(* Any state of at most three views, as far as types go: `maps` (1) and    *)
-(* `saved` (2).  What survivors holds, no guard and no promise here asks.  *)
+(* Any state of at most three views, as far as types go.  What survivors   *)
+(* holds, no guard and no promise here asks.                               *)
+
+\* @type: $stMaps => Bool;
+Any(m) ==
+    \E live \in Int, cursor \in LBA, free \in SUBSET Address,
+       older \in [1 .. 2 -> Int], some \in SUBSET (1 .. 2),
+       root \in [0 .. 2 -> Address \union {Nil}], parent \in [0 .. 2 -> Int],
+       names \in SUBSET Name, named \in [Name -> Int],
+       waits \in [1 .. 2 -> Int], waiting \in 0 .. 2 :
+        LET Nth(v) == CASE v = older[1] -> 1 [] v = older[2] -> 2 [] OTHER -> 0
+        IN  /\ older[1] < older[2] /\ older[2] < live
+            /\ m = [live |-> live, cursor |-> cursor, free |-> free,
+                    view |-> [v \in {live} \union {older[i] : i \in some} |->
+                                [root |-> root[Nth(v)], parent |-> parent[Nth(v)]]],
+                    names |-> [n \in names |-> named[n]],
+                    queue |-> SubSeq(<<waits[1], waits[2]>>, 1, waiting)]
 
 Anything ==
-    /\ \E born \in [Address -> Int], data \in [Address -> Value],
-          slots \in [Address -> {{}, 0 .. Leaves - 1, 0 .. Fanout - 1}],
-          kid \in [Address \X (0 .. Size - 1) -> Address \union {Nil}] :
-        node = [a \in Address |->
-            [born |-> born[a], data |-> data[a], kids |-> [i \in slots[a] |-> kid[<<a, i>>]]]]
-    /\ \E live \in [1 .. 2 -> Int], cursor \in [1 .. 2 -> Int], free \in [1 .. 2 -> SUBSET Address],
-          epoch \in [(1 .. 2) \X (1 .. 3) -> Int], parent \in [(1 .. 2) \X (1 .. 3) -> Int],
-          root \in [(1 .. 2) \X (1 .. 3) -> Address \union {Nil}],
-          names \in [1 .. 2 -> SUBSET Name], taken \in [(1 .. 2) \X Name -> Int],
-          waits \in [(1 .. 2) \X (1 .. 2) -> Int], waiting \in [1 .. 2 -> 0 .. 2] :
-        LET Views(i) ==
-                [v \in {epoch[<<i, j>>] : j \in 1 .. 3} |->
-                    LET j == CHOOSE x \in 1 .. 3 : epoch[<<i, x>>] = v
-                    IN  [root |-> root[<<i, j>>], parent |-> parent[<<i, j>>]]]
-            Queue(i) == SubSeq(<<waits[<<i, 1>>], waits[<<i, 2>>]>>, 1, waiting[i])
-            Maps(i) == [live |-> live[i], view |-> Views(i), names |-> [n \in names[i] |-> taken[<<i, n>>]],
-                        queue |-> Queue(i), cursor |-> cursor[i], free |-> free[i]]
-        IN  maps = Maps(1) /\ saved = Maps(2)
+    /\ \E born \in [Address -> Int], data \in [Address -> Value], kids \in [Address -> [Slot -> Address \union {Nil}]] :
+        node = [a \in Address |-> [born |-> born[a], data |-> data[a], kids |-> kids[a]]]
+    /\ Any(maps)
+    /\ Any(saved)
     /\ limbo \in SUBSET Address
     /\ survivors = {}
 

@@ -70,7 +70,8 @@ Nil == 0        \* No address, and no epoch.
 Size == Leaves * Fanout
 LBA == 0 .. Size - 1
 Height == 0 .. 2    \* Of a chunk, a leaf, a root.
-NoKids == [i \in {} |-> Nil]
+Slot == 0 .. Size - 1   \* More than a node of any height needs: all nodes are alike.
+NoKids == [i \in Slot |-> Nil]
 
 ASSUME Zero \in Value
 ASSUME Profile \in {"prefix", "ack"}
@@ -149,8 +150,8 @@ First(addresses) == CHOOSE a \in addresses : \A b \in addresses : a <= b
 
 Fresh == First(maps.free)       \* For a chunk.
 
-Copy(a, slots, slot, kid) ==    \* A node with one kid replaced.
-    LET kids == IF a = Nil THEN [i \in 0 .. slots - 1 |-> Nil] ELSE node[a].kids
+Copy(a, slot, kid) ==           \* A node with one kid replaced.
+    LET kids == IF a = Nil THEN NoKids ELSE node[a].kids
     IN  [born |-> maps.live, kids |-> [kids EXCEPT ![slot] = kid], data |-> Zero]
 
 Put(lba, chunk, value) ==
@@ -164,8 +165,8 @@ Put(lba, chunk, value) ==
                                     \/ h = 2 /\ newRoot # root}
     IN  /\ Cardinality(maps.free) >= Cardinality(Height)
         /\ node' = [a \in Address |->
-                CASE a = newRoot -> Copy(root, Leaves, lba \div Fanout, newLeaf)
-                  [] a = newLeaf -> Copy(leaf, Fanout, lba % Fanout, chunk)
+                CASE a = newRoot -> Copy(root, lba \div Fanout, newLeaf)
+                  [] a = newLeaf -> Copy(leaf, lba % Fanout, chunk)
                   [] a = chunk   -> [born |-> maps.live, kids |-> NoKids, data |-> value]
                   [] OTHER       -> node[a]]
         /\ limbo' = limbo \union GivenUp(maps, maps.live, lba, replaced)

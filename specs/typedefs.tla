@@ -10,6 +10,7 @@
 \* @typeAlias: stView = { root: Int, parent: Int };
 \* @typeAlias: stMaps = { live: Int, view: Int -> $stView, names: Str -> Int,
 \*     queue: Seq(Int), cursor: Int, free: Set(Int) };
+\* @typeAlias: stHeld = { view: Int, last: Int, height: Int, node: Int, born: Int, over: Int, parent: Int };
 
 \* Redundancy
 \* @typeAlias: rdDevice = DEVICE;
