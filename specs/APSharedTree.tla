@@ -4,7 +4,7 @@
 (* that tells why the birth test and the neighbour test suffice.  It holds *)
 (* at first (--init=Init --inv=IndInv --length=0), every step keeps it     *)
 (* (--init=Start --inv=IndInv --length=1), and it implies what the spec    *)
-(* promises (--init=Start --inv=Safety --length=0); --cinit=ConstInit.     *)
+(* promises (--init=Start --inv=Safety --length=0); --cinit=One, or =Two.  *)
 (* It is about states of at most three views; epochs are any integers.     *)
 (* TLC checks that it holds in the states of MCSharedTreeInvariant.        *)
 (*                                                                         *)
@@ -14,14 +14,15 @@
 (***************************************************************************)
 EXTENDS SharedTree
 
-ConstInit ==
-    /\ Leaves = 2
+Constants ==
     /\ Fanout = 1
     /\ Value = {0, 1}
     /\ Zero = 0
     /\ Name = {"a"}
-    /\ Address = 1 .. 6
     /\ Profile = "prefix"
+
+One == Leaves = 1 /\ Address = 1 .. 4 /\ Constants
+Two == Leaves = 2 /\ Address = 1 .. 6 /\ Constants
 
 (* Of either m, `maps` or `saved`.                                         *)
 
