@@ -4,12 +4,13 @@ import json
 
 from click.testing import CliRunner
 
-from conformance import corpus, hunts, selftest
+from conformance import corpus, hunts
+from conformance.cli import selftest as command
 from conformance.hunts import CHECKS, HONEST, NOT_RUN, Hunt
 
 
 def call(*words):
-    done = CliRunner().invoke(selftest.command, [str(word) for word in words])
+    done = CliRunner().invoke(command.selftest, [str(word) for word in words])
     return done.exit_code, " ".join(done.output.split())
 
 
@@ -47,8 +48,8 @@ def test_the_limits_are_kept():
     slow = Hunt("late-discard", dict(good.cells), seconds=100.0)
     failure = hunts.hunt("overwrite-drops-shared", ("model",), traces=40, ops=30, seed=1).failure
     good.failure = slow.failure = failure
-    assert all(so for _, so in selftest._verdicts([good, good], []))
-    assert [so for _, so in selftest._verdicts([slow, slow], [])].count(False) == 2
+    assert all(so for _, so in command._verdicts([good, good], []))
+    assert [so for _, so in command._verdicts([slow, slow], [])].count(False) == 2
 
 
 def test_small_targets():

@@ -25,7 +25,7 @@ CORPUS_TRACES = 60
 WIDE = 140  # characters: the matrix is wider than most terminals
 
 
-@click.command("selftest")
+@click.command()
 @click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
 @click.option("--full", is_flag=True,
               help=f"By all checks ({', '.join(CHECKS)}), instead of the model, and scrub where that finds nothing.")
@@ -37,8 +37,8 @@ WIDE = 140  # characters: the matrix is wider than most terminals
               help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the matrix as JSON.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes.  [default: one a core]")
-def command(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int, honest: int | None, json_file: Path | None,
-            jobs: int) -> None:
+def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int, honest: int | None, json_file: Path | None,
+             jobs: int) -> None:
     """Plant bugs in the reference engines, and run targets that are wrong in one way; each must be found, and the honest must pass.
 
     Exit status: 0 if so, and soon and short enough; 1 if not.

@@ -1,0 +1,36 @@
+"""`conformance doctor`: is a target usable, and what does it declare."""
+
+import click
+
+from conformance import swarm, targets
+from conformance.cli.parameters import STATUS, target_option
+from conformance.doctor import MEANINGS, PROFILES, examine
+from conformance.targets.base import Unusable
+
+
+@click.command()
+@target_option
+@click.pass_context
+def doctor(context: click.Context, factory: targets.Factory) -> None:
+    """Say whether a target is usable, and what it declares: a few operations of each kind, no verdict.
+
+    Exit status: 0 usable, 1 it does something wrong already, 3 it cannot be tested."""
+    try:
+        hello, checks = examine(factory)
+    except Unusable as error:
+        click.echo(f"unusable: {error.message}\n{error.output}".rstrip())
+        context.exit(STATUS["inconclusive"])
+    profile = hello["crash_profile"]
+    click.echo(f"target        {factory.name}: {hello.get('name', '')} {hello.get('version', '')}".rstrip())
+    click.echo(f"blocks        {hello['block_size']} bytes")
+    click.echo(f"crash profile {profile or 'none'}: {PROFILES[profile]}")
+    for name in swarm.CAPABILITIES:
+        declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
+        click.echo(f"{name:13} {declared}: {MEANINGS[name]}")
+    for knob, values in factory.knobs.items():
+        click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
+    for check in checks:
+        click.echo(f"{'ok' if check.ok else 'WRONG':13} {check.what}{': ' if check.detail else ''}{check.detail}")
+    usable = all(check.ok for check in checks)
+    click.echo("usable" if usable else "it can be tested, and will fail")
+    context.exit(STATUS["pass" if usable else "fail"])

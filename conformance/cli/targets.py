@@ -1,0 +1,13 @@
+"""`conformance targets`: what there is to test."""
+
+import click
+
+from conformance.targets import KINDS
+
+
+@click.command()
+def targets() -> None:
+    """What TARGET can be."""
+    width = max(map(len, KINDS)) + 2
+    for name, meaning in KINDS.items():
+        click.echo(f"{name:{width}}{meaning}")
