@@ -1,21 +1,19 @@
 """The engine in the dialogue of the conformance kit (design, section 5): one request, one response.
 
-`Adapter.request` speaks it with bytes for data; `serve` speaks it over two streams with base64, as a process does.
+`Adapter.request` speaks it with bytes for data; refmodel.dialogue over two streams with base64, as a process does.
 """
 
-import base64
-import binascii
-import json
 import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from refmodel import __version__
 from refmodel.bugs import BUGS
 from refmodel.cache.settings import Settings
 from refmodel.counters import work
+from refmodel.dialogue import Message, data, integer, text
 from refmodel.disk import LogStructuredDisk, put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
 from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
@@ -24,8 +22,6 @@ from refmodel.geometry import with_reserve
 from refmodel.layout import LAYOUTS
 from refmodel.power import PowerSupply
 from refmodel.scrub import scrub
-
-Message = dict[str, Any]
 
 
 class Adapter:
@@ -124,7 +120,7 @@ class Adapter:
         if op in ("hello", "bye"):
             return self.hello if op == "hello" else {"ok": True}
         if op == "create":
-            return self._create(_integer(message, "blocks"))
+            return self._create(integer(message, "blocks"))
         if self._disk is None:
             raise BadRequest("there is no disk yet: create comes first")
         if self._lost:
@@ -132,31 +128,31 @@ class Adapter:
         disk = self._disk
         match op:
             case "write":
-                disk.write(_integer(message, "lba"), _data(message))
+                disk.write(integer(message, "lba"), data(message))
             case "read":
-                view = None if message.get("view") is None else _text(message, "view")
-                return {"ok": True, "data": disk.read(_integer(message, "lba"), _integer(message, "count"), view)}
+                view = None if message.get("view") is None else text(message, "view")
+                return {"ok": True, "data": disk.read(integer(message, "lba"), integer(message, "count"), view)}
             case "unmap":
-                disk.unmap(_integer(message, "lba"), _integer(message, "count"))
+                disk.unmap(integer(message, "lba"), integer(message, "count"))
             case "flush":
                 disk.flush()
             case "snapshot":
-                disk.snapshot(_text(message, "name"))
+                disk.snapshot(text(message, "name"))
             case "delete":
-                disk.delete(_text(message, "name"))
+                disk.delete(text(message, "name"))
             case "revert":
-                disk.revert(_text(message, "name"))
+                disk.revert(text(message, "name"))
             case "restart":
                 disk.close()
                 self._open()
             case "fail":
-                disk.fail(_integer(message, "device"), _text(message, "mode"))
+                disk.fail(integer(message, "device"), text(message, "mode"))
             case "return":
-                disk.return_(_integer(message, "device"))
+                disk.return_(integer(message, "device"))
             case "replace":
-                disk.replace(_integer(message, "device"))
+                disk.replace(integer(message, "device"))
             case "tick":
-                self._seconds += _integer(message, "seconds")
+                self._seconds += integer(message, "seconds")
                 disk.tick()
             case "clean":
                 disk.clean()
@@ -174,11 +170,11 @@ class Adapter:
         """Too few devices are there to open the disk: all that helps is to bring one back."""
         match message.get("op"):
             case "return":
-                put_back(self._root / "disk", _integer(message, "device"))
+                put_back(self._root / "disk", integer(message, "device"))
             case "fail":
-                take_out(self._root / "disk", _integer(message, "device"))
+                take_out(self._root / "disk", integer(message, "device"))
             case "tick":
-                self._seconds += _integer(message, "seconds")
+                self._seconds += integer(message, "seconds")
             case "restart":
                 pass
             case _:
@@ -257,59 +253,3 @@ class Adapter:
             self._disk.abandon()
             self._disk = None
         self._work.clear()
-
-
-def serve(adapter: Adapter, requests: BinaryIO, responses: BinaryIO) -> None:
-    """Answer JSON lines until `bye` or the end of the requests."""
-    for line in requests:
-        message: Message = {}
-        try:
-            message = _decoded(line)
-            response = adapter.request(message)
-        except DiskError as refusal:
-            response = {"ok": False, "error": refusal.code, "message": str(refusal)}
-        except PowerCut:
-            response = {"ok": False, "error": "unknown-outcome", "message": "the power was cut; crash comes next",
-                        "events": adapter.events()}
-        if "data" in response:
-            response = {**response, "data": base64.b64encode(response["data"]).decode()}
-        responses.write(json.dumps(response).encode() + b"\n")
-        responses.flush()
-        if message.get("op") == "bye":
-            return
-
-
-def _decoded(line: bytes) -> Message:
-    try:
-        message = json.loads(line)
-    except ValueError as error:
-        raise BadRequest(f"a request is one JSON object on a line: {error}") from None
-    if not isinstance(message, dict):
-        raise BadRequest("a request is one JSON object on a line")
-    if isinstance(message.get("data"), str):
-        try:
-            message["data"] = base64.b64decode(message["data"], validate=True)
-        except binascii.Error as error:
-            raise BadRequest(f"data is not base64: {error}") from None
-    return message
-
-
-def _integer(message: Message, field: str) -> int:
-    value = message.get(field)
-    if type(value) is not int:
-        raise BadRequest(f"{message.get('op')} needs an integer {field!r}")
-    return value
-
-
-def _text(message: Message, field: str) -> str:
-    value = message.get(field)
-    if not isinstance(value, str):
-        raise BadRequest(f"{message.get('op')} needs a string {field!r}")
-    return value
-
-
-def _data(message: Message) -> bytes:
-    value = message.get("data")
-    if not isinstance(value, bytes):
-        raise BadRequest("write needs data")
-    return value

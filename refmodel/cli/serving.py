@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from refmodel.adapter import Adapter
-from refmodel.adapter import serve as speak
 from refmodel.bugs import BUGS
 from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, DISK, ENGINE, UNSYNCED, given, main
+from refmodel.dialogue import serve as speak
 from refmodel.layout import LAYOUTS
 from refmodel.serve import serve as become_nbdkit
 
