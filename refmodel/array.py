@@ -111,7 +111,7 @@ class Array:
 
     @property
     def redundant(self) -> bool:
-        return all(member.state is State.ACTIVE for member in self.members)
+        return {member.state for member in self.members} == {State.ACTIVE}
 
     def is_active(self, member: Member) -> bool:
         return member.state is State.ACTIVE
