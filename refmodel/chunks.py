@@ -235,6 +235,10 @@ class Chunks:
         waiting = self._waiting_units(self.bank) + self._waiting_units(self.moving)
         return max(0, self.segments.free_count * self.segments.units - waiting)
 
+    def mixes_little(self) -> bool:
+        """Whether emptying the bank now would put few chunks that live short among others."""
+        return self.streams.count > 1 and 8 * self._waiting[Stream.SHORT].units <= self.segments.units
+
     def offset(self, pba: int) -> int:
         """Where what is stored there begins, in bytes of the capacity leg."""
         return self._places.offset(pba)

@@ -49,7 +49,7 @@ def measure(workload: Workload, policy: str, live: float, segment_blocks: int, *
     """Fill a disk, overwrite it until cleaning is steady, then measure for as long again."""
     segments = slots // segment_blocks
     shape = plan(1, segments=segments, segment_blocks=segment_blocks, block_bytes=512, cleaner=policy)
-    idle = shape.cleaning_batch / 2 + 4 if shape.separate else 1.5  # segments that are free or dead, on average
+    idle = shape.cleaning_batch + 6 if shape.separate else 1.5  # segments that are free or dead, on average
     blocks = round(live * segment_blocks * (segments - idle))
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:

@@ -11,7 +11,8 @@ from refmodel.refusals import require, require_block_bytes
 
 RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = 64  # from here on there is room to keep chunks that die early apart from those that live long
-BATCH = 16  # of so many segments one is freed at a time: a checkpoint mixes the streams, so it must not come too often
+RESERVE = 4  # segments kept from users where chunks are not kept apart
+BATCH = 64  # of so many segments one is freed at a time
 CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
 UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
 MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
@@ -78,12 +79,12 @@ class Geometry(OnArray):
     @property
     def cleaning_batch(self) -> int:
         """How many segments are freed at a time, beyond the first."""
-        return self.segments // (BATCH if self.separate else MANY_SEGMENTS)
+        return self.segments // BATCH
 
     @property
     def reserve_segments(self) -> int:
         """Kept from users, so that the cleaner and checkpoints always have room."""
-        return reserve(self.segments)
+        return reserve(self.segments) if self.separate else RESERVE
 
     @property
     def pages_base(self) -> int:
@@ -157,8 +158,8 @@ def plan(
 
 
 def reserve(segments: int) -> int:
-    """How many of so many segments users do not get: with many, each stream needs room, and a batch is cleaned at a time."""
-    return 4 if segments < MANY_SEGMENTS else 12 + segments // BATCH
+    """How many of so many segments users do not get at most: with many, each stream needs room, and cleaning is to be cheap."""
+    return RESERVE if segments < MANY_SEGMENTS else 12 + segments // 16
 
 
 def with_reserve(segments: int) -> int:

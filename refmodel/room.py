@@ -11,6 +11,8 @@ from refmodel.node import Kind as Map
 from refmodel.space import pinned
 from refmodel.state import State
 
+AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
+
 SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS, Map.FINGERPRINTS, Map.REFERENCES)
 
 
@@ -85,6 +87,8 @@ class Room:
     def _segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
         segments, chunks = self._state.segments, self._state.chunks
+        if segments.free_count <= chunks.streams.count + AHEAD and chunks.mixes_little():
+            self.clean()
         chunk = self._state.geometry.chunk_units
         units = chunks.bank_units + blocks * chunk + chunk - 1  # less than a chunk's may stay empty
         needed = -(-units // segments.units) + chunks.streams.count

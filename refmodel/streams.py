@@ -2,21 +2,21 @@
 
 After SepBIT (Wang et al., "Separating data via block invalidation time inference for write amplification reduction in log-structured
 storage", FAST 2022). A new chunk is expected to live as long as the one that it replaced did; a chunk that the cleaner moves, the longer the older it is.
+What that work has in six classes is in four here: a moved chunk is in a segment that cannot die until its class has filled one.
 Times are ticks of the disk's clock, of which each chunk written takes one.
 """
 
 from enum import IntEnum
 
 SEGMENTS_AVERAGED = 16
+SHORT_LIVES = 4  # of the life of a segment of SHORT, up to which a life is short: lives scatter, and long ones are many times longer
 
 
 class Stream(IntEnum):
     SHORT = 0  # new, in place of a chunk that did not live long
-    LONG = 1  # new
+    LONG = 1  # new, or moved and not old
     MOVED_SHORT = 2  # moved out of a segment of SHORT
-    YOUNG = 3  # moved, by age
-    MIDDLE = 4
-    OLD = 5
+    OLD = 3  # moved
 
 
 class Streams:
@@ -25,7 +25,7 @@ class Streams:
     def __init__(self, separate: bool) -> None:
         self._separate = separate
         self.count = len(Stream) if separate else 1
-        self._short = float("inf")  # how long the segments of SHORT have lived lately
+        self._short = float("inf")  # up to here a life is short
         self._lived: list[int] = []
 
     def of_new(self, replaced_lived: int | None) -> int:
@@ -40,9 +40,7 @@ class Streams:
             return Stream.SHORT
         if source == Stream.SHORT:
             return Stream.MOVED_SHORT
-        if age < 4 * self._short:
-            return Stream.YOUNG
-        return Stream.MIDDLE if age < 16 * self._short else Stream.OLD
+        return Stream.LONG if age < self._short else Stream.OLD
 
     def cleaned(self, stream: int, lived: int) -> None:
         """A segment of a stream is cleaned, so long after it was filled."""
@@ -50,7 +48,7 @@ class Streams:
             return
         self._lived.append(lived)
         if len(self._lived) == SEGMENTS_AVERAGED:
-            self._short = sum(self._lived) / SEGMENTS_AVERAGED
+            self._short = SHORT_LIVES * sum(self._lived) / SEGMENTS_AVERAGED
             self._lived.clear()
 
 
