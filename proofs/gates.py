@@ -11,7 +11,7 @@ ROOT = PROOFS.parent
 THEORIES = sorted((PROOFS / "theories").glob("*.v"))
 CLOSED = "Closed under the global context"
 MOST_TRUSTED = 300  # lines of OCaml, and of what maps Coq to it
-MOST_LINES = 8_860  # of statement and proof; 8,000 are aimed at, and it only ever goes down
+MOST_LINES = 8_000  # of statement and proof
 ESCAPES = re.compile(r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|Unset\s+(Guard|Positivity|Universe)"
                      r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b")
 
@@ -199,7 +199,7 @@ def one_name() -> str:
 
 
 def size() -> str:
-    """What is trusted is small, and the rest is no larger than it was, as coqwc counts it (no blanks, no comments)."""
+    """What is trusted is small, and so is the rest, as coqwc counts it (no blanks, no comments)."""
     total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
     statement, proof, _ = map(int, total.split()[:3])
     trusted = sum(len(path.read_text().splitlines()) for path in (PROOFS / "extraction").iterdir())

@@ -29,11 +29,11 @@ Record world := World {
   next : nat;                 (** every choice is below it *)
 }.
 
-Global Instance cell_eq_dec : EqDecision cell. Proof using Type*. solve_decision. Defined.
-Global Instance choice_eq_dec : EqDecision choice. Proof using Type*. solve_decision. Defined.
-Global Instance shape_eq_dec : EqDecision shape. Proof using Type*. solve_decision. Defined.
-Global Instance leftover_eq_dec : EqDecision leftover. Proof using Type*. solve_decision. Defined.
-Global Instance world_eq_dec : EqDecision world. Proof using Type*. solve_decision. Defined.
+Global Instance cell_eq_dec : EqDecision cell := ltac:(solve_decision).
+Global Instance choice_eq_dec : EqDecision choice := ltac:(solve_decision).
+Global Instance shape_eq_dec : EqDecision shape := ltac:(solve_decision).
+Global Instance leftover_eq_dec : EqDecision leftover := ltac:(solve_decision).
+Global Instance world_eq_dec : EqDecision world := ltac:(solve_decision).
 
 Definition key (l : nat) : positive := Pos.of_succ_nat l.
 Definition cell_at (m : blocks) (k : positive) : cell := default (Known zero) (m !! k).
@@ -189,8 +189,7 @@ Definition resuming (w : world) (y : leftover) : world :=
 
 (** ** One event *)
 
-Definition fresh_world (size : nat) : world :=
-  let x := Shape ∅ [] in World size x [Leftover x ∅] true ∅ 0.
+Definition fresh_world (size : nat) : world := let x := Shape ∅ [] in World size x [Leftover x ∅] true ∅ 0.
 
 Definition advance_one (p : profile) (e : event V) (w : world) : list world :=
   match e with

@@ -1,21 +1,18 @@
 (** The checker is exact: [check] accepts a trace if and only if the contract admits it. *)
-From stdpp Require Import pmap gmap strings.
+From stdpp Require Import pmap.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds.
 
 Section CheckerCorrect.
 Context {V : Type} `{EqDecision V, Value V}.
 Implicit Types (σ : nat → V) (w : @world V) (s : state V).
-Notation over := (beside true).
-Notation under := (beside false).
+Notation over := (beside true). Notation under := (beside false).
 
 Lemma loses_over p tolerates v σ w s from lba count data s' :
   over σ w s → beyond tolerates v = true → loses s from lba count s' →
   ∃ w', w' ∈ entry_worlds p tolerates v (Event (Read from lba count (Refused DataLost) data)) w
         ∧ choices w' = choices w ∧ over σ w' s'.
-Proof.
-  intros Hov Hb (Hp & Hf & ->). pose proof Hov as [(? & Hpw & ?) _]. exists w. split; [|done]. cbn.
-  rewrite (range_faults_agree σ w s), (view_faults_agree σ w s), Hf, <-Hpw, Hp, Hb by done. left.
-Qed.
+Proof. intros Hov Hb (Hp & Hf & ->). pose proof Hov as [(? & Hpw & ?) _]. exists w. split; [|done]. cbn.
+  rewrite (range_faults_agree σ w s), (view_faults_agree σ w s), Hf, <-Hpw, Hp, Hb by done. left. Qed.
 
 Lemma entry_over p tolerates v σ w s en s' :
   wf w → current p s → suits σ (choices w) → over σ w s → entry_step p tolerates v s en s' →
@@ -27,8 +24,7 @@ Proof.
              ∧ suits σ' (choices w') ∧ over σ' w' s') as Hout.
   { intros r [Hp ->]. pose proof Hov as [(? & Hpw & ?) ?]. rewrite <-Hpw, Hp.
     destruct r; eexists _, σ; (split; [left|]); done. }
-  destruct en as [e|d r|d r|d r|r|r]; cbn in Hstep; try (by apply Hout).
-  destruct Hstep as [Hstep|Hl].
+  destruct en as [e|d r|d r|d r|r|r]; cbn in Hstep; try (by apply Hout). destruct Hstep as [Hstep|Hl].
   - assert (entry_worlds p tolerates v (Event e) w = advance_one p e w) as ->.
     { destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try done. exfalso.
       destruct Hstep as [(_ & [Hc|[_ Hc]] & _) _]; [|by apply elem_of_nil in Hc].
@@ -87,8 +83,7 @@ Proof.
     pose proof Hun as [Hag _]. pose proof Hag as (? & Hpw & ?).
     rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hf by done. by rewrite <-Hpw in Hp.
   - exists σ. split; [by destruct r|]. intros s Hun. pose proof Hun as [(? & Hpw & ?) _].
-    eexists. split; [apply Hstep; split; [by rewrite Hpw|done]|]. destruct r; try done.
-    apply beside_cut; [done|]. apply Hun.
+    eexists. split; [apply Hstep; split; [by rewrite Hpw|done]|]. destruct r; try done. by apply beside_cut.
 Qed.
 
 Lemma elem_of_distinct w (ws : list world) : w ∈ distinct ws ↔ w ∈ ws.
@@ -105,11 +100,9 @@ Proof.
 Qed.
 
 Lemma entry_current p tolerates v s en s' : current p s → entry_step p tolerates v s en s' → current p s'.
-Proof.
-  intros Hcur. assert (∀ r, outside s r s' → current p s') as Hout by (intros r [_ ->]; by destruct r).
+Proof. intros Hcur. assert (∀ r, outside s r s' → current p s') as Hout by (intros r [_ ->]; by destruct r).
   destruct en as [e| | | | |]; cbn; eauto. intros [?|Hl]; [by eapply step_current|].
-  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & _ & ->).
-Qed.
+  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & _ & ->). Qed.
 
 (** The worlds after a trace: what [follow] goes through when it never gives up. *)
 Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list world) (tr : list (entry V)) : list world :=
@@ -119,9 +112,7 @@ Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list w
   end.
 
 Lemma advance_forall_wf p tolerates v en ws : Forall wf ws → Forall wf (advance p tolerates v en ws).
-Proof.
-  rewrite !Forall_forall. intros Hwf w (w0 & ? & ?)%elem_of_advance. eapply entry_wf; eauto.
-Qed.
+Proof. rewrite !Forall_forall. intros Hwf w (w0 & ? & ?)%elem_of_advance. eapply entry_wf; eauto. Qed.
 
 Lemma worlds_after_over p tolerates tr : ∀ v ws s s',
   Forall wf ws → current p s → (∃ w σ, w ∈ ws ∧ suits σ (choices w) ∧ over σ w s) →
@@ -135,10 +126,9 @@ Proof.
   exists w', σ'. split; [|done]. apply elem_of_advance. eauto.
 Qed.
 
-Lemma worlds_after_under p tolerates tr : ∀ v ws w' σ,
-  Forall wf ws → w' ∈ worlds_after p tolerates v ws tr → suits σ (choices w') →
-  ∃ w σ0, w ∈ ws ∧ suits σ0 (choices w) ∧
-    ∀ s, under σ0 w s → ∃ s', recorded_run p tolerates v s tr s' ∧ under σ w' s'.
+Lemma worlds_after_under p tolerates tr : ∀ v ws w' σ, Forall wf ws → w' ∈ worlds_after p tolerates v ws tr →
+  suits σ (choices w') → ∃ w σ0, w ∈ ws ∧ suits σ0 (choices w) ∧ ∀ s, under σ0 w s →
+  ∃ s', recorded_run p tolerates v s tr s' ∧ under σ w' s'.
 Proof.
   induction tr as [|en tr IH]; intros v ws w' σ Hwf Hin Hs.
   { exists w', σ. split_and!; [done..|]. intros s ?. exists s. split; [constructor|done]. }
@@ -149,12 +139,10 @@ Proof.
   destruct (Hrun s1 Hun1) as (s' & ? & ?). exists s'. split; [|done]. by econstructor.
 Qed.
 
-Theorem worlds_exact p tolerates blocks tr :
-  worlds_after p tolerates all_good [fresh_world blocks] tr ≠ [] ↔
+Theorem worlds_exact p tolerates blocks tr : worlds_after p tolerates all_good [fresh_world blocks] tr ≠ [] ↔
   ∃ s, recorded_run p tolerates all_good (created blocks) tr s.
 Proof.
-  assert (Forall wf [@fresh_world V blocks]) as Hwf by (constructor; [apply wf_fresh|done]).
-  split.
+  assert (Forall wf [@fresh_world V blocks]) as Hwf by (constructor; [apply wf_fresh|done]). split.
   - intros Hne. destruct (worlds_after _ _ _ _ _) as [|w ws] eqn:Heq; [done|].
     assert (w ∈ worlds_after p tolerates all_good [fresh_world blocks] tr) as Hw by (rewrite Heq; left).
     assert (∃ σ, suits σ (choices w)) as [σ Hs].
@@ -238,11 +226,9 @@ Qed.
 
 Theorem check_recorded_correct p tolerates tr :
   check_recorded p tolerates tr = true ↔ admits_recorded p tolerates tr.
-Proof.
-  unfold check_recorded. pose proof (judge_correct p tolerates None tr) as Hj.
-  destruct (judge p tolerates None tr) as [ws|i before|i]; [done| |by destruct Hj].
-  split; [done|]. intros Had. destruct Hj as [Hnot _]. destruct Hnot. by apply admits_recorded_take; [lia|].
-Qed.
+Proof. unfold check_recorded. pose proof (judge_correct p tolerates None tr) as Hj.
+  destruct (judge p tolerates None tr) as [ws|i before|i]; [done| |by destruct Hj]. split; [done|].
+  intros Had. destruct Hj as [Hnot _]. destruct Hnot. by apply admits_recorded_take; [lia|]. Qed.
 
 Theorem check_correct p tr : check p tr = true ↔ admits p tr.
 Proof. unfold check. by rewrite check_recorded_correct, admits_recorded_events. Qed.

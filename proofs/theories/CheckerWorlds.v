@@ -5,7 +5,7 @@ allows, [w] allows; [under σ w s]: the other way about; [beside up] is one or t
 Every step of a state over which [w] lies is followed by
 one of [w]'s successors, and every successor of [w] by a step of any state under which [w] lies; choices are
 never taken back, so a valuation of the last world's choices suits every world that led to it. *)
-From stdpp Require Import pmap gmap strings.
+From stdpp Require Import pmap.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties Checker.
 
 Section CheckerWorlds.
@@ -31,13 +31,11 @@ Definition covers (up : bool) σ y i : Prop :=
   (∀ l v, if up then v ∈ may_hold i l → v ∈ may σ y l else v ∈ may σ y l → v ∈ may_hold i l) ∧
   like_snaps σ (snap_blocks (kept y)) (with_snaps i).
 
-Definition agree σ w s : Prop :=
-  size s = blocks_count w ∧ power s = powered w ∧ like σ (seen w) (now s).
+Definition agree σ w s : Prop := size s = blocks_count w ∧ power s = powered w ∧ like σ (seen w) (now s).
 Definition lies (up : bool) σ (ys : list leftover) (is : list (image V)) : Prop :=
   if up then ∀ i, i ∈ is → ∃ y, y ∈ ys ∧ covers up σ y i else ∀ y, y ∈ ys → ∃ i, i ∈ is ∧ covers up σ y i.
 Definition beside (up : bool) σ w s : Prop := agree σ w s ∧ lies up σ (leftovers w) (survivors s).
-Notation over := (beside true).
-Notation under := (beside false).
+Notation over := (beside true). Notation under := (beside false).
 
 (** ** Choices are made in order *)
 
@@ -55,6 +53,9 @@ Definition wf w : Prop :=
 
 Lemma key_inj l l' : key l = key l' → l = l'.
 Proof. apply SuccNat2Pos.inj. Qed.
+Lemma lookup_key {A} (m : Pmap A) j j' (a : A) :
+  <[key j := a]> m !! key j' = if decide (j = j') then Some a else m !! key j'.
+Proof. case_decide; subst; [apply lookup_insert|]. apply lookup_insert_ne. by intros ?%key_inj. Qed.
 Lemma key_S l : Pos.succ (key l) = key (S l).
 Proof. unfold key. lia. Qed.
 
@@ -91,22 +92,17 @@ Proof.
     + rewrite lookup_partial_alter_ne; [done|]. intros ?%key_inj. done.
 Qed.
 
-Lemma reads_put σ lba data m l :
-  reads σ (put (key lba) data m) l = default (reads σ m l) (data_at lba data l).
-Proof. unfold reads. rewrite cell_at_put. by destruct (data_at lba data l). Qed.
-
 Lemma find_drop_name {A} n n' (l : list (name * A)) :
   find n (drop_name n' l) = if decide (n = n') then None else find n l.
-Proof.
-  induction l as [|[a b] l IH]; cbn; [by case_decide|].
-  repeat (case_decide; subst; cbn); try done; rewrite ?IH; case_decide; done.
-Qed.
+Proof. induction l as [|[a b] l IH]; cbn; [by case_decide|].
+  repeat (case_decide; subst; cbn); try done; rewrite ?IH; case_decide; done. Qed.
 
 (** ** Disks alike *)
 
 Lemma like_written σ x d lba data :
   like σ x d → like σ (Shape (put (key lba) data (live_blocks x)) (snap_blocks x)) (written d lba data).
-Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. by rewrite reads_put, Hl. Qed.
+Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. unfold reads. rewrite cell_at_put, <-Hl.
+  by destruct (data_at lba data l). Qed.
 
 Lemma like_snapshotted σ x d n :
   like σ x d → like σ (Shape (live_blocks x) ((n, live_blocks x) :: snap_blocks x)) (snapshotted d n).
@@ -124,8 +120,7 @@ Proof.
   - rewrite lookup_delete_ne by done. apply Hs.
 Qed.
 
-Lemma like_reverted σ x d n :
-  like σ x d →
+Lemma like_reverted σ x d n : like σ x d →
   like σ (Shape (default (live_blocks x) (find n (snap_blocks x))) (snap_blocks x)) (reverted d n).
 Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. destruct (Hs n); cbn; auto. Qed.
 
@@ -141,24 +136,19 @@ Proof.
   intros (Hz & _ & _). unfold range_faults, out_of_range. rewrite Hz. case_bool_decide; by case_decide.
 Qed.
 Lemma missing_faults_agree σ w s n : agree σ w s → missing_faults w n = missing (now s) n.
-Proof.
-  intros (_ & _ & Hl). unfold missing_faults, missing. rewrite (exists_snap_like _ _ _ _ Hl).
-  destruct (valid_name n); [|done]. case_bool_decide; by case_decide.
-Qed.
+Proof. intros (_ & _ & Hl). unfold missing_faults, missing. rewrite (exists_snap_like _ _ _ _ Hl).
+  destruct (valid_name n); [|done]. case_bool_decide; by case_decide. Qed.
 Lemma taken_faults_agree σ w s n : agree σ w s → taken_faults w n = taken (now s) n.
-Proof.
-  intros (_ & _ & Hl). unfold taken_faults, taken. rewrite (exists_snap_like _ _ _ _ Hl).
-  destruct (valid_name n); [|done]. case_bool_decide; by case_decide.
-Qed.
+Proof. intros (_ & _ & Hl). unfold taken_faults, taken. rewrite (exists_snap_like _ _ _ _ Hl).
+  destruct (valid_name n); [|done]. case_bool_decide; by case_decide. Qed.
 Lemma view_faults_agree σ w s from : agree σ w s → view_faults w from = missing_view (now s) from.
 Proof. destruct from; [done|]. apply missing_faults_agree. Qed.
 
 (** ** Survivors *)
 
 Lemma covers_exactly up σ x d : like σ x d → covers up σ (Leftover x ∅) (exactly d).
-Proof.
-  intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty. by destruct up.
-Qed.
+Proof. intros [Hl Hs]. split; [|done]. intros l v. cbn. unfold may. cbn. rewrite Hl, lookup_empty.
+  by destruct up. Qed.
 
 Lemma lies_nil up σ : lies up σ [] [].
 Proof. by destruct up; intros ? ?%elem_of_nil. Qed.
@@ -170,10 +160,8 @@ Qed.
 Lemma lies_one up σ y i : covers up σ y i → lies up σ [y] [i].
 Proof. intros. apply lies_cons; [done|apply lies_nil]. Qed.
 Lemma lies_app up σ ys is is' : lies up σ ys is → (up = true → lies up σ ys is') → lies up σ ys (is ++ is').
-Proof.
-  intros H1 H2. destruct up; [intros i [?|?]%elem_of_app; [by apply H1|by apply H2]|].
-  intros y (i & ? & ?)%H1. exists i. split; [apply elem_of_app; by left|done].
-Qed.
+Proof. intros H1 H2. destruct up; [intros i [?|?]%elem_of_app; [by apply H1|by apply H2]|].
+  intros y (i & ? & ?)%H1. exists i. split; [apply elem_of_app; by left|done]. Qed.
 Lemma over_more σ y ys is : lies true σ ys is → lies true σ (y :: ys) is.
 Proof. intros Hys i (z & ? & ?)%Hys. exists z. split; [by right|done]. Qed.
 
@@ -181,8 +169,7 @@ Proof. intros Hys i (z & ? & ?)%Hys. exists z. split; [by right|done]. Qed.
 Definition effect_beside up σ (f : effect) s d (left : list (image V)) : Prop :=
   like σ (makes f) d ∧ lies up σ (leaves f) left ∧ lies up σ (leaves_cut f) (left ++ survivors s).
 
-Lemma since_covers up σ y i lba data d :
-  (up = true → ∀ l, live d l ∈ may_hold i l) → covers up σ y i →
+Lemma since_covers up σ y i lba data d : (up = true → ∀ l, live d l ∈ may_hold i l) → covers up σ y i →
   covers up σ (Leftover (kept y) (put_since (key lba) data (since y))) (may_also_hold (written d lba data) i).
 Proof.
   intros Hd [Hm Hs]. split; [|done]. intros l v. unfold may. cbn [may_hold may_also_hold kept since].
@@ -195,11 +182,9 @@ Qed.
 
 Lemma since_covers_before σ y i lba data :
   covers true σ y i → covers true σ (Leftover (kept y) (put_since (key lba) data (since y))) i.
-Proof.
-  intros [Hm Hs]. split; [|done]. intros l v Hv. specialize (Hm _ _ Hv). unfold may in *.
+Proof. intros [Hm Hs]. split; [|done]. intros l v Hv. specialize (Hm _ _ Hv). unfold may in *.
   cbn [kept since]. rewrite since_put. apply elem_of_cons in Hm as [->|Hm]; [left|right].
-  by apply elem_of_app; right.
-Qed.
+  by apply elem_of_app; right. Qed.
 
 Lemma buffering_beside up p σ w s lba data :
   beside up σ w s → (up = true → current p s ∧ power s = true) →
@@ -214,7 +199,7 @@ Proof.
               (may_also_hold (written (now s) lba data) <$> survivors s)) as Hb.
     { destruct up; intros z (u & -> & Hu)%elem_of_list_fmap; destruct (Hab u Hu) as (v & Hv & ?);
         (eexists; split; [apply elem_of_list_fmap; by exists v|]); apply since_covers; try done.
-      intros _. destruct (Hcur eq_refl) as [Hc Hp]. by apply Hc. }
+      intros _. destruct (Hcur eq_refl) as [Hc Hp]. by apply (Hc Hp). }
     split; [done|]. apply lies_app; [done|]. intros -> i Hi. destruct (Hab i Hi) as (y & Hy & ?).
     eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers_before.
 Qed.
@@ -230,18 +215,37 @@ Qed.
 (** ** Answers *)
 
 Lemma allowed_spec faults excuses c : allowed faults excuses c = true ↔ c ∈ faults ∨ faults = [] ∧ c ∈ excuses.
+Proof. unfold allowed. rewrite orb_true_iff, bool_decide_eq_true. destruct faults; rewrite ?bool_decide_eq_true; naive_solver. Qed.
+
+(** What [answered] is to a state. *)
+Lemma answering_spec w r faults excuses f w' : w' ∈ answering w r faults excuses f ↔ powered w = true ∧
+  match r with
+  | Ok => faults = [] ∧ w' = happening w (f tt)
+  | Refused c => (c ∈ faults ∨ faults = [] ∧ c ∈ excuses) ∧ w' = w
+  | UnknownOutcome => w' = w ∨ faults = [] ∧ w' = happening w (f tt)
+  | CutShort => w' = cut_to w (match faults with [] => leaves_cut (f tt) | _ => leftovers w end)
+  end.
 Proof.
-  unfold allowed. rewrite orb_true_iff, bool_decide_eq_true. destruct faults; [rewrite bool_decide_eq_true|].
-  - naive_solver.
-  - naive_solver.
+  unfold answering. destruct (powered w); [|set_solver]. destruct r as [|c| |]; [..|destruct faults; set_solver].
+  - destruct faults; set_solver.
+  - rewrite <-allowed_spec. destruct (allowed faults excuses c); set_solver.
+  - destruct faults; set_solver.
 Qed.
 
-Lemma beside_cut up σ w s ys is :
-  beside up σ w s → lies up σ ys (is ++ survivors s) → beside up σ (cut_to w ys) (cut s is).
-Proof. intros [(? & ? & ?) _] ?. done. Qed.
-Lemma beside_happens up σ w s f d left :
-  beside up σ w s → effect_beside up σ f s d left → beside up σ (happening w f) (happens s d left).
-Proof. by intros [(? & ? & ?) _] (? & ? & _). Qed.
+Lemma looking_spec w r faults f w' : w' ∈ looking w r faults f ↔ powered w = true ∧
+  match r with
+  | Ok => faults = [] ∧ w' ∈ f tt
+  | Refused c => c ∈ faults ∧ w' = w
+  | UnknownOutcome => w' = w
+  | CutShort => w' = cut_to w (leftovers w)
+  end.
+Proof. unfold looking. destruct (powered w); [|set_solver].
+  destruct r as [|c| |]; [destruct faults; set_solver| |set_solver..]. pose proof (allowed_spec faults [] c).
+  destruct (allowed faults [] c); set_solver. Qed.
+
+Lemma beside_cut up σ w s : beside up σ w s → beside up σ (cut_to w (leftovers w)) (cut s []).
+Proof. by intros [(? & ? & ?) ?]. Qed.
+
 Lemma beside_fresh up σ blocks : beside up σ (fresh_world blocks) (created blocks).
 Proof.
   assert (like σ (seen (fresh_world blocks)) blank) as Hlike.
@@ -249,95 +253,46 @@ Proof.
   split; [done|]. by apply lies_one, covers_exactly.
 Qed.
 
-Lemma answering_over σ w s r faults excuses f d left s' :
-  over σ w s → answered s r faults excuses d left s' →
-  (power s = true → faults = [] → effect_beside true σ (f tt) s d left) →
-  ∃ w', w' ∈ answering w r faults excuses f ∧ choices w' = choices w ∧ over σ w' s'.
-Proof.
-  intros Hov [Hp Ha] Hf. specialize (Hf Hp). unfold answering.
-  pose proof Hov as [(Hz & Hpw & Hl) Hab]. rewrite <-Hpw, Hp.
-  assert (faults = [] → over σ (happening w (f tt)) (happens s d left)) as Hhap.
-  { intros ?. apply beside_happens; auto. }
-  destruct r as [|c| |].
-  - destruct Ha as [-> ->]. eexists. split; [left|]. auto.
-  - destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
-  - destruct Ha as [->|[-> ->]].
-    + exists w. split; [|done]. destruct faults; [right; left|left].
-    + eexists. split; [left|]. auto.
-  - subst s'. destruct faults.
-    + eexists. split; [left|]. split; [done|]. apply beside_cut; [done|]. by apply Hf.
-    + eexists. split; [left|]. split; [done|]. by apply beside_cut.
-Qed.
+(** The worlds [ws] after [w] match the states [after] that follow one which [w] is beside of; no choice is made. *)
+Definition matched (up : bool) σ w (ws : list world) (after : state V → Prop) : Prop :=
+  if up then ∀ s', after s' → ∃ w', w' ∈ ws ∧ choices w' = choices w ∧ over σ w' s'
+  else ∀ w', w' ∈ ws → ∃ s', after s' ∧ under σ w' s'.
 
-Lemma answering_under σ w s r faults excuses f d left w' :
-  under σ w s → w' ∈ answering w r faults excuses f →
-  (faults = [] → effect_beside false σ (f tt) s d left) →
-  choices w' = choices w ∧ ∃ s', answered s r faults excuses d left s' ∧ under σ w' s'.
+Lemma answering_matched up σ w s r faults excuses f d left : beside up σ w s →
+  (power s = true → faults = [] → effect_beside up σ (f tt) s d left) →
+  matched up σ w (answering w r faults excuses f) (answered s r faults excuses d left).
 Proof.
-  intros Hun Hw' Hf. unfold answering in Hw'. pose proof Hun as [(Hz & Hpw & Hl) Hbe].
-  destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hw'].
-  assert (faults = [] → under σ (happening w (f tt)) (happens s d left)) as Hhap.
-  { intros ?. apply beside_happens; auto. }
-  unfold answered. destruct r as [|c| |].
-  - destruct faults; [|by apply elem_of_nil in Hw']. apply elem_of_list_singleton in Hw' as ->.
-    split; [done|]. eexists. split; [by split|]. auto.
-  - destruct (allowed faults excuses c) eqn:Hc; [|by apply elem_of_nil in Hw'].
-    apply allowed_spec in Hc. apply elem_of_list_singleton in Hw' as ->. split; [done|]. by exists s.
-  - destruct faults.
-    + apply elem_of_cons in Hw' as [->| ->%elem_of_list_singleton]; (split; [done|]).
-      * eexists. split; [split; [done|right; by split]|]. auto.
-      * exists s. split; [split; [done|by left]|done].
-    + apply elem_of_list_singleton in Hw' as ->. split; [done|]. exists s. split; [split; [done|by left]|done].
-  - destruct faults; apply elem_of_list_singleton in Hw' as ->; (split; [done|]);
-      (eexists; split; [by split|]).
-    + apply beside_cut; [done|]. by apply Hf.
-    + by apply beside_cut.
+  intros Hb Hf. pose proof Hb as [(? & Hpw & ?) Hab].
+  assert (power s = true → faults = [] → beside up σ (happening w (f tt)) (happens s d left)) as Hhap.
+  { intros Hp Hfs. destruct (Hf Hp Hfs) as (? & ? & _). done. }
+  assert (power s = true → beside up σ (cut_to w (match faults with [] => leaves_cut (f tt) | _ => leftovers w end))
+    (cut s (match faults with [] => left | _ => [] end))) as Hcut.
+  { intros Hp. destruct faults; split; try done. by apply Hf. }
+  destruct up; [intros s' [Hp Ha]; setoid_rewrite answering_spec|intros w' [Hp Ha]%answering_spec; unfold answered];
+    rewrite <-?Hpw, ?Hp in *; destruct r; naive_solver.
 Qed.
 
 (** ** Operations that change nothing *)
 
-Lemma like_snaps_resolves σ y i d :
-  covers true σ y i → resolves i d → covers true σ y (exactly d).
-Proof.
-  intros [Hm Hs] [Hl Heq]. split; cbn; [|by rewrite Heq].
-  intros l v ->%elem_of_list_singleton. apply Hm, Hl.
-Qed.
+Lemma like_snaps_resolves σ y i d : covers true σ y i → resolves i d → covers true σ y (exactly d).
+Proof. intros [Hm Hs] [Hl Heq]. split; cbn; [|by rewrite Heq]. intros l v ->%elem_of_list_singleton.
+  apply Hm, Hl. Qed.
 
 Lemma above_now p σ w s : over σ w s → current p s → power s = true → lies true σ (leftovers w) [exactly (now s)].
-Proof.
-  intros [_ Hab] Hcur Hp i ->%elem_of_list_singleton. destruct (Hcur Hp) as [_ (i & Hi & Hr)].
-  destruct (Hab i Hi) as (y & Hy & Hc). exists y. split; [done|]. by eapply like_snaps_resolves.
-Qed.
+Proof. intros [_ Hab] Hcur Hp i ->%elem_of_list_singleton. destruct (Hcur Hp) as (_ & _ & j & Hj & Hr).
+  destruct (Hab j Hj) as (y & Hy & Hc). exists y. split; [done|]. by eapply like_snaps_resolves. Qed.
 
-Lemma looking_over σ w s r faults f left s' :
-  over σ w s → answered s r faults [] (now s) left s' → lies true σ (leftovers w) left →
-  (r = Ok ∧ faults = [] ∧ power s = true ∧ s' = happens s (now s) left ∧ looking w r faults f = f tt) ∨
-  (∃ w', w' ∈ looking w r faults f ∧ choices w' = choices w ∧ over σ w' s').
+(** Where nothing changes it may be that a flush did: then a crash leaves no more than before. *)
+Lemma looking_matched up σ w s r faults f left : beside up σ w s → (up = true → lies true σ (leftovers w) left) →
+  r ≠ Ok → matched up σ w (looking w r faults f) (answered s r faults [] (now s) left).
 Proof.
-  intros Hov [Hp Ha] Hleft. unfold looking. pose proof Hov as [(Hz & Hpw & Hl) Hab]. rewrite <-Hpw, Hp.
-  destruct r as [|c| |].
-  - left. by destruct Ha as [-> ->].
-  - right. destruct Ha as [Hc ->]. apply allowed_spec in Hc. rewrite Hc. exists w. split; [left|done].
-  - right. exists w. split; [left|]. split; [done|]. destruct Ha as [->|[_ ->]]; [done|]. by split.
-  - right. subst s'. eexists. split; [left|]. split; [done|]. apply beside_cut; [done|].
-    destruct faults; [by apply lies_app|done].
-Qed.
-
-Lemma looking_under σ w s r faults f left w' :
-  under σ w s → w' ∈ looking w r faults f →
-  (r = Ok ∧ faults = [] ∧ power s = true ∧ w' ∈ f tt) ∨
-  (r ≠ Ok ∧ choices w' = choices w ∧ ∃ s', answered s r faults [] (now s) left s' ∧ under σ w' s').
-Proof.
-  intros Hun Hw'. unfold looking in Hw'. pose proof Hun as [(Hz & Hpw & Hl) Hbe].
-  destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hw']. unfold answered. destruct r as [|c| |].
-  - left. destruct faults; [done|by apply elem_of_nil in Hw'].
-  - right. split; [done|]. destruct (allowed faults [] c) eqn:Hc; [|by apply elem_of_nil in Hw'].
-    apply allowed_spec in Hc. apply elem_of_list_singleton in Hw' as ->. split; [done|]. by exists s.
-  - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
-    exists s. split; [split; [done|by left]|done].
-  - right. split; [done|]. apply elem_of_list_singleton in Hw' as ->. split; [done|].
-    eexists. split; [by split|]. apply beside_cut; [done|].
-    intros y (i & ? & ?)%Hbe. exists i. split; [apply elem_of_app; by right|done].
+  intros Hb Hleft Hr. pose proof Hb as [(? & Hpw & ?) Hab].
+  assert (up = true → beside up σ w (happens s (now s) left)) as Hhap by (intros ->; split; [done|auto]).
+  assert (beside up σ (cut_to w (leftovers w)) (cut s (match faults with [] => left | _ => [] end))) as Hcut.
+  { split; [done|]. destruct faults, up; try done; [by apply lies_app; auto|].
+    intros y (i & ? & ?)%Hab. exists i. split; [apply elem_of_app; by right|done]. }
+  destruct up; [intros s' [Hp Ha]; setoid_rewrite looking_spec|intros w' [Hp Ha]%looking_spec; unfold answered];
+    rewrite <-?Hpw, ?Hp in *; destruct r; rewrite ?elem_of_nil in *; naive_solver.
 Qed.
 
 (** ** Reads decide choices *)
@@ -345,35 +300,23 @@ Qed.
 Lemma below_mono n n' c : below n c → n ≤ n' → below n' c.
 Proof. destruct c; cbn; [done|lia]. Qed.
 
-Lemma choices_below_insert n ch j b vs vs' b' :
-  choices_below n ch → ch !! key j = Some (Choice b vs) → below j b' →
-  choices_below n (<[key j := Choice b' vs']> ch).
+Lemma choices_below_insert n ch j b vs vs' b' : choices_below n ch → ch !! key j = Some (Choice b vs) →
+  below j b' → choices_below n (<[key j := Choice b' vs']> ch).
 Proof.
-  intros [Hdom Hb] Hj Hb'. split.
-  - intros j'. rewrite Hdom. destruct (decide (j = j')) as [->|Hne].
-    + rewrite lookup_insert, Hj. split; eauto.
-    + rewrite lookup_insert_ne; [done|]. by intros ?%key_inj.
-  - intros j' b0 vs0. destruct (decide (j = j')) as [->|Hne].
-    + rewrite lookup_insert. intros [= <- <-]. done.
-    + rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hb.
+  intros [Hdom Hb] Hj Hb'. split; intros j'; rewrite lookup_key; case_decide; subst; [|apply Hdom| |apply Hb].
+  - rewrite Hdom, Hj. split; eauto.
+  - by intros ? ? [= <- <-].
 Qed.
 
 Lemma suits_narrowed σ ch j b vs b' vs' :
   ch !! key j = Some (Choice b vs) → (σ j = value σ b' ∨ σ j ∈ vs' → σ j = value σ b ∨ σ j ∈ vs) →
   suits σ (<[key j := Choice b' vs']> ch) → suits σ ch.
-Proof.
-  intros Hj Himp Hs j0 b0 vs0 H0. destruct (decide (j = j0)) as [<-|Hne].
-  - rewrite Hj in H0. injection H0 as <- <-. apply Himp, (Hs j). by rewrite lookup_insert.
-  - apply (Hs j0). by rewrite lookup_insert_ne by (by intros ?%key_inj).
-Qed.
+Proof. intros Hj Himp Hs j0 b0 vs0 H0. specialize (Hs j0). rewrite lookup_key in Hs.
+  case_decide; [|by apply Hs]. subst. rewrite Hj in H0. injection H0 as <- <-. by apply Himp, Hs. Qed.
 
 Lemma suits_insert σ ch j b vs :
   suits σ ch → σ j = value σ b ∨ σ j ∈ vs → suits σ (<[key j := Choice b vs]> ch).
-Proof.
-  intros Hs Hj j0 b0 vs0. destruct (decide (j = j0)) as [<-|Hne].
-  - rewrite lookup_insert. intros [= <- <-]. done.
-  - rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hs.
-Qed.
+Proof. intros Hs Hj j0 b0 vs0. rewrite lookup_key. case_decide; [subst; by intros [= <- <-]|apply Hs]. Qed.
 
 Lemma decided_below n fuel ch c v ch' :
   choices_below n ch → decided fuel ch c v = Some ch' → choices_below n ch'.
@@ -385,18 +328,15 @@ Proof.
   - apply IH. destruct vs; [done|]. eapply choices_below_insert; [done..|]. by eapply Hch.
 Qed.
 
-Lemma decided_over σ n fuel ch c v :
-  choices_below n ch → fuel ≤ n → below fuel c → suits σ ch → value σ c = v →
-  ∃ ch', decided fuel ch c v = Some ch' ∧ suits σ ch'.
+Lemma decided_over σ n fuel ch c v : choices_below n ch → fuel ≤ n → below fuel c → suits σ ch →
+  value σ c = v → ∃ ch', decided fuel ch c v = Some ch' ∧ suits σ ch'.
 Proof.
   revert ch c. induction fuel as [|fuel IH]; intros ch [u|j] Hch Hn Hb Hs Hv; cbn in *;
     [rewrite decide_True by done; eauto|lia|rewrite decide_True by done; eauto|].
   assert (is_Some (ch !! key j)) as [[b vs] Hj] by (apply Hch; lia). rewrite Hj. case_decide as Hin.
   - eexists. split; [done|]. apply suits_insert; [done|]. by left.
-  - destruct (Hs _ _ _ Hj) as [Heq|?]; [|by subst v].
-    assert (below j b) as Hbj by (by eapply Hch).
-    assert (below fuel b) by (eapply below_mono; [done|lia]).
-    apply IH; [|lia|done| |congruence].
+  - destruct (Hs _ _ _ Hj) as [Heq|?]; [|by subst v]. assert (below j b) as Hbj by (by eapply Hch).
+    assert (below fuel b) by (eapply below_mono; [done|lia]). apply IH; [|lia|done| |congruence].
     + destruct vs; [done|]. by eapply choices_below_insert.
     + destruct vs; [done|]. apply suits_insert; [done|by left].
 Qed.
@@ -417,30 +357,22 @@ Qed.
 
 Lemma all_decided_below n fuel m k data ch ch' :
   choices_below n ch → all_decided fuel m k data ch = Some ch' → choices_below n ch'.
-Proof.
-  revert k ch. induction data as [|v data IH]; cbn; intros k ch Hch Hd; [by simplify_eq|].
-  destruct (decided _ _ _ _) eqn:?; [|done]. eauto using decided_below.
-Qed.
+Proof. revert k ch. induction data as [|v data IH]; cbn; intros k ch Hch Hd; [by simplify_eq|].
+  destruct (decided _ _ _ _) eqn:?; [|done]. eauto using decided_below. Qed.
 
 Lemma all_decided_over σ n m lba data ch :
   choices_below n ch → blocks_below n m → suits σ ch → data = reads σ m <$> seq lba (length data) →
   ∃ ch', all_decided n m (key lba) data ch = Some ch' ∧ suits σ ch'.
-Proof.
-  revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hch Hm Hs Hd; [eauto|].
+Proof. revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hch Hm Hs Hd; [eauto|].
   injection Hd as Hv Hd.
   destruct (decided_over σ n n ch (cell_at m (key lba)) v) as (ch1 & Hd1 & Hs1); [done..|].
-  rewrite Hd1, key_S. apply IH; eauto using decided_below.
-Qed.
+  rewrite Hd1, key_S. apply IH; eauto using decided_below. Qed.
 
-Lemma all_decided_under σ fuel m lba data ch ch' :
-  all_decided fuel m (key lba) data ch = Some ch' → suits σ ch' →
-  suits σ ch ∧ data = reads σ m <$> seq lba (length data).
-Proof.
-  revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hd Hs; [by simplify_eq|].
-  destruct (decided _ _ _ _) eqn:Hd1; [|done]. rewrite key_S in Hd.
-  destruct (IH _ _ Hd Hs) as [Hs1 Heq]. destruct (decided_under σ _ _ _ _ _ Hd1 Hs1) as [Hs0 Hv].
-  split; [done|]. f_equal; done.
-Qed.
+Lemma all_decided_under σ fuel m lba data ch ch' : all_decided fuel m (key lba) data ch = Some ch' →
+  suits σ ch' → suits σ ch ∧ data = reads σ m <$> seq lba (length data).
+Proof. revert lba ch. induction data as [|v data IH]; cbn; intros lba ch Hd Hs; [by simplify_eq|].
+  destruct (decided _ _ _ _) eqn:Hd1; [|done]. rewrite key_S in Hd. destruct (IH _ _ Hd Hs) as [Hs1 Heq].
+  destruct (decided_under σ _ _ _ _ _ Hd1 Hs1) as [Hs0 Hv]. split; [done|]. f_equal; done. Qed.
 
 Lemma view_like σ x d from :
   like σ x d → option_Forall2 (λ m (v : view V), ∀ l, reads σ m l = v l) (blocks_of x from) (view_of d from).
@@ -456,12 +388,10 @@ Notation cells := (Pmap (@cell V)).
 Lemma choices_below_new n ch b vs :
   choices_below n ch → below n b → choices_below (S n) (<[key n := Choice b vs]> ch).
 Proof.
-  intros [Hdom Hb] Hbn. split.
-  - intros j. destruct (decide (n = j)) as [<-|Hne]; [rewrite lookup_insert; split; [eauto|lia]|].
-    rewrite lookup_insert_ne by (by intros ?%key_inj). rewrite <-Hdom. lia.
-  - intros j b0 vs0. destruct (decide (n = j)) as [<-|Hne].
-    + rewrite lookup_insert. by intros [= <- <-].
-    + rewrite lookup_insert_ne by (by intros ?%key_inj). apply Hb.
+  intros [Hdom Hb] Hbn. split; intros j; rewrite lookup_key; case_decide; subst; [| | |apply Hb].
+  - split; [eauto|lia].
+  - rewrite <-Hdom. lia.
+  - by intros ? ? [= <- <-].
 Qed.
 
 Lemma choices_below_fresh n ch : choices_below n ch → ch !! key n = None.
@@ -495,9 +425,8 @@ Proof.
 Qed.
 
 Lemma forallb_known (b : @cell V) vs v : forallb (λ u, bool_decide (b = Known u)) vs = true → v ∈ vs → b = Known v.
-Proof.
-  rewrite forallb_forall. intros Hall Hv. apply elem_of_list_In, Hall in Hv. by apply bool_decide_eq_true in Hv.
-Qed.
+Proof. rewrite forallb_forall. intros Hall Hv. apply elem_of_list_In, Hall in Hv.
+  by apply bool_decide_eq_true in Hv. Qed.
 
 Lemma opens_over σ L m ch n (f : positive → V) :
   choices_below n ch → blocks_below n m → NoDup L.*1 → suits σ ch →
@@ -513,24 +442,21 @@ Proof.
   destruct (opens_wf L m ch n Hch Hm HL) as (Hch' & Hm' & Hn & Hsame).
   fold (opens L m ch n). set (o := opens L m ch n) in *.
   specialize (Hf k vs (elem_of_list_here _ _)). unfold open_block. cbn. destruct (forallb _ _) eqn:Hall.
-  - exists σ'. split_and!; [done..|]. intros k' [->|?]%elem_of_cons; [|auto].
-    rewrite Hsame by done. rewrite (Hsame k) in Hall by done.
-    rewrite (value_ext σ σ' n) by done. apply elem_of_cons in Hf as [->|Hin]; [done|].
-    by rewrite (forallb_known _ _ _ Hall Hin).
+  - exists σ'. split_and!; [done..|]. intros k' [->|?]%elem_of_cons; [|auto]. rewrite Hsame by done.
+    rewrite (Hsame k) in Hall by done. rewrite (value_ext σ σ' n) by done.
+    apply elem_of_cons in Hf as [->|Hin]; [done|]. by rewrite (forallb_known _ _ _ Hall Hin).
   - set (σ'' := λ j, if decide (j = upto o) then f k else σ' j).
     assert (∀ j, j < upto o → σ'' j = σ' j) as Hσ''.
     { intros j Hj. unfold σ''. rewrite decide_False by lia. done. }
-    assert (σ'' (upto o) = f k) as Hnew by (unfold σ''; by rewrite decide_True).
-    exists σ''. cbn. split_and!.
+    assert (σ'' (upto o) = f k) as Hnew by (unfold σ''; by rewrite decide_True). exists σ''. cbn. split_and!.
     + intros j Hj. rewrite Hσ'' by lia. auto.
-    + intros j b0 vs0. destruct (decide (upto o = j)) as [<-|Hne].
-      * rewrite lookup_insert. intros [= <- <-]. rewrite Hnew, Hsame by done.
+    + intros j b0 vs0. rewrite lookup_key. case_decide; subst.
+      * intros [= <- <-]. rewrite Hnew, Hsame by done.
         rewrite (value_ext σ' σ'' (upto o)), (value_ext σ σ' n); [|done..| |].
         -- by apply elem_of_cons in Hf.
         -- done.
         -- eapply below_mono; [apply Hm|done].
-      * rewrite lookup_insert_ne by (by intros ?%key_inj). intros Hj.
-        assert (j < upto o) by (apply Hch'; eauto). rewrite Hσ'' by done.
+      * intros Hj. assert (j < upto o) by (apply Hch'; eauto). rewrite Hσ'' by done.
         rewrite (value_ext σ' σ'' (upto o)); [by apply (Hs' j)|done|].
         eapply below_mono; [by eapply Hch'|lia].
     + intros k' Hk'. rewrite cell_at_insert. case_decide; [by subst|].
@@ -561,16 +487,10 @@ Proof.
     + rewrite decide_False; [auto|]. intros ->. apply Hk. apply elem_of_list_fmap. by exists (k', vs').
 Qed.
 
-Lemma key_surj k : key (pred (Pos.to_nat k)) = k.
-Proof. unfold key. lia. Qed.
-
-Lemma like_snaps_ext σ σ' n (xs : list (name * cells)) sn :
-  (∀ j, j < n → σ' j = σ j) → (∀ a m, find a xs = Some m → blocks_below n m) →
-  like_snaps σ xs sn → like_snaps σ' xs sn.
-Proof.
-  intros Hσ Hbelow Hs a. specialize (Hs a). specialize (Hbelow a). destruct Hs as [m v Hv|]; constructor.
-  intros l. rewrite <-Hv. apply (value_ext σ σ' n); [done|]. by apply Hbelow.
-Qed.
+Lemma like_snaps_ext σ σ' n (xs : list (name * cells)) sn : (∀ j, j < n → σ' j = σ j) →
+  (∀ a m, find a xs = Some m → blocks_below n m) → like_snaps σ xs sn → like_snaps σ' xs sn.
+Proof. intros Hσ Hbelow Hs a. specialize (Hs a). specialize (Hbelow a). destruct Hs as [m v Hv|]; constructor.
+  intros l. rewrite <-Hv. apply (value_ext σ σ' n); [done|]. by apply Hbelow. Qed.
 
 Lemma since_fst (m : Pmap (list V)) k : k ∈ (map_to_list m).*1 ↔ is_Some (m !! k).
 Proof.
@@ -583,14 +503,13 @@ Lemma resuming_over σ w s i d :
   over σ w s → wf w → suits σ (choices w) → i ∈ survivors s → resolves i d →
   ∃ w' σ', w' ∈ resuming w <$> leftovers w ∧ suits σ' (choices w') ∧ over σ' w' (State (size s) d [exactly d] true).
 Proof.
-  intros [(Hz & _ & _) Hab] (Hch & _ & Hys) Hs Hi [Hl Heq].
-  destruct (Hab i Hi) as (y & Hy & Hm & Hsn). specialize (Hys y Hy) as [Hlive Hsnaps].
-  set (f := λ k, live d (pred (Pos.to_nat k))).
+  intros [(Hz & _ & _) Hab] (Hch & _ & Hys) Hs Hi [Hl Heq]. destruct (Hab i Hi) as (y & Hy & Hm & Hsn).
+  specialize (Hys y Hy) as [Hlive Hsnaps]. set (f := λ k, live d (pred (Pos.to_nat k))).
   assert (∀ l, f (key l) = live d l) as Hfk by (intros l; unfold f, key; f_equal; lia).
   destruct (opens_over σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w) f)
     as (σ' & Hσ & Hs' & Hval); [done|done|apply NoDup_fst_map_to_list|done| |].
   { intros k vs Hin%elem_of_map_to_list. specialize (Hm _ _ (Hl (pred (Pos.to_nat k)))).
-    unfold may, reads in Hm. rewrite key_surj, Hin in Hm. done. }
+    unfold may, reads in Hm. replace (key _) with k in Hm by (unfold key; lia). by rewrite Hin in Hm. }
   destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
     as (_ & _ & _ & Hsame); [done|done|apply NoDup_fst_map_to_list|].
   exists (resuming w y), σ'. split; [apply elem_of_list_fmap; by exists y|]. split; [done|].
@@ -599,27 +518,24 @@ Proof.
     - intros l. change (value σ' (cell_at (opened (opens (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))) (key l)) = live d l).
       destruct (since y !! key l) as [vs|] eqn:Hk.
       + rewrite Hval; [done|]. apply since_fst. by rewrite Hk.
-      + rewrite Hsame by (rewrite since_fst, Hk; by intros []).
-        specialize (Hm _ _ (Hl l)). unfold may in Hm. rewrite Hk in Hm.
-        apply elem_of_list_singleton in Hm. rewrite Hm. by apply (value_ext σ σ' (next w)).
+      + rewrite Hsame by (rewrite since_fst, Hk; by intros []). specialize (Hm _ _ (Hl l)). unfold may in Hm.
+        rewrite Hk in Hm. apply elem_of_list_singleton in Hm. rewrite Hm. by apply (value_ext σ σ' (next w)).
     - cbn. rewrite Heq. by eapply like_snaps_ext. }
   split; [done|]. by apply lies_one, covers_exactly.
 Qed.
 
-Lemma resuming_under σ w y s :
-  under σ w s → wf w → y ∈ leftovers w → suits σ (choices (resuming w y)) →
+Lemma resuming_under σ w y s : under σ w s → wf w → y ∈ leftovers w → suits σ (choices (resuming w y)) →
   ∃ i d, i ∈ survivors s ∧ resolves i d ∧ under σ (resuming w y) (State (size s) d [exactly d] true).
 Proof.
-  intros [(Hz & _ & _) Hbe] (Hch & _ & Hys) Hy Hs.
-  destruct (Hbe y Hy) as (i & Hi & Hm & Hsn). specialize (Hys y Hy) as [Hlive Hsnaps].
+  intros [(Hz & _ & _) Hbe] (Hch & _ & Hys) Hy Hs. destruct (Hbe y Hy) as (i & Hi & Hm & Hsn).
+  specialize (Hys y Hy) as [Hlive Hsnaps].
   destruct (opens_under σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
     as (_ & Hval); [done|done|apply NoDup_fst_map_to_list|done|].
   destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
     as (_ & _ & _ & Hsame); [done|done|apply NoDup_fst_map_to_list|].
   set (o := opens (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w)) in *.
   set (d := Disk (reads σ (opened o)) (with_snaps i)).
-  assert (like σ (seen (resuming w y)) d) as Hlike by done.
-  exists i, d. split_and!; [done| |].
+  assert (like σ (seen (resuming w y)) d) as Hlike by done. exists i, d. split_and!; [done| |].
   - split; [|done]. intros l. apply Hm. unfold may. cbn. unfold reads.
     destruct (since y !! key l) as [vs|] eqn:Hk.
     + apply Hval. by apply elem_of_map_to_list.
@@ -629,15 +545,13 @@ Qed.
 
 (** ** One event *)
 
-Lemma reading_over σ w s from lba count data :
-  over σ w s → wf w → suits σ (choices w) → power s = true →
+Lemma reading_over σ w s from lba count data : over σ w s → wf w → suits σ (choices w) →
   (∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count) →
   ∃ w', w' ∈ reading w from lba count data ∧ suits σ (choices w') ∧ over σ w' s.
 Proof.
-  intros [(Hz & Hpw & Hl) Hab] (Hch & Hseen & _) Hs Hp (v & Hv & Hd). unfold reading.
+  intros [(Hz & Hpw & Hl) Hab] (Hch & Hseen & _) Hs (v & Hv & ->). unfold reading.
   pose proof (view_like _ _ _ from Hl) as Hfrom. rewrite Hv in Hfrom.
-  destruct (blocks_of (seen w) from) as [m|] eqn:Hm; [|by inversion Hfrom].
-  inversion Hfrom as [? ? Hreads|]; subst.
+  destruct (blocks_of (seen w) from) as [m|] eqn:Hm; inversion Hfrom as [? ? Hreads|]; subst.
   rewrite fmap_length, seq_length. rewrite decide_True by done.
   destruct (all_decided_over σ (next w) m lba (v <$> seq lba count) (choices w)) as (ch & Hall & Hs');
     [done|by eapply blocks_of_below|done| |].
@@ -645,76 +559,75 @@ Proof.
   rewrite Hall. eexists. split; [left|]. by split.
 Qed.
 
-Lemma reading_under σ w s from lba count data w' :
-  under σ w s → w' ∈ reading w from lba count data → suits σ (choices w') →
-  under σ w' s ∧ ∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count.
+(** What a read that is answered makes of a world. *)
+Lemma reading_spec w from lba count data w' : w' ∈ reading w from lba count data → ∃ m ch,
+  blocks_of (seen w) from = Some m ∧ length data = count ∧ all_decided (next w) m (key lba) data (choices w) = Some ch ∧
+  w' = World (blocks_count w) (seen w) (leftovers w) (powered w) ch (next w).
+Proof. unfold reading. repeat case_match; set_solver. Qed.
+
+Lemma reading_under σ w s from lba count data w' : under σ w s → w' ∈ reading w from lba count data →
+  suits σ (choices w') → under σ w' s ∧ ∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count.
 Proof.
-  intros [(Hz & Hpw & Hl) Hbe] Hin. unfold reading in Hin.
-  pose proof (view_like _ _ _ from Hl) as Hfrom.
-  destruct (blocks_of (seen w) from) as [m|] eqn:Hm; [|by apply elem_of_nil in Hin].
-  inversion Hfrom as [? v Hreads Heq Hv|]; subst.
-  case_decide as Hlen; [|by apply elem_of_nil in Hin].
-  destruct (all_decided _ _ _ _ _) as [ch|] eqn:Hall; [|by apply elem_of_nil in Hin].
-  apply elem_of_list_singleton in Hin as ->. cbn. intros Hs.
+  intros [(Hz & Hpw & Hl) Hbe] (m & ch & Hm & <- & Hall & ->)%reading_spec Hs.
+  pose proof (view_like _ _ _ from Hl) as Hfrom. rewrite Hm in Hfrom. inversion Hfrom as [? v Hreads Heq Hv|]; subst.
   destruct (all_decided_under σ _ _ _ _ _ _ Hall Hs) as [_ Hdata]. split; [by split|].
-  exists v. split; [done|]. rewrite Hdata, Hlen. apply list_fmap_ext. by intros.
+  exists v. split; [done|]. rewrite Hdata at 1. apply list_fmap_ext. by intros.
 Qed.
 
 Lemma happens_nothing s : happens s (now s) (survivors s) = s.
 Proof. by destruct s. Qed.
 
-Lemma advance_over p σ w s e s' :
-  wf w → current p s → suits σ (choices w) → over σ w s → step p s e s' →
-  ∃ w' σ', w' ∈ advance_one p e w ∧ suits σ' (choices w') ∧ over σ' w' s'.
+(** An event that no read or crash or [Create] is. *)
+Definition plain (e : event V) : Prop := match e with Create _ | Read _ _ _ _ _ | Crash _ => False | _ => True end.
+
+Lemma flush_matched up p σ w s r : beside up σ w s → (up = true → current p s) →
+  matched up σ w (looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]])) (answered s r [] [] (now s) [exactly (now s)]).
 Proof.
-  intros Hwf Hcur Hs Hov Hstep. pose proof Hov as [Hag Hab]. pose proof Hag as (Hz & Hpw & Hl).
-  assert (∀ r faults excuses f d left,
-    answered s r faults excuses d left s' →
-    (power s = true → faults = [] → effect_beside true σ (f tt) s d left) →
-    ∃ w' σ', w' ∈ answering w r faults excuses f ∧ suits σ' (choices w') ∧ over σ' w' s') as Hans.
-  { intros r faults excuses f d left Ha Hf.
-    destruct (answering_over _ _ _ _ _ _ _ _ _ _ Hov Ha Hf) as (w' & ? & Heq & ?).
-    exists w', σ. rewrite Heq. done. }
-  assert (∀ r, answered s r [] [] (now s) [exactly (now s)] s' →
-    ∃ w' σ', w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]])
-             ∧ suits σ' (choices w') ∧ over σ' w' s') as Hflush.
-  { intros r Ha.
-    destruct (looking_over σ w s r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) _ _ Hov Ha)
-      as [(-> & _ & Hp & -> & ->)|(w' & ? & Heq & ?)].
-    - apply (above_now p); [done..|]. by destruct Ha.
-    - eexists _, σ. split; [left|]. split; [done|]. split; [done|].
-      by apply lies_one, covers_exactly.
-    - exists w', σ. rewrite Heq. done. }
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
-  - subst s'. exists (fresh_world blocks), σ. split; [left|]. split; [intros j b vs; cbn; by rewrite lookup_empty|].
-    apply beside_fresh.
-  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_beside.
-  - rewrite (range_faults_agree σ w s) by done. eapply Hans; [done|]. intros. by apply buffering_beside.
-  - rewrite (taken_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_snapshotted.
-  - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_deleted.
-  - rewrite (missing_faults_agree σ w s) by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_reverted.
-  - auto.
-  - auto.
-  - destruct Hstep as [Ha Hread].
-    rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) by done.
-    destruct (looking_over σ w s _ _ (λ _, reading w from lba count data) _ _ Hov Ha Hab)
-      as [(-> & _ & Hp & -> & ->)|(w' & ? & Heq & ?)].
-    + destruct (reading_over σ w s from lba count data) as (w' & ? & ? & ?); [done..|by apply Hread|].
-      exists w', σ. by rewrite happens_nothing.
-    + exists w', σ. rewrite Heq. done.
-  - destruct r; try done.
-    + destruct Hstep as (i & d & Hi & Hr & ->). by eapply resuming_over.
-    + subst s'. exists (cut_to w (leftovers w)), σ. split; [left|]. split; [done|]. by apply beside_cut.
+  intros Hb Hcur. destruct (decide (r = Ok)) as [->|Hr].
+  - pose proof Hb as [(? & Hpw & ?) _].
+    assert (beside up σ (leaving w (seen w) [Leftover (seen w) ∅]) (happens s (now s) [exactly (now s)])).
+    { split; [done|]. by apply lies_one, covers_exactly. }
+    destruct up; [intros s' [Hp [_ ->]]|intros w' (Hp & _ & ->%elem_of_list_singleton)%looking_spec]; eexists.
+    + rewrite looking_spec, <-Hpw. split; [split_and!; [done..|left]|done].
+    + rewrite <-Hpw in Hp. split; [by split|done].
+  - destruct (power s) eqn:Hp.
+    + apply looking_matched; [done| |done]. intros ->. by eapply above_now; auto.
+    + destruct up; [intros s' [? _]; congruence|].
+      intros w' [? _]%looking_spec. destruct Hb as [(? & ? & ?) _]. congruence.
 Qed.
 
-Lemma answering_choices w r faults excuses f w' :
-  w' ∈ answering w r faults excuses f → choices w' = choices w.
+Lemma advance_matched up p σ w s e : beside up σ w s → (up = true → current p s) → plain e →
+  matched up σ w (advance_one p e w) (step p s e).
 Proof.
-  unfold answering. destruct (powered w); [|by intros ?%elem_of_nil].
-  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
+  intros Hb Hcur He. pose proof Hb as [Hag _]. pose proof Hag as (_ & _ & Hl).
+  destruct e as [| | | | | | | | |]; try done; cbn;
+    rewrite ?(range_faults_agree σ w s), ?(taken_faults_agree σ w s), ?(missing_faults_agree σ w s) by done;
+    try (by eapply flush_matched); apply answering_matched; try done; intros;
+    first [by apply buffering_beside; auto|apply recording_beside; [done|]].
+  - by apply like_snapshotted.
+  - by apply like_deleted.
+  - by apply like_reverted.
+Qed.
+
+Lemma advance_over p σ w s e s' : wf w → current p s → suits σ (choices w) → over σ w s → step p s e s' →
+  ∃ w' σ', w' ∈ advance_one p e w ∧ suits σ' (choices w') ∧ over σ' w' s'.
+Proof.
+  intros Hwf Hcur Hs Hov Hstep. pose proof Hov as [Hag Hab].
+  assert (∀ ws (after : state V → Prop), matched true σ w ws after → after s' →
+    ∃ w' σ', w' ∈ ws ∧ suits σ' (choices w') ∧ over σ' w' s') as Hmatch.
+  { intros ws after Hm Ha. destruct (Hm _ Ha) as (w' & ? & Heq & ?). exists w', σ. by rewrite Heq. }
+  destruct e as [blocks| | | | | | | |from lba count r data|r];
+    try (by eapply Hmatch, Hstep; apply advance_matched); cbn in Hstep |- *.
+  - subst s'. exists (fresh_world blocks), σ. split_and!; [left| |apply beside_fresh].
+    intros j b vs. cbn. by rewrite lookup_empty.
+  - destruct Hstep as [Ha Hread]. rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) by done.
+    destruct (decide (r = Ok)) as [->|Hr]; [|eapply Hmatch, Ha; by apply looking_matched].
+    destruct Ha as [Hp [Hf ->]], Hag as (_ & Hpw & _). setoid_rewrite looking_spec. rewrite happens_nothing.
+    destruct (reading_over σ w s from lba count data) as (w' & ? & ? & ?); [done..|by apply Hread|].
+    exists w', σ. rewrite <-Hpw. by split_and!.
+  - destruct r; try done.
+    + destruct Hstep as (i & d & Hi & Hr & ->). by eapply resuming_over.
+    + subst s'. exists (cut_to w (leftovers w)), σ. split_and!; [left|done|by apply beside_cut].
 Qed.
 
 (** Nothing is undecided again. *)
@@ -722,61 +635,36 @@ Lemma advance_suits p σ w e w' :
   wf w → w' ∈ advance_one p e w → suits σ (choices w') → (∀ blocks, e ≠ Create blocks) → suits σ (choices w).
 Proof.
   intros Hwf Hin Hs Hnew.
-  assert (∀ r faults f, w' ∈ looking w r faults f → w' ∈ f tt ∨ choices w' = choices w) as Hlook.
-  { intros r faults f. unfold looking. destruct (powered w); [|by intros ?%elem_of_nil].
-    destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. }
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hin;
-    try (by apply answering_choices in Hin as <-); try (by edestruct Hnew).
-  - apply Hlook in Hin as [->%elem_of_list_singleton| <-]; done.
-  - apply Hlook in Hin as [->%elem_of_list_singleton| <-]; done.
-  - apply Hlook in Hin as [Hin| <-]; [|done]. unfold reading in Hin.
-    repeat case_match; try (by apply elem_of_nil in Hin).
-    apply elem_of_list_singleton in Hin as ->. cbn in Hs.
-    by edestruct all_decided_under as [? _].
-  - destruct r; try (by apply elem_of_nil in Hin); [|by apply elem_of_list_singleton in Hin as ->].
-    apply elem_of_list_fmap in Hin as (y & -> & Hy). destruct Hwf as (Hch & _ & Hys).
-    specialize (Hys y Hy) as [? ?].
+  assert (∀ r faults excuses f, w' ∈ answering w r faults excuses f → suits σ (choices w)) as Hans.
+  { intros r faults excuses f [_ Hr]%answering_spec. destruct r; naive_solver. }
+  destruct e as [blocks| | | | | |r|r|from lba count r data|r]; cbn in Hin; try (by eapply Hans); try (by edestruct Hnew).
+  - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
+  - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
+  - apply looking_spec in Hin as [_ Hr]. destruct r; [|naive_solver..].
+    destruct Hr as [_ (m & ch & _ & _ & Hall & ->)%reading_spec]. by edestruct all_decided_under.
+  - destruct r; [|set_solver..]. apply elem_of_list_fmap in Hin as (y & -> & Hy).
+    destruct Hwf as (Hch & _ & Hys). specialize (Hys y Hy) as [? ?].
     by destruct (opens_under σ (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
       as (? & _); [done|done|apply NoDup_fst_map_to_list|done|].
 Qed.
 
-Lemma advance_under p σ w s e w' :
-  wf w → w' ∈ advance_one p e w → suits σ (choices w') → under σ w s →
+Lemma advance_under p σ w s e w' : wf w → w' ∈ advance_one p e w → suits σ (choices w') → under σ w s →
   ∃ s', step p s e s' ∧ under σ w' s'.
 Proof.
-  intros Hwf Hin Hs Hun. pose proof Hun as [Hag Hbe]. pose proof Hag as (Hz & Hpw & Hl).
-  assert (∀ r faults excuses f d left, w' ∈ answering w r faults excuses f →
-    (faults = [] → effect_beside false σ (f tt) s d left) →
-    ∃ s', answered s r faults excuses d left s' ∧ under σ w' s') as Hans.
-  { intros r faults excuses f d left Ha Hf. by destruct (answering_under _ _ _ _ _ _ _ d left _ Hun Ha Hf). }
-  assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) →
-    ∃ s', answered s r [] [] (now s) [exactly (now s)] s' ∧ under σ w' s') as Hflush.
-  { intros r Ha.
-    destruct (looking_under _ _ _ _ _ _ [exactly (now s)] _ Hun Ha) as [(-> & _ & Hp & Ha')|(_ & _ & ?)]; [|done].
-    apply elem_of_list_singleton in Ha' as ->. eexists. split; [by split|]. split; [done|].
-    by apply lies_one, covers_exactly. }
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in *.
+  intros Hwf Hin Hs Hun. pose proof Hun as [Hag Hbe]. pose proof Hag as (_ & Hpw & _).
+  destruct e as [blocks| | | | | | | |from lba count r data|r];
+    try (by eapply (advance_matched false p); [done|done|done|exact Hin]); cbn in *.
   - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|apply beside_fresh].
-  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_beside.
-  - rewrite (range_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros. by apply buffering_beside.
-  - rewrite (taken_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_snapshotted.
-  - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_deleted.
-  - rewrite (missing_faults_agree σ w s) in Hin by done. eapply Hans; [done|]. intros.
-    apply recording_beside; [done|]. by apply like_reverted.
-  - auto.
-  - auto.
   - rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hin by done.
-    destruct (looking_under _ _ _ _ _ _ (survivors s) _ Hun Hin)
-      as [(-> & Hf & Hp & Hin')|(Hr & _ & s' & ? & ?)].
-    + destruct (reading_under _ _ _ _ _ _ _ _ Hun Hin' Hs) as (? & ?).
-      exists s. split; [split; [split; [done|split; [done|by rewrite happens_nothing]]|done]|done].
-    + exists s'. by split; [split|].
+    destruct (decide (r = Ok)) as [->|Hr].
+    + apply looking_spec in Hin as (Hp & Hf & Hin). destruct (reading_under _ _ _ _ _ _ _ _ Hun Hin Hs) as (? & ?).
+      exists s. rewrite <-Hpw in Hp. by split; [split; [split_and!; [..|rewrite happens_nothing]|]|].
+    + destruct (looking_matched false σ w s r _ (λ _, reading w from lba count data) (survivors s) Hun ltac:(done) Hr _ Hin)
+        as (s' & ? & ?). by exists s'.
   - destruct r; try (by apply elem_of_nil in Hin).
     + apply elem_of_list_fmap in Hin as (y & -> & Hy).
       destruct (resuming_under _ _ _ _ Hun Hwf Hy Hs) as (i & d & ? & ? & ?). eauto 10.
-    + apply elem_of_list_singleton in Hin as ->. eexists. split; [done|]. by apply beside_cut.
+    + apply elem_of_list_singleton in Hin as ->. eexists. split; [done|by apply beside_cut].
 Qed.
 
 (** ** Worlds stay well formed *)
@@ -785,10 +673,8 @@ Lemma find_drop_some {A} n n' (l : list (name * A)) a : find n (drop_name n' l) 
 Proof. rewrite find_drop_name. by case_decide. Qed.
 
 Lemma below_put n k data m : blocks_below n m → blocks_below n (put k data m).
-Proof.
-  revert k m. induction data as [|v data IH]; intros k m Hm; cbn; [done|]. apply IH.
-  intros k'. rewrite cell_at_insert. by case_decide.
-Qed.
+Proof. revert k m. induction data as [|v data IH]; intros k m Hm; cbn; [done|]. apply IH. intros k'.
+  rewrite cell_at_insert. by case_decide. Qed.
 
 Lemma wf_cut w ys : wf w → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (cut_to w ys).
 Proof. by intros (? & ? & ?) ?. Qed.
@@ -801,21 +687,12 @@ Definition effect_below (n : nat) (f : effect) : Prop :=
 
 Lemma answering_wf w r faults excuses f w' :
   wf w → effect_below (next w) (f tt) → w' ∈ answering w r faults excuses f → wf w'.
-Proof.
-  intros Hwf [Hx Hys]. unfold answering. destruct (powered w); [|by intros ?%elem_of_nil].
-  assert (wf (happening w (f tt))) by (apply wf_leaving; auto).
-  assert (wf (cut_to w (leaves_cut (f tt)))) by (apply wf_cut; auto).
-  assert (wf (cut_to w (leftovers w))) by (apply wf_cut; [done|apply Hwf]).
-  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
-Qed.
+Proof. intros Hwf [Hx Hys] [_ Hr]%answering_spec.
+  assert (wf (happening w (f tt))) by (apply wf_leaving; auto). destruct r; [naive_solver..|]. subst w'.
+  destruct faults; apply wf_cut; try done; [auto|apply Hwf]. Qed.
 
-Lemma looking_wf w r faults f w' :
-  wf w → (∀ w', w' ∈ f tt → wf w') → w' ∈ looking w r faults f → wf w'.
-Proof.
-  intros Hwf Hf. unfold looking. destruct (powered w); [|by intros ?%elem_of_nil].
-  assert (wf (cut_to w (leftovers w))) by (apply wf_cut; [done|apply Hwf]).
-  destruct r, faults; repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
-Qed.
+Lemma looking_wf w r faults f w' : wf w → (∀ w', w' ∈ f tt → wf w') → w' ∈ looking w r faults f → wf w'.
+Proof. intros Hwf Hf [_ Hr]%looking_spec. destruct r; [naive_solver..|]. subst w'. apply wf_cut; [done|apply Hwf]. Qed.
 
 Lemma buffering_below p w lba data : wf w → effect_below (next w) (buffering p w lba data).
 Proof.
@@ -823,15 +700,12 @@ Proof.
   assert (shape_below (next w) (Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w)))) as Hx.
   { split; [by apply below_put|done]. }
   unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil.
-  1,2: naive_solver.
-  intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
+  1,2: naive_solver. intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
 Qed.
 
 Lemma recording_below p w x : wf w → shape_below (next w) x → effect_below (next w) (recording p w x).
-Proof.
-  intros (Hch & _ & Hys) Hx.
-  unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver.
-Qed.
+Proof. intros (Hch & _ & Hys) Hx. unfold effect_below.
+  destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. Qed.
 
 Lemma wf_fresh blocks : wf (fresh_world blocks).
 Proof.
@@ -857,8 +731,7 @@ Proof.
   - apply recording_below; [done|]. split; [|done]. cbn. destruct (find n _) eqn:?; cbn; [by eapply Hsn|done].
   - apply Hflush.
   - apply Hflush.
-  - apply looking_wf; [done|]. intros w0. unfold reading.
-    repeat case_match; try (by intros ?%elem_of_nil). intros ->%elem_of_list_singleton.
+  - apply looking_wf; [done|]. intros w0 (m & ch & _ & _ & Hall & ->)%reading_spec.
     split_and!; [|done|done]. by eapply all_decided_below.
   - destruct r; try (by intros ?%elem_of_nil).
     + intros (y & -> & Hy)%elem_of_list_fmap. specialize (Hys y Hy) as [Hyl Hysn].
@@ -880,18 +753,15 @@ Fixpoint from_bases (ch : Pmap (@choice V)) (fuel : nat) (c : @cell V) : V :=
 
 Lemma from_bases_fuel n ch f1 f2 c :
   choices_below n ch → below f1 c → below f2 c → from_bases ch f1 c = from_bases ch f2 c.
-Proof.
-  intros Hch. revert f2 c. induction f1 as [|f1 IH]; intros f2 [u|j] H1 H2; cbn in *; [by destruct f2|lia|by destruct f2|].
+Proof. intros Hch. revert f2 c.
+  induction f1 as [|f1 IH]; intros f2 [u|j] H1 H2; cbn in *; [by destruct f2|lia|by destruct f2|].
   destruct f2 as [|f2]; [lia|]. cbn. destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done].
-  assert (below j b) by (by eapply Hch). apply IH; (eapply below_mono; [done|lia]).
-Qed.
+  assert (below j b) by (by eapply Hch). apply IH; (eapply below_mono; [done|lia]). Qed.
 
 Lemma suits_some n ch : choices_below n ch → ∃ σ, suits σ ch.
-Proof.
-  intros Hch. exists (λ j, from_bases ch (S j) (Open j)). intros j b vs Hj. left.
-  assert (below j b) as Hb by (by eapply Hch). cbn. rewrite Hj. destruct b as [u|k]; [by destruct j|]. cbn in Hb.
-  change (from_bases ch j (Open k) = from_bases ch (S k) (Open k)).
-  eapply from_bases_fuel; [done|cbn; lia..].
-Qed.
+Proof. intros Hch. exists (λ j, from_bases ch (S j) (Open j)). intros j b vs Hj. left.
+  assert (below j b) as Hb by (by eapply Hch). cbn. rewrite Hj. destruct b as [u|k]; [by destruct j|].
+  cbn in Hb. change (from_bases ch j (Open k) = from_bases ch (S k) (Open k)).
+  eapply from_bases_fuel; [done|cbn; lia..]. Qed.
 
 End CheckerWorlds.

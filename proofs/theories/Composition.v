@@ -1,8 +1,7 @@
 (** The log-structured disk over legs that lose devices refines the contract: its log and slots on a performance leg
     (CompositionPerformance.v), its segments on a capacity leg (CompositionCapacity.v), whatever happens to their devices
     (CompositionLegs.v). *)
-From stdpp Require Import prelude functions gmap vector.
-From LogDisk Require Import VirtualDisk.
+From stdpp Require Import vector.
 From LogDisk Require Export CompositionPerformance.
 From LogDisk Require Parity.
 Import LogStructuredDisk LogStructuredDiskInvariant LogStructuredDiskRefinement CompositionSegments.
@@ -22,9 +21,8 @@ Section whole.
       - destruct M as (ps & cs & D & Sp & Sc). rewrite (assoc_L (++)).
         apply IH. eapply (follows_step K cp cc room HK (RedundancyCode.mirror_whole _ m)); done. }
     destruct (Sim _ _ [] T) as [_ (S & Sh & _) _|Off _ Al].
-    - apply follows_on; [done| |split; simpl; try done; lia].
-      exists ∅. split; [constructor|]. split; simpl; [apply initial_invariant|intros g O..|];
-        unfold is_open in *; simpl in *.
+    - apply follows_on; [done| |split; simpl; try done; lia]. exists ∅. split; [constructor|].
+      split; simpl; [apply initial_invariant|intros g O..|]; unfold is_open in *; simpl in *.
       + by rewrite lookup_empty in O.
       + by intros ?; rewrite lookup_empty.
       + by intros ??; rewrite lookup_empty.

@@ -2,8 +2,6 @@
 
     What is being written to an open segment is still in memory; everything else it has to read.  Over a reliable
     store of stripes it takes the steps of the disk that has its segments at hand ([capacity_step]). *)
-From stdpp Require Import prelude functions gmap.
-From LogDisk Require Import VirtualDisk.
 From LogDisk Require Export CompositionLegs.
 From LogDisk Require LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
 From LogDisk Require CompositionSegments.
@@ -69,15 +67,13 @@ Section log_structured_disk.
     (forall g, g ∈ segments_of (current (mem c)) -> is_open c g \/ is_Some (rd !! g)) ->
     same_chunks (segments (dev c) ∪ rd) S c.
   Proof.
-    intros [I So Sm Ss] Hrd Hall x. unfold chunk_of, chunk. simpl.
-    destruct (bank (mem c) !! x); [done|].
+    intros [I So Sm Ss] Hrd Hall x. unfold chunk_of, chunk. simpl. destruct (bank (mem c) !! x); [done|].
     destruct (middle (current (mem c)) !! x) as [[g i]|] eqn:E; simpl; [|done].
     destruct (decide (at_phase c = Off)) as [Off|On].
     { pose proof (memory_lost _ _ I Off) as M. simpl in M. rewrite M in E. done. }
     destruct (current_holds _ _ I On) as (_ & [W _] & _). destruct (whole_stored _ _ _ W x (g, i) E) as [v Hv].
     simpl in Hv. unfold stored in *. simpl in *. rewrite Hv.
-    destruct (S !! g) as [data|] eqn:Sg; simpl in Hv; [|done].
-    destruct (decide (is_open c g)) as [O|O].
+    destruct (S !! g) as [data|] eqn:Sg; simpl in Hv; [|done]. destruct (decide (is_open c g)) as [O|O].
     - destruct (So g O) as (data' & F & S' & _). rewrite (lookup_union_Some_l _ _ _ _ F). simpl. congruence.
     - destruct (Ss g data Sg O) as [_ [rest Pre]].
       destruct (Hall g) as [?|[w Hw]]; [apply elem_of_segments_of; eauto|done|].
@@ -89,25 +85,19 @@ Section log_structured_disk.
     segments (dev c) !! g = Some data /\ is_open c g.
   Proof. simpl. by rewrite map_filter_lookup_Some. Qed.
 
-  Lemma full_stripe_prefix data : data `prefix_of` full_stripe data.
-  Proof. by eexists. Qed.
-
   Lemma capacity_step c st S es cs c' st' : sound K -> stands_for c st S -> disk_does c es cs c' ->
     store_does cc st cs st' -> exists S', step K (on_segments S c) es (on_segments S' c') /\ stands_for c' st' S'.
   Proof.
     intros HK Hst D Sd. pose proof Hst as [I So Sm Ss]. destruct D as [rd c1 qs Hall Hstep Hclean A].
     - apply reads_are_right in Sd as [Hrd Sd]. destruct (decide (at_phase c1 = Off)) as [Off|On].
       + destruct (off_on_segments K _ S c es c1 Hstep Off (Hclean Off)) as (e & A' & B' & -> & Hd & T & HB).
-        exists B'. split; [done|].
-        assert (forall h, ~ is_open (keep_open (on_segments A' e)) h) as None.
+        exists B'. split; [done|]. assert (forall h, ~ is_open (keep_open (on_segments A' e)) h) as None.
         { intros h. unfold is_open. simpl. by rewrite T, lookup_empty. }
         inversion A; subst; try done. inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
-        inversion Sc; subst; [|done]. split.
-        * by apply (step_invariant K _ _ _ HK I Hd).
-        * by intros h ?%None.
-        * intros h data [_ Ho]%kept_open. done.
-        * intros h data HS _. apply HB in HS as [HS Ho]. destruct (Ss h data HS Ho) as [Pn ?]. simpl.
-          by rewrite lookup_fmap, Pn.
+        inversion Sc; subst; [|done].
+        split; [by apply (step_invariant K _ _ _ HK I Hd)|by intros h ?%None|by intros h data [_ ?]%kept_open|].
+        intros h data HS _. apply HB in HS as [HS Ho]. destruct (Ss h data HS Ho) as [Pn ?]. simpl.
+        by rewrite lookup_fmap, Pn.
       + specialize (Hall On). pose proof (read_chunks c st S rd Hst Hrd Hall) as Same.
         assert (forall h data, segments (dev c) !! h = Some data -> (segments (dev c) ∪ rd) !! h = Some data) as Mem.
         { intros h data. apply lookup_union_Some_l. }
@@ -115,40 +105,36 @@ Section log_structured_disk.
           [(e & -> & Hd & Op)|(e & g & data & -> & Hd & L & Tn & Op)].
         * exists S. split; [done|]. pose proof (step_invariant K _ _ _ HK I Hd) as I'.
           inversion A as [_ Eq|g data _ No Eq|g _ O Eq|]; subst; try done.
-          -- inversion Sd; subst. split; [done| | |].
+          -- inversion Sd; subst. split; [done| |by intros ? ? [_ ?]%kept_open|].
              ++ intros h Ho. destruct (So h) as (data & F & ? & ?); [by apply Eq|].
                 exists data. split_and!; [|done..]. apply kept_open. split; [by apply Mem|done].
-             ++ intros h data [_ Ho]%kept_open. done.
              ++ intros h data HS Ho. apply Ss; [done|]. intros Hc. by apply Ho, Eq.
           -- exfalso. apply No, Op. apply (Eq g). by left.
           -- inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
              destruct (So g O) as (data & F & SF & Pg). inversion Sc as [| |? n v P'| | |]; subst; [|done].
-             rewrite Pg in P'. injection P' as <- <-. split; [done| | |].
+             rewrite Pg in P'. injection P' as <- <-. split; [done| |by intros ? ? [_ ?]%kept_open|].
              ++ intros h Ho. pose proof (proj1 (Eq h) Ho) as [N Hc]. destruct (So h Hc) as (data' & F' & ? & ?).
                 exists data'. split_and!; [|done|simpl; by rewrite lookup_delete_ne].
                 apply kept_open. split; [by apply Mem|done].
-             ++ intros h data' [_ Ho]%kept_open. done.
              ++ intros h data' HS Ho. simpl. destruct (decide (h = g)) as [->|N].
                 ** rewrite lookup_delete, fn_lookup_insert. split; [done|].
-                   assert (data' = data) as -> by congruence. apply full_stripe_prefix.
+                   assert (data' = data) as -> by congruence. by eexists.
                 ** rewrite lookup_delete_ne, fn_lookup_insert_ne by done. apply Ss; [done|].
                    intros Hc. by apply Ho, Eq.
         * exists (<[g := data]> S). split; [done|]. pose proof (step_invariant K _ _ _ HK I Hd) as I'.
           assert (~ is_open c g) as Ng by (unfold is_open; congruence).
           inversion A as [_ Eq|g' data' _ No Eq F|g' _ O Eq|]; subst; try done.
           -- exfalso. apply Ng, Eq, Op. by left.
-          -- assert (g' = g) as ->.
-             { destruct (proj1 (Op g')) as [?|?]; [apply (Eq g'); by left|done|done]. }
+          -- assert (g' = g) as ->. { destruct (proj1 (Op g')) as [?|?]; [apply (Eq g'); by left|done|done]. }
              simpl in F. rewrite lookup_insert in F. injection F as <-.
              inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
-             inversion Sc as [? ? P' L'| | | | |]; subst; [|done]. split; [done| | |].
+             inversion Sc as [? ? P' L'| | | | |]; subst; [|done]. split; [done| |by intros ? ? [_ ?]%kept_open|].
              ++ intros h Ho. destruct (decide (h = g)) as [->|N].
                 ** exists data. split_and!; [|by rewrite lookup_insert|simpl; by rewrite lookup_insert].
                    apply kept_open. split; [simpl; by rewrite lookup_insert|done].
                 ** destruct (proj1 (Op h) Ho) as [?|Hc]; [done|]. destruct (So h Hc) as (data' & F' & ? & ?).
                    exists data'. split_and!; [|by rewrite lookup_insert_ne|simpl; by rewrite lookup_insert_ne].
                    apply kept_open. split; [simpl; rewrite lookup_insert_ne by done; by apply Mem|done].
-             ++ intros h data' [_ Ho]%kept_open. done.
              ++ intros h data' HS Ho. assert (h <> g) as N by (intros ->; apply Ho, Op; by left).
                 rewrite lookup_insert_ne in HS by done. simpl. rewrite lookup_insert_ne by done.
                 apply Ss; [done|]. intros Hc. apply Ho, Op. by right.

@@ -1,6 +1,5 @@
 (** Executions of the log-structured disk over its legs, computed: [carry] takes a list of commands, each if it may be. *)
-From stdpp Require Import prelude functions gmap.
-From LogDisk Require Import VirtualDisk CompositionPerformance LogStructuredDiskExecution.
+From LogDisk Require Import CompositionPerformance LogStructuredDiskExecution.
 Import LogStructuredDisk CompositionSegments.
 Module R := Redundancy.
 
@@ -12,14 +11,13 @@ Inductive command {V : Type} :=
   | OnP (a : R.action (V := page V)) | OnC (a : R.action (V := V)).
 Global Arguments command : clear implicits.
 
-Global Instance maps_eq_dec : EqDecision maps. Proof. solve_decision. Defined.
-Global Instance checkpoint_eq_dec : EqDecision checkpoint. Proof. solve_decision. Defined.
+Global Instance maps_eq_dec : EqDecision maps := ltac:(solve_decision).
+Global Instance checkpoint_eq_dec : EqDecision checkpoint := ltac:(solve_decision).
 
 Section execution.
   Context {V : Type} `{EqDecision V, Value V} (K : design) (m room : nat) (cc : RedundancyCode.code V).
   Context (stripes_p stripes_c repair_delay spare_count : nat).
-  Notation cp := (RedundancyCode.mirror (Blank (V := V)) m).
-  Notation ring := (S room).
+  Notation cp := (RedundancyCode.mirror (Blank (V := V)) m). Notation ring := (S room).
   Notation whole_disk := (over_legs cp cc stripes_p stripes_c repair_delay spare_count (log_structured_client K cc room)).
   Notation whole_state := (host (V := V) * R.leg (V := page V) * R.leg (V := V))%type.
   Implicit Types (x : whole_state).
@@ -44,16 +42,13 @@ Section execution.
     Lemma does_reads l l' ios (rd : list (nat * list B)) : Forall (λ sv, readable l sv.1 = Some sv.2) rd →
       leg_does repair_delay code size l ios l' →
       leg_does repair_delay code size l (((λ sv, Sees sv.1 sv.2) <$> rd) ++ ios) l'.
-    Proof.
-      induction 1 as [|[s v] rd F _ IH]; [done|]. intros D. simpl. unfold readable in F. simpl in F.
-      case_option_guard; [|done]. constructor; [done..|by apply IH].
-    Qed.
+    Proof. induction 1 as [|[s v] rd F _ IH]; [done|]. intros D. simpl. unfold readable in F. simpl in F.
+      case_option_guard; [|done]. constructor; [done..|by apply IH]. Qed.
 
     Lemma read_of_right l ss : Forall (λ sv, readable l sv.1 = Some sv.2) (map_to_list (read_of l ss)).
-    Proof.
-      apply Forall_forall. intros [s v] E%elem_of_map_to_list%elem_of_list_to_map_2. simpl.
-      apply elem_of_list_omap in E as (s' & _ & Q). destruct (readable l s') as [w|] eqn:Rd; simpl in Q; congruence.
-    Qed.
+    Proof. apply Forall_forall. intros [s v] E%elem_of_map_to_list%elem_of_list_to_map_2. simpl.
+      apply elem_of_list_omap in E as (s' & _ & Q).
+      destruct (readable l s') as [w|] eqn:Rd; simpl in Q; congruence. Qed.
   End leg.
 
   Definition opens (c : state V) : gset nat := dom (filter (λ e, e.2 = Open) (table (mem c))).
@@ -101,25 +96,20 @@ Section execution.
     end.
 
   Lemma scan_sound h n fuel k r : scan h n fuel !! k = Some r → h (place_of room (n + k)) = [Entry (n + k) r].
-  Proof.
-    revert n k. induction fuel as [|fuel IH]; intros n k; simpl; [done|].
+  Proof. revert n k. induction fuel as [|fuel IH]; intros n k; simpl; [done|].
     destruct (h (place_of room n)) as [|[|i|k' r'] [|]] eqn:E; try done. case_decide as D; [|done].
     destruct k as [|k]; simpl; [intros [= <-]; by rewrite Nat.add_0_r, E, D|]. intros Q%IH.
-    by rewrite Nat.add_succ_r.
-  Qed.
+    by rewrite Nat.add_succ_r. Qed.
 
   Definition is_entry (n : nat) (v : list (page V)) : bool :=
     match v with [Entry k _] => bool_decide (k = n) | _ => false end.
-
-  Definition requests {B} (code : RedundancyCode.code B) size (l : R.leg (V := B)) (qs : list R.action) : option R.leg :=
-    R.run code size repair_delay qs l.
 
   (** A step of the disk with everything that it could read. *)
   Definition disk_steps (a : action V) (c : state V) (lc : R.leg (V := V)) :
       option (list (event V) * state V * R.leg (V := V)) :=
     let rd := read_of cc lc (elements (segments_of (current (mem c)) ∖ opens c)) in
     '(es, c1) ← perform K a (on_segments (segments (dev c) ∪ rd) c);
-    qs ← asking c c1; lc' ← requests cc stripes_c lc qs;
+    qs ← asking c c1; lc' ← R.run cc stripes_c repair_delay qs lc;
     guard (at_phase c1 ≠ Off ∧ set_Forall (λ g, is_open c g ∨ is_Some (rd !! g)) (segments_of (current (mem c))));
     Some (es, keep_open c1, lc').
 
@@ -167,12 +157,11 @@ Section execution.
   Local Arguments R.act : simpl never.
 
   Lemma requests_sound {B} (code : RedundancyCode.code B) size l qs l' : Forall (λ a, asked_for a = true) qs →
-    requests code size l qs = Some l' → leg_does repair_delay code size l (Does <$> qs) l'.
-  Proof.
-    unfold requests. intros F. revert l. induction F as [|a qs Q _ IH]; simpl; intros l E; [injection E as <-; constructor|].
+    R.run code size repair_delay qs l = Some l' → leg_does repair_delay code size l (Does <$> qs) l'.
+  Proof. intros F. revert l.
+    induction F as [|a qs Q _ IH]; simpl; intros l E; [injection E as <-; constructor|].
     destruct (R.act code size repair_delay a l) as [l1|] eqn:A; simpl in E; [|done].
-    econstructor; [by destruct a|done|by apply IH].
-  Qed.
+    econstructor; [by destruct a|done|by apply IH]. Qed.
 
   Lemma disk_steps_sound a c lc es c' lc' : disk_steps a c lc = Some (es, c', lc') →
     ∃ cs, disk_does K cc c es cs c' ∧ leg_does repair_delay cc stripes_c lc cs lc' ∧ at_phase c' ≠ Off.
@@ -180,7 +169,7 @@ Section execution.
     unfold disk_steps. set (rd := read_of _ _ _). intros E.
     destruct (perform K a _) as [[es1 c1]|] eqn:P; simpl in E; [|done].
     destruct (asking c c1) as [qs|] eqn:A; simpl in E; [|done].
-    destruct (requests _ _ _ _) as [lc1|] eqn:Rq; simpl in E; [|done].
+    destruct (R.run _ _ _ _ _) as [lc1|] eqn:Rq; simpl in E; [|done].
     case_option_guard as G; [|done]. destruct G as [On Hall]. injection E as <- <- <-.
     apply perform_sound in P. apply asking_sound in A as [A F]; [|done].
     exists (reads rd ++ (Does <$> qs)). split_and!; [|apply does_reads; [apply read_of_right|by apply requests_sound]|done].

@@ -3,8 +3,8 @@
 
     A step that needs what cannot be read does not take place: the disk never shows wrong data, and by
     [RedundancyHistory.any_m_failures] nothing is unreadable while at most m devices have failed. *)
-From stdpp Require Import prelude functions gmap.
-From LogDisk Require Import VirtualDisk.
+From stdpp Require Export functions.
+From LogDisk Require Export VirtualDisk.
 From LogDisk Require Redundancy RedundancyCorrect RedundancyHistory.
 Import Redundancy RedundancyCorrect.
 
@@ -47,7 +47,7 @@ Section over_legs.
 
   Definition over_stores (D : client) : implementation V := {|
     inside := within D * store (V := P) * store (V := C);
-    fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_store cp /\ m.2 = new_store cc;
+    VirtualDisk.fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_store cp /\ m.2 = new_store cc;
     moves m es m' := exists ps cs, does D m.1.1 es ps cs m'.1.1 /\
       store_does cp m.1.2 ps m'.1.2 /\ store_does cc m.2 cs m'.2;
   |}.
@@ -55,7 +55,7 @@ Section over_legs.
   (** Components are written, fail, come back and are repaired behind its back, at any time. *)
   Definition over_legs (spare_count : nat) (D : client) : implementation V := {|
     inside := within D * leg (V := P) * leg (V := C);
-    fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_leg cp spare_count /\ m.2 = new_leg cc spare_count;
+    VirtualDisk.fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_leg cp spare_count /\ m.2 = new_leg cc spare_count;
     moves m es m' :=
       (exists ps cs, does D m.1.1 es ps cs m'.1.1 /\
          leg_does cp stripes_p m.1.2 ps m'.1.2 /\ leg_does cc stripes_c m.2 cs m'.2) \/
@@ -77,10 +77,8 @@ Section over_legs.
 
   Lemma own_step_refines {B} (c : code B) size (G : good c) l a l' st :
     refines c size l st -> ~ request_of a -> act c size repair_delay a l = Some l' -> refines c size l' st.
-  Proof.
-    intros R Q E. destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
-    destruct S; simpl in Q; tauto.
-  Qed.
+  Proof. intros R Q E. destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
+    destruct S; simpl in Q; tauto. Qed.
 
   (** A disk that implements the contract over reliable stores implements it over legs, whatever happens to their
       devices. *)

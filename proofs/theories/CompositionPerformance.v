@@ -5,12 +5,9 @@
     shows that has its log, slots and segments at hand ([follows_step]).
 
     Left out: a record or a checkpoint is one block of the performance leg, whatever its size. *)
-From stdpp Require Import prelude functions gmap.
-From LogDisk Require Import VirtualDisk.
 From LogDisk Require Export CompositionCapacity.
 Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
-Import CompositionSegments.
-Import Redundancy(Attempt, intended, writing).
+Import CompositionSegments. Import Redundancy(Attempt, intended, writing).
 
 (** A block of the performance leg: a record says its number, which tells it from what the ring held before. *)
 Inductive page {V : Type} := Blank | Slot (i : checkpoint) | Entry (n : nat) (r : record V).
@@ -19,8 +16,7 @@ Global Arguments page : clear implicits.
 Section performance_leg.
   Context {V : Type} `{Value V} (K : design) (cp : RedundancyCode.code (page V)) (cc : RedundancyCode.code V).
   Context (room : nat).     (* the log has room for one record more *)
-  Notation ring := (S room).
-  Notation store := (Redundancy.store (V := page V)).
+  Notation ring := (S room). Notation store := (Redundancy.store (V := page V)).
   Implicit Types (c : state V) (sp : store) (h : nat → list (page V)) (i : checkpoint) (r : record V).
 
   Definition place_of (n : nat) : nat := 2 + n `mod` ring.
@@ -147,12 +143,10 @@ Section performance_leg.
         follows blocks tr m sp st.
 
   Lemma place_inj n k : n < k + ring → k < n + ring → place_of n = place_of k → n = k.
-  Proof.
-    unfold place_of. intros L1 L2 M%Nat.add_cancel_l.
-    pose proof (Nat.div_mod n ring ltac:(lia)) as Hn. pose proof (Nat.div_mod k ring ltac:(lia)) as Hk.
-    rewrite M in Hn. generalize dependent (k `mod` ring). intros x _ Hn Hk.
-    destruct (lt_eq_lt_dec (n `div` ring) (k `div` ring)) as [[?|E]|?]; [nia|rewrite E in Hn; lia|nia].
-  Qed.
+  Proof. unfold place_of. intros L1 L2 M%Nat.add_cancel_l. pose proof (Nat.div_mod n ring ltac:(lia)) as Hn.
+    pose proof (Nat.div_mod k ring ltac:(lia)) as Hk. rewrite M in Hn. generalize dependent (k `mod` ring).
+    intros x _ Hn Hk.
+    destruct (lt_eq_lt_dec (n `div` ring) (k `div` ring)) as [[?|E]|?]; [nia|rewrite E in Hn; lia|nia]. Qed.
 
   Lemma place_lt n : 2 ≤ place_of n < 2 + ring.
   Proof. unfold place_of. pose proof (Nat.mod_upper_bound n ring). lia. Qed.
@@ -177,24 +171,20 @@ Section performance_leg.
     (flushed (dev c') = flushed (dev c) ∨ flushed (dev c') = logged c).
   Proof.
     intros D On. destruct D; try done; simpl; try (by split_and!; auto).
-    - unfold first, history, logged. simpl. split_and!; [done| |rewrite app_length; lia|by left].
-      intros n r' E. rewrite (assoc_L (++)). by apply lookup_app_l_Some.
+    - rewrite history_submit. unfold logged. simpl. rewrite app_length. split_and!; [done| |lia|by left].
+      intros n r' E. by apply lookup_app_l_Some.
     - unfold clean. destruct (chunks_in _ _); by split_and!; auto.
-    - unfold first, history, logged, commit. simpl.
-      destruct (replace_older_log (dev c) (Some i)) as (-> & -> & -> & _). by split_and!; auto.
-    - assert (history (truncate n c) = history c) as E by (unfold history at 1; simpl; by rewrite take_drop).
-      rewrite <-!history_length, E. split_and!; auto. unfold first. simpl. rewrite take_length, history_length.
-      unfold logged, first in *. lia.
+    - destruct (commit_same i c) as (-> & -> & -> & Efl & _). simpl in Efl. rewrite Efl. by split_and!; auto.
+    - rewrite <-!history_length, history_truncate. split_and!; auto. unfold first. simpl.
+      rewrite take_length, history_length. unfold logged, first in *. lia.
   Qed.
 
   Lemma disk_grows c es cs c' : disk_does K cc c es cs c' → at_phase c' ≠ Off →
     first c ≤ first c' ∧ (∀ n r, history c !! n = Some r → history c' !! n = Some r) ∧ logged c ≤ logged c' ∧
     (flushed (dev c') = flushed (dev c) ∨ flushed (dev c') = logged c) ∧
     (at_phase c = Off → with_segments (dev c') ∅ = with_segments (dev c) ∅).
-  Proof.
-    intros [rd c1 qs _ D _ _] On. destruct (log_only_grows _ _ _ D On) as (G1 & G2 & G3 & G4). split_and!; try done.
-    intros Off. simpl in On. inversion D; subst; simpl in *; congruence || done.
-  Qed.
+  Proof. intros [rd c1 qs _ D _ _] On. destruct (log_only_grows _ _ _ D On) as (G1 & G2 & G3 & G4).
+    split_and!; try done. intros Off. simpl in On. inversion D; subst; simpl in *; congruence || done. Qed.
 
   (** ** Each step *)
 
@@ -213,7 +203,7 @@ Section performance_leg.
   Lemma shown_commit blocks tr c st i : shown blocks tr c st → at_phase c ≠ Off → nodes (mem c) = Some i →
     upto i ≤ flushed (dev c) → shown blocks tr (commit i c) st.
   Proof.
-    intros (S & T & [I So Sm Ss]) On Hi U. destruct (replace_older_log (dev c) (Some i)) as (_ & _ & _ & Seg).
+    intros (S & T & [I So Sm Ss]) On Hi U. destruct (replace_older_same (Some i) (dev c)) as (_ & _ & _ & Seg).
     assert (step K (on_segments S c) [] (on_segments S (commit i c))) as D.
     { rewrite <-on_segments_commit. by apply (CheckpointCommit K (on_segments S c) i). }
     exists S. split; [rewrite <-(app_nil_r tr); eapply steps_app; [done|]; 
@@ -271,12 +261,12 @@ Section performance_leg.
       destruct (Slots 0 ltac:(lia)) as [E0|(_ & E0 & i & Ni & Ui & H0)], (Slots 1 ltac:(lia)) as [E1|(_ & E1 & j & Nj & Uj & H1)].
       - exists (disk m). rewrite E0, E1. by split_and!.
       - exists (commit j (disk m)). split; [by apply shown_commit|].
-        destruct (replace_older_log (dev (disk m)) (Some j)) as (Ep & El & Ef & _).
+        destruct (replace_older_same (Some j) (dev (disk m))) as (Ep & El & Ef & _).
         unfold powered_off, history, first. simpl. rewrite Ep, El, Ef.
         split_and!; try done; rewrite ?E0, ?H1, ?A; simpl;
           revert E1; unfold older, replace_older; repeat case_match; done.
       - exists (commit i (disk m)). split; [by apply shown_commit|].
-        destruct (replace_older_log (dev (disk m)) (Some i)) as (Ep & El & Ef & _).
+        destruct (replace_older_same (Some i) (dev (disk m))) as (Ep & El & Ef & _).
         unfold powered_off, history, first. simpl. rewrite Ep, El, Ef.
         split_and!; try done; rewrite ?E1, ?H0, ?B; simpl;
           revert E0; unfold older, replace_older; repeat case_match; done.
@@ -297,9 +287,8 @@ Section performance_leg.
         - apply place_inj in E; lia.
         - pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
       destruct (Hh (place_of (durable m))) as [E|(a & Pa & Ia)].
-      - exists (durable m). split; [lia|]. split; [lia|]. split; [done|].
-        intros s n r Hn. destruct (Which s n r Hn) as [?|(-> & -> & _)]; [done|]. rewrite E in Hn.
-        by apply Later in Hn.
+      - exists (durable m). split; [lia|]. split; [lia|]. split; [done|]. intros s n r Hn.
+        destruct (Which s n r Hn) as [?|(-> & -> & _)]; [done|]. rewrite E in Hn. by apply Later in Hn.
       - destruct (Pend _ _ Pa) as [(_ & _ & r & Hr & Rm & ->)|(_ & E & _)];
           [|pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia].
         exists (S (durable m)). pose proof (lookup_lt_Some _ _ _ Hr) as Lr. rewrite history_length in Lr.
@@ -350,19 +339,17 @@ Section performance_leg.
           split_and!; [done|lia|done].
     - (* a record is written *)
       inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
-      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done].
-      apply follows_on; [done..|]. split; simpl; try done.
-      intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [left|right].
+      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
+      split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [left|right].
       + split_and!; [done..|]. by exists r.
       + destruct (Pend s a Pa) as [(L & _)|?]; [by rewrite Lo in L|done].
     - (* and has reached the leg *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
-      rewrite app_nil_r. inversion Sp as [| |? n v Pa| | |]; subst; [|done].
-      pose proof (place_lt (durable m)) as Lt.
+      inversion Sc; subst. apply does_one in Sp.
+      destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done]. rewrite app_nil_r.
+      inversion Sp as [| |? n v Pa| | |]; subst; [|done]. pose proof (place_lt (durable m)) as Lt.
       destruct (Pend _ _ Pa) as [(_ & _ & r & Hr & Rm & [= -> ->])|(_ & E & _)];
-        [|destruct (older_two (dev (disk m))); lia].
-      pose proof (lookup_lt_Some _ _ _ Hr) as Lr. rewrite history_length in Lr.
-      apply follows_on; [done..|]. split; simpl; try done; try lia.
+        [|destruct (older_two (dev (disk m))); lia]. pose proof (lookup_lt_Some _ _ _ Hr) as Lr.
+      rewrite history_length in Lr. apply follows_on; [done..|]. split; simpl; try done; try lia.
       + intros n r' Hn Hr'. destruct (decide (n = durable m)) as [->|N].
         * rewrite fn_lookup_insert. congruence.
         * rewrite fn_lookup_insert_ne; [apply Rec; [lia|done]|]. intros E%place_inj; lia.
@@ -372,9 +359,8 @@ Section performance_leg.
       + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [(_ & -> & _)|?]; [done|by right].
     - (* a checkpoint is written *)
       inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
-      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done].
-      apply follows_on; [done..|]. split; simpl; try done.
-      intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [right|].
+      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
+      split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [right|].
       + split_and!; [done..|]. by exists i.
       + destruct (Pend s a Pa) as [?|(_ & E & _)]; [by left|done].
     - (* and is the newest *)
@@ -382,7 +368,7 @@ Section performance_leg.
       rewrite app_nil_r. inversion Sp as [| |? n v Pa| | |]; subst; [|done].
       destruct (Pend _ _ Pa) as [(_ & E & _)|(_ & _ & j & Hj & U & [= -> ->])];
         [pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia|].
-      assert (j = i) as -> by congruence. destruct (replace_older_log (dev (disk m)) (Some i)) as (Ep & El & Ef & _).
+      assert (j = i) as -> by congruence. destruct (replace_older_same (Some i) (dev (disk m))) as (Ep & El & Ef & _).
       assert (∀ n, place_of n ≠ older (dev (disk m))) as Ne.
       { intros n. pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
       apply follows_on; [done|by apply shown_commit|].
@@ -420,8 +406,7 @@ Section performance_leg.
           apply Rec in Hr. unfold first in *.
           by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
     - (* a clean shutdown *)
-      destruct F as [On Sh Kp|Off]; [|congruence].
-      assert (∀ s, Redundancy.pending sp !! s = None) as None.
+      destruct F as [On Sh Kp|Off]; [|congruence]. assert (∀ s, Redundancy.pending sp !! s = None) as None.
       { intros s. destruct (Redundancy.pending sp !! s) as [a|] eqn:Pa; [|done]. exfalso.
         destruct (on_pending _ _ Kp s a Pa) as [(_ & _ & r & Hr & _)|(Q & _)]; [|by rewrite Sv in Q].
         apply lookup_lt_Some in Hr. rewrite history_length in Hr. lia. }
@@ -485,13 +470,11 @@ Section performance_leg.
         - intros k r Hk. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + k))))). by apply F1.
         - intros r. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + length rs))))). by apply F2. }
       destruct (shown_invariant _ _ _ _ Sh) as (segs & I). destruct Sh as (S & T & St).
+      assert (flushed (dev c) = logged c) as Fl by (refine (recovery_flushed _ _ I _); simpl; by rewrite Oc).
       assert (loaded (disk m) h (log (dev c)) = c) as Ec.
       { rewrite E. unfold loaded, with_devices, powered_off, first. simpl.
         rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))), A, B.
-        pose proof (recovery_flushed _ _ I) as Fl. simpl in Fl. rewrite Oc in Fl.
-        specialize (Fl ltac:(done)). change (flushed (dev c) = logged c) in Fl.
-        pose proof (memory_lost _ _ I Oc) as Me. simpl in Me.
-        assert (segments (dev c) = ∅) as Sg.
+        pose proof (memory_lost _ _ I Oc) as Me. simpl in Me. assert (segments (dev c) = ∅) as Sg.
         { apply map_empty. intros g. destruct (segments (dev c) !! g) as [data|] eqn:Hg; [|done].
           apply (stands_memory _ _ _ _ _ St) in Hg. unfold is_open in Hg. by rewrite Me in Hg. }
         unfold logged in Fl. destruct c as [sz ph pe [pa lo fl sa sb sg] me]. simpl in *. by subst. }
@@ -500,19 +483,13 @@ Section performance_leg.
       destruct (disk_grows _ _ _ _ D On') as (_ & _ & _ & _ & Dv). specialize (Dv Oc). injection Dv as Dp Dl Df Da Db.
       assert (history c' = history c) as Hi by (unfold history; by rewrite Dp, Dl).
       assert (logged c = first c + length (log (dev c))) as Lg by done.
-      pose proof (recovery_flushed _ _ I) as Fl. simpl in Fl. rewrite Oc in Fl.
-      specialize (Fl ltac:(done)). change (flushed (dev c) = logged c) in Fl.
       assert (first c' = first c) as Fi by (unfold first; by rewrite Dp).
-      split; cbn [disk durable logging saving].
+      split; cbn [disk durable logging saving]; rewrite ?Da, ?Db; try done.
       + intros n r Hn Hr. rewrite Hi in Hr. rewrite Fi in Hn. unfold history in Hr.
-        rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
-        apply Rec in Hr. unfold first in *.
+        rewrite lookup_app_r in Hr by (unfold first in Hn; lia). apply Rec in Hr. unfold first in *.
         by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
       + lia.
       + rewrite <-history_length, Hi, history_length, Df. lia.
-      + intros s n r Hn%Later. lia.
-      + by rewrite Da.
-      + by rewrite Db.
       + intros s a Pa. destruct (Se s a Pa) as [Ls _]. destruct (Hs s Ls) as [N _]. congruence.
   Qed.
 End performance_leg.

@@ -1,6 +1,5 @@
 (** The log-structured disk knows its segments only by the chunks that it reads from them: a step can be taken on
     any segments that give the same chunks, to the same end. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
 
 Section segments.
@@ -10,8 +9,7 @@ Implicit Types (K : design) (c e : state V) (A B : gmap nat (list V)) (g x : nat
 Definition on_segments A c : state V := with_devices c (with_segments (dev c) A).
 
 Definition is_open c g : Prop := table (mem c) !! g = Some Open.
-Global Instance is_open_dec c g : Decision (is_open c g).
-Proof. unfold is_open. apply _. Defined.
+Global Instance is_open_dec c g : Decision (is_open c g) := ltac:(unfold is_open; apply _).
 
 Definition same_chunks A B c : Prop := ∀ x, chunk_of (on_segments A c) x = chunk_of (on_segments B c) x.
 
@@ -24,10 +22,8 @@ Lemma on_segments_place A g xs c : place g xs (on_segments A c) =
 Proof. done. Qed.
 
 Lemma on_segments_commit A i c : commit i (on_segments A c) = on_segments A (commit i c).
-Proof.
-  unfold on_segments, commit, replace_older, with_devices, with_segments. simpl.
-  destruct (slot_a (dev c)), (slot_b (dev c)); simpl; try case_decide; done.
-Qed.
+Proof. unfold on_segments, commit, replace_older, with_devices, with_segments. simpl.
+  destruct (slot_a (dev c)), (slot_b (dev c)); simpl; try case_decide; done. Qed.
 
 Lemma same_data A B c (xs : list nat) : same_chunks A B c →
   (λ x, default zero (chunk_of (on_segments A c) x)) <$> xs = (λ x, default zero (chunk_of (on_segments B c) x)) <$> xs.
@@ -39,10 +35,7 @@ Lemma step_on_segments K A B c es c1 : same_chunks A B c → step K (on_segments
   (∃ e g data, c1 = on_segments (<[g := data]> A) e ∧ step K (on_segments B c) es (on_segments (<[g := data]> B) e) ∧
      length data ≤ width K ∧ table (mem c) !! g = None ∧ ∀ h, is_open e h ↔ h = g ∨ is_open c h).
 Proof.
-  intros Hs Hstep Hon. pose proof (same_seen A B c Hs) as Hseen.
-  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r a Hp Hq Ha|from lba count v Hp Hf Hm Hv|from lba count a Hp Ha
-    |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hlen Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree
-    |x Hp Hx|Hp Hb Hss|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep Ht|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle]; simpl in *.
+  intros Hs Hstep Hon. pose proof (same_seen A B c Hs) as Hseen. step_cases Hstep; simpl in *.
   - left. exists (submit r c). split_and!; [done| |done]. apply (Submit K (on_segments B c) r); [done..|].
     simpl. by rewrite <- (faults_same _ _ _ _ Hseen).
   - left. exists (log_append c). split_and!; [done| |done]. by apply (LogAppend K (on_segments B c)).
@@ -54,7 +47,7 @@ Proof.
     assert (v <$> seq lba count = w <$> seq lba count) as -> by (apply list_fmap_ext; by intros ? l _).
     apply (Read K (on_segments B c) from lba count w); [done..| |done].
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
-  - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count a); [done|].
+  - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count e); [done|].
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
   - left. exists (log_append c). split_and!; [done| |done]. by apply (Flush K (on_segments B c)).
   - right. eexists (place g xs c), g, _. split_and!.
@@ -80,9 +73,8 @@ Proof.
     + destruct Hg as [?|(Hg & Hlen & Hgain)]; [done|].
       right. eexists (bury vs (place g (x :: xs) c)), g, _. split_and!.
       * rewrite on_segments_place. done.
-      * rewrite (same_data A B) by done.
-        pose proof (Clean K (on_segments B c) vs g Hp Hne Hvs) as Hcl. unfold clean in Hcl. simpl in Hcl.
-        rewrite Hc in Hcl. apply Hcl. by right.
+      * rewrite (same_data A B) by done. pose proof (Clean K (on_segments B c) vs g Hp Hne Hvs) as Hcl.
+        unfold clean in Hcl. simpl in Hcl. rewrite Hc in Hcl. apply Hcl. by right.
       * by rewrite fmap_length.
       * done.
       * intros h. unfold is_open. simpl. rewrite Hbury, lookup_insert_Some. split; [naive_solver|].
@@ -96,7 +88,7 @@ Proof.
   - left. exists (write_nodes c). split_and!; [done| |done]. by apply (CheckpointNodes K (on_segments B c)).
   - left. exists (commit i c). split_and!; [apply on_segments_commit| |done]. rewrite <- on_segments_commit.
     by apply (CheckpointCommit K (on_segments B c) i).
-  - left. exists (truncate n c). split_and!; [done| |done]. by apply (Truncate K (on_segments B c) i n).
+  - left. exists (truncate m c). split_and!; [done| |done]. by apply (Truncate K (on_segments B c) i m).
   - done.
   - done.
   - left. exists (load (if obeys K ReplayAfterCheckpoint then upto i else 0) i c). split_and!; [done| |].
@@ -113,11 +105,7 @@ Lemma off_on_segments K A B c es c1 : step K (on_segments A c) es c1 → at_phas
   ∃ e A' B', c1 = on_segments A' e ∧ step K (on_segments B c) es (on_segments B' e) ∧ table (mem e) = ∅ ∧
     ∀ g data, B' !! g = Some data → B !! g = Some data ∧ ¬ is_open c g.
 Proof.
-  intros Hstep Hoff Hclean.
-  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r a Hp Hq Ha|from lba count v Hp Hf Hm Hv|from lba count a Hp Ha
-    |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hlen Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree
-    |x Hp Hx|Hp Hb Hss|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep Ht|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle];
-    simpl in *; try congruence.
+  intros Hstep Hoff Hclean. step_cases Hstep; simpl in *; try congruence.
   - by unfold clean in Hoff; destruct (chunks_in _ _).
   - exists (crash keep torn ∅ c), (filter (λ gd, table (mem c) !! gd.1 ≠ Some Open) A ∪ garbage),
       (filter (λ gd, table (mem c) !! gd.1 ≠ Some Open) B ∪ ∅).

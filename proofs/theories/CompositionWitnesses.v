@@ -1,6 +1,6 @@
 (** The disk over its legs at work, computed; and what a hypothesis dropped lets it show. *)
-From stdpp Require Import prelude functions gmap vector strings.
-From LogDisk Require Import VirtualDisk Composition LogStructuredDiskExecution CompositionExecution Parity.
+From stdpp Require Import vector strings.
+From LogDisk Require Import Composition LogStructuredDiskExecution CompositionExecution Parity.
 From LogDisk Require Checker CheckerCorrect.
 Import LogStructuredDisk.
 Local Open Scope string_scope.
@@ -52,7 +52,7 @@ Section at_work.
      Write 2 [a 4; a 5] CutShort; VirtualDisk.Crash CutShort; VirtualDisk.Crash Ok; VirtualDisk.Read Live 0 4 Ok [a 3; a 2; a 4; a 5];
      VirtualDisk.Read Live 0 4 Ok [a 3; a 2; a 4; a 5]].
 
-  Local Instance event_eq_dec : EqDecision (event block). Proof. solve_decision. Defined.
+  Local Instance event_eq_dec : EqDecision (event block) := ltac:(solve_decision).
 
   Theorem composed_execution p : p = Ack ∨ p = Prefix →
     ∃ x, shows (over_legs (RedundancyCode.mirror Blank 2) (raid6 2) 6 6 2 1
@@ -83,16 +83,13 @@ Section dropped.
     match carry K 0 1 cc 4 2 1 ks (new_disk 0 cc 0 1) with
     | Some (tr, _) => negb (Checker.check p (Create 1 :: tr)) | None => false end = true →
     ¬ implements (over K cc) p.
-  Proof.
-    destruct (carry _ _ _ _ _ _ _ _ _) as [[tr x]|] eqn:E; [|done]. intros Bad I.
+  Proof. destruct (carry _ _ _ _ _ _ _ _ _) as [[tr x]|] eqn:E; [|done]. intros Bad I.
     apply carry_sound with (spare_count := 0) in E.
     assert (admits p (Create 1 :: tr)) as A by (eapply (I 1); [|exact E]; by split_and!).
-    apply CheckerCorrect.check_correct in A. by rewrite A in Bad.
-  Qed.
+    apply CheckerCorrect.check_correct in A. by rewrite A in Bad. Qed.
 
   (** Over legs as over stores, a chunk that a snapshot still refers to must not be dropped ([sound]). *)
-  Theorem disk_over_legs_needs_sound :
-    RedundancyCode.good (RedundancyCode.mirror 0 0) ∧
+  Theorem disk_over_legs_needs_sound : RedundancyCode.good (RedundancyCode.mirror 0 0) ∧
     ¬ implements (over (breaking ReclaimUnreachable Ack 1) (RedundancyCode.mirror 0 0)) Ack.
   Proof.
     split; [apply RedundancyCode.mirror_good|].
@@ -116,8 +113,6 @@ Section dropped.
     implements (over_stores (RedundancyCode.mirror Blank 0) forgetful
       (log_structured_client (by_the_rules Ack 1) forgetful 1)) Ack ∧
     ¬ implements (over (by_the_rules Ack 1) forgetful) Ack.
-  Proof.
-    split; [apply (disk_over_stores (by_the_rules Ack 1)); by apply by_the_rules_sound|].
-    apply disk_over_legs_needs_good.
-  Qed.
+  Proof. split; [apply (disk_over_stores (by_the_rules Ack 1)); by apply by_the_rules_sound|].
+    apply disk_over_legs_needs_good. Qed.
 End dropped.

@@ -9,7 +9,6 @@ does not.  The rules that make this safe are named ([rule]), so that each can be
 
 Left out: tree nodes and their sharing (SharedTree), components and their failures (Redundancy), and when the
 disk runs out of space ([Refuse] may say so at any time that the contract lets it). *)
-From stdpp Require Import gmap.
 From LogDisk Require Export VirtualDisk.
 
 (** ** Records, maps and checkpoints *)
@@ -40,10 +39,10 @@ Record checkpoint := Checkpoint {
 
 (** A segment that the usage table does not list is free. *)
 Inductive usage := Open | Sealed | Dead.
-Global Instance usage_eq_dec : EqDecision usage. Proof. solve_decision. Defined.
+Global Instance usage_eq_dec : EqDecision usage := ltac:(solve_decision).
 
 Inductive phase := Off | Recovering | Running.
-Global Instance phase_eq_dec : EqDecision phase. Proof. solve_decision. Defined.
+Global Instance phase_eq_dec : EqDecision phase := ltac:(solve_decision).
 
 (** ** Designs: the parameters, and the rules that make them safe *)
 
@@ -56,7 +55,7 @@ Inductive rule :=
   | ReplayAfterCheckpoint     (* replay starts behind what the checkpoint covers *)
   | ReclaimUnreachable        (* a chunk is dropped only when no view refers to it *)
   | CleanGains.               (* cleaning leaves fewer segments in use *)
-Global Instance rule_eq_dec : EqDecision rule. Proof. solve_decision. Defined.
+Global Instance rule_eq_dec : EqDecision rule := ltac:(solve_decision).
 
 Record design := Design { promises : profile; width : nat; obeys : rule → bool }.
 
@@ -183,8 +182,7 @@ Definition remap r m : maps :=
   end.
 
 (** What it puts into the bank. *)
-Definition banked r m : gmap nat V :=
-  match r with RWrite _ data => map_seq (next_mba m) data | _ => ∅ end.
+Definition banked r m : gmap nat V := match r with RWrite _ data => map_seq (next_mba m) data | _ => ∅ end.
 
 Definition carry_out r (y : memory) : memory :=
   Memory (remap r (current y)) (banked r (current y) ∪ bank y) (table y) (S (applied y)) (nodes y).
@@ -397,10 +395,14 @@ Definition log_structured_disk (K : design) : implementation V :=
 
 End LogStructuredDisk.
 
-Global Arguments devices : clear implicits.
-Global Arguments memory : clear implicits.
-Global Arguments request : clear implicits.
-Global Arguments state : clear implicits.
+Global Arguments devices : clear implicits. Global Arguments memory : clear implicits.
+Global Arguments request : clear implicits. Global Arguments state : clear implicits.
+
+(** Takes a step apart; what it asked for is named. *)
+Ltac step_cases Hstep := destruct Hstep as
+  [r Hp Hq Hr|Hp|r Hp Hq Hf|r e Hp Hq He|from lba count v Hp Hfit Hmiss Hv|from lba count e Hp He|Hp Hq
+  |g xs Hp Hg Hdup Hxs Hne Hw Hfull|g Hp Hg|vs g Hp Hne Hvs Hg|g Hp Hg Hfree|x Hp Hx|Hp Hb Hsealed
+  |i Hp Hi Hupto|i m Hp Hi Hm|keep torn garbage Hk Htorn|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hall].
 
 (** Runs, with the events they show. *)
 Notation steps K := (shows (log_structured_disk K)).

@@ -1,5 +1,4 @@
 (** Destage, cleaning and the other steps inside change no view; what is dead holds nothing; cleaning ends. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant.
 
 Section Cleaning.
@@ -15,30 +14,25 @@ Definition may_clean K c vs g : Prop :=
 (** ** Invisible *)
 
 (** A step that shows nothing, while the disk runs, changes no view. *)
-Theorem silent_step_invisible K c c' :
-  sound K → reached K c → at_phase c = Running → step K c [] c' → at_phase c' = Running →
-  same_disk (seen c') (seen c).
+Theorem silent_step_invisible K c c' : sound K → reached K c → at_phase c = Running → step K c [] c' →
+  at_phase c' = Running → same_disk (seen c') (seen c).
 Proof.
   intros HK Hc Hp Hstep Hp'. pose proof (reached_step _ _ _ _ Hc Hstep) as Hc'.
   apply (reached_invariant _ _ HK) in Hc. apply (reached_invariant _ _ HK) in Hc'.
   rewrite (seen_after K c), (seen_after K c') by (done || by rewrite ?Hp, ?Hp').
   destruct (current_holds _ _ Hc) as (Happ & _); [by rewrite Hp|].
-  enough (applied (mem c') = applied (mem c) ∧ take (applied (mem c)) (history c') = take (applied (mem c))
-    (history c))
-    as [-> ->] by done.
+  enough (applied (mem c') = applied (mem c) ∧
+    take (applied (mem c)) (history c') = take (applied (mem c)) (history c)) as [-> ->] by done.
   remember [] as es eqn:Hes. destruct Hstep; try done; try congruence.
-  - split; [done|]. unfold history. simpl. rewrite (assoc_L (++)). apply take_app_le.
-    by rewrite <- history_length in Happ.
+  - split; [done|]. rewrite history_submit. apply take_app_le. by rewrite history_length.
   - unfold clean. by destruct (chunks_in _ _).
-  - destruct (replace_older_log (dev c) (Some i)) as (Hpa & Hlo & _). split; [done|].
-    unfold history. simpl. by rewrite Hpa, Hlo.
-  - split; [done|]. unfold history at 1. simpl. by rewrite take_drop.
+  - by destruct (commit_same i c) as (-> & _).
+  - by rewrite history_truncate.
 Qed.
 
 (** Destage, by itself, in any phase; so also in the middle of recovery. *)
-Theorem destage_invisible K c g xs :
-  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None → NoDup xs →
-  Forall (λ x, is_Some (bank (mem c) !! x)) xs → same_disk (seen (place g xs c)) (seen c).
+Theorem destage_invisible K c g xs : sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →
+  NoDup xs → Forall (λ x, is_Some (bank (mem c) !! x)) xs → same_disk (seen (place g xs c)) (seen c).
 Proof.
   intros HK Hc Hp Hg Hdup Hxs. apply (reached_invariant _ _ HK) in Hc.
   assert (invariant K (place g xs c)) as Hplace.
@@ -63,8 +57,7 @@ Qed.
 (** ** What is dead or free holds nothing *)
 
 (** Into a free segment neither the middle map nor a checkpoint that may ever be loaded leads. *)
-Theorem free_holds_nothing K c g :
-  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →
+Theorem free_holds_nothing K c g : sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →
   g ∉ segments_of (current (mem c)) ∧ g ∉ pinned c.
 Proof.
   intros HK Hc Hp Hg. apply (reached_invariant _ _ HK) in Hc.
@@ -78,8 +71,7 @@ Proof.
 Qed.
 
 (** A victim is dead as soon as it is cleaned, and the middle map has no way into it. *)
-Theorem cleaned_is_dead K c vs g v :
-  sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → v ∈ vs →
+Theorem cleaned_is_dead K c vs g v : sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → v ∈ vs →
   table (mem (clean vs g c)) !! v = Some Dead ∧ v ∉ segments_of (current (mem (clean vs g c))).
 Proof.
   intros HK Hc Hp Hmay Hv. apply (reached_invariant _ _ HK) in Hc.
@@ -100,35 +92,24 @@ Definition in_use c : nat := base.size (used (table (mem c))).
 Definition is_destage c c' : Prop := ∃ g xs, c' = place g xs c.
 
 Lemma elem_of_used t g : g ∈ used t ↔ ∃ u, t !! g = Some u ∧ u ≠ Dead.
-Proof.
-  unfold used. rewrite elem_of_dom. split.
-  - intros [u Hu]. apply map_filter_lookup_Some in Hu. eauto.
-  - intros (u & Hu & Hne). exists u. by apply map_filter_lookup_Some.
-Qed.
+Proof. unfold used. rewrite elem_of_dom. unfold is_Some. by setoid_rewrite map_filter_lookup_Some. Qed.
 
 Lemma used_bury vs t : used (gset_to_gmap Dead vs ∪ t) ≡ used t ∖ vs.
-Proof.
-  intros g. rewrite elem_of_difference, !elem_of_used. setoid_rewrite lookup_union_Some_raw.
-  setoid_rewrite lookup_gset_to_gmap_Some. setoid_rewrite lookup_gset_to_gmap_None. naive_solver.
-Qed.
+Proof. intros g. rewrite elem_of_difference, !elem_of_used. setoid_rewrite lookup_union_Some_raw.
+  setoid_rewrite lookup_gset_to_gmap_Some. setoid_rewrite lookup_gset_to_gmap_None. naive_solver. Qed.
 
 Lemma used_insert g u t : u ≠ Dead → used (<[g := u]> t) ≡ {[g]} ∪ used t.
-Proof.
-  intros Hu h. rewrite elem_of_union, elem_of_singleton, !elem_of_used. setoid_rewrite lookup_insert_Some.
-  destruct (decide (h = g)); naive_solver.
-Qed.
+Proof. intros Hu h. rewrite elem_of_union, elem_of_singleton, !elem_of_used.
+  setoid_rewrite lookup_insert_Some. destruct (decide (h = g)); naive_solver. Qed.
 
 Lemma in_use_place c g xs : in_use (place g xs c) ≤ S (in_use c).
-Proof.
-  unfold in_use. simpl. rewrite used_insert, size_union_alt, size_singleton by done.
-  apply le_n_S, subseteq_size. set_solver.
-Qed.
+Proof. unfold in_use. simpl. rewrite used_insert, size_union_alt, size_singleton by done.
+  apply le_n_S, subseteq_size. set_solver. Qed.
 
 (** Every Clean leaves fewer segments in use. *)
 Theorem clean_gains K c vs g : sound K → may_clean K c vs g → in_use (clean vs g c) < in_use c.
 Proof.
-  intros [_ Hrules] (Hne & Hvs & Hxs).
-  assert (vs ⊆ used (table (mem c))) as Hsub.
+  intros [_ Hrules] (Hne & Hvs & Hxs). assert (vs ⊆ used (table (mem c))) as Hsub.
   { intros v Hv. apply elem_of_used. exists Sealed. split; [by apply Hvs|done]. }
   pose proof (subseteq_size _ _ Hsub) as Hle.
   assert (base.size vs ≠ 0) as Hsize by (by intros ?%size_empty_inv%leibniz_equiv).

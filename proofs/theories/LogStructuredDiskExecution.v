@@ -1,6 +1,5 @@
 (** Executions of the log-structured disk, computed: [perform] carries out a list of steps,
 each if it may be taken. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskInvariant.
 
 Inductive action {V : Type} :=
@@ -20,8 +19,7 @@ Section Execution.
 Context {V : Type} `{EqDecision V, Value V}.
 Implicit Types (K : design) (c : state V) (a : action V).
 
-Local Instance profile_eq_dec : EqDecision profile.
-Proof. solve_decision. Defined.
+Local Instance profile_eq_dec : EqDecision profile := ltac:(solve_decision).
 
 Definition when (P : Prop) `{Decision P} {A} (x : A) : option A := if decide P then Some x else None.
 
@@ -104,35 +102,16 @@ Definition perform K a c : option (list (event V) * state V) :=
 Lemma when_Some (P : Prop) `{Decision P} {A} (x y : A) : when P x = Some y → P ∧ x = y.
 Proof. unfold when. destruct (decide P); naive_solver. Qed.
 
-Lemma Load_at K c i b :
-  obeys K ReplayAfterCheckpoint = b → at_phase c = Off → newest (dev c) = Some i →
+Lemma Load_at K c i b : obeys K ReplayAfterCheckpoint = b → at_phase c = Off → newest (dev c) = Some i →
   step K c [] (load (if b then upto i else 0) i c).
 Proof. intros <-. apply Load. Qed.
 
 Lemma perform_sound K a c es c' : perform K a c = Some (es, c') → step K c es c'.
 Proof.
   intros Hp. destruct a; simpl in Hp; repeat case_match; simplify_eq;
-    apply when_Some in Hp as [Hg Hp]; simplify_eq; destruct_and?.
-  - by apply Submit.
-  - by apply LogAppend.
-  - by apply Acknowledge.
-  - by apply Read.
-  - by apply Flush.
-  - by apply Destage.
-  - by apply Seal.
-  - by apply Clean.
-  - by apply Free.
-  - by apply Reclaim.
-  - by apply CheckpointNodes.
-  - by apply CheckpointCommit.
-  - eapply Truncate; [done|by left|done].
-  - eapply Truncate; [done|right; split; [|done]|done]. intros ?%Is_true_true; congruence.
-  - by apply Crash.
-  - by apply Restart.
-  - by apply (Load_at _ _ _ true).
-  - by apply (Load_at _ _ _ false).
-  - by apply Replay.
-  - by apply Recover.
+    apply when_Some in Hp as [Hg Hp]; simplify_eq; destruct_and?; try (by constructor);
+    try first [by apply (Load_at _ _ _ true)|by apply (Load_at _ _ _ false)|by eapply Truncate; [|left|]].
+  eapply Truncate; [done|right; split; [|done]|done]. intros ?%Is_true_true; congruence.
 Qed.
 
 Fixpoint perform_all K (l : list (action V)) c : option (list (event V) * state V) :=
@@ -143,21 +122,17 @@ Fixpoint perform_all K (l : list (action V)) c : option (list (event V) * state 
   end.
 
 Lemma perform_all_sound K l c tr c' : perform_all K l c = Some (tr, c') → steps K c tr c'.
-Proof.
-  revert c tr. induction l as [|a l IH]; intros c tr Hp; simpl in Hp; [simplify_eq; constructor|].
+Proof. revert c tr. induction l as [|a l IH]; intros c tr Hp; simpl in Hp; [simplify_eq; constructor|].
   destruct (perform K a c) as [[es c1]|] eqn:Ha; [|done]. simpl in Hp.
   destruct (perform_all K l c1) as [[tr1 c2]|] eqn:Hl; [|done]. simpl in Hp. simplify_eq.
-  econstructor; [by apply perform_sound in Ha|by apply IH].
-Qed.
+  econstructor; [by apply perform_sound in Ha|by apply IH]. Qed.
 
 (** The end of an execution that meets a test. *)
 Definition ends_with (test : list (event V) → state V → bool) K (l : list (action V)) c : bool :=
   match perform_all K l c with Some (tr, c') => test tr c' | None => false end.
 
 Lemma ends_with_sound test K l c : ends_with test K l c = true → ∃ tr c', steps K c tr c' ∧ test tr c' = true.
-Proof.
-  unfold ends_with. destruct (perform_all K l c) as [[tr c']|] eqn:Hl; [|done]. intros Htest.
-  exists tr, c'. split; [by eapply perform_all_sound|done].
-Qed.
+Proof. unfold ends_with. destruct (perform_all K l c) as [[tr c']|] eqn:Hl; [|done]. intros Htest.
+  exists tr, c'. split; [by eapply perform_all_sound|done]. Qed.
 
 End Execution.

@@ -1,5 +1,4 @@
 (** What holds in every state that a sound design reaches. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading.
 
 Section Invariant.
@@ -11,17 +10,12 @@ Implicit Types (K : design) (r : record V) (c : state V) (h : list (record V)) (
 (** Each record was without fault where it stands. *)
 Definition valid (blocks : nat) h : Prop := ∀ k r, h !! k = Some r → faults blocks (after (take k h)) r = [].
 
-Lemma after_snoc h r : after (h ++ [r]) = effect r (after h).
-Proof. unfold after. by rewrite foldl_app. Qed.
-
 Lemma after_take_S h k r : h !! k = Some r → after (take (S k) h) = effect r (after (take k h)).
-Proof. intros Hk. by rewrite (take_S_r _ _ _ Hk), after_snoc. Qed.
+Proof. intros Hk. unfold after. by rewrite (take_S_r _ _ _ Hk), foldl_app. Qed.
 
 Lemma valid_take blocks h n : valid blocks h → valid blocks (take n h).
-Proof.
-  intros Hv k r Hk. apply lookup_take_Some in Hk as [Hk Hlt]. rewrite take_take, Nat.min_l by lia.
-  by apply Hv.
-Qed.
+Proof. intros Hv k r Hk. apply lookup_take_Some in Hk as [Hk Hlt]. rewrite take_take, Nat.min_l by lia.
+  by apply Hv. Qed.
 
 Lemma valid_snoc blocks h r : valid blocks h → faults blocks (after h) r = [] → valid blocks (h ++ [r]).
 Proof.
@@ -32,6 +26,22 @@ Qed.
 
 Lemma history_length c : length (history c) = logged c.
 Proof. unfold history, logged. by rewrite app_length. Qed.
+
+Lemma history_submit r c : history (submit r c) = history c ++ [r].
+Proof. unfold history. simpl. by rewrite (assoc_L (++)). Qed.
+
+Lemma history_truncate n c : history (truncate n c) = history c.
+Proof. unfold history at 1. simpl. by rewrite take_drop. Qed.
+
+Lemma replace_older_same (o : option checkpoint) (s : devices V) :
+  past (replace_older o s) = past s ∧ log (replace_older o s) = log s ∧
+  flushed (replace_older o s) = flushed s ∧ segments (replace_older o s) = segments s.
+Proof. unfold replace_older. destruct s as [pa lo fl [a|] [b|] sg]; simpl; try done. by case_decide. Qed.
+
+Lemma commit_same i c : history (commit i c) = history c ∧ first (commit i c) = first c ∧
+  logged (commit i c) = logged c ∧ flushed (dev (commit i c)) = flushed (dev c) ∧ segments (dev (commit i c)) = segments (dev c).
+Proof. unfold history, first, logged. simpl.
+  by destruct (replace_older_same (Some i) (dev c)) as (-> & -> & -> & ->). Qed.
 
 (** ** The invariant *)
 
@@ -72,17 +82,14 @@ Proof. intros Hinv Hp. by destruct (current_holds _ _ Hinv Hp) as (_ & [_ Hd] & 
 
 Lemma seen_idle K c :
   invariant K c → at_phase c = Running → pending c = None → same_disk (seen c) (after (history c)).
-Proof.
-  intros Hinv Hp Hq. pose proof (pending_is _ _ Hinv) as Happ. rewrite Hq in Happ.
+Proof. intros Hinv Hp Hq. pose proof (pending_is _ _ Hinv) as Happ. rewrite Hq in Happ.
   rewrite (seen_after K c), Happ by (done || by rewrite Hp). rewrite take_ge; [done|].
-  by rewrite history_length.
-Qed.
+  by rewrite history_length. Qed.
 
 Lemma checkpoint_snoc h segs i r : checkpoint_holds h segs i → checkpoint_holds (h ++ [r]) segs i.
 Proof. intros [Hle Hh]. split; [rewrite app_length; lia|]. by rewrite take_app_le by done. Qed.
 
-Lemma checkpoint_segments h segs segs' i :
-  (∀ g, g ∈ segments_of (saved i) → segs' !! g = segs !! g) →
+Lemma checkpoint_segments h segs segs' i : (∀ g, g ∈ segments_of (saved i) → segs' !! g = segs !! g) →
   checkpoint_holds h segs i → checkpoint_holds h segs' i.
 Proof. intros Hsegs [Hle Hh]. split; [done|]. by eapply holds_segments. Qed.
 
@@ -107,17 +114,14 @@ Qed.
 
 (** ** Each step keeps it *)
 
-Lemma submit_invariant K c r :
-  invariant K c → at_phase c = Running → pending c = None → faults (size c) (seen c) r = [] →
-  invariant K (submit r c).
+Lemma submit_invariant K c r : invariant K c → at_phase c = Running → pending c = None →
+  faults (size c) (seen c) r = [] → invariant K (submit r c).
 Proof.
   intros Hinv Hp Hq Hr. pose proof (seen_idle _ _ Hinv Hp Hq) as Hseen.
   destruct Hinv as [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack].
   rewrite Hq in Hpend. specialize (Hpend Hp).
-  assert (history (submit r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
-  assert (logged (submit r c) = S (logged c)) as Hl by (rewrite <-!history_length, Hh, app_length; simpl;
-    lia).
-  split; rewrite ?Hh, ?Hl.
+  assert (logged (submit r c) = S (logged c)) as Hl by (rewrite <-!history_length, history_submit, app_length; simpl; lia).
+  split; rewrite ?history_submit, ?Hl.
   - apply valid_snoc; [done|]. by rewrite <- (faults_same _ _ _ _ Hseen).
   - simpl. change (first (submit r c)) with (first c). lia.
   - exists i. split_and!; try done; try (by apply Hup). by apply checkpoint_snoc.
@@ -134,8 +138,7 @@ Qed.
 
 Lemma log_append_invariant K c : invariant K c → at_phase c ≠ Off → invariant K (log_append c).
 Proof.
-  intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp.
-  split; try done.
+  intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp. split; try done.
   - simpl. change (first (log_append c)) with (first c). change (logged (log_append c)) with (logged c). lia.
   - exists i. split_and!; try done; try (by apply Hup). simpl. lia.
   - intros _ Hrun. simpl. by apply Hcur.
@@ -151,23 +154,20 @@ Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hr Hq Hq'.
   destruct Hcur as (Happ & Hh & Ht); [done|].
   assert (S (applied (mem c)) ≤ logged c) as Hlt by (apply lookup_lt_Some in Hr;
-    by rewrite history_length in Hr).
-  split; try done; simpl.
-  - exists i. split_and!; try done; try (by apply Hup).
-    intros _. destruct (Hkept Hp). split; [lia|done].
+    by rewrite history_length in Hr). split; try done; simpl.
+  - exists i. split_and!; try done; try (by apply Hup). intros _. destruct (Hkept Hp). split; [lia|done].
   - intros j k Hj Hk. destruct (Hnodes j k Hj Hk) as (? & ? & ? & ?). simpl. split_and!; try done; lia.
   - intros _. split_and!; [done| |].
     + change (history (State _ _ _ (dev c) _)) with (history c). rewrite (after_take_S _ _ _ Hr).
       by apply holds_carry_out.
-    + intros g. rewrite segments_of_remap. apply Ht.
+    + intros g. unfold segments_of. rewrite middle_remap. apply Ht.
   - destruct (at_phase c) eqn:E; [done| |].
     + rewrite Hq' by done. destruct (pending c) as [[r'|]|]; try done. by destruct Hpend.
     + destruct (Hq eq_refl) as (-> & Hl & _). by intros _.
   - intros Hk Hrun. destruct (Hq Hrun) as (_ & Hl & Hf). rewrite Hf by done. lia.
 Qed.
 
-Lemma place_invariant K c g xs :
-  invariant K c → at_phase c ≠ Off → table (mem c) !! g = None → NoDup xs →
+Lemma place_invariant K c g xs : invariant K c → at_phase c ≠ Off → table (mem c) !! g = None → NoDup xs →
   (∀ x, x ∈ xs → is_Some (bank (mem c) !! x) ∨ is_Some (middle (current (mem c)) !! x)) →
   invariant K (place g xs c).
 Proof.
@@ -194,8 +194,7 @@ Proof.
       destruct Hg' as [->|Hg']; [done|]. by apply Ht.
 Qed.
 
-Lemma table_invariant K c t :
-  invariant K c → at_phase c ≠ Off →
+Lemma table_invariant K c t : invariant K c → at_phase c ≠ Off →
   (∀ g, g ∈ segments_of (current (mem c)) → t !! g = Some Open ∨ t !! g = Some Sealed) →
   (∀ j, newest (dev c) = Some j ∨ nodes (mem c) = Some j → kept (table (mem c)) j → kept t j) →
   invariant K (with_memory c (with_table (mem c) t)).
@@ -228,8 +227,7 @@ Lemma chunks_in_place K c vs g :
 Proof.
   intros Hinv Hg xs. apply elem_of_nil_inv. intros x Hx. apply elem_of_chunks_in in Hx as (a & Ha & Hv).
   apply (middle_place (current (mem c)) g xs) in Ha as [(i & Hi & ->)|[Hout Ha]];
-    [done| |apply NoDup_chunks_in].
-  apply Hout, elem_of_chunks_in. eauto.
+    [done| |apply NoDup_chunks_in]. apply Hout, elem_of_chunks_in. eauto.
 Qed.
 
 Lemma clean_invariant K c vs g :
@@ -242,29 +240,23 @@ Proof.
   assert (g ∉ vs) as Hgvs by (intros Hin; specialize (Hvs _ Hin); simpl in Hvs; congruence).
   apply bury_invariant; simpl; [|done| |].
   - apply place_invariant; [done..|apply NoDup_chunks_in|]. intros y Hy.
-    apply elem_of_chunks_in in Hy as (a & Ha & _).
-    right. by eexists.
+    apply elem_of_chunks_in in Hy as (a & Ha & _). right. by eexists.
   - intros v Hv. rewrite lookup_insert_ne; [by apply Hvs|]. by intros ->.
   - by eapply chunks_in_place.
 Qed.
 
 Lemma reclaim_invariant K c x :
   invariant K c → at_phase c ≠ Off → x ∉ reachable (current (mem c)) → invariant K (reclaim x c).
-Proof.
-  intros [Hvalid Hfl Hnewest Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hx.
-  split; try done.
-  intros _. destruct (Hcur Hp) as (? & ? & Ht). split_and!; [done|by apply holds_reclaim|].
-  intros g Hg. by apply Ht, segments_of_reclaim in Hg || (apply segments_of_reclaim in Hg; by apply Ht).
-Qed.
+Proof. intros [Hvalid Hfl Hnewest Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hx. split; try done. intros _.
+  destruct (Hcur Hp) as (? & ? & Ht). split_and!; [done|by apply holds_reclaim|]. intros g Hg.
+  by apply Ht, segments_of_reclaim in Hg || (apply segments_of_reclaim in Hg; by apply Ht). Qed.
 
-Lemma write_nodes_invariant K c :
-  invariant K c → at_phase c ≠ Off → bank (mem c) = ∅ →
+Lemma write_nodes_invariant K c : invariant K c → at_phase c ≠ Off → bank (mem c) = ∅ →
   set_Forall (λ g, table (mem c) !! g = Some Sealed) (segments_of (current (mem c))) →
   invariant K (write_nodes c).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hb Hs.
-  destruct (Hcur Hp) as (Happ & Hh & Ht). destruct (Hkept Hp) as [Hle Hk].
-  split; try done.
+  destruct (Hcur Hp) as (Happ & Hh & Ht). destruct (Hkept Hp) as [Hle Hk]. split; try done.
   - exists i. by split_and!; try apply Hup.
   - intros j k Hj Hk'. change (newest (dev (write_nodes c))) with (newest (dev c)) in Hk'. simplify_eq.
     simpl in Hj. injection Hj as <-. simpl. rewrite Hnew. simpl. split_and!; try lia.
@@ -284,22 +276,12 @@ Proof.
   unfold newest, replace_older. destruct s as [pa lo fl [a|] [b|] sg]; simpl; try done. by case_decide.
 Qed.
 
-Lemma replace_older_log (s : devices V) (o : option checkpoint) :
-  past (replace_older o s) = past s ∧ log (replace_older o s) = log s ∧
-  flushed (replace_older o s) = flushed s ∧ segments (replace_older o s) = segments s.
-Proof. unfold replace_older. destruct s as [pa lo fl [a|] [b|] sg]; simpl; try done. by case_decide. Qed.
-
-Lemma commit_invariant K c i :
-  invariant K c → at_phase c ≠ Off → nodes (mem c) = Some i → upto i ≤ flushed (dev c) →
-    invariant K (commit i c).
+Lemma commit_invariant K c i : invariant K c → at_phase c ≠ Off → nodes (mem c) = Some i →
+  upto i ≤ flushed (dev c) → invariant K (commit i c).
 Proof.
   intros [Hvalid Hfl (j & Hnew & Hup & Hj & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hi Hle.
   destruct (Hnodes _ _ Hi Hnew) as (Hnum & [Hji Happ] & Hok & Hk).
-  destruct (replace_older_log (dev c) (Some i)) as (Epa & Elo & Efl & Esg).
-  assert (history (commit i c) = history c) as Hh by (unfold history; simpl; by rewrite Epa, Elo).
-  assert (logged (commit i c) = logged c) as Hl by (by rewrite <-!history_length, Hh).
-  assert (first (commit i c) = first c) as Hfi by (unfold first; simpl; by rewrite Epa).
-  split; rewrite ?Hh, ?Hl, ?Hfi; simpl; rewrite ?Efl, ?Esg; try done.
+  destruct (commit_same i c) as (Hh & Hfi & Hl & Efl & Esg). split; rewrite ?Hh, ?Hl, ?Hfi, ?Efl, ?Esg; try done.
   exists i. split_and!; try done; try lia. by eapply newest_replace_older.
 Qed.
 
@@ -307,23 +289,18 @@ Lemma truncate_invariant K c i n :
   invariant K c → newest (dev c) = Some i → first c ≤ n ≤ upto i → invariant K (truncate n c).
 Proof.
   intros [Hvalid Hfl (j & Hnew & Hup & Hj & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hi Hn.
-  assert (history (truncate n c) = history c) as Hh by (unfold history at 1; simpl; by rewrite take_drop).
-  assert (logged (truncate n c) = logged c) as Hl by (by rewrite <-!history_length, Hh).
+  assert (logged (truncate n c) = logged c) as Hl by (by rewrite <-!history_length, history_truncate).
   simplify_eq. destruct Hj as [Hjl Hj].
   assert (first (truncate n c) = n) as Hfi by (unfold first; simpl; rewrite take_length; lia).
-  split; rewrite ?Hh, ?Hl, ?Hfi; try done; simpl; try lia.
+  split; rewrite ?history_truncate, ?Hl, ?Hfi; try done; simpl; try lia.
   exists j. split_and!; try done; try lia.
 Qed.
 
 Lemma history_crash keep torn garbage c :
   first c ≤ keep → history (crash keep torn garbage c) = take keep (history c).
-Proof.
-  intros Hle. unfold history, crash. simpl.
-  assert (past (if torn then replace_older None (dev c) else dev c) = past (dev c) ∧
-    log (if torn then replace_older None (dev c) else dev c) = log (dev c)) as [-> ->].
-  { destruct torn; [|done]. destruct (replace_older_log (dev c) None) as (? & ? & _). done. }
-  rewrite take_app_ge by (unfold first in Hle; lia). done.
-Qed.
+Proof. intros Hle. unfold history, crash. simpl.
+  destruct (replace_older_same None (dev c)) as (Epa & Elo & _).
+  rewrite take_app_ge by (unfold first in Hle; lia). by destruct torn; rewrite ?Epa, ?Elo. Qed.
 
 Lemma crash_invariant K c keep torn garbage :
   invariant K c → flushed (dev c) ≤ keep ≤ logged c → invariant K (crash keep torn garbage c).
@@ -334,7 +311,7 @@ Proof.
   { rewrite <- history_length, Hh, take_length, history_length. lia. }
   assert (past (if torn then replace_older None (dev c) else dev c) = past (dev c) ∧
     segments (if torn then replace_older None (dev c) else dev c) = segments (dev c)) as [Epa Esg].
-  { destruct torn; [|done]. destruct (replace_older_log (dev c) None) as (? & _ & _ & ?). done. }
+  { destruct torn; [|done]. by destruct (replace_older_same None (dev c)) as (? & _ & _ & ?). }
   assert (first (crash keep torn garbage c) = first c) as Hfi by (unfold first; simpl; by rewrite Epa).
   split; rewrite ?Hh, ?Hl, ?Hfi; simpl; try done.
   - by apply valid_take.
@@ -353,8 +330,7 @@ Proof.
       * destruct (Hkept Hon) as [_ Hk]. by destruct (Hk _ Hg) as [-> | ->].
 Qed.
 
-Lemma restart_invariant K c :
-  invariant K c → at_phase c = Running → pending c = None →
+Lemma restart_invariant K c : invariant K c → at_phase c = Running → pending c = None →
   invariant K (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hq.
@@ -370,8 +346,7 @@ Proof.
   simplify_eq. rewrite history_length in Hle.
   assert (∀ g, g ∈ segments_of (saved j) → table (mem (load (upto j) j c)) !! g = Some Sealed) as Ht.
   { intros g Hg. simpl. by apply lookup_gset_to_gmap_Some. }
-  assert (applied (mem (load (upto j) j c)) = upto j) as Happ by (simpl; lia).
-  split; rewrite ?Happ; try done.
+  assert (applied (mem (load (upto j) j c)) = upto j) as Happ by (simpl; lia). split; rewrite ?Happ; try done.
   - exists j. split; [done|]. split; [exact Hup|]. split; [split; [by rewrite history_length|exact Hj]|].
     intros _. split; [done|]. intros g Hg. left. by apply Ht.
   - intros _. split_and!; [done..|]. intros g Hg. right. by apply Ht.
@@ -379,13 +354,11 @@ Proof.
   - simpl. intros _. apply Hrec. by rewrite Hp.
 Qed.
 
-Lemma recover_invariant K c :
-  invariant K c → at_phase c = Recovering → logged c ≤ applied (mem c) →
+Lemma recover_invariant K c : invariant K c → at_phase c = Recovering → logged c ≤ applied (mem c) →
   invariant K (State (size c) Running None (dev c) (mem c)).
 Proof.
   intros [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hle.
-  destruct Hcur as (Happ & Hh & Ht); [by rewrite Hp|].
-  destruct Hkept as [Hia Hk]; [by rewrite Hp|].
+  destruct Hcur as (Happ & Hh & Ht); [by rewrite Hp|]. destruct Hkept as [Hia Hk]; [by rewrite Hp|].
   split; try done; simpl.
   - exists i. by split_and!; try apply Hup.
   - intros _. change (applied (mem c) = logged c). lia.
@@ -394,11 +367,7 @@ Qed.
 
 Theorem step_invariant K c es c' : sound K → invariant K c → step K c es c' → invariant K c'.
 Proof.
-  intros [_ Hrules] Hinv Hstep. pose proof (pending_is _ _ Hinv) as Hpend.
-  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf| | | |Hp Hq|g xs Hp Hg Hdup Hxs|g Hp Hg|vs g Hp _ Hvs Hg|g Hp
-    Hg Hfree
-    |x Hp Hx|Hp Hb Hs|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle];
-    try exact Hinv.
+  intros [_ Hrules] Hinv Hstep. pose proof (pending_is _ _ Hinv) as Hpend. step_cases Hstep; try exact Hinv.
   - by apply submit_invariant.
   - by apply log_append_invariant.
   - rewrite Hq in Hpend. destruct Hpend as (_ & Hl & Hr). unfold acknowledge.
@@ -415,7 +384,7 @@ Proof.
   - apply table_invariant; [done..| |].
     + intros g' Hg'. destruct (current_holds _ _ Hinv Hp) as (_ & _ & Ht). specialize (Ht _ Hg').
       rewrite lookup_delete_ne; [done|]. intros ->. destruct Ht; congruence.
-    + intros j Hj Hk g' Hg'. rewrite lookup_delete_ne; [by apply Hk|]. intros ->.
+    + intros j Hj Hkept g' Hg'. rewrite lookup_delete_ne; [by apply Hkept|]. intros ->.
       apply (Hfree (Hrules _)). unfold pinned. destruct Hj as [-> | ->]; simpl; set_solver.
   - apply reclaim_invariant; auto.
   - apply write_nodes_invariant; auto.
@@ -431,10 +400,8 @@ Proof.
 Qed.
 
 Theorem steps_invariant K c tr c' : sound K → invariant K c → steps K c tr c' → invariant K c'.
-Proof.
-  intros HK Hinv Hsteps. induction Hsteps as [|c es c1 tr c2 Hstep _ IH]; [done|].
-  apply IH. by eapply step_invariant.
-Qed.
+Proof. intros HK Hinv Hsteps. induction Hsteps as [|c es c1 tr c2 Hstep _ IH]; [done|]. apply IH.
+  by eapply step_invariant. Qed.
 
 (** A state that the design reaches, by any history. *)
 Definition reached K c : Prop := ∃ blocks tr, steps K (initial blocks) tr c.
@@ -443,10 +410,8 @@ Corollary reached_invariant K c : sound K → reached K c → invariant K c.
 Proof. intros HK (blocks & tr & Hsteps). eapply steps_invariant; [done| |done]. apply initial_invariant. Qed.
 
 Lemma steps_app K c tr1 c1 tr2 c2 : steps K c tr1 c1 → steps K c1 tr2 c2 → steps K c (tr1 ++ tr2) c2.
-Proof.
-  intros Hsteps1 Hsteps2. induction Hsteps1 as [|c es c' tr c'' Hstep _ IH]; [done|].
-  rewrite <- (assoc_L (++)). econstructor; [done|]. by apply IH.
-Qed.
+Proof. intros Hsteps1 Hsteps2. induction Hsteps1 as [|c es c' tr c'' Hstep _ IH]; [done|].
+  rewrite <- (assoc_L (++)). econstructor; [done|]. by apply IH. Qed.
 
 Lemma reached_steps K c tr c' : reached K c → steps K c tr c' → reached K c'.
 Proof. intros (blocks & tr' & Hsteps) ?. exists blocks, (tr' ++ tr). by eapply steps_app. Qed.

@@ -1,5 +1,4 @@
 (** What maps, a bank and segments read as, and what leaves that unchanged. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk.
 
 (** ** Sets of what is referred to *)
@@ -7,16 +6,14 @@ From LogDisk Require Import LogStructuredDisk.
 Lemma elem_of_targets {A} `{Countable A} {K} `{Countable K} (f : gmap K A) x :
   x ∈ targets f ↔ ∃ k, f !! k = Some x.
 Proof.
-  unfold targets. rewrite elem_of_list_to_set, elem_of_list_fmap. split.
-  - intros ([k y] & -> & Hk). exists k. by apply elem_of_map_to_list.
-  - intros [k Hk]. exists (k, x). by rewrite elem_of_map_to_list.
+  unfold targets. rewrite elem_of_list_to_set, elem_of_list_fmap.
+  split; [intros ([k y] & -> & Hk%elem_of_map_to_list); eauto|intros [k Hk%elem_of_map_to_list]; by exists (k, x)].
 Qed.
 
 Lemma elem_of_reachable m x :
   x ∈ reachable m ↔ (∃ l, live_map m !! l = Some x) ∨ ∃ n vm l, snap_maps m !! n = Some vm ∧ vm !! l = Some x.
 Proof.
-  unfold reachable. rewrite elem_of_union, elem_of_targets, elem_of_union_list. apply or_iff_compat_l.
-  split.
+  unfold reachable. rewrite elem_of_union, elem_of_targets, elem_of_union_list. apply or_iff_compat_l. split.
   - intros (X & HX & Hx). apply elem_of_list_fmap in HX as (vm & -> & Hvm).
     apply elem_of_list_fmap in Hvm as ([n vm'] & -> & Hn). apply elem_of_map_to_list in Hn.
     apply elem_of_targets in Hx as [l Hl]. eauto.
@@ -26,11 +23,8 @@ Proof.
 Qed.
 
 Lemma elem_of_segments_of m g : g ∈ segments_of m ↔ ∃ x i, middle m !! x = Some (g, i).
-Proof.
-  unfold segments_of. rewrite elem_of_map. setoid_rewrite elem_of_targets. split.
-  - intros ([g' i] & -> & x & Hx). by exists x, i.
-  - intros (x & i & Hx). exists (g, i). eauto.
-Qed.
+Proof. unfold segments_of. rewrite elem_of_map. setoid_rewrite elem_of_targets.
+  split; [intros ([g' i] & -> & x & Hx); eauto|intros (x & i & Hx); exists (g, i); eauto]. Qed.
 
 Section Reading.
 Context {V : Type} `{Value V}.
@@ -42,8 +36,7 @@ Lemma same_disk_alt d e :
   same_disk d e ↔ same_view (live d) (live e) ∧ ∀ n, option_Forall2 same_view (snaps d !! n) (snaps e !! n).
 Proof.
   split.
-  - intros Hsame. split; [|intros n; apply (Hsame (Named n))].
-    specialize (Hsame Live). by inversion Hsame.
+  - intros Hsame. split; [|intros n; apply (Hsame (Named n))]. specialize (Hsame Live). by inversion Hsame.
   - intros [Hl Hs] [|n]; [by constructor|apply Hs].
 Qed.
 
@@ -99,21 +92,19 @@ Proof.
     by rewrite (same_disk_snap d e n) in *.
 Qed.
 
-Lemma remap_effect f f' r m :
-  (∀ x, x ∈ reachable m → f' x = f x) →
+Lemma remap_effect f f' r m : (∀ x, x ∈ reachable m → f' x = f x) →
   (∀ x v, banked r m !! x = Some v → f' x = Some v) →
   same_disk (disk_by f' (remap r m)) (effect r (disk_by f m)).
 Proof.
-  intros Hold Hnew. pose proof (disk_by_ext f f' m Hold) as Hm. apply same_disk_alt in Hm as [Hl Hs].
+  intros Hold Hnew. pose proof (disk_by_ext f f' m Hold) as Hm. pose proof Hm as [Hl Hs]%same_disk_alt.
   simpl in *.
-  apply same_disk_alt. destruct r as [lba data|lba count|n|n|n]; simpl; (split; [|try (intros n'; apply Hs)]).
+  destruct r as [lba data|lba count|n|n|n]; simpl; [apply same_disk_alt; simpl; split; [|apply Hs]..| | |].
   - intros l. specialize (Hl l). unfold view_by, data_at in *. rewrite lookup_union, lookup_map_seq.
     destruct (decide (lba ≤ l)) as [Hle|Hle].
     + rewrite option_guard_True by done. destruct (data !! (l - lba)) as [v|] eqn:Hv.
       * rewrite lookup_seq_lt by (by apply lookup_lt_Some in Hv).
-        destruct (live_map m !! l); simpl;
-        (rewrite (Hnew (next_mba m + (l - lba)) v); [done|]; simpl;
-         rewrite lookup_map_seq, option_guard_True by lia; by replace (_ + _ - _) with (l - lba) by lia).
+        destruct (live_map m !! l); simpl; (rewrite (Hnew (next_mba m + (l - lba)) v); [done|]; simpl;
+          rewrite lookup_map_seq, option_guard_True by lia; by replace (_ + _ - _) with (l - lba) by lia).
       * rewrite lookup_seq_ge by (by apply lookup_ge_None in Hv).
         destruct (live_map m !! l) eqn:E; simpl in *; done.
     + rewrite option_guard_False by done. destruct (live_map m !! l) eqn:E; simpl in *; done.
@@ -126,18 +117,10 @@ Proof.
       simpl. rewrite <- Hl. f_equal. f_equal. destruct (live_map m !! l) as [x|] eqn:E.
       * by apply map_filter_lookup_Some_2.
       * apply map_filter_lookup_None_2. by left.
-  - done.
-  - intros n'. rewrite !lookup_fmap. specialize (Hs n').
-    destruct (decide (n = n')) as [->|].
-    + rewrite !lookup_insert. simpl. by constructor.
-    + rewrite !lookup_insert_ne, lookup_fmap by done. by rewrite !lookup_fmap in Hs.
-  - done.
-  - intros n'. rewrite !lookup_fmap. specialize (Hs n').
-    destruct (decide (n = n')) as [->|].
-    + rewrite !lookup_delete. constructor.
-    + rewrite !lookup_delete_ne, lookup_fmap by done. by rewrite !lookup_fmap in Hs.
-  - specialize (Hs n). rewrite !lookup_fmap in *. destruct (snap_maps m !! n) eqn:E; simpl in *; [|done].
-    by inversion Hs.
+  - unfold disk_by. simpl. rewrite fmap_insert. exact (effect_same (RSnapshot n) _ _ Hm).
+  - unfold disk_by. simpl. rewrite fmap_delete. exact (effect_same (RDelete n) _ _ Hm).
+  - pose proof (effect_same (RRevert n) _ _ Hm) as He. unfold disk_by. simpl in *. unfold reverted in *. simpl in *.
+    rewrite !lookup_fmap in *. by destruct (snap_maps m !! n).
 Qed.
 
 (** ** Maps, bank and segments that hold a disk: nothing dangles *)
@@ -152,18 +135,14 @@ Definition holds m b segs d : Prop := whole m b segs ∧ same_disk (disk_by (chu
 
 Lemma whole_chunk m b segs x :
   whole m b segs → is_Some (b !! x) ∨ is_Some (middle m !! x) → is_Some (chunk b (middle m) segs x).
-Proof.
-  intros Hw Hx. unfold chunk. destruct (b !! x); [by eexists|]. destruct Hx as [[? ?]|[a Ha]]; [done|].
-  rewrite Ha. simpl. by apply (whole_stored _ _ _ Hw x).
-Qed.
+Proof. intros Hw Hx. unfold chunk. destruct (b !! x); [by eexists|]. destruct Hx as [[? ?]|[a Ha]]; [done|].
+  rewrite Ha. simpl. by apply (whole_stored _ _ _ Hw x). Qed.
 
 Lemma chunk_segments m b segs segs' x :
   (∀ g, g ∈ segments_of m → segs' !! g = segs !! g) → chunk b (middle m) segs' x = chunk b (middle m) segs x.
-Proof.
-  intros Hsegs. unfold chunk. destruct (b !! x); [done|].
-  destruct (middle m !! x) as [[g i]|] eqn:E; simpl; [|done].
-  unfold stored. simpl. rewrite Hsegs; [done|]. apply elem_of_segments_of. eauto.
-Qed.
+Proof. intros Hsegs. unfold chunk. destruct (b !! x); [done|].
+  destruct (middle m !! x) as [[g i]|] eqn:E; simpl; [|done]. unfold stored. simpl. rewrite Hsegs; [done|].
+  apply elem_of_segments_of. eauto. Qed.
 
 Lemma holds_segments m b segs segs' d :
   (∀ g, g ∈ segments_of m → segs' !! g = segs !! g) → holds m b segs d → holds m b segs' d.
@@ -176,8 +155,7 @@ Proof.
   - etrans; [|done]. apply disk_by_ext. intros x _. by apply chunk_segments.
 Qed.
 
-Lemma reachable_remap r m x :
-  x ∈ reachable (remap r m) → x ∈ reachable m ∨ is_Some (banked r m !! x).
+Lemma reachable_remap r m x : x ∈ reachable (remap r m) → x ∈ reachable m ∨ is_Some (banked r m !! x).
 Proof.
   rewrite !elem_of_reachable.
   destruct r as [lba data|lba count|n|n|n]; simpl; intros [[l Hl]|(n' & vm & l & Hn & Hl)]; try (by eauto 10).
@@ -192,31 +170,23 @@ Proof.
   - destruct (snap_maps m !! n) eqn:E; simpl in Hl; eauto 10.
 Qed.
 
-Lemma banked_fresh r m x v :
-  banked r m !! x = Some v → next_mba m ≤ x < next_mba (remap r m).
-Proof.
-  destruct r; simpl; try (by rewrite lookup_empty). intros Hx. apply lookup_map_seq_Some in Hx as [? Hx].
-  apply lookup_lt_Some in Hx. lia.
-Qed.
-
-Lemma next_remap r m : next_mba m ≤ next_mba (remap r m).
-Proof. destruct r; simpl; lia. Qed.
+Lemma banked_fresh r m x v : banked r m !! x = Some v → next_mba m ≤ x < next_mba (remap r m).
+Proof. destruct r; simpl; try (by rewrite lookup_empty). intros Hx. apply lookup_map_seq_Some in Hx as [? Hx].
+  apply lookup_lt_Some in Hx. lia. Qed.
 
 Lemma middle_remap r m : middle (remap r m) = middle m.
 Proof. by destruct r. Qed.
 
-Lemma holds_carry_out r m b segs d :
-  holds m b segs d → holds (remap r m) (banked r m ∪ b) segs (effect r d).
+Lemma holds_carry_out r m b segs d : holds m b segs d → holds (remap r m) (banked r m ∪ b) segs (effect r d).
 Proof.
   intros [Hw Hd]. pose proof Hw as [H1 H2 H3]. split; [split|].
   - intros x Hx. rewrite middle_remap, lookup_union_is_Some.
-    apply reachable_remap in Hx as [Hx|Hx]; [|by auto].
-    destruct (H1 _ Hx); auto.
+    apply reachable_remap in Hx as [Hx|Hx]; [|by auto]. destruct (H1 _ Hx); auto.
   - rewrite middle_remap. done.
   - intros x. rewrite middle_remap, lookup_union_is_Some. intros Hx.
     assert (x < next_mba m ∨ is_Some (banked r m !! x)) as [Hlt|[v Hv]].
     { destruct Hx as [Hx|[[Hx|Hx]|Hx]]; auto. apply reachable_remap in Hx as [?|?]; auto. }
-    + pose proof (next_remap r m). lia.
+    + destruct r; simpl; lia.
     + apply banked_fresh in Hv. lia.
   - etrans; [|by apply effect_same, Hd]. rewrite middle_remap. apply remap_effect; unfold chunk.
     + intros x Hx. rewrite lookup_union. destruct (banked r m !! x) eqn:Hb; [|by destruct (b !! x)].
@@ -226,35 +196,21 @@ Qed.
 
 (** ** Moving chunks, and dropping what nothing refers to *)
 
-Lemma lookup_placed g xs x a :
-  NoDup xs → placed g xs !! x = Some a ↔ ∃ i, xs !! i = Some x ∧ a = (g, i).
-Proof.
-  intros Hxs. unfold placed.
-  rewrite <- elem_of_list_to_map.
-  - rewrite elem_of_lookup_imap. split.
-    + intros (i & y & [= -> ->] & Hy). eauto.
-    + intros (i & Hy & ->). eauto.
-  - replace ((imap (λ i x, (x, (g, i))) xs).*1) with xs; [done|].
-    apply list_eq. intros i. rewrite list_lookup_fmap, list_lookup_imap. by destruct (xs !! i).
-Qed.
+Lemma placed_keys g (xs : list nat) : (imap (λ i x, (x, (g, i))) xs).*1 = xs.
+Proof. apply list_eq. intros i. rewrite list_lookup_fmap, list_lookup_imap. by destruct (xs !! i). Qed.
+
+Lemma lookup_placed g xs x a : NoDup xs → placed g xs !! x = Some a ↔ ∃ i, xs !! i = Some x ∧ a = (g, i).
+Proof. intros Hxs. unfold placed.
+  rewrite <- elem_of_list_to_map, elem_of_lookup_imap by (by rewrite placed_keys). naive_solver. Qed.
 
 Lemma placed_None g xs x : x ∉ xs → placed g xs !! x = None.
-Proof.
-  intros Hx. apply not_elem_of_list_to_map_1. intros Hin. apply Hx.
-  apply elem_of_list_fmap in Hin as ([y a] & -> & Hin).
-  apply elem_of_lookup_imap in Hin as (i & z & [= -> ->] & Hz).
-  simpl. by eapply elem_of_list_lookup_2.
-Qed.
+Proof. intros Hx. apply not_elem_of_list_to_map_1. by rewrite placed_keys. Qed.
 
 Section Place.
 Variables (m : maps) (b : gmap nat V) (segs : gmap nat (list V)) (g : nat) (xs : list nat).
-Let f := chunk b (middle m) segs.
-Let m' := with_middle m (placed g xs ∪ middle m).
-Let b' := filter (λ kv, kv.1 ∉ xs) b.
-Let segs' := <[g := (λ x, default zero (f x)) <$> xs]> segs.
-Hypothesis Hdup : NoDup xs.
-Hypothesis Hfree : g ∉ segments_of m.
-Hypothesis Hwhole : whole m b segs.
+Let f := chunk b (middle m) segs. Let m' := with_middle m (placed g xs ∪ middle m).
+Let b' := filter (λ kv, kv.1 ∉ xs) b. Let segs' := <[g := (λ x, default zero (f x)) <$> xs]> segs.
+Hypothesis Hdup : NoDup xs. Hypothesis Hfree : g ∉ segments_of m. Hypothesis Hwhole : whole m b segs.
 Hypothesis Hxs : ∀ x, x ∈ xs → is_Some (b !! x) ∨ is_Some (middle m !! x).
 
 Lemma middle_place x a :
@@ -309,14 +265,11 @@ Proof.
 Qed.
 
 Lemma segments_of_place h : h ∈ segments_of m' → h = g ∨ h ∈ segments_of m.
-Proof.
-  rewrite !elem_of_segments_of. intros (x & i & Hx).
-  apply middle_place in Hx as [(? & ? & [= -> ->])|[_ ?]]; eauto.
-Qed.
+Proof. rewrite !elem_of_segments_of. intros (x & i & Hx).
+  apply middle_place in Hx as [(? & ? & [= -> ->])|[_ ?]]; eauto. Qed.
 End Place.
 
-Lemma holds_reclaim x m b segs d :
-  x ∉ reachable m → holds m b segs d →
+Lemma holds_reclaim x m b segs d : x ∉ reachable m → holds m b segs d →
   holds (with_middle m (delete x (middle m))) (delete x b) segs d.
 Proof.
   intros Hx [[H1 H2 H3] Hd].
@@ -329,18 +282,12 @@ Proof.
   - intros y [Hy|[[? Hy]|[? Hy]]]; apply H3; [by left|..]; apply lookup_delete_Some in Hy as [_ Hy]; eauto.
   - etrans; [|exact Hd].
     change (same_disk (disk_by (chunk (delete x b) (delete x (middle m)) segs) m) (disk_by (chunk b (middle
-      m) segs) m)).
-    apply disk_by_ext. intros y Hy. unfold chunk. by destruct (Hsame y Hy) as [-> ->].
+      m) segs) m)). apply disk_by_ext. intros y Hy. unfold chunk. by destruct (Hsame y Hy) as [-> ->].
 Qed.
 
 Lemma segments_of_reclaim x m g : g ∈ segments_of (with_middle m (delete x (middle m))) → g ∈ segments_of m.
-Proof.
-  rewrite !elem_of_segments_of. intros (y & i & Hy). simpl in Hy. apply lookup_delete_Some in Hy as [_ Hy].
-  eauto.
-Qed.
-
-Lemma segments_of_remap r m : segments_of (remap r m) = segments_of m.
-Proof. unfold segments_of. by rewrite middle_remap. Qed.
+Proof. rewrite !elem_of_segments_of. intros (y & i & Hy). simpl in Hy.
+  apply lookup_delete_Some in Hy as [_ Hy]. eauto. Qed.
 
 Lemma elem_of_chunks_in vs (mid : gmap nat pba) x : x ∈ chunks_in vs mid ↔ ∃ a, mid !! x = Some a ∧ a.1 ∈ vs.
 Proof.

@@ -1,5 +1,4 @@
 (** The log-structured disk keeps the contract: forward simulation, for [Ack] and for [Prefix]. *)
-From stdpp Require Import gmap.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant.
 
 Section Refinement.
@@ -28,8 +27,7 @@ Definition left_by (p : profile) s r : list (image V) :=
   | _ => recorded p s (effect r (now s))
   end.
 
-Lemma step_shown p s r a s' :
-  VirtualDisk.step p s (shown r a) s' ↔
+Lemma step_shown p s r a s' : VirtualDisk.step p s (shown r a) s' ↔
   answered s a (faults (VirtualDisk.size s) (now s) r) (excuses r) (effect r (now s)) (left_by p s r) s'.
 Proof. by destruct r. Qed.
 
@@ -44,19 +42,11 @@ Proof. intros Hd. destruct from as [|n]; [done|]. exact (faults_same 0 (RDelete 
 
 (** A step that shows nothing and leaves phase, request, history and the applied records as they are, and
 flushes no less, changes nothing for the contract. *)
-Lemma simulates_silent K c c' s :
-  simulates K c s → invariant K c' → size c' = size c → at_phase c' = at_phase c → pending c' = pending c →
-  history c' = history c → applied (mem c') = applied (mem c) → flushed (dev c) ≤ flushed (dev c') →
-  simulates K c' s.
-Proof.
-  intros [_ Hsize Hrun Hdown] Hinv' Hs Hp Hq Hh Ha Hf. split; rewrite ?Hs, ?Hp, ?Hq, ?Hh, ?Ha; try done.
-  intros Hphase. destruct (Hrun Hphase) as (? & ? & Hk). split_and!; try done. intros k ?. apply Hk. lia.
-Qed.
-
-Lemma replace_older_same (s : devices V) (o : option checkpoint) :
-  past (replace_older o s) ++ log (replace_older o s) = past s ++ log s ∧
-  flushed (replace_older o s) = flushed s.
-Proof. destruct (replace_older_log s o) as (-> & -> & -> & _). done. Qed.
+Lemma simulates_silent K c c' s : simulates K c s → invariant K c' → size c' = size c →
+  at_phase c' = at_phase c → pending c' = pending c → history c' = history c →
+  applied (mem c') = applied (mem c) → flushed (dev c) ≤ flushed (dev c') → simulates K c' s.
+Proof. intros [_ Hsize Hrun Hdown] Hinv' Hs Hp Hq Hh Ha Hf. split; rewrite ?Hs, ?Hp, ?Hq, ?Hh, ?Ha; try done.
+  intros Hphase. destruct (Hrun Hphase) as (? & ? & Hk). split_and!; try done. intros k ?. apply Hk. lia. Qed.
 
 Lemma simulates_step K c s es c' :
   sound K → simulates K c s → step K c es c' → ∃ s', VirtualDisk.run (promises K) s es s' ∧ simulates K c' s'.
@@ -70,67 +60,50 @@ Proof.
   assert (promises K ≠ Block) as Hblock by (destruct HK as [[-> | ->] _]; done).
   pose proof Hsim as [Hinv Hsize Hrun Hdown].
   pose proof (pending_is _ _ Hinv) as Hpend. pose proof (log_flushed _ _ Hinv) as Hfl.
-  destruct Hstep as [r Hp Hq Hr|Hp|r Hp Hq Hf|r e Hp Hq He|from lba count v Hp Hfit Hmiss Hv|from lba count
-    e Hp He
-    |Hp Hq|g xs Hp Hg Hdup Hxs Hne Hw Hfull|g Hp Hg|vs g Hp Hvs0 Hvs Hg|g Hp Hg Hfree
-    |x Hp Hx|Hp Hb Hs|i Hp Hi Hle|i n Hp Hi Hn|keep torn garbage Hkeep _|Hp Hq|i Hp Hi|r Hp Hfi Hr|Hp Hle].
+  assert (at_phase c = Running → same_disk (seen c) (now s)) as Hseen.
+  { intros Hp. destruct (Hrun Hp) as (_ & -> & _). apply (seen_after K); [done|by rewrite Hp]. }
+  step_cases Hstep; try (apply Hnone; by apply (simulates_silent _ c)).    (* what is inside changes nothing *)
   - (* Submit *) apply Hnone. rewrite Hq in Hpend. specialize (Hpend Hp).
-    destruct (Hrun Hp) as (Hpow & Hnow & Hsurv).
-    assert (history (submit r c) = history c ++ [r]) as Hh by (unfold history; simpl; by rewrite app_assoc).
-    split; [done|done| |simpl; by rewrite Hp]. intros _. simpl. rewrite Hh.
-    split_and!; [done|rewrite take_app_le by (rewrite history_length; lia); done|].
-    intros k Hk. rewrite take_app_le by (rewrite history_length; lia). by apply Hsurv.
+    destruct (Hrun Hp) as (Hpow & Hnow & Hsurv). split; [done|done| |simpl; by rewrite Hp]. intros _. simpl.
+    rewrite history_submit. split_and!; [done|rewrite take_app_le by (rewrite history_length; lia); done|].
+    intros k ?. rewrite take_app_le by (rewrite history_length; lia). by apply Hsurv.
   - (* LogAppend *) apply Hnone. apply (simulates_silent _ c); try done. simpl. lia.
   - (* Acknowledge *)
     rewrite Hq in Hpend. destruct Hpend as (_ & Hl & Hr). destruct (Hrun Hp) as (Hpow & Hnow & Hsurv).
     pose proof (log_valid _ _ Hinv _ _ Hr) as Hfault. rewrite <- Hnow in Hfault.
-    eapply Hone; [apply step_shown|].
-    { split; [done|]. rewrite Hsize. split; [exact Hfault|reflexivity]. }
+    eapply Hone; [apply step_shown|]. { split; [done|]. rewrite Hsize. split; [exact Hfault|reflexivity]. }
     assert (after (take (S (applied (mem c))) (history c)) = effect r (now s)) as Hafter
-      by (by rewrite (after_take_S _ _ _ Hr), Hnow).
-    split; [done|done| |simpl; by rewrite Hp]. intros _. simpl.
-    change (history (acknowledge r c)) with (history c). split_and!; [done|done|].
-    intros k Hk. destruct (decide (k = S (applied (mem c)))) as [->|].
-    { rewrite Hafter. by apply left_by_new. }
+      by (by rewrite (after_take_S _ _ _ Hr), Hnow). split; [done|done| |simpl; by rewrite Hp]. intros _.
+    simpl. change (history (acknowledge r c)) with (history c). split_and!; [done|done|]. intros k Hk.
+    destruct (decide (k = S (applied (mem c)))) as [->|]. { rewrite Hafter. by apply left_by_new. }
     destruct HK as [[Hack|Hpre] Hrules].
     + rewrite Hf in Hk; [lia|apply Hrules|by rewrite Hack].
     + rewrite Hpre. apply left_by_old, Hsurv. lia.
   - (* Refuse *)
-    pose proof (seen_after _ _ Hinv) as Hseen. destruct (Hrun Hp) as (Hpow & Hnow & _).
-    rewrite <- Hnow in Hseen. rewrite (faults_same _ r _ _ (Hseen ltac:(by rewrite Hp))) in He.
+    destruct (Hrun Hp) as (Hpow & Hnow & _). rewrite (faults_same _ r _ _ (Hseen Hp)) in He.
     eapply Hone; [apply step_shown|exact Hsim]. split; [done|]. by rewrite Hsize.
   - (* Read *)
-    pose proof (seen_after _ _ Hinv) as Hseen. destruct (Hrun Hp) as (Hpow & Hnow & _).
-    rewrite <- Hnow in Hseen. specialize (Hseen ltac:(by rewrite Hp)).
+    specialize (Hseen Hp). destruct (Hrun Hp) as (Hpow & Hnow & _).
     rewrite (missing_view_same _ _ from Hseen) in Hmiss. specialize (Hseen from). rewrite Hv in Hseen.
     inversion Hseen as [? w Hvw Hv' Hw|]; subst. eapply Hone; [|exact Hsim]. simpl. split.
     + split; [done|]. unfold out_of_range. rewrite Hsize, decide_True, Hmiss by done. split; [done|].
       by destruct s.
     + intros _. exists w. split; [done|]. apply list_fmap_ext. intros _ l _. apply Hvw.
   - (* RefuseRead *)
-    pose proof (seen_after _ _ Hinv) as Hseen. destruct (Hrun Hp) as (Hpow & Hnow & _).
-    rewrite <- Hnow in Hseen. specialize (Hseen ltac:(by rewrite Hp)).
-    rewrite (missing_view_same _ _ from Hseen) in He.
-    eapply Hone; [|exact Hsim]. simpl. split; [|done]. split; [done|]. unfold out_of_range. rewrite Hsize.
-    auto.
+    specialize (Hseen Hp). destruct (Hrun Hp) as (Hpow & Hnow & _).
+    rewrite (missing_view_same _ _ from Hseen) in He. eapply Hone; [|exact Hsim]. simpl. split; [|done].
+    split; [done|]. unfold out_of_range. rewrite Hsize. auto.
   - (* Flush *)
     rewrite Hq in Hpend. specialize (Hpend Hp). destruct (Hrun Hp) as (Hpow & Hnow & _).
     eapply Hone; [simpl; split; [done|]; split; [done|reflexivity]|].
     split; [done|done| |simpl; by rewrite Hp]. intros _. simpl. split_and!; [done|done|].
     intros k Hk. change (history (log_append c)) with (history c).
     replace k with (applied (mem c)) by lia. rewrite Hnow. by left.
-  - (* Destage *) apply Hnone. by apply (simulates_silent _ c).
-  - (* Seal *) apply Hnone. by apply (simulates_silent _ c).
   - (* Clean *) apply Hnone. apply (simulates_silent _ c); try done; unfold clean in *;
       destruct (chunks_in _ _); done.
-  - (* Free *) apply Hnone. by apply (simulates_silent _ c).
-  - (* Reclaim *) apply Hnone. by apply (simulates_silent _ c).
-  - (* CheckpointNodes *) apply Hnone. by apply (simulates_silent _ c).
   - (* CheckpointCommit *)
-    apply Hnone. destruct (replace_older_same (dev c) (Some i)) as [Hh Hflushed].
-    apply (simulates_silent _ c); try done. simpl. by rewrite Hflushed.
-  - (* Truncate *) apply Hnone. apply (simulates_silent _ c); try done. unfold history at 1. simpl.
-    by rewrite take_drop.
+    destruct (commit_same i c) as (Hh & _ & _ & Efl & _). apply Hnone, (simulates_silent _ c); try done. by rewrite Efl.
+  - (* Truncate *) apply Hnone, (simulates_silent _ c); try done. apply history_truncate.
   - (* Crash *)
     assert (history (crash keep torn garbage c) = take keep (history c)) as Hh by (apply history_crash; lia).
     unfold shown_by_crash. pose proof (recovery_flushed _ _ Hinv) as Hrec.
@@ -141,10 +114,9 @@ Proof.
     destruct (decide (at_phase c = Running)) as [Hp|Hp].
     + destruct (Hrun Hp) as (Hpow & Hnow & Hsurv). destruct (pending c) as [[r|]|].
       * destruct Hpend as (_ & Hl & Hr). pose proof (log_valid _ _ Hinv _ _ Hr) as Hfault.
-        rewrite <- Hnow in Hfault.
-        eapply Hone; [apply step_shown; split; [done|reflexivity]|]. rewrite Hsize, Hfault.
-        apply Hend; [done..|].
-        simpl. apply elem_of_app. destruct (decide (keep = logged c)) as [->|].
+        rewrite <- Hnow in Hfault. eapply Hone; [apply step_shown; split; [done|reflexivity]|].
+        rewrite Hsize, Hfault. apply Hend; [done..|]. simpl. apply elem_of_app.
+        destruct (decide (keep = logged c)) as [->|].
         -- left. rewrite Hl, (after_take_S _ _ _ Hr), <- Hnow. by apply left_by_new.
         -- right. apply Hsurv. lia.
       * done.
@@ -154,8 +126,7 @@ Proof.
       rewrite Htake in Hend. destruct (pending c) as [[r|]|].
       * by destruct Hpend.
       * destruct Hdown as [Hpow Hnow]. eapply Hone; [simpl; split; [done|reflexivity]|].
-        apply Hend; [done..|].
-        simpl. rewrite Hnow. by left.
+        apply Hend; [done..|]. simpl. rewrite Hnow. by left.
       * destruct Hdown as [Hpow Hin]. eapply Hone; [reflexivity|]. by apply Hend.
   - (* Restart *)
     apply Hnone. rewrite Hq in Hpend. specialize (Hpend Hp). destruct (Hrun Hp) as (Hpow & Hnow & _).
@@ -164,12 +135,10 @@ Proof.
   - (* Load *)
     apply Hnone. specialize (Hdown ltac:(by rewrite Hp)). split; done.
   - (* Replay *)
-    apply Hnone. specialize (Hdown ltac:(by rewrite Hp)). split; [done|done| |done].
-    simpl. by rewrite Hp.
+    apply Hnone. specialize (Hdown ltac:(by rewrite Hp)). split; [done|done| |done]. simpl. by rewrite Hp.
   - (* Recover *)
-    unfold shown_by_recover.
-    specialize (Hdown ltac:(by rewrite Hp)). pose proof (recovery_flushed _ _ Hinv ltac:(by rewrite Hp)) as
-      Hf.
+    unfold shown_by_recover. specialize (Hdown ltac:(by rewrite Hp)).
+    pose proof (recovery_flushed _ _ Hinv ltac:(by rewrite Hp)) as Hf.
     assert (take (applied (mem c)) (history c) = history c) as Htake by (apply take_ge;
       by rewrite history_length).
     assert (∀ s', power s' = true → VirtualDisk.size s' = size c → now s' = after (history c) →
@@ -180,9 +149,8 @@ Proof.
       intros k Hk. rewrite take_ge by (rewrite history_length; lia). by left. }
     destruct (pending c) as [[r|]|].
     + destruct Hpend. congruence.
-    + destruct Hdown as [Hpow Hnow].
-      eapply Hone; [simpl; split; [done|]; split; [done|reflexivity]|]. apply Hend; try done. simpl.
-      by rewrite Hnow.
+    + destruct Hdown as [Hpow Hnow]. eapply Hone; [simpl; split; [done|]; split; [done|reflexivity]|].
+      apply Hend; try done. simpl. by rewrite Hnow.
     + destruct Hdown as [Hpow Hin]. eapply Hone; [|apply (Hend (VirtualDisk.State (size c) (after (history c))
         [exactly (after (history c))] true)); done].
       exists (exactly (after (history c))), (after (history c)). split; [done|]. split; [|by rewrite Hsize].
@@ -193,8 +161,7 @@ Theorem refines_contract K : sound K → implements (log_structured_disk (V:=V) 
 Proof.
   intros HK. apply (forward_simulation (log_structured_disk K) _ (simulates K)).
   - intros blocks c ->. split; [apply initial_invariant|done| |done]. intros _. simpl.
-    split_and!; [done|done|].
-    intros k Hk. replace k with 0 by lia. by left.
+    split_and!; [done|done|]. intros k Hk. replace k with 0 by lia. by left.
   - intros c s es c' Hsim Hstep. by eapply simulates_step.
 Qed.
 

@@ -2,7 +2,7 @@
 needed: dropped, it lets an execution show what the contract forbids.
 
 The judge of what the contract forbids is the checker, which is proved exact. *)
-From stdpp Require Import gmap strings.
+From stdpp Require Import strings.
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant
   LogStructuredDiskSnapshots LogStructuredDiskCleaning LogStructuredDiskRecovery LogStructuredDiskExecution.
 From LogDisk Require Checker CheckerCorrect.
@@ -43,8 +43,7 @@ Definition execution_shows : list (event nat) :=
    VirtualDisk.Restart Ok;
    VirtualDisk.Read Live 0 4 Ok [11; 13; 14; 15]; VirtualDisk.Read (Named "b") 0 4 Ok [11; 13; 14; 15]].
 
-Local Instance event_eq_dec : EqDecision (event nat).
-Proof. solve_decision. Defined.
+Local Instance event_eq_dec : EqDecision (event nat) := ltac:(solve_decision).
 
 Theorem execution_exists p : p = Ack ∨ p = Prefix →
   ∃ c, steps (by_the_rules p 2) (initial 4) execution_shows c ∧ at_phase c = Running.
@@ -62,11 +61,9 @@ Definition refused (K : design) (p : profile) (blocks : nat) (l : list (action n
   ends_with (λ tr _, negb (Checker.check p (Create blocks :: tr))) K l (initial blocks).
 
 Lemma shown_is_refused K p blocks l : refused K p blocks l = true → ¬ implements (log_structured_disk (V:=nat) K) p.
-Proof.
-  intros (tr & c & Hsteps & Hcheck)%ends_with_sound Himp.
+Proof. intros (tr & c & Hsteps & Hcheck)%ends_with_sound Himp.
   assert (admits p (Create blocks :: tr)) as Hadm by (by eapply Himp).
-  apply CheckerCorrect.check_correct in Hadm. by rewrite Hadm in Hcheck.
-Qed.
+  apply CheckerCorrect.check_correct in Hadm. by rewrite Hadm in Hcheck. Qed.
 
 (** What a write that was acknowledged and not flushed comes to. *)
 Definition unflushed : list (action nat) :=
@@ -111,10 +108,8 @@ Definition goes_wrong (r : rule) : list (action nat) :=
 
 Theorem every_rule_needed r : r ≠ CleanGains →
   ∃ p, (p = Ack ∨ p = Prefix) ∧ ¬ implements (log_structured_disk (V:=nat) (breaking r p 2)) p.
-Proof.
-  intros Hr. exists (promised r). split; [unfold promised; case_decide; auto|].
-  apply (shown_is_refused _ _ 2 (goes_wrong r)). by destruct r; vm_compute.
-Qed.
+Proof. intros Hr. exists (promised r). split; [unfold promised; case_decide; auto|].
+  apply (shown_is_refused _ _ 2 (goes_wrong r)). by destruct r; vm_compute. Qed.
 
 (** ** Read after snapshot needs what it asks for *)
 
@@ -124,29 +119,16 @@ Definition snapshot_lost (K : design) : Prop :=
 
 (** A run in two parts, between which the snapshot is taken. *)
 Definition loses (K : design) (before behind : list (action nat)) : bool :=
-  match perform_all K before (initial 2) with
-  | Some (_, c0) =>
-      match perform K DoAcknowledge c0 with
-      | Some (es, c1) =>
-          match perform_all K behind c1 with
-          | Some (tr, c2) =>
-              bool_decide (es = [Snapshot "s" Ok] ∧ at_phase c2 = Running ∧ spares "s" tr) &&
-              match snaps (seen c2) !! "s" with
-              | Some v => bool_decide (v 0 ≠ live (seen c0) 0)
-              | None => true
-              end
-          | None => false
-          end
-      | None => false
-      end
-  | None => false
-  end.
+  default false (
+    '(_, c0) ← perform_all K before (initial 2); '(es, c1) ← perform K DoAcknowledge c0; '(tr, c2) ← perform_all K behind c1;
+    Some (bool_decide (es = [Snapshot "s" Ok] ∧ at_phase c2 = Running ∧ spares "s" tr) &&
+      match snaps (seen c2) !! "s" with Some v => bool_decide (v 0 ≠ live (seen c0) 0) | None => true end)).
 
 Lemma loses_sound K before behind : loses K before behind = true → snapshot_lost K.
 Proof.
-  unfold loses. destruct (perform_all K before (initial 2)) as [[tr0 c0]|] eqn:H0; [|done].
-  destruct (perform K DoAcknowledge c0) as [[es c1]|] eqn:H1; [|done].
-  destruct (perform_all K behind c1) as [[tr c2]|] eqn:H2; [|done].
+  unfold loses. destruct (perform_all K before (initial 2)) as [[tr0 c0]|] eqn:H0; cbn [mbind option_bind from_option id]; [|done].
+  destruct (perform K DoAcknowledge c0) as [[es c1]|] eqn:H1; cbn [mbind option_bind from_option id]; [|done].
+  destruct (perform_all K behind c1) as [[tr c2]|] eqn:H2; cbn [mbind option_bind from_option id]; [|done].
   intros [(-> & Hp & Hsp)%bool_decide_eq_true Hlost]%andb_true_iff.
   exists c0, c1, tr, c2. split; [exists 2, tr0; by eapply perform_all_sound|].
   split; [by eapply perform_sound|]. split; [by eapply perform_all_sound|]. split_and!; [done|apply Hsp..|].
@@ -307,13 +289,11 @@ Definition one_chunk_in (g : nat) (c : state nat) : Prop :=
 Lemma moves_on g c :
   one_chunk_in g c → ∃ c', one_chunk_in (S g) c' ∧ ∀ n d c2, upkeep K n d c' c2 → upkeep K (S n) d c c2.
 Proof.
-  intros (Hp & Hmid & Hg & Hfree).
-  assert (chunks_in {[g]} (middle (current (mem c))) = [0]) as Hxs.
+  intros (Hp & Hmid & Hg & Hfree). assert (chunks_in {[g]} (middle (current (mem c))) = [0]) as Hxs.
   { unfold chunks_in. rewrite Hmid, map_filter_singleton, decide_True by (simpl; set_solver).
     by rewrite map_to_list_singleton. }
   assert (clean {[g]} (S g) c = bury {[g]} (place (S g) [0] c)) as Hclean by (unfold clean; by rewrite Hxs).
-  set (c1 := clean {[g]} (S g) c) in *.
-  assert (table (mem c1) !! S g = Some Open) as Hopen.
+  set (c1 := clean {[g]} (S g) c) in *. assert (table (mem c1) !! S g = Some Open) as Hopen.
   { rewrite Hclean. simpl. rewrite lookup_union_r by (apply lookup_gset_to_gmap_None; set_solver by lia).
     by rewrite lookup_insert. }
   exists (with_memory c1 (with_table (mem c1) (<[S g := Sealed]> (table (mem c1))))). split.
@@ -345,9 +325,8 @@ Proof.
     (λ _ c, bool_decide (at_phase c = Running ∧ middle (current (mem c)) = {[0 := (0, 0)]} ∧
       table (mem c) = {[0 := Sealed]} ∧ in_use c = 1))
     K (operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0]) (initial 1)) as (tr & c & Hsteps & Htest); [by vm_compute|].
-  apply bool_decide_eq_true in Htest as (Hp & Hmid & Ht & Huse).
-  exists c. split; [by exists 1, tr|]. split; [done|]. intros n. apply (Hever n 0).
-  split_and!; [done|done|by rewrite Ht, lookup_singleton|].
+  apply bool_decide_eq_true in Htest as (Hp & Hmid & Ht & Huse). exists c. split; [by exists 1, tr|].
+  split; [done|]. intros n. apply (Hever n 0). split_and!; [done|done|by rewrite Ht, lookup_singleton|].
   intros g' Hg'. rewrite Ht. apply lookup_singleton_ne. lia.
 Qed.
 End CleaningForEver.

@@ -14,15 +14,14 @@
     - [raid5_two_lost], [raid6_three_lost]: different stripes agree on all that is left of them.
     - [raid6_256_data]: with 256 data components two of them cannot be told apart, as 2^255 = 1. *)
 From Coq Require Import Btauto Field_theory.
-From stdpp Require Import prelude vector.
+From stdpp Require Import vector.
 From LogDisk Require Export RedundancyCode.
 
 (** ** The field *)
 
 Record byte := Byte { b0 : bool; b1 : bool; b2 : bool; b3 : bool; b4 : bool; b5 : bool; b6 : bool; b7 : bool }.
 
-Global Instance byte_eq_dec : EqDecision byte.
-Proof. solve_decision. Defined.
+Global Instance byte_eq_dec : EqDecision byte := ltac:(solve_decision).
 
 Definition zero := Byte false false false false false false false false.
 Definition one := Byte true false false false false false false false.
@@ -81,16 +80,13 @@ Proof. rewrite <-(byte_eta a). bits. Qed.
 Lemma mul_0_l a : mul zero a = zero.
 Proof. unfold mul. induction (bits_of a) as [|x l IH]; [done|]. simpl. rewrite IH. by destruct x. Qed.
 Lemma mul_add_l a b c : mul (add a b) c = add (mul a c) (mul b c).
-Proof.
-  unfold mul. induction (bits_of c) as [|x l IH]; [done|]. simpl. by rewrite IH, when_add, double_add, add_swap.
-Qed.
+Proof. unfold mul. induction (bits_of c) as [|x l IH]; [done|]. simpl.
+  by rewrite IH, when_add, double_add, add_swap. Qed.
 Lemma mul_double a b : mul (double a) b = double (mul a b).
 Proof. unfold mul. induction (bits_of b) as [|x l IH]; [done|]. simpl. by rewrite IH, when_double, double_add. Qed.
 Lemma mul_when x a b : mul (when x a) b = when x (mul a b).
-Proof.
-  assert (when_true : forall a, when true a = a) by (intros y; apply byte_eta).
-  destruct x; [by rewrite !when_true | apply mul_0_l].
-Qed.
+Proof. assert (when_true : forall a, when true a = a) by (intros y; apply byte_eta).
+  destruct x; [by rewrite !when_true | apply mul_0_l]. Qed.
 Lemma mul_times a bits c : mul (times a bits) c = times (mul a c) bits.
 Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH. Qed.
 
@@ -108,11 +104,9 @@ Definition bytes : list byte :=
   i ← bits; j ← bits; k ← bits; l ← bits; m ← bits; n ← bits; o ← bits; p ← bits; [Byte i j k l m n o p].
 
 Lemma elem_of_bytes a : a ∈ bytes.
-Proof.
-  assert (bit : forall b : bool, b ∈ [false; true]) by (intros []; set_solver).
-  destruct a as [i j k l m n o p].
-  repeat (apply elem_of_list_bind; eexists; split; [|by apply bit]). by apply elem_of_list_singleton.
-Qed.
+Proof. assert (bit : forall b : bool, b ∈ [false; true]) by (intros []; set_solver).
+  destruct a as [i j k l m n o p]. repeat (apply elem_of_list_bind; eexists; split; [|by apply bit]).
+  by apply elem_of_list_singleton. Qed.
 
 Lemma each_byte (P : byte -> Prop) `{forall a, Decision (P a)} :
   bool_decide (Forall P bytes) = true -> forall a, P a.
@@ -122,10 +116,8 @@ Lemma mul_inv_l a : a <> zero -> mul (inv a) a = one.
 Proof. revert a. refine (each_byte _ _). vm_cast_no_check (eq_refl true). Qed.
 
 Theorem gf_field : field_theory zero one add mul add id (fun a b => mul a (inv b)) inv eq.
-Proof.
-  split; [|done|done|apply mul_inv_l].
-  split; auto using add_0_l, add_comm, add_assoc, mul_1_l, mul_comm, mul_assoc, mul_add_l, add_self.
-Qed.
+Proof. split; [|done|done|apply mul_inv_l].
+  split; auto using add_0_l, add_comm, add_assoc, mul_1_l, mul_comm, mul_assoc, mul_add_l, add_self. Qed.
 
 Definition powers : list byte := power two <$> seq 0 255.
 
@@ -141,8 +133,7 @@ Qed.
 Theorem generator_generates a : a <> zero -> exists i, i < 255 /\ a = power two i.
 Proof.
   assert (H : forall a, a <> zero -> a ∈ powers) by (refine (each_byte _ _); vm_cast_no_check (eq_refl true)).
-  intros (i & -> & Hi%elem_of_seq)%H%elem_of_list_fmap. exists i. split; [lia|done].
-Qed.
+  intros (i & -> & Hi%elem_of_seq)%H%elem_of_list_fmap. exists i. split; [lia|done]. Qed.
 
 Lemma add_0_r a : add a zero = a.
 Proof. by rewrite add_comm, add_0_l. Qed.
@@ -154,10 +145,8 @@ Lemma mul_inv_r a : a <> zero -> mul a (inv a) = one.
 Proof. rewrite mul_comm. apply mul_inv_l. Qed.
 
 Lemma mul_nonzero a b : a <> zero -> b <> zero -> mul a b <> zero.
-Proof.
-  intros Ha Hb E. apply Ha.
-  by rewrite <-(mul_1_l a), mul_comm, <-(mul_inv_r b Hb), mul_assoc, E, mul_0_l.
-Qed.
+Proof. intros Ha Hb E. apply Ha.
+  by rewrite <-(mul_1_l a), mul_comm, <-(mul_inv_r b Hb), mul_assoc, E, mul_0_l. Qed.
 
 Lemma power_nonzero a n : a <> zero -> power a n <> zero.
 Proof. intros Ha. induction n as [|n IH]; simpl; [done|by apply mul_nonzero]. Qed.
@@ -256,18 +245,15 @@ Section blocks.
   Qed.
 
   Lemma holes_NoDup k s : NoDup (holes k s).
-  Proof.
-    revert k. induction s as [|[x|] s IH]; intros k; simpl; [constructor|done|].
-    constructor; [|done]. rewrite elem_of_holes. lia.
-  Qed.
+  Proof. revert k. induction s as [|[x|] s IH]; intros k; simpl; [constructor|done|]. constructor; [|done].
+    rewrite elem_of_holes. lia. Qed.
 
   Lemma holes_lost k s : length (holes k s) = lost s.
   Proof. revert k. induction s as [|[x|] s IH]; intros k; simpl; auto. Qed.
 
   Lemma known_lookup s d i : left_of s d -> i ∉ holes 0 s -> known s !! i = d !! i.
   Proof.
-    intros L N. unfold known. rewrite list_lookup_fmap.
-    destruct (s !! i) as [o|] eqn:E.
+    intros L N. unfold known. rewrite list_lookup_fmap. destruct (s !! i) as [o|] eqn:E.
     - destruct (Forall2_lookup_l _ _ _ _ _ L E) as (y & -> & [-> | ->]); [|done].
       destruct N. apply elem_of_holes. rewrite Nat.sub_0_r. split; [lia|done].
     - simpl. symmetry. apply lookup_ge_None. apply lookup_ge_None in E.
@@ -275,10 +261,8 @@ Section blocks.
   Qed.
 
   Lemma known_hole s d i : left_of s d -> i ∈ holes 0 s -> known s !! i = Some zeroes /\ is_Some (d !! i).
-  Proof.
-    intros L [_ E]%elem_of_holes. rewrite Nat.sub_0_r in E. unfold known. rewrite list_lookup_fmap, E.
-    split; [done|]. destruct (Forall2_lookup_l _ _ _ _ _ L E) as (y & -> & _). eauto.
-  Qed.
+  Proof. intros L [_ E]%elem_of_holes. rewrite Nat.sub_0_r in E. unfold known. rewrite list_lookup_fmap, E.
+    split; [done|]. destruct (Forall2_lookup_l _ _ _ _ _ L E) as (y & -> & _). eauto. Qed.
 
   Lemma known_length s d : left_of s d -> length (known s) = length d.
   Proof. intros L. unfold known. by rewrite fmap_length, (Forall2_length _ _ _ L). Qed.
@@ -300,8 +284,7 @@ Section blocks.
     pose proof (known_length s d L) as Len. pose proof (holes_NoDup 0 s) as ND.
     destruct (holes 0 s) as [|i [|j [|]]]; [| | |by destruct p, q].
     - intros [= <-]. apply list_eq. intros i. apply K; [done|]. apply not_elem_of_nil.
-    - destruct (Z i L) as (Zi & x & Hx); [left|].
-      assert (<[i := x]> (known s) = d) as Ed.
+    - destruct (Z i L) as (Zi & x & Hx); [left|]. assert (<[i := x]> (known s) = d) as Ed.
       { apply restore; [done..|]. intros k N. apply K; [done|]. by intros ?%elem_of_list_singleton. }
       assert (forall a, syndrome a d = plus (syndrome a (known s)) (times_byte (power a i) x)) as Sy.
       { intros a. rewrite <-Ed at 1. by apply syndrome_insert. }
@@ -330,16 +313,12 @@ Section blocks.
 
   (** and gives one while no more is lost than it has parity for. *)
   Lemma solve_total s p q : lost s + lost [p; q] <= 2 \/ lost s + lost [p] <= 1 -> is_Some (solve s p q).
-  Proof.
-    unfold solve. rewrite <-(holes_lost 0 s).
-    destruct (holes 0 s) as [|i [|j [|]]], p, q; simpl; eauto; lia.
-  Qed.
+  Proof. unfold solve. rewrite <-(holes_lost 0 s).
+    destruct (holes 0 s) as [|i [|j [|]]], p, q; simpl; eauto; lia. Qed.
 
   Lemma solve_length s p q d : solve s p q = Some d -> length d = length s.
-  Proof.
-    assert (length (known s) = length s) as L by apply fmap_length.
-    unfold solve. destruct (holes 0 s) as [|i [|j [|]]], p, q; simpl; intros [= <-]; by rewrite ?insert_length.
-  Qed.
+  Proof. assert (length (known s) = length s) as L by apply fmap_length. unfold solve.
+    destruct (holes 0 s) as [|i [|j [|]]], p, q; simpl; intros [= <-]; by rewrite ?insert_length. Qed.
 
   (** ** RAID-5 and RAID-6: the first [m] of P and Q *)
 
@@ -407,16 +386,12 @@ Section losing.
   Proof. intros H. revert i. induction H; intros [|i]; constructor; auto. apply IHForall2. Qed.
 
   Lemma lost_insert s i : lost (<[i := None]> s) <= S (lost s).
-  Proof.
-    revert i. induction s as [|[x|] s IH]; intros [|i]; simpl; try lia; try apply IH.
-    specialize (IH i). lia.
-  Qed.
+  Proof. revert i. induction s as [|[x|] s IH]; intros [|i]; simpl; try lia; try apply IH. specialize (IH i).
+    lia. Qed.
 
   Lemma without_left gone t : left_of (without gone t) t.
-  Proof.
-    induction gone as [|i gone IH]; [|by apply left_of_insert].
-    induction t as [|x t IH]; constructor; [by right|done].
-  Qed.
+  Proof. induction gone as [|i gone IH]; [|by apply left_of_insert].
+    induction t as [|x t IH]; constructor; [by right|done]. Qed.
 
   Lemma without_lost gone t : lost (without gone t) <= length gone.
   Proof.
@@ -428,10 +403,8 @@ Section losing.
   (** Any m components of a stripe, data or parity, can be computed from the others. *)
   Theorem reconstruct c gone d : good c -> length d = data_count c -> length gone <= parity_count c ->
     decode c (without gone (stripe c d)) = Some d.
-  Proof.
-    intros G L B. apply (good_complete c G); [done|apply without_left|].
-    by transitivity (length gone); [apply without_lost|].
-  Qed.
+  Proof. intros G L B. apply (good_complete c G); [done|apply without_left|].
+    by transitivity (length gone); [apply without_lost|]. Qed.
 
   (** What a read of block i of a stripe returns when the components in [gone] cannot be read. *)
   Theorem degraded_read c gone d i : good c -> length d = data_count c -> length gone <= parity_count c ->

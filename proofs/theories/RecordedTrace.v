@@ -4,7 +4,6 @@ Operations on devices, and hints such as [clean], need a disk that is open, and 
 counted all the same, because a read may be answered [data-lost] while more devices than the layout tolerates
 are not good for their data: a device is not from the time it fails until, returned or replaced, it has settled.
 This is the rule of [conformance/model.py]. *)
-From stdpp Require Import gmap strings list.
 From LogDisk Require Import VirtualDisk.
 
 Inductive entry {V : Type} :=
@@ -83,8 +82,7 @@ Proof.
     assert (devices_after tolerates all_good (Event e) = all_good) as Hv by (by destruct e).
     rewrite Hv in Hrest. econstructor; [|by apply IH]. destruct Hstep as [?|Hl]; [done|].
     destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as [? _].
-  - induction 1 as [|s e s1 tr s2 Hstep Hrun IH]; cbn; [constructor|].
-    econstructor; [by left|].
+  - induction 1 as [|s e s1 tr s2 Hstep Hrun IH]; cbn; [constructor|]. econstructor; [by left|].
     assert (devices_after tolerates all_good (Event e) = all_good) as -> by (by destruct e). done.
 Qed.
 

@@ -11,12 +11,10 @@
 
     Left out: silent corruption of what a device holds, and where a leg keeps its own records ([components] without
     [strips], and which stripes are [open]): a real leg keeps them on all its devices. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Export RedundancyCode.
 
 Inductive condition := Active | Absent | Degraded | Stale | Resyncing.
-Global Instance condition_eq_dec : EqDecision condition.
-Proof. solve_decision. Defined.
+Global Instance condition_eq_dec : EqDecision condition := ltac:(solve_decision).
 
 Section Redundancy.
   Context {V : Type} (c : code V).
@@ -79,8 +77,7 @@ Section Redundancy.
   (** ** Components *)
 
   Definition working (x : component) : Prop := state x = Active \/ state x = Stale \/ state x = Resyncing.
-  Global Instance working_dec x : Decision (working x).
-  Proof. unfold working. apply _. Defined.
+  Global Instance working_dec x : Decision (working x) := ltac:(unfold working; apply _).
 
   Definition with_state y (x : component) := Component y (home x) (strips x) (missed x) (written x) (clock x).
   Definition with_strip s (o : option V) (x : component) :=
@@ -123,8 +120,7 @@ Section Redundancy.
     list_find (fun x => home x = d /\ state x <> Degraded) (components l).
 
   Definition due (x : component) : Prop := state x = Degraded \/ state x = Absent /\ repair_delay <= clock x.
-  Global Instance due_dec x : Decision (due x).
-  Proof. unfold due. apply _. Defined.
+  Global Instance due_dec x : Decision (due x) := ltac:(unfold due; apply _).
 
   (** What a stripe reads as once it was written. *)
   Definition value (o : content) : list V := default (blanks c) o.

@@ -1,6 +1,6 @@
 (** What a leg asks of its code: k data blocks are stored as k + m components, and any k of them give the data back.
     A mirror is the code with k = 1. RAID-5 and RAID-6 are in Parity.v. *)
-From stdpp Require Import prelude.
+From stdpp Require Export prelude functions gmap.
 
 Record code (V : Type) := Code {
   data_count : nat;                               (* k *)
@@ -61,11 +61,10 @@ Section code.
   Proof. intros G E. unfold stripe, width. rewrite app_length, (good_length c G d E). lia. Qed.
 
   Lemma left_of_mirror s n x : left_of s (replicate n x) -> omap id s = replicate (n - lost s) x /\ lost s <= n.
-  Proof.
-    revert s. induction n as [|n IH]; simpl; intros s H; inversion H as [|o ? s' ? Ho Hs]; subst; [done|].
+  Proof. revert s.
+    induction n as [|n IH]; simpl; intros s H; inversion H as [|o ? s' ? Ho Hs]; subst; [done|].
     destruct (IH s' Hs) as [E L]. destruct Ho as [-> | ->]; cbn -[minus]; rewrite E; split; try lia; [done|].
-    by replace (S n - lost s') with (S (n - lost s')) by lia.
-  Qed.
+    by replace (S n - lost s') with (S (n - lost s')) by lia. Qed.
 
   Theorem mirror_good zero m : good (mirror zero m).
   Proof.
@@ -84,14 +83,11 @@ Section code.
 
   Lemma mixture_mirror s n x y :
     mixture s (replicate n x) (replicate n y) -> Forall (fun z => z = x \/ z = y) (omap id s).
-  Proof.
-    revert s. induction n as [|n IH]; simpl; intros s H; inversion H as [|o ?? s' ?? Ho Hs]; subst; [constructor|].
-    destruct Ho as [-> | [-> | ->]]; cbn; [|constructor; [auto|]..]; by apply IH.
-  Qed.
+  Proof. revert s.
+    induction n as [|n IH]; simpl; intros s H; inversion H as [|o ?? s' ?? Ho Hs]; subst; [constructor|].
+    destruct Ho as [-> | [-> | ->]]; cbn; [|constructor; [auto|]..]; by apply IH. Qed.
 
   Theorem mirror_whole zero m : whole (mirror zero m).
-  Proof.
-    intros [|x [|]] [|y [|]] s d Ex Ey; try done. intros H%(mixture_mirror s (S m)). simpl.
-    destruct H as [|z ? [-> | ->]]; [done|..]; intros [= <-]; auto.
-  Qed.
+  Proof. intros [|x [|]] [|y [|]] s d Ex Ey; try done. intros H%(mixture_mirror s (S m)). simpl.
+    destruct H as [|z ? [-> | ->]]; [done|..]; intros [= <-]; auto. Qed.
 End code.

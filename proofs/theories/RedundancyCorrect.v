@@ -1,5 +1,4 @@
 (** A leg is a reliable store. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Export Redundancy.
 
 Lemma left_of_intro {V} (s : list (option V)) t :
@@ -32,8 +31,7 @@ Section correct.
   Context {V : Type} (c : code V) (size repair_delay : nat) (G : good c).
   Implicit Types (i d s : nat) (x : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
 
-  Notation act := (act c size repair_delay).
-  Notation run := (run c size repair_delay).
+  Notation act := (act c size repair_delay). Notation run := (run c size repair_delay).
   Notation strip := (strip c).
 
   (** What component i holds is what the store holds, but for what it is known to have missed. *)
@@ -72,10 +70,8 @@ Section correct.
 
   Lemma seen_lookup l s i v : seen c l s !! i = Some (Some v) ->
     exists x, components l !! i = Some x /\ state x = Active /\ v = strip x s.
-  Proof.
-    unfold seen. rewrite list_lookup_fmap. destruct (components l !! i) as [x|]; simpl; [|done].
-    case_decide; [|done]. intros [= <-]. eauto.
-  Qed.
+  Proof. unfold seen. rewrite list_lookup_fmap. destruct (components l !! i) as [x|]; simpl; [|done].
+    case_decide; [|done]. intros [= <-]. eauto. Qed.
 
   Lemma seen_length l st s : refines l st -> length (seen c l s) = width c.
   Proof. intros R. unfold seen. by rewrite fmap_length, (r_length _ _ R). Qed.
@@ -102,10 +98,8 @@ Section correct.
   Qed.
 
   Lemma lost_seen l s : lost (seen c l s) = inactive (components l).
-  Proof.
-    unfold seen, inactive. induction (components l) as [|x xs IH]; [done|].
-    rewrite fmap_cons. cbn. rewrite <-IH. by case_decide.
-  Qed.
+  Proof. unfold seen, inactive. induction (components l) as [|x xs IH]; [done|]. rewrite fmap_cons. cbn.
+    rewrite <-IH. by case_decide. Qed.
 
   (** However many components have failed, what a read returns is the last write. *)
   Theorem read_never_wrong l st s v : refines l st -> open l !! s = None -> read c l s = Some v -> v = holds st s.
@@ -113,17 +107,14 @@ Section correct.
 
   Theorem read_available l st s : refines l st -> open l !! s = None -> tolerable c l ->
     read c l s = Some (holds st s).
-  Proof.
-    intros R E T. apply (good_complete c G); [apply (r_holds _ _ R)|by apply seen_left|]. by rewrite lost_seen.
-  Qed.
+  Proof. intros R E T. apply (good_complete c G); [apply (r_holds _ _ R)|by apply seen_left|].
+    by rewrite lost_seen. Qed.
 
   (** ** Components *)
 
   Lemma strip_alter s s' o x : strip (with_strip s o x) s' = if decide (s = s') then default (blank c) o else strip x s'.
-  Proof.
-    unfold Redundancy.strip. simpl. case_decide; [subst; by rewrite lookup_partial_alter|].
-    by rewrite lookup_partial_alter_ne.
-  Qed.
+  Proof. unfold Redundancy.strip. simpl. case_decide; [subst; by rewrite lookup_partial_alter|].
+    by rewrite lookup_partial_alter_ne. Qed.
 
   Lemma share_strip i o : i < width c -> length (value c o) = data_count c ->
     stripe c (value c o) !! i = Some (default (blank c) (d ← o; stripe c d !! i)).
@@ -133,12 +124,9 @@ Section correct.
     - rewrite stripe_blanks by done. by apply lookup_replicate_2.
   Qed.
 
-  Lemma activate_strip x s : strip (activate x) s = strip x s.
-  Proof. unfold activate. by case_decide. Qed.
-  Lemma activate_missed x : missed (activate x) = missed x.
-  Proof. unfold activate. by case_decide. Qed.
-  Lemma activate_written x : written (activate x) = written x.
-  Proof. unfold activate. by case_decide. Qed.
+  Lemma activate_same x :
+    (forall s, strip (activate x) s = strip x s) /\ missed (activate x) = missed x /\ written (activate x) = written x.
+  Proof. split_and!; intros; unfold activate; by case_decide. Qed.
 
   (** Only the first three clauses and the bounds need care in a component that is made active if it can be. *)
   Lemma faithful_activate st i x :
@@ -151,18 +139,16 @@ Section correct.
     (forall s, s ∈ written x -> exists n v, pending st !! s = Some (Attempt n (Some v))) ->
     faithful st i (activate x).
   Proof.
-    intros H1 H2 H3 H4 H5 H6.
-    split; intros *; rewrite ?activate_strip, ?activate_missed, ?activate_written; eauto.
+    intros H1 H2 H3 H4 H5 H6. destruct (activate_same x) as (Es & Em & Ew).
+    split; intros *; rewrite ?Es, ?Em, ?Ew; eauto.
     - unfold activate. case_decide as D; [by destruct D|done].
     - unfold activate, working. case_decide as D; simpl; [done|]. intros W E. destruct D. by split.
   Qed.
 
   Lemma refines_component l st i x x' : refines l st -> components l !! i = Some x -> faithful st i x' ->
     refines (with_component i x' l) st.
-  Proof.
-    intros R Hx F. split; simpl; try apply R; [by rewrite insert_length; apply R|].
-    intros j y Hy. apply list_lookup_insert_Some in Hy as [(-> & <- & _) | [_ Hy]]; [done|by apply R].
-  Qed.
+  Proof. intros R Hx F. split; simpl; try apply R; [by rewrite insert_length; apply R|]. intros j y Hy.
+    apply list_lookup_insert_Some in Hy as [(-> & <- & _) | [_ Hy]]; [done|by apply R]. Qed.
 
   Lemma refines_spares l st ds : refines l st -> refines (with_spares ds l) st.
   Proof. intros R. split; apply R. Qed.
@@ -176,26 +162,31 @@ Section correct.
 
   (** ** The simulation *)
 
+  (** A stripe comes to be written with [o]; if that is cut short, its data are what it held, or [n]. *)
+  Lemma sim_start l st s o n : refines l st -> s < size -> length (value c o) = data_count c -> length n = data_count c ->
+    (forall m v, pending st !! s <> Some (Attempt m (Some v))) -> (whole c -> value c o = holds st s \/ value c o = n) ->
+    (forall i x, components l !! i = Some x -> whole c -> s ∉ missed x ->
+      stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
+    refines (with_open (<[s := Writing o]> (open l)) l)
+      (Store (holds st) (<[s := Attempt n (Some (value c o))]> (pending st))).
+  Proof.
+    intros R Hs L Ln P W Torn. split; simpl; try apply R.
+    - intros i x Hx. pose proof (r_component _ _ R i x Hx) as F. split; simpl; try apply F; intros s'.
+      + intros [? _]%lookup_insert_None. by apply (same _ _ _ F).
+      + intros m v [(<- & _)|[_ ?]]%lookup_insert_Some Hw; [|by eapply (same_written _ _ _ F)].
+        apply (written_open _ _ _ F) in Hw as (? & ? & Q). by apply P in Q.
+      + intros m w W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by apply Torn|by eapply (same_torn _ _ _ F)].
+      + intros (m & v & Hn)%(written_open _ _ _ F). exists m, v. rewrite lookup_insert_ne; [done|]. intros <-. by apply P in Hn.
+    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_insert, ?lookup_insert_ne by done; [done|apply R].
+    - intros s'. destruct (decide (s = s')) as [<-|N]; [done|]. rewrite lookup_insert_ne by done. apply R.
+    - intros s' m v W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by apply W|by eapply (r_whole _ _ R)].
+  Qed.
+
   Lemma sim_write l st s o : refines l st -> s < size -> open l !! s = None -> length (value c o) = data_count c ->
     refines (with_open (<[s := Writing o]> (open l)) l)
       (Store (holds st) (<[s := Attempt (value c o) (Some (value c o))]> (pending st))).
-  Proof.
-    intros R Hs E L. pose proof (open_none l st s R E) as E'.
-    split; simpl; try apply R.
-    - intros i x Hx. pose proof (r_component _ _ R i x Hx) as F. split; simpl; try apply F.
-      + intros s' [? _]%lookup_insert_None. by apply (same _ _ _ F).
-      + intros s' n v [(<- & _)|[_ ?]]%lookup_insert_Some Hw; [|by eapply (same_written _ _ _ F)].
-        apply (written_open _ _ _ F) in Hw as (? & ? & ?). congruence.
-      + intros s' n w W [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some Hm.
-        * left. by apply (same _ _ _ F).
-        * by eapply (same_torn _ _ _ F).
-      + intros s' (n & v & Hn)%(written_open _ _ _ F). exists n, v. rewrite lookup_insert_ne by congruence.
-        done.
-    - intros s'. destruct (decide (s = s')) as [<-|Hne]; [by rewrite !lookup_insert|].
-      rewrite !lookup_insert_ne by done. apply R.
-    - intros s'. destruct (decide (s = s')) as [<-|Hne]; [done|]. rewrite lookup_insert_ne by done. apply R.
-    - intros s' n v W [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by right|by eapply (r_whole _ _ R)].
-  Qed.
+  Proof. intros R Hs E L. pose proof (open_none l st s R E) as P. apply sim_start; auto; [by rewrite P|].
+    intros i x Hx _ Hm. left. by apply (same _ _ _ (r_component _ _ R i x Hx)). Qed.
 
   Lemma faithful_put l st s o i x : refines l st -> components l !! i = Some x -> open l !! s = Some (Writing o) ->
     faithful st i (put c s o i x).
@@ -206,8 +197,7 @@ Section correct.
     assert (forall s', strip (put c s o i x) s' =
       if decide (s = s') then default (blank c) (d ← o; stripe c d !! i) else strip x s') as S.
     { intros s'. apply (strip_alter s s' _ x). }
-    pose proof (share_strip i o (index_below _ _ _ _ R Hx) L) as Sh.
-    split; simpl; try apply F.
+    pose proof (share_strip i o (index_below _ _ _ _ R Hx) L) as Sh. split; simpl; try apply F.
     - intros s' P'. rewrite S. case_decide; [congruence|]. by apply (same _ _ _ F).
     - intros s' n' v' P'. rewrite S.
       case_decide; [subst s'; rewrite P in P'; injection P' as <- <-; by rewrite Sh|].
@@ -225,8 +215,7 @@ Section correct.
       (Store (<[s := v]> (holds st)) (delete s (pending st))).
   Proof.
     intros R E P A. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
-    destruct Q as (Ev & L & Ln).
-    assert (s < size) as Hs by (apply (r_below _ _ R); by rewrite E).
+    destruct Q as (Ev & L & Ln). assert (s < size) as Hs by (apply (r_below _ _ R); by rewrite E).
     assert (forall s', delete s (pending st) !! s' = None -> s' = s \/ s' <> s /\ pending st !! s' = None) as Dn.
     { intros s'. rewrite lookup_delete_None. destruct (decide (s' = s)); [by left|]. intros [->|]; auto. }
     split; simpl.
@@ -234,8 +223,7 @@ Section correct.
     - intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
       pose proof (r_component _ _ R i x Hx) as F. rewrite Forall_lookup in A. specialize (A i x Hx).
       assert (forall s', s' <> s -> s' ∉ (if decide (s ∈ written x) then missed x ∖ {[s]} else {[s]} ∪ missed x) ->
-        s' ∉ missed x) as M by (intros s' ?; case_decide; set_solver).
-      apply faithful_activate; simpl.
+        s' ∉ missed x) as M by (intros s' ?; case_decide; set_solver). apply faithful_activate; simpl.
       + intros s' P' Hm. apply Dn in P' as [-> | [N P']].
         * rewrite fn_lookup_insert. case_decide as W; [|set_solver]. by eapply (same_written _ _ _ F).
         * rewrite fn_lookup_insert_ne by done. apply (same _ _ _ F); auto.
@@ -247,8 +235,7 @@ Section correct.
         apply elem_of_union in Hm as [->%elem_of_singleton|]; auto.
       + intros s' [Hw N]%elem_of_difference. apply (written_open _ _ _ F) in Hw as (n' & v' & P').
         exists n', v'. rewrite lookup_delete_ne by set_solver. done.
-    - intros s'. destruct (decide (s = s')) as [<-|N]; [by rewrite !lookup_delete|].
-      rewrite !lookup_delete_ne by done. apply R.
+    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_delete, ?lookup_delete_ne by done; [done|apply R].
     - intros s' [r [_ Hr]%lookup_delete_Some]. apply (r_below _ _ R). eauto.
     - intros s'. destruct (decide (s' = s)) as [->|N]; [by rewrite fn_lookup_insert|].
       rewrite fn_lookup_insert_ne by done. apply R.
@@ -279,22 +266,9 @@ Section correct.
     length v = data_count c -> (whole c -> v = holds st s \/ v = n) ->
     refines (with_open (<[s := Writing (Some v)]> (open l)) l)
       (Store (holds st) (<[s := Attempt n (Some v)]> (pending st))).
-  Proof.
-    intros R E P L W. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
-    split; simpl; try apply R.
-    - intros i x Hx. pose proof (r_component _ _ R i x Hx) as F. split; simpl; try apply F; intros s'.
-      + intros [? _]%lookup_insert_None. by apply (same _ _ _ F).
-      + intros n' v' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some Hw; [|by eapply (same_written _ _ _ F)].
-        apply (written_open _ _ _ F) in Hw as (? & ? & ?). congruence.
-      + intros n' w W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; by eapply (same_torn _ _ _ F).
-      + intros (n' & v' & Hn)%(written_open _ _ _ F). exists n', v'. rewrite lookup_insert_ne by congruence.
-        done.
-    - intros s'. destruct (decide (s = s')) as [<-|N]; [by rewrite !lookup_insert|].
-      rewrite !lookup_insert_ne by done. apply R.
-    - intros s'. destruct (decide (s = s')) as [<-|N]; [|rewrite lookup_insert_ne by done; apply R].
-      intros _. apply (r_below _ _ R). by rewrite E.
-    - intros s' n' v' W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by apply W|by eapply (r_whole _ _ R)].
-  Qed.
+  Proof. intros R E P L W. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
+    apply (sim_start l st s (Some v)); auto; [apply (r_below _ _ R); by rewrite E|by rewrite P|].
+    intros i x Hx W'. by apply (same_torn _ _ _ (r_component _ _ R i x Hx) s n None). Qed.
 
   Lemma faithful_fail st i x mode : mode = Absent \/ mode = Degraded -> faithful st i x -> faithful st i (fail mode x).
   Proof.
@@ -326,8 +300,7 @@ Section correct.
 
   Lemma faithful_built l st i d : refines l st -> i < width c -> faithful st i (built_on size d).
   Proof.
-    intros R Hi.
-    assert (forall s, pending st !! s <> None -> s < size) as B.
+    intros R Hi. assert (forall s, pending st !! s <> None -> s < size) as B.
     { intros s N. apply (r_below _ _ R). pose proof (r_request _ _ R s) as Q.
       destruct (open l !! s) as [r|]; [eauto|]. by destruct (pending st !! s). }
     apply faithful_activate; simpl; try set_solver.
@@ -360,9 +333,8 @@ Section correct.
     - by apply faithful_fail, R.
     - pose proof (r_component _ _ R _ _ Hx) as F. apply faithful_activate; simpl; try done; apply F.
     - apply faithful_fail; [by right|by apply R].
-    - split; simpl; try apply R; [rewrite fmap_length; apply R|].
-      intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
-      pose proof (r_component _ _ R i x Hx) as F. split; apply F.
+    - split; simpl; try apply R; [rewrite fmap_length; apply R|]. intros i x'. rewrite list_lookup_fmap.
+      intros (x & Hx & ->)%fmap_Some. pose proof (r_component _ _ R i x Hx) as F. split; apply F.
     - by eapply faithful_resync.
     - eapply faithful_built; [done|]. by eapply index_below.
   Qed.

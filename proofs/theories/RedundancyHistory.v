@@ -6,27 +6,23 @@
     - [stale_never_read]: what components hold that are not active makes no difference to any read.
 
     The simulation behind them is [RedundancyCorrect.leg_step_refines]. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Export RedundancyCorrect.
 
 Section history.
   Context {V : Type} (c : code V) (size repair_delay : nat) (G : good c).
   Implicit Types (i d s : nat) (x y : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
 
-  Notation act := (act c size repair_delay).
-  Notation run := (run c size repair_delay).
+  Notation act := (act c size repair_delay). Notation run := (run c size repair_delay).
   Notation refines := (refines c size).
 
   (** ** Histories *)
 
   Lemma new_leg_refines n : refines (new_leg c n) (new_store c).
   Proof.
-    assert (length (blanks c) = data_count c) as L by apply replicate_length.
-    split; simpl; try done.
+    assert (length (blanks c) = data_count c) as L by apply replicate_length. split; simpl; try done.
     - by rewrite fmap_length, seq_length.
     - intros i x. rewrite list_lookup_fmap. intros (j & [-> Hj]%lookup_seq & ->)%fmap_Some.
-      split; simpl; try set_solver.
-      intros s _ _. rewrite stripe_blanks by done. by apply lookup_replicate_2.
+      split; simpl; try set_solver. intros s _ _. rewrite stripe_blanks by done. by apply lookup_replicate_2.
     - intros s [? ?]. set_solver.
   Qed.
 
@@ -45,10 +41,8 @@ Section history.
 
   Lemma sum_insert {A} (f : A -> nat) xs i (x y : A) :
     xs !! i = Some x -> sum_list_with f (<[i := y]> xs) + f x = sum_list_with f xs + f y.
-  Proof.
-    revert i. induction xs as [|z xs IH]; intros [|i] E; simpl in *; try done; [injection E as ->; lia|].
-    specialize (IH i E). lia.
-  Qed.
+  Proof. revert i. induction xs as [|z xs IH]; intros [|i] E; simpl in *; try done; [injection E as ->; lia|].
+    specialize (IH i E). lia. Qed.
 
   (** ** What a step does to the components *)
 
@@ -71,10 +65,8 @@ Section history.
         home x <> d) -> changes a l (with_spares ds l).
 
   Lemma carried_activate a x y : carried a x y -> carried a x (activate y).
-  Proof.
-    unfold activate. case_decide as D; [|done]. intros (? & ? & S & _). split_and!; [done..| |done].
-    intros _. apply S. by destruct D as [[-> | [-> | ->]] _].
-  Qed.
+  Proof. unfold activate. case_decide as D; [|done]. intros (? & ? & S & _). split_and!; [done..| |done].
+    intros _. apply S. by destruct D as [[-> | [-> | ->]] _]. Qed.
 
   Lemma act_changes l a l' : act a l = Some l' -> changes a l l'.
   Proof.
@@ -86,10 +78,9 @@ Section history.
       try (by apply changes_fail); try (by apply changes_replace);
       try (eapply changes_rebuild; [done| |naive_solver]; unfold due in *; intuition congruence);
       try (eapply changes_one; [done|]); try (apply carried_activate); unfold carried; simpl;
-      try (split_and!; intuition (congruence || lia)).
+      try (split_and!; intuition (congruence || lia));
+      try (intros d' [->%elem_of_singleton|]%elem_of_union; [right; by apply Free|by left]).
     - set_solver.
-    - intros d' [->%elem_of_singleton|]%elem_of_union; [right; by apply Free|by left].
-    - intros d' [->%elem_of_singleton|]%elem_of_union; [right; by apply Free|by left].
     - split_and!; try done. intros A. rewrite decide_True by done. split; [done|lia].
   Qed.
 
@@ -116,41 +107,30 @@ Section history.
 
   Lemma inactive_run l acts l' : run acts l = Some l' ->
     inactive (components l') <= inactive (components l) + failures acts.
-  Proof.
-    revert l. induction acts as [|a acts IH]; simpl; intros l; [intros [= ->]; lia|].
+  Proof. revert l. induction acts as [|a acts IH]; simpl; intros l; [intros [= ->]; lia|].
     destruct (act a l) as [l1|] eqn:E; simpl; [|done]. intros H%IH. apply inactive_step in E.
-    unfold failures in *. simpl. lia.
-  Qed.
+    unfold failures in *. simpl. lia. Qed.
 
   Lemma new_leg_inactive n : inactive (components (new_leg c n)) = 0.
-  Proof.
-    unfold new_leg. simpl.
+  Proof. unfold new_leg. simpl.
     assert (forall w j, inactive (new_component (V := V) <$> seq j w) = 0) as H; [|apply H].
-    induction w as [|w IH]; intros j; [done|apply (IH (S j))].
-  Qed.
+    induction w as [|w IH]; intros j; [done|apply (IH (S j))]. Qed.
 
   (** With at most m failures, at any steps, every read returns the last write. *)
   Theorem any_m_failures n acts l : run acts (new_leg c n) = Some l -> failures acts <= parity_count c ->
     exists st, store_run c (new_store c) acts st /\
       forall s, open l !! s = None -> read c l s = Some (holds st s).
-  Proof.
-    intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
-    split; [done|].
-    intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
-    rewrite new_leg_inactive in H.
-    unfold tolerable. lia.
-  Qed.
+  Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
+    split; [done|]. intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
+    rewrite new_leg_inactive in H. unfold tolerable. lia. Qed.
 
   (** With any number of failures, a read returns the last write or says that data are lost. *)
   Theorem any_failures n acts l : run acts (new_leg c n) = Some l ->
     exists st, store_run c (new_store c) acts st /\
       forall s, open l !! s = None -> read c l s = Some (holds st s) \/ read c l s = None.
-  Proof.
-    intros H. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
-    split; [done|].
-    intros s E. destruct (read c l s) as [v|] eqn:D; [|by right]. left. f_equal.
-    by eapply (read_never_wrong c size G).
-  Qed.
+  Proof. intros H. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
+    split; [done|]. intros s E. destruct (read c l s) as [v|] eqn:D; [|by right]. left. f_equal.
+    by eapply (read_never_wrong c size G). Qed.
 
   (** ** What is read *)
 
@@ -159,9 +139,6 @@ Section history.
     Forall2 (fun x y => state x = state y /\ (state x = Active -> strip c x s = strip c y s))
       (components l) (components l') ->
     read c l s = read c l' s.
-  Proof.
-    intros H. unfold read. f_equal. unfold seen.
-    induction H as [|x y xs ys [E S] _ IH]; [done|]. rewrite !fmap_cons, IH. f_equal.
-    rewrite <-E. case_decide; [by rewrite S|done].
-  Qed.
+  Proof. intros H. unfold read. f_equal. unfold seen. induction H as [|x y xs ys [E S] _ IH]; [done|].
+    rewrite !fmap_cons, IH. f_equal. rewrite <-E. case_decide; [by rewrite S|done]. Qed.
 End history.

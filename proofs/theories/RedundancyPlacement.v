@@ -1,13 +1,11 @@
 (** No device has two uses ([one_use_per_device]), so that the failure of a device is that of at most one component. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Export RedundancyHistory.
 
 Section placement.
   Context {V : Type} (c : code V) (size repair_delay : nat).
   Implicit Types (i d s : nat) (x y : component (V := V)) (l : leg (V := V)).
 
-  Notation act := (act c size repair_delay).
-  Notation run := (run c size repair_delay).
+  Notation act := (act c size repair_delay). Notation run := (run c size repair_delay).
 
   Record placed l : Prop := Placed {
     apart i j x y : components l !! i = Some x -> components l !! j = Some y ->
@@ -15,35 +13,28 @@ Section placement.
     spares_apart i x : components l !! i = Some x -> state x <> Degraded -> home x ∉ spares l;
   }.
 
-  Lemma placed_insert l i x y : placed l -> components l !! i = Some x ->
-    (state y <> Degraded -> home y = home x /\ state x <> Degraded) -> placed (with_component i y l).
+  (** Homes stay, and what works now worked before. *)
+  Lemma placed_from l l' : placed l -> spares l' = spares l ->
+    (forall j z, components l' !! j = Some z -> state z <> Degraded ->
+      exists z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') -> placed l'.
   Proof.
-    intros [A S] Hx Hy.
-    assert (forall j z, <[i := y]> (components l) !! j = Some z -> state z <> Degraded ->
-      exists z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') as Old.
-    { intros j z [(<- & <- & _)|[_ Hz]]%list_lookup_insert_Some D; [|by exists z].
-      destruct (Hy D). by exists x. }
-    split; simpl.
-    - intros j k z w Hz Hw Dz Dw E.
-      destruct (Old j z Hz Dz) as (z' & ? & ? & ?), (Old k w Hw Dw) as (w' & ? & ? & ?).
+    intros [A S] Es Old. split; [|rewrite Es].
+    - intros j k z w Hz Hw Dz Dw E. destruct (Old j z Hz Dz) as (z' & ? & ? & ?), (Old k w Hw Dw) as (w' & ? & ? & ?).
       apply (A j k z' w'); congruence.
     - intros j z Hz D. destruct (Old j z Hz D) as (z' & ? & ? & ->). by apply (S j).
   Qed.
 
+  Lemma placed_insert l i x y : placed l -> components l !! i = Some x ->
+    (state y <> Degraded -> home y = home x /\ state x <> Degraded) -> placed (with_component i y l).
+  Proof.
+    intros Pl Hx Hy. apply (placed_from l); [done..|]. simpl.
+    intros j z [(<- & <- & _)|[_ Hz]]%list_lookup_insert_Some D; [|by exists z]. destruct (Hy D). by exists x.
+  Qed.
+
   Lemma placed_fmap l f rs : (forall x, home (f x) = home x /\ (state (f x) <> Degraded -> state x <> Degraded)) ->
     placed l -> placed (Leg (f <$> components l) (spares l) rs).
-  Proof.
-    intros F [A S].
-    assert (forall j z, (f <$> components l) !! j = Some z -> state z <> Degraded ->
-      exists z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') as Old.
-    { intros j z. rewrite list_lookup_fmap. intros (z' & Hz & ->)%fmap_Some D. destruct (F z'). exists z'.
-      auto. }
-    split; simpl.
-    - intros j k z w Hz Hw Dz Dw E.
-      destruct (Old j z Hz Dz) as (z' & ? & ? & ?), (Old k w Hw Dw) as (w' & ? & ? & ?).
-      apply (A j k z' w'); congruence.
-    - intros j z Hz D. destruct (Old j z Hz D) as (z' & ? & ? & ->). by apply (S j).
-  Qed.
+  Proof. intros F Pl. apply (placed_from l); [done..|]. simpl. intros j z. rewrite list_lookup_fmap.
+    intros (z' & Hz & ->)%fmap_Some D. destruct (F z'). exists z'. auto. Qed.
 
   Lemma placed_step l a l' : placed l -> act a l = Some l' -> placed l'.
   Proof.

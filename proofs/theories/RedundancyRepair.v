@@ -8,17 +8,14 @@
     - [rebuild_waits]: whenever a rebuild begins, the component is degraded, or its device went absent and the repair
       timer has run out since.
     - [degraded_at_once]: a component whose device dies can be rebuilt in the next step. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Export RedundancyHistory.
 
 Section repair.
   Context {V : Type} (c : code V) (size repair_delay : nat) (G : good c).
   Implicit Types (i d s : nat) (x : component (V := V)) (l : leg (V := V)) (st : store (V := V)).
 
-  Notation act := (act c size repair_delay).
-  Notation run := (run c size repair_delay).
-  Notation refines := (refines c size).
-  Notation due := (due repair_delay).
+  Notation act := (act c size repair_delay). Notation run := (run c size repair_delay).
+  Notation refines := (refines c size). Notation due := (due repair_delay).
 
   Definition repairs (a : action (V := V)) : Prop :=
     match a with Resync _ _ | Rebuild _ _ => True | _ => False end.
@@ -56,10 +53,9 @@ Section repair.
       unfold work. rewrite decide_True by (unfold working; tauto). apply subset_size. set_solver.
     - destruct Gd as (Du & Hd). intros [= <-]. simpl.
       pose proof (sum_insert work _ i x (built_on size d) Hx) as Q.
-      assert (work (built_on (V := V) size d) < work x); [|lia].
-      unfold built_on. rewrite work_activate. unfold work at 1. rewrite decide_True by (by right; right). simpl.
-      rewrite size_set_seq. unfold work. rewrite decide_False; [lia|].
-      unfold working. destruct Du as [E|[E _]]; rewrite E; naive_solver.
+      assert (work (built_on (V := V) size d) < work x); [|lia]. unfold built_on. rewrite work_activate.
+      unfold work at 1. rewrite decide_True by (by right; right). simpl. rewrite size_set_seq. unfold work.
+      rewrite decide_False; [lia|]. unfold working. destruct Du as [E|[E _]]; rewrite E; naive_solver.
   Qed.
 
   (** No step of repair is lost or harmful: what it finds repairable it leaves so, and no contents change. *)
@@ -69,8 +65,7 @@ Section repair.
     intros Ra R Rp E. split.
     { destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
       by destruct S. }
-    pose proof (inactive_step c size repair_delay l a l' E) as I.
-    destruct Rp as [Q W D N].
+    pose proof (inactive_step c size repair_delay l a l' E) as I. destruct Rp as [Q W D N].
     assert (forall i x y ds, components l !! i = Some x -> working y ->
       inactive (<[i := y]> (components l)) <= inactive (components l) + 0 ->
       (if decide (working x) then 0 else 1) + base.size ds >= base.size (spares l) ->
@@ -97,15 +92,12 @@ Section repair.
       case_decide as E.
       - destruct (IH I) as (i & y & ? & ?). by exists (S i), y.
       - by exists 0, x. }
-    pose proof (r_component _ _ _ _ R i x Hx) as F.
-    destruct (decide (working x)) as [Wx|Wx].
+    pose proof (r_component _ _ _ _ R i x Hx) as F. destruct (decide (working x)) as [Wx|Wx].
     - destruct (decide (missed x = ∅)) as [M|M]; [by destruct A; apply (activated _ _ _ _ _ F)|].
-      apply set_choose_L in M as [s Hs].
-      eexists (Resync i s), _. split; [done|]. simpl. rewrite Hx. simpl.
+      apply set_choose_L in M as [s Hs]. eexists (Resync i s), _. split; [done|]. simpl. rewrite Hx. simpl.
       rewrite option_guard_True by (split_and!; [destruct Wx as [?|?]; done|done|by rewrite Q]).
       rewrite (read_available c size G l st s R); [done|by rewrite Q|done].
-    - assert (due x) as Du by (rewrite Forall_lookup in D; by destruct (D i x Hx)).
-      assert (0 < down l) as Dp.
+    - assert (due x) as Du by (rewrite Forall_lookup in D; by destruct (D i x Hx)). assert (0 < down l) as Dp.
       { unfold down. clear -Hx Wx. revert i Hx.
         induction (components l) as [|y ys IH]; intros [|i] E; try done; simpl in *.
         - injection E as ->. rewrite decide_False by done. lia.
@@ -134,11 +126,9 @@ Section repair.
   Theorem redundancy_restored l st acts l' : refines l st -> inactive (components l) = 0 ->
     run acts l = Some l' -> failures acts <= parity_count c ->
     exists st', store_run c st acts st' /\ forall s, open l' !! s = None -> read c l' s = Some (holds st' s).
-  Proof.
-    intros R I H F. destruct (leg_run_refines c size repair_delay G l st acts l' R H) as (st' & S & R').
+  Proof. intros R I H F. destruct (leg_run_refines c size repair_delay G l st acts l' R H) as (st' & S & R').
     exists st'. split; [done|]. intros s E. apply (read_available c size G); [done..|].
-    apply (inactive_run c size repair_delay) in H. unfold tolerable. lia.
-  Qed.
+    apply (inactive_run c size repair_delay) in H. unfold tolerable. lia. Qed.
 
   (** ** When a rebuild begins *)
 
@@ -172,10 +162,8 @@ Section repair.
   Qed.
 
   Lemma run_app acts1 acts2 l : run (acts1 ++ acts2) l = run acts1 l ≫= run acts2.
-  Proof.
-    revert l. induction acts1 as [|a acts1 IH]; intros l; simpl; [done|].
-    destruct (act a l); simpl; [apply IH|done].
-  Qed.
+  Proof. revert l. induction acts1 as [|a acts1 IH]; intros l; simpl; [done|].
+    destruct (act a l); simpl; [apply IH|done]. Qed.
 
   (** What is absent waits for the repair timer; what is degraded does not wait. *)
   Theorem rebuild_waits n acts l i d l' : run acts (new_leg c n) = Some l -> act (Rebuild i d) l = Some l' ->
@@ -185,11 +173,10 @@ Section repair.
   Proof.
     intros H E. simpl in E. destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done].
     case_option_guard as Gd; [|done].
-    destruct Gd as [[Dg|[A T]] _]; exists x; (split; [done|]); [by left|right].
-    split; [done|]. clear E l'.
+    destruct Gd as [[Dg|[A T]] _]; exists x; (split; [done|]); [by left|right]. split; [done|]. clear E l'.
     assert (exists before after, acts = before ++ Fail (home x) Absent :: after /\ clock x = ticks after) as
-      (before & after & ? & ?); [|exists before, after; split; [done|lia]].
-    clear T d. revert l x H Hx A. induction acts as [|a acts IH] using rev_ind; intros l x H Hx A.
+      (before & after & ? & ?); [|exists before, after; split; [done|lia]]. clear T d. revert l x H Hx A.
+    induction acts as [|a acts IH] using rev_ind; intros l x H Hx A.
     - injection H as <-. simpl in Hx. rewrite list_lookup_fmap in Hx. by apply fmap_Some in Hx as (j & _ & ->).
     - rewrite run_app in H. destruct (run acts (new_leg c n)) as [l1|] eqn:H1; simpl in H; [|done].
       destruct (act a l1) as [l2|] eqn:E; simpl in H; [|done]. injection H as ->.
@@ -201,9 +188,7 @@ Section repair.
 
   Theorem degraded_at_once l i x d e l1 : components l !! i = Some x -> on_device l d = Some (i, x) -> e ∈ spares l ->
     act (Fail d Degraded) l = Some l1 -> is_Some (act (Rebuild i e) l1).
-  Proof.
-    intros Hx Od He E. simpl in E. rewrite Od in E. repeat (case_option_guard; [|done]). injection E as <-.
-    simpl. rewrite list_lookup_insert by (by eapply lookup_lt_Some). simpl.
-    rewrite option_guard_True by (split; [by left|done]). eauto.
-  Qed.
+  Proof. intros Hx Od He E. simpl in E. rewrite Od in E. repeat (case_option_guard; [|done]).
+    injection E as <-. simpl. rewrite list_lookup_insert by (by eapply lookup_lt_Some). simpl.
+    rewrite option_guard_True by (split; [by left|done]). eauto. Qed.
 End repair.

@@ -1,10 +1,8 @@
 (** What goes wrong on a leg when a rule or a hypothesis is dropped, computed. *)
-From stdpp Require Import prelude functions gmap.
 From LogDisk Require Import Parity RedundancyRepair RedundancyPlacement.
 
 Section mirrors.
-  Notation pair := (mirror 0 1).
-  Notation go acts := (run pair 1 2 acts (new_leg pair 1)).
+  Notation pair := (mirror 0 1). Notation go acts := (run pair 1 2 acts (new_leg pair 1)).
   Notation read_after acts := (l ← go acts; read pair l 0).
 
   Definition write (v : nat) : list action := [Write 0 [v]; Put 0 0; Put 1 0; Acknowledge 0].
@@ -24,10 +22,8 @@ Section mirrors.
   Example no_spare :
     exists l, run pair 1 2 [Fail 1 Degraded] (new_leg pair 0) = Some l /\ inactive (components l) = 1 /\
       forall a, repairs a -> act pair 1 2 a l = None.
-  Proof.
-    eexists. split; [done|]. split; [done|].
-    intros [| | | | | | | | | |i s|i d]; try done; intros _; destruct i as [|[|]]; done.
-  Qed.
+  Proof. eexists. split; [done|]. split; [done|].
+    intros [| | | | | | | | | |i s|i d]; try done; intros _; destruct i as [|[|]]; done. Qed.
 
   (** In a leg that no actions led to, a rebuild need not have waited, and a device may have two uses. *)
   Example unreached_rebuild :

@@ -13,8 +13,7 @@
     "born no later than the snapshot was taken" reads [birth <= snapshot]; epoch 0 is no snapshot. *)
 From stdpp Require Export gmap.
 
-Notation id := nat (only parsing).
-Notation path := (list nat).
+Notation id := nat (only parsing). Notation path := (list nat).
 
 (** [place] is where in the key space a node stands: the digits that lead to it from a view's root. *)
 Record node := Node { birth : nat; place : path; kids : gmap nat id; data : nat }.
@@ -23,8 +22,7 @@ Notation heap := (gmap id node).
 (** [done] is the cursor of the walk: the places it has finished, each with all below it. *)
 Record claim := Claim { parent : nat; root : id; done : list path }.
 
-Notation View v := (inl v).
-Notation Dying t := (inr t).
+Notation View v := (inl v). Notation Dying t := (inr t).
 
 (** [next] numbers nodes and dying claims; no number is given out twice.  The live view is [View epoch]. *)
 Record state := State {

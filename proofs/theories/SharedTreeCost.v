@@ -1,6 +1,5 @@
 (** What a write, a read and a snapshot cost in device I/Os. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
-  SharedTreeReclaim SharedTreeDeletion SharedTreeLookup.
+From LogDisk Require Export SharedTreeLookup.
 
 (** The nodes that a walk down the path reads, the chunk at its end included; none is assumed to be cached. *)
 Fixpoint path_nodes (h : heap) (n : id) (p : path) : list id :=
@@ -25,10 +24,8 @@ Definition write_cost (s : state) (k : path) : cost := Cost (depth s (epoch s) k
 (** * How much it is *)
 
 Lemma path_nodes_found h p : ∀ n m, descend h n p = Some m → length (path_nodes h n p) = S (length p).
-Proof.
-  induction p as [|d q IH]; intros n m; simpl; destruct (h !! n) as [nd|]; simpl; [done..| |done].
-  destruct (kids nd !! d) as [i|]; simpl; [|done]. intros Hm. by rewrite (IH _ _ Hm).
-Qed.
+Proof. induction p as [|d q IH]; intros n m; simpl; destruct (h !! n) as [nd|]; simpl; [done..| |done].
+  destruct (kids nd !! d) as [i|]; simpl; [|done]. intros Hm. by rewrite (IH _ _ Hm). Qed.
 
 Lemma descend_here h n : is_Some (h !! n) ↔ is_Some (descend h n []).
 Proof. simpl. destruct (h !! n); simpl; split; intros [? ?]; eauto; done. Qed.
@@ -58,10 +55,9 @@ Qed.
 
 (** The path of a mapped block, in any view of any state. *)
 Lemma depth_mapped s v k x : read s v k = Some x → depth s v k = S (length k).
-Proof.
-  unfold read, depth. destruct (claims s !! View v) as [c|]; simpl; [|done].
-  destruct (descend (nodes s) (root c) k) as [m|] eqn:Hm; simpl; [|done]. intros _. by erewrite path_nodes_found.
-Qed.
+Proof. unfold read, depth. destruct (claims s !! View v) as [c|]; simpl; [|done].
+  destruct (descend (nodes s) (root c) k) as [m|] eqn:Hm; simpl; [|done]. intros _.
+  by erewrite path_nodes_found. Qed.
 
 (** * Whatever snapshots there are *)
 
@@ -96,14 +92,14 @@ Proof.
   assert (height s' = height s → nodes s' = nodes s →
     (∀ c, claims s !! View (epoch s) = Some c → ∃ c', claims s' !! View (epoch s') = Some c' ∧ root c' = root c) →
     height s' = height s ∧ (∀ q, shape s' q ↔ shape s q) ∧ ∀ k, read s' (epoch s') k = read s (epoch s) k) as Hsame.
-  { intros Hh Hn Hc. destruct (inv_live _ I) as [c Hl]. destruct (Hc _ Hl) as (c'&Hl'&Hroot). split; [done|]. split.
+  { intros Hh Hn Hc. destruct (inv_live I) as [c Hl]. destruct (Hc _ Hl) as (c'&Hl'&Hroot). split; [done|]. split.
     - intros q. unfold shape. rewrite Hl, Hl', Hn. split; intros (c0&[= <-]&?); eexists; (split; [done|]); congruence.
     - intros k. unfold read. rewrite Hl, Hl', Hn. simpl. by rewrite Hroot. }
   destruct a as [k x|k| |v|v| |t n|t ps]; try done; simpl in Ha; try (invert_apply; apply Hsame; try done; intros c1 Hc; simpl).
   - rewrite lookup_insert. eexists. split; [done|]. simpl. congruence.
   - rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hc by congruence. simpl. eauto.
   - rewrite lookup_insert. eexists. split; [done|]. congruence.
-  - destruct (inv_live _ I) as [c Hl]. destruct (reclaim_same _ _ _ _ I Ha) as ([= Hh _ He]&_).
+  - destruct (inv_live I) as [c Hl]. destruct (reclaim_same _ _ _ _ I Ha) as ([= Hh _ He]&_).
     destruct (reclaim_spares_views _ _ _ _ _ _ I Ha Hl) as (Hv&Hd&_). rewrite He. split; [done|].
     split; [|intros; by apply (read_reclaim s s' t n)]. intros q. unfold shape. rewrite He, Hv, Hl.
     split; intros (c1&[= <-]&?); exists c; (split; [done|]); [by rewrite <- Hd|by rewrite Hd].
@@ -117,18 +113,16 @@ Definition alike (s s' : state) : Prop :=
 Lemma alike_update s1 s2 s1' k x : inv s1 → inv s2 → alike s1 s2 → length k = height s1 → update k x s1 = Some s1' →
   ∃ s2', update k x s2 = Some s2' ∧ alike s1' s2'.
 Proof.
-  intros I1 I2 (Hh&Hshape&Hread) Hk Hu1.
-  assert (∃ s2', update k x s2 = Some s2') as [s2' Hu2].
-  { unfold update, update_since. destruct (inv_live _ I2) as [c ->]. simpl.
+  intros I1 I2 (Hh&Hshape&Hread) Hk Hu1. assert (∃ s2', update k x s2 = Some s2') as [s2' Hu2].
+  { unfold update, update_since. destruct (inv_live I2) as [c ->]. simpl.
     destruct (put _ _ _ _ _ _ _ _) as [[? ?] ?]. eauto. }
   exists s2'. split; [done|]. assert (length k = height s2) as Hk2 by congruence.
   destruct (update_spec _ _ _ _ I1 Hk Hu1) as (c1&r1&dr1&U1), (update_spec _ _ _ _ I2 Hk2 Hu2) as (c2&r2&dr2&U2).
   assert (height s1' = height s1 ∧ epoch s1' = epoch s1) as [Hh1 He1] by (by rewrite (upd_state _ _ _ _ _ _ _ U1)).
   assert (height s2' = height s2 ∧ epoch s2' = epoch s2) as [Hh2 He2] by (by rewrite (upd_state _ _ _ _ _ _ _ U2)).
   split_and!; rewrite ?Hh1, ?Hh2, ?He1, ?He2; [done| |].
-  - intros q Hq. rewrite (shape_updated _ _ _ _ _ I1 Hk Hq Hu1).
-    assert (length q ≤ height s2) as Hq2 by lia. rewrite (shape_updated _ _ _ _ _ I2 Hk2 Hq2 Hu2).
-    destruct (decide _); [done|]. by apply Hshape.
+  - intros q Hq. rewrite (shape_updated _ _ _ _ _ I1 Hk Hq Hu1). assert (length q ≤ height s2) as Hq2 by lia.
+    rewrite (shape_updated _ _ _ _ _ I2 Hk2 Hq2 Hu2). destruct (decide _); [done|]. by apply Hshape.
   - intros k' Hk'. rewrite (read_updated I1 U1), (read_updated I2 U2) by congruence.
     destruct (decide _); [done|]. by apply Hread.
 Qed.
@@ -139,8 +133,7 @@ Proof.
   induction history as [|a history IH]; intros s1 s2 s1' I1 I2 Ha Hall; simpl; [intros [= <-]; eauto|].
   apply Forall_cons in Hall as [Hnr Hall]. destruct (apply a s1) as [s1a|] eqn:Hs1; simpl; [|done]. intros Hrun.
   pose proof (inv_step _ _ _ I1 Hs1) as I1a. destruct (writes a) eqn:Hw.
-  - rewrite filter_cons_True by done.
-    assert (∃ s2a, apply a s2 = Some s2a ∧ alike s1a s2a) as (s2a&Hs2&Ha').
+  - rewrite filter_cons_True by done. assert (∃ s2a, apply a s2 = Some s2a ∧ alike s1a s2a) as (s2a&Hs2&Ha').
     { pose proof Ha as (Hh&Hshape&Hread). destruct a as [k x|k| | | | | | ]; try done; revert Hs1; simpl; rewrite <- Hh;
         destruct (Nat.eqb_spec (length k) (height s1)) as [Hk|]; try done; [by eapply alike_update|].
       rewrite <- Hread by done. destruct (read s1 (epoch s1) k); [by eapply alike_update|]. intros [= <-]. eauto. }
@@ -155,7 +148,7 @@ Qed.
 Lemma depth_alike s1 s2 k : inv s1 → inv s2 → alike s1 s2 → length k = height s1 →
   depth s1 (epoch s1) k = depth s2 (epoch s2) k.
 Proof.
-  intros I1 I2 (Hh&Hshape&_) Hk. unfold depth. destruct (inv_live _ I1) as [c1 Hl1], (inv_live _ I2) as [c2 Hl2].
+  intros I1 I2 (Hh&Hshape&_) Hk. unfold depth. destruct (inv_live I1) as [c1 Hl1], (inv_live I2) as [c2 Hl2].
   rewrite Hl1, Hl2. apply path_nodes_shape. intros q [l Hq].
   assert (length q ≤ height s1) as Hlen by (rewrite <- Hk, Hq, app_length; lia). specialize (Hshape q Hlen).
   unfold shape in Hshape. rewrite Hl1, Hl2 in Hshape. split; intros Hsome.

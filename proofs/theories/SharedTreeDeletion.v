@@ -1,5 +1,5 @@
 (** Deletion frees exactly what nothing else reaches, once, and comes to an end. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite SharedTreeReclaim.
+From LogDisk Require Export SharedTreeReclaim.
 
 (** * What a walk frees *)
 
@@ -14,7 +14,7 @@ Proof.
   destruct Hcase as [[Hroot _]|(nd'&Hn'&_&[[Hwhy ->]|(Htest&_&->)])].
   - exfalso. pose proof Hr as [p Hp]. destruct (descend_root _ _ _ _ Hp) as [rd Hrd]. apply Hroot.
     split; [apply reaches_refl; eauto|]. exists rd. split; [done|]. intros Hf. apply Hnot.
-    destruct (descend_place (inv_tidy _ I) _ _ _ _ _ Hp Hrd Hn) as [-> _].
+    destruct (descend_place (inv_tidy I) _ _ _ _ _ Hp Hrd Hn) as [-> _].
     eapply finished_below; [done|]. by apply prefix_app_r.
   - assert (nd' = nd) as -> by congruence. unfold freed. simpl. split; [|intros m [[? ?] ?]; congruence].
     rewrite orb_false_iff. split; [intros [[? ?] ?]; congruence|].
@@ -29,7 +29,7 @@ Lemma reclaimed_exact s : inv s → (∀ t, claims s !! Dying t = None) →
   ∀ n, is_Some (nodes s !! n) ↔ ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n.
 Proof.
   intros I Hnone n. split.
-  - intros (j&c&Hj&Hr&_)%(inv_held _ I). destruct j as [v|t]; [eauto|congruence].
+  - intros (j&c&Hj&Hr&_)%(inv_held I). destruct j as [v|t]; [eauto|congruence].
   - intros (v&c&_&Hr). by eapply reaches_exists.
 Qed.
 
@@ -63,11 +63,9 @@ Qed.
 
 Lemma freed_once s a s1 history s2 b s3 n : inv s → apply a s = Some s1 → freed s s1 n →
   run s1 history = Some s2 → apply b s2 = Some s3 → ¬ freed s2 s3 n.
-Proof.
-  intros I Ha [[nd Hn] Hgone] Hrun Hb [[md Hm] _].
-  assert (nodes s2 !! n = None); [|congruence]. eapply absent_run; [by eapply inv_step|done| |done].
-  destruct (next_step _ _ _ I Ha) as [Hnext _]. apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn. lia.
-Qed.
+Proof. intros I Ha [[nd Hn] Hgone] Hrun Hb [[md Hm] _]. assert (nodes s2 !! n = None); [|congruence].
+  eapply absent_run; [by eapply inv_step|done| |done]. destruct (next_step _ _ _ I Ha) as [Hnext _].
+  apply (tidy_node (inv_tidy I)) in Hn. lia. Qed.
 
 (** * The walks come to an end *)
 
@@ -88,11 +86,11 @@ Proof.
     apply elem_of_list_bind in Hin as ([m md]&Hin&Hm). simpl in Hin.
     destruct (is_held (nodes s) c m) eqn:E; [|by apply elem_of_nil in Hin].
     apply elem_of_list_singleton in Hin as [= -> ->]. exists c. split; [done|]. intros n [= <-].
-    by apply (is_held_spec (inv_tidy _ I)).
+    by apply (is_held_spec (inv_tidy I)).
   - intros (c&Hc&Hh). exists (Dying t, c). split; [|by apply elem_of_map_to_list]. simpl. destruct o as [n|]; [|left].
     right. specialize (Hh n eq_refl). pose proof Hh as (_&nd&Hn&_).
     apply elem_of_list_bind. exists (n, nd). split; [|by apply elem_of_map_to_list]. simpl.
-    apply (is_held_spec (inv_tidy _ I)) in Hh. rewrite Hh. by apply elem_of_list_singleton.
+    apply (is_held_spec (inv_tidy I)) in Hh. rewrite Hh. by apply elem_of_list_singleton.
 Qed.
 
 Lemma reclaim_falls s s' t n : inv s → reclaim t n s = Some s' → size (work s') < size (work s).
@@ -110,8 +108,7 @@ Proof.
     - split; [by eapply reaches_delete_inv|]. exists md. apply lookup_delete_Some in Hmd as [_ ?].
       split; [done|]. intros ?. by apply Hnot, Hf. }
   split.
-  - intros [t' o]. rewrite !elem_of_work by done. intros (c1&Hc1&Hheld).
-    destruct (decide (t' = t)) as [->|].
+  - intros [t' o]. rewrite !elem_of_work by done. intros (c1&Hc1&Hheld). destruct (decide (t' = t)) as [->|].
     + destruct Hthis as [[_ ?]|(_&nd&Hn&Hc)]; [congruence|]. assert (c1 = finish c nd) as -> by congruence.
       exists c. split; [done|]. intros m Hm. eapply (Hless c (finish c nd)); [done| |by apply Hheld].
       intros p Hp. apply finish_spec. by right.
@@ -129,16 +126,14 @@ Proof.
 Qed.
 
 Lemma unfinished_kid h c nd : kids_finished h c nd = false → ∃ d m, kids nd !! d = Some m ∧ is_held h c m = true.
-Proof.
-  unfold kids_finished. setoid_rewrite <- elem_of_map_to_list.
+Proof. unfold kids_finished. setoid_rewrite <- elem_of_map_to_list.
   induction (map_to_list (kids nd)) as [|[d m] l IH]; simpl; [done|].
-  destruct (is_held h c m) eqn:E; simpl; [intros _; exists d, m; split; [left|done]|].
-  intros (d'&m'&?&?)%IH. exists d', m'. split; [by right|done].
-Qed.
+  destruct (is_held h c m) eqn:E; simpl; [intros _; exists d, m; split; [left|done]|]. intros (d'&m'&?&?)%IH.
+  exists d', m'. split; [by right|done]. Qed.
 
 Lemma walk_goes_on s t : inv s → is_Some (claims s !! Dying t) → ∃ n, is_Some (reclaim t n s).
 Proof.
-  intros I [c Ht]. pose proof (inv_tidy _ I) as T. unfold reclaim. rewrite Ht. simpl.
+  intros I [c Ht]. pose proof (inv_tidy I) as T. unfold reclaim. rewrite Ht. simpl.
   destruct (is_held (nodes s) c (root c)) eqn:Hroot; [|exists 0; simpl; eauto]. simpl.
   assert (∀ i n, height s ≤ i + match nodes s !! n with Some nd => length (place nd) | None => 0 end →
     is_held (nodes s) c n = true → ∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧
@@ -147,20 +142,18 @@ Proof.
       (destruct (kids_finished (nodes s) c nd) eqn:Hk; [by eauto|]);
       (assert (∃ d m, kids nd !! d = Some m ∧ is_held (nodes s) c m = true) as (d&m&Hd&Hm);
         [apply (unfinished_kid _ _ _ Hk)|]).
-    - destruct (tidy_edge _ _ _ _ T _ _ _ _ Hnd Hd). lia.
+    - destruct (tidy_edge T Hnd Hd). lia.
     - apply (IH m); [|done]. pose proof Hm as (_&md&Hmd&_)%(is_held_spec T). rewrite Hmd.
-      destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hnd Hd Hmd) as [-> _]. rewrite app_length. simpl. lia. }
-  destruct (Hdeep (height s) (root c)) as (n&nd&Hn&Hh&Hk); [lia|done|].
-  exists n. rewrite Hn. simpl. rewrite Hh, Hk. simpl.
-  destruct (kept s t c n nd); [eauto|]. destruct (disputed s t c n); eauto.
+      destruct (tidy_kid T Hnd Hd Hmd) as [-> _]. rewrite app_length. simpl. lia. }
+  destruct (Hdeep (height s) (root c)) as (n&nd&Hn&Hh&Hk); [lia|done|]. exists n. rewrite Hn. simpl.
+  rewrite Hh, Hk. simpl. destruct (kept s t c n nd); [eauto|]. destruct (disputed s t c n); eauto.
 Qed.
 
 (** From any state, steps of reclaim alone lead to one where what is left is exactly what the views reached. *)
 Lemma reclaim_ends s : inv s → ∃ history s', run s history = Some s' ∧
-  (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
-  (∀ t, claims s' !! Dying t = None) ∧
-  (∀ v c, claims s !! View v = Some c → claims s' !! View v = Some c) ∧
-  ∀ n, is_Some (nodes s' !! n) ↔ ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n.
+  (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧ (∀ t, claims s' !! Dying t = None) ∧
+  (∀ v c, claims s !! View v = Some c → claims s' !! View v = Some c) ∧ ∀ n, is_Some (nodes s' !! n) ↔
+  ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n.
 Proof.
   remember (size (work s)) as i eqn:Hi. revert s Hi. induction (lt_wf i) as [i _ IH]. intros s -> I.
   destruct (decide (Exists (λ jc, is_view jc.1 = false) (map_to_list (claims s))))
@@ -244,25 +237,22 @@ Lemma chain_test_exact levels history s v c n nd :
   parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
 Proof.
   intros Hrun Hnot. pose proof (inv_run _ _ _ (inv_create _) Hrun) as I.
-  pose proof (chain_run _ _ _ Hrun Hnot) as Hchain.
-  intros Hv Hr Hn. split.
+  pose proof (chain_run _ _ _ Hrun Hnot) as Hchain. intros Hv Hr Hn. split.
   - intros Hnone. split.
     + destruct (decide (parent c < birth nd)); [done|exfalso].
-      destruct (inv_birth _ I _ _ _ _ Hv Hr Hn) as (p&Hp&?); [lia|]. eapply Hnone; [done| |done].
-      destruct (inv_view _ I _ _ Hv). lia.
-    + intros v' c' Hv' Hp. eapply Hnone; [done|]. destruct (inv_view _ I _ _ Hv'). lia.
+      destruct (inv_birth I Hv Hr Hn) as (p&Hp&?); [lia|]. eapply Hnone; [done| |done].
+      destruct (inv_view I Hv). lia.
+    + intros v' c' Hv' Hp. eapply Hnone; [done|]. destruct (inv_view I Hv'). lia.
   - intros [Hb Hnear] v0 c0 Hv0 Hne Hr0.
     destruct (neighbour _ _ _ _ _ I Hv Hr Hn Hb _ _ Hv0 ltac:(congruence) Hr0) as (j'&c'&Hj'&Hne'&Hr'&Hp&Hor).
-    assert (∃ v', j' = View v') as [v' ->].
-    { destruct Hor as [->|]; [eauto|]. destruct j'; [eauto|done]. }
+    assert (∃ v', j' = View v') as [v' ->]. { destruct Hor as [->|]; [eauto|]. destruct j'; [eauto|done]. }
     destruct Hp as [Hp|[= ->]]; [|by eapply Hnear]. apply Hne'. by rewrite (Hchain _ _ _ _ Hj' Hv Hp).
 Qed.
 
 (** Deleting a snapshot: in the end, what is left is what the other views reached. *)
-Lemma deletion_exact s s1 v : inv s → apply (Delete v) s = Some s1 →
-  ∃ history s2, run s1 history = Some s2 ∧ (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧
-    (∀ t, claims s2 !! Dying t = None) ∧
-    ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
+Lemma deletion_exact s s1 v : inv s → apply (Delete v) s = Some s1 → ∃ history s2, run s1 history = Some s2 ∧
+  (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧ (∀ t, claims s2 !! Dying t = None) ∧
+  ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
 Proof.
   intros I Hs. pose proof (inv_step _ _ _ I Hs) as I1. simpl in Hs. invert_apply.
   destruct (reclaim_ends _ I1) as (history&s2&Hrun&Hall&Hend&_&Hexact).

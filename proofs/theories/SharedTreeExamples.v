@@ -1,6 +1,5 @@
 (** What goes wrong when a rule is dropped, computed. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
-  SharedTreeReclaim SharedTreeDeletion SharedTreeLookup SharedTreeCost.
+From LogDisk Require Import SharedTreeCost.
 
 Definition ran (s : option state) : bool := match s with Some _ => true | None => false end.
 Definition final (s : option state) : state := default (create 1) s.
@@ -28,36 +27,31 @@ Lemma node_born s n b : birth <$> nodes s !! n = Some b → ∃ nd, nodes s !! n
 Proof. destruct (nodes s !! n) as [nd|]; simpl; [|done]. intros [= <-]. eauto. Qed.
 
 Lemma reaches_dec s r n : reachable s → meets (nodes s) r n = true ↔ reaches (nodes s) r n.
-Proof. intros I%reachable_inv. apply (meets_spec (inv_tidy _ I)). Qed.
+Proof. intros I%reachable_inv. apply (meets_spec (inv_tidy I)). Qed.
 
 Lemma no_claim s (P : nat + nat → claim → bool) :
   forallb (λ jc, negb (P jc.1 jc.2)) (map_to_list (claims s)) = true → ∀ j c, claims s !! j = Some c → P j c = false.
-Proof.
-  rewrite forallb_forall. intros Hall j c Hj. apply negb_true_iff. apply (Hall (j, c)).
-  by apply elem_of_list_In, elem_of_map_to_list.
-Qed.
+Proof. rewrite forallb_forall. intros Hall j c Hj. apply negb_true_iff. apply (Hall (j, c)).
+  by apply elem_of_list_In, elem_of_map_to_list. Qed.
 
 (** Off a chain, parent and one successor do not tell: [chain_test_exact] without its hypothesis.  In [forked] the successor 3 of
     snapshot 2 does not reach node 4, and the live view does. *)
-Example one_successor_is_not_enough :
-  reachable forked ∧ ∃ c n nd successor other,
-    claims forked !! View 2 = Some c ∧ reaches (nodes forked) (root c) n ∧
-    nodes forked !! n = Some nd ∧ parent c < birth nd ∧
-    claims forked !! View 3 = Some successor ∧ parent successor = 2 ∧ ¬ reaches (nodes forked) (root successor) n ∧
-    claims forked !! View 5 = Some other ∧ reaches (nodes forked) (root other) n.
-Proof.
-  split; [apply forked_reachable|]. destruct (node_born forked 4 2) as (nd&Hn&Hb); [by vm_compute|].
-  exists (Claim 1 4 []), 4, nd, (Claim 2 10 []), (Claim 2 4 []). rewrite <- !(reaches_dec _ _ _ forked_reachable).
-  split_and!; [by vm_compute|by vm_compute|exact Hn|simpl; lia|by vm_compute..].
-Qed.
+Example one_successor_is_not_enough : reachable forked ∧
+  ∃ c n nd successor other, claims forked !! View 2 = Some c ∧ reaches (nodes forked) (root c) n ∧
+  nodes forked !! n = Some nd ∧ parent c < birth nd ∧ claims forked !! View 3 = Some successor ∧
+  parent successor = 2 ∧ ¬ reaches (nodes forked) (root successor) n ∧ claims forked !! View 5 = Some other ∧
+  reaches (nodes forked) (root other) n.
+Proof. split; [apply forked_reachable|]. destruct (node_born forked 4 2) as (nd&Hn&Hb); [by vm_compute|].
+  exists (Claim 1 4 []), 4, nd, (Claim 2 10 []), (Claim 2 4 []).
+  rewrite <- !(reaches_dec _ _ _ forked_reachable).
+  split_and!; [by vm_compute|by vm_compute|exact Hn|simpl; lia|by vm_compute..]. Qed.
 
 (** Parent and all children do not tell either: [delete_test] without the siblings.  In [cut] no view descends from
     snapshot 3, and the live view reaches node 9 of it, which their parent does not. *)
-Example children_are_not_enough :
-  reachable cut ∧ ∃ c n nd other,
-    claims cut !! View 3 = Some c ∧ reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧ parent c < birth nd ∧
-    (∀ v c', claims cut !! View v = Some c' → parent c' ≠ 3) ∧
-    claims cut !! View 5 = Some other ∧ reaches (nodes cut) (root other) n.
+Example children_are_not_enough : reachable cut ∧ ∃ c n nd other, claims cut !! View 3 = Some c ∧
+  reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧ parent c < birth nd ∧
+  (∀ v c', claims cut !! View v = Some c' → parent c' ≠ 3) ∧ claims cut !! View 5 = Some other ∧
+  reaches (nodes cut) (root other) n.
 Proof.
   split; [apply cut_reachable|]. destruct (node_born cut 9 2) as (nd&Hn&Hb); [by vm_compute|].
   exists (Claim 1 10 []), 9, nd, (Claim 1 4 []). rewrite <- !(reaches_dec _ _ _ cut_reachable).
@@ -69,19 +63,23 @@ Qed.
 (** Ownership that compares with an older snapshot than the newest ancestor changes what the newest reads. *)
 Definition two_snapshots : state := final (run (create 1) [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Snapshot]).
 
-Example ownership_by_older_snapshot :
-  read two_snapshots 2 [0; 0] = Some 2 ∧
+Example ownership_by_older_snapshot : read two_snapshots 2 [0; 0] = Some 2 ∧
   (λ s, read s 2 [0; 0]) <$> update [0; 0] (Some 3) two_snapshots = Some (Some 2) ∧
   (λ s, read s 2 [0; 0]) <$> update_since 1 [0; 0] (Some 3) two_snapshots = Some (Some 3).
 Proof. by vm_compute. Qed.
 
 (** Not even the newest ancestor will do: in [cut] that is 1, and what was born since is not live's alone. *)
-Example ownership_by_parent :
-  parent <$> claims cut !! View (epoch cut) = Some 1 ∧
-  read cut 3 [0; 1] = Some 7 ∧
-  (λ s, read s 3 [0; 1]) <$> update [0; 1] (Some 8) cut = Some (Some 7) ∧
+Example ownership_by_parent : parent <$> claims cut !! View (epoch cut) = Some 1 ∧
+  read cut 3 [0; 1] = Some 7 ∧ (λ s, read s 3 [0; 1]) <$> update [0; 1] (Some 8) cut = Some (Some 7) ∧
   (λ s, read s 3 [0; 1]) <$> update_since 1 [0; 1] (Some 8) cut = Some (Some 8).
 Proof. by vm_compute. Qed.
+
+(** A node that no claim holds is a leak. *)
+Lemma unheld_leaks s n : tidy (height s) (epoch s) (next s) (nodes s) → bool_decide (is_Some (nodes s !! n)) &&
+  forallb (λ jc, negb (is_held (nodes s) jc.2 n)) (map_to_list (claims s)) = true → ¬ no_leak s.
+Proof. intros T [Hn%bool_decide_eq_true Hno]%andb_true_iff Hleak.
+  destruct (Hleak n Hn) as (j&c&Hj&Hh%(is_held_spec T)).
+  pose proof (no_claim s (λ _ c, is_held (nodes s) c n) Hno _ _ Hj). simpl in *. congruence. Qed.
 
 (** A walk that frees a node before its kids leaks them when it is cut short. *)
 Definition one_deleted : state := final (run (create 1) [Write [0; 0] 1; Snapshot; Write [0; 0] 2; Delete 1]).
@@ -90,16 +88,9 @@ Definition root_first : state :=
   State (height one_deleted) (delete 0 (nodes one_deleted)) (next one_deleted) (epoch one_deleted) (claims one_deleted).
 
 Example root_first_leaks : no_leak one_deleted ∧ ¬ no_leak root_first.
-Proof.
-  assert (reachable one_deleted) as I%reachable_inv by (apply run_reachable; by vm_compute).
-  split; [apply (inv_held _ I)|]. intros Hleak.
-  assert (tidy (height root_first) (epoch root_first) (next root_first) (nodes root_first)) as T.
-  { unfold root_first. simpl. generalize (inv_tidy _ I). generalize one_deleted. intros s T. by apply tidy_delete. }
-  destruct (Hleak 2) as (j&c&Hj&Hh).
-  - destruct (node_born root_first 2 1) as (nd&?&_); [by vm_compute|eauto].
-  - apply (is_held_spec T) in Hh. pose proof (no_claim root_first (λ _ c, is_held (nodes root_first) c 2) ltac:(by vm_compute) _ _ Hj) as Hno.
-    cbv beta in Hno. congruence.
-Qed.
+Proof. assert (reachable one_deleted) as I%reachable_inv by (apply run_reachable; by vm_compute).
+  split; [exact (@inv_held _ I)|]. apply (unheld_leaks root_first 2); [|by vm_compute]. unfold root_first.
+  simpl. generalize (inv_tidy I). generalize one_deleted. intros s T. by apply tidy_delete. Qed.
 
 (** What an update no longer uses has to go to a dying claim, or it leaks. *)
 Definition rewritten : state := final (run (create 1) [Write [0; 0] 1; Checkpoint; Write [0; 0] 2]).
@@ -107,16 +98,8 @@ Definition rewritten : state := final (run (create 1) [Write [0; 0] 1; Checkpoin
 Definition unburied : state := with_claims rewritten (filter (λ jc, is_view jc.1 = true) (claims rewritten)).
 
 Example unburied_leaks : no_leak rewritten ∧ ¬ no_leak unburied.
-Proof.
-  assert (reachable rewritten) as I%reachable_inv by (apply run_reachable; by vm_compute).
-  split; [apply (inv_held _ I)|]. intros Hleak.
-  assert (tidy (height unburied) (epoch unburied) (next unburied) (nodes unburied)) as T by apply (inv_tidy _ I).
-  destruct (Hleak 0) as (j&c&Hj&Hh).
-  - destruct (node_born unburied 0 1) as (nd&?&_); [by vm_compute|eauto].
-  - apply (is_held_spec T) in Hh.
-    pose proof (no_claim unburied (λ _ c, is_held (nodes unburied) c 0) ltac:(by vm_compute) _ _ Hj) as Hno.
-    cbv beta in Hno. congruence.
-Qed.
+Proof. assert (reachable rewritten) as I%reachable_inv by (apply run_reachable; by vm_compute).
+  split; [exact (@inv_held _ I)|]. apply (unheld_leaks unburied 0); [apply (inv_tidy I)|by vm_compute]. Qed.
 
 (** The birth stamp: the live view's root passes the neighbour test without it, and the snapshot before reaches it. *)
 Definition snapped : state := final (run (create 1) [Write [0; 0] 1; Snapshot]).
@@ -143,9 +126,7 @@ Definition walked : state := final (run (create 1) [Snapshot; Delete 1; Reclaim 
 
 Example reclaim_needs_held : reachable walked ∧ is_Some (apply (Reclaim 1 9) walked) ∧ is_Some (claims walked !! Dying 1) ∧
   nodes walked !! 9 = None.
-Proof.
-  split_and!; [apply run_reachable|apply (bool_decide_unpack _)..|]; by vm_compute.
-Qed.
+Proof. split_and!; [apply run_reachable|apply (bool_decide_unpack _)..|]; by vm_compute. Qed.
 
 (** Were a crash to bring back nodes, and not only cursors ([run]), what was freed would be freed again. *)
 Definition one_walk_left : state := final (run (create 1)

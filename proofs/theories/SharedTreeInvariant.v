@@ -1,5 +1,5 @@
 (** What holds in every reachable state, and why each action but an update and a step of reclaim keeps it. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate.
+From LogDisk Require Export SharedTreeUpdate.
 
 (** Takes apart why an action could be taken. *)
 Ltac invert_apply := repeat match goal with
@@ -31,33 +31,33 @@ Record inv (s : state) : Prop := Inv {
     parent c < birth nd → parent c' < birth nd → parent c = parent c';
   inv_held : no_leak s;
 }.
+Global Arguments inv_height {s} _. Global Arguments inv_epoch {s} _. Global Arguments inv_tidy {s} _.
+Global Arguments inv_live {s} _. Global Arguments inv_view {s} _ {v c} _. Global Arguments inv_dying {s} _ {t c} _.
+Global Arguments inv_parent {s} _ {j c} _. Global Arguments inv_birth {s} _ {j c n nd} _ _ _ _.
+Global Arguments inv_sibling {s} _ j c j' c' n nd. Global Arguments inv_held {s} _ {n} _.
 
 Lemma parent_below s j c : inv s → claims s !! j = Some c → parent c < epoch s.
-Proof. intros I Hj. destruct j as [v|t]; [apply (inv_view _ I) in Hj|apply (inv_dying _ I) in Hj]; lia. Qed.
+Proof. intros I Hj. destruct j as [v|t]; [apply (inv_view I) in Hj|apply (inv_dying I) in Hj]; lia. Qed.
 
 Lemma view_birth s v c n nd : inv s → claims s !! View v = Some c →
   reaches (nodes s) (root c) n → nodes s !! n = Some nd → birth nd ≤ v.
-Proof.
-  intros I Hv Hr Hn. destruct (inv_view _ I _ _ Hv) as (_&_&_&rd&Hrd&_&?).
-  pose proof (reaches_birth (inv_tidy _ I) _ _ _ _ Hr Hrd Hn). lia.
-Qed.
+Proof. intros I Hv Hr Hn. destruct (inv_view I Hv) as (_&_&_&rd&Hrd&_&?).
+  destruct Hr as [p Hp]. pose proof (descend_place (inv_tidy I) _ _ _ _ _ Hp Hrd Hn). lia. Qed.
 
 Lemma fresh_ticket s : inv s → claims s !! Dying (next s) = None.
-Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_dying _ I) in E. lia. Qed.
+Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_dying I) in E. lia. Qed.
 
 Lemma fresh_view s : inv s → claims s !! View (S (epoch s)) = None.
-Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_view _ I) in E. lia. Qed.
+Proof. intros I. destruct (claims s !! _) as [c|] eqn:E; [|done]. apply (inv_view I) in E. lia. Qed.
 
 Lemma holds_fresh h c n : reaches h (root c) n → done c = [] → holds h c n.
-Proof.
-  intros Hr Hd. split; [done|]. destruct (reaches_exists _ _ _ Hr) as [nd ?]. exists nd. split; [done|].
-  unfold finished. rewrite Hd. by intros ?%Exists_nil.
-Qed.
+Proof. intros Hr Hd. split; [done|]. destruct (reaches_exists _ _ _ Hr) as [nd ?]. exists nd. split; [done|].
+  unfold finished. rewrite Hd. by intros ?%Exists_nil. Qed.
 
 (** A claim that is a view holds all that it reaches. *)
 Lemma view_holds s v c n : inv s → claims s !! View v = Some c →
   reaches (nodes s) (root c) n → holds (nodes s) c n.
-Proof. intros I Hv Hr. apply holds_fresh; [done|]. by destruct (inv_view _ I _ _ Hv) as (_&?&_). Qed.
+Proof. intros I Hv Hr. apply holds_fresh; [done|]. by destruct (inv_view I Hv) as (_&?&_). Qed.
 
 (** Nodes unchanged, claims changed: what has to be shown. *)
 Lemma inv_claims s e nx cs :
@@ -77,19 +77,19 @@ Lemma inv_claims s e nx cs :
   inv (State (height s) (nodes s) nx e cs).
 Proof.
   intros I He Hn Hlive Hview Hdying Hpar Hbirth Hsib Hheld. split; simpl; try done.
-  - apply (inv_height _ I).
-  - pose proof (inv_epoch _ I). lia.
-  - by eapply tidy_mono; [apply (inv_tidy _ I)|..].
+  - apply (inv_height I).
+  - pose proof (inv_epoch I). lia.
+  - by eapply tidy_mono; [apply (inv_tidy I)|..].
   - intros v c Hv. destruct (Hview _ _ Hv) as (?&?&v'&c'&Hv'&?&<-). split; [done|]. split; [done|].
-    destruct (inv_view _ I _ _ Hv') as (_&_&?&rd&?&?&?). split; [done|]. exists rd. split_and!; [done..|lia].
+    destruct (inv_view I Hv') as (_&_&?&rd&?&?&?). split; [done|]. exists rd. split_and!; [done..|lia].
   - intros t c Ht. destruct (Hdying _ _ Ht) as (?&?&j&c'&Hj&<-&Hlast). split; [done|]. split; [done|].
     destruct j as [v|t'].
-    + destruct (inv_view _ I _ _ Hj) as (?&_&_&rd&Hrd&_&?). split.
-      * destruct (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hrd). lia.
+    + destruct (inv_view I Hj) as (?&_&_&rd&Hrd&_&?). split.
+      * destruct (tidy_node (inv_tidy I) Hrd). lia.
       * intros nd Hnd. assert (nd = rd) as -> by congruence.
         destruct (decide (v = epoch s)) as [->|]; [specialize (Hlast eq_refl)|]; lia.
-    + destruct (inv_dying _ I _ _ Hj) as (_&_&?&Hb). split; [lia|]. intros nd Hnd. specialize (Hb _ Hnd). lia.
-  - intros n Hnd. destruct (inv_held _ I _ Hnd) as (j&c&Hj&Hc). simpl. eauto.
+    + destruct (inv_dying I Hj) as (_&_&?&Hb). split; [lia|]. intros nd Hnd. specialize (Hb _ Hnd). lia.
+  - intros n Hnd. destruct (inv_held I Hnd) as (j&c&Hj&Hc). simpl. eauto.
 Qed.
 
 Lemma inv_create levels : inv (create levels).
@@ -127,28 +127,27 @@ Lemma inv_moved s nx cs : inv s → next s ≤ nx → is_Some (cs !! View (S (ep
   (∀ j c, claims s !! j = Some c → ∃ j', cs !! j' = Some c) →
   inv (State (height s) (nodes s) nx (S (epoch s)) cs).
 Proof.
-  intros I Hn Hlive Hfrom Hviews Hkept. pose proof (inv_epoch _ I).
+  intros I Hn Hlive Hfrom Hviews Hkept. pose proof (inv_epoch I).
   assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd → parent c < birth nd →
     ∃ j0, claims s !! j0 = Some c) as Hold.
   { intros j c n nd [(j0&?&_)|(->&_&p&Hp&_&Hr)]%Hfrom Hrn Hnd Hb; [eauto|]. rewrite Hr in Hrn.
     pose proof (view_birth _ _ _ _ _ I Hp Hrn Hnd). lia. }
   apply inv_claims; try (done || lia).
   - intros v c [(j0&Hj0&Hm)|([= ->]&?&p&Hp&_&Hr)]%Hfrom.
-    + destruct Hm as [<-|[-> ->]]; destruct (inv_view _ I _ _ Hj0) as (?&?&_);
+    + destruct Hm as [<-|[-> ->]]; destruct (inv_view I Hj0) as (?&?&_);
         (split; [lia|]; split; [done|]; eexists _, c; split_and!; [done|lia|done]).
-    + destruct (inv_view _ I _ _ Hp) as (?&_). split; [lia|]. split; [done|]. exists (parent c), p.
+    + destruct (inv_view I Hp) as (?&_). split; [lia|]. split; [done|]. exists (parent c), p.
       split_and!; [done|lia|done].
   - intros t c [(j0&Hj0&Hm)|([=]&_)]%Hfrom. pose proof (parent_below _ _ _ I Hj0). destruct Hm as [<-|[-> ?]].
-    + destruct (inv_dying _ I _ _ Hj0) as (?&_). split; [lia|]. split; [lia|]. by exists (Dying t), c.
+    + destruct (inv_dying I Hj0) as (?&_). split; [lia|]. split; [lia|]. by exists (Dying t), c.
     + split; [done|]. split; [lia|]. exists (View (epoch s)), c. split_and!; [done|done|lia].
   - intros j c [(j0&Hj0&_)|(->&_&p&_&Hp&_)]%Hfrom; [|right; eauto]. pose proof (parent_below _ _ _ I Hj0).
-    destruct (inv_parent _ I _ _ Hj0) as [|[p Hp]]; [by left|right]. exists p. apply Hviews; [done|lia].
+    destruct (inv_parent I Hj0) as [|[p Hp]]; [by left|right]. exists p. apply Hviews; [done|lia].
   - intros j c n nd [(j0&Hj0&_)|(->&_&p&_&Hp&Hr)]%Hfrom Hrn Hnd Hb; [|exists p; by rewrite <- Hr].
-    pose proof (parent_below _ _ _ I Hj0). destruct (inv_birth _ I _ _ _ _ Hj0 Hrn Hnd Hb) as (p&Hp&?).
+    pose proof (parent_below _ _ _ I Hj0). destruct (inv_birth I Hj0 Hrn Hnd Hb) as (p&Hp&?).
     exists p. split; [apply Hviews; [done|lia]|done].
   - intros j c j' c' n nd Hj Hj' Hr Hr' Hnd Hb Hb'.
-    destruct (Hold _ _ _ _ Hj Hr Hnd Hb), (Hold _ _ _ _ Hj' Hr' Hnd Hb').
-    by eapply (inv_sibling _ I).
+    destruct (Hold _ _ _ _ Hj Hr Hnd Hb), (Hold _ _ _ _ Hj' Hr' Hnd Hb'). by eapply (inv_sibling I).
   - intros j c n Hj ?. destruct (Hkept _ _ Hj) as [j' ?]. eauto.
 Qed.
 
@@ -198,7 +197,7 @@ Proof.
   intros I. simpl. destruct (v =? epoch s) eqn:Hve; [done|]. apply Nat.eqb_neq in Hve.
   destruct (claims s !! View v) as [g|] eqn:Hg; simpl; [|done]. intros [= <-].
   pose proof (fresh_ticket _ I) as Hft. set (cs := <[_ := _]> _). set (P := parent g) in *.
-  pose proof (inv_view _ I _ _ Hg) as (Hgv&Hgd&_). fold P in Hgv.
+  pose proof (inv_view I Hg) as (Hgv&Hgd&_). fold P in Hgv.
   (* Each claim that there is now, there was, under a parent that is now [P] if it was [v]. *)
   assert (∀ j c, cs !! j = Some c → ∃ j0 c0,
     claims s !! j0 = Some c0 ∧ root c = root c0 ∧ done c = done c0 ∧ parent c = (if parent c0 =? v then P else parent c0) ∧
@@ -214,41 +213,40 @@ Proof.
   assert (∀ c0, (if parent c0 =? v then P else parent c0) ≠ v) as Hpv.
   { intros c0. destruct (Nat.eqb_spec (parent c0) v); lia. }
   apply inv_claims; try (done || lia).
-  - destruct (inv_live _ I) as [l Hl]. erewrite Hto; [eauto|done|]. by injection 1.
+  - destruct (inv_live I) as [l Hl]. erewrite Hto; [eauto|done|]. by injection 1.
   - intros w c Hw. destruct (Hfrom _ _ Hw) as (j0&c0&Hj0&Hroot&Hdone&Hpar&[[[=] _]|[<- _]]).
-    destruct (inv_view _ I _ _ Hj0) as (?&?&_). split; [|split; [congruence|naive_solver]].
+    destruct (inv_view I Hj0) as (?&?&_). split; [|split; [congruence|naive_solver]].
     rewrite Hpar. destruct (Nat.eqb_spec (parent c0) v); lia.
-  - intros t c Ht. destruct (Hfrom _ _ Ht) as (j0&c0&Hj0&Hroot&Hdone&Hpar&Hj).
-    assert (t < S (next s)).
-    { destruct Hj as [[[= ->] _]|[<- _]]; [lia|]. apply (inv_dying _ I) in Hj0. lia. }
+  - intros t c Ht. destruct (Hfrom _ _ Ht) as (j0&c0&Hj0&Hroot&Hdone&Hpar&Hj). assert (t < S (next s)).
+    { destruct Hj as [[[= ->] _]|[<- _]]; [lia|]. apply (inv_dying I) in Hj0. lia. }
     pose proof (parent_below _ _ _ I Hj0). split; [done|]. split; [rewrite Hpar; destruct (_ =? _); lia|].
     exists j0, c0. split_and!; [done|done|]. destruct Hj as [[_ ->]|[<- _]]; [|done]. injection 1; intros; lia.
   - intros j c Hj. destruct (Hfrom _ _ Hj) as (j0&c0&Hj0&_&_&->&_).
     assert ((if parent c0 =? v then P else parent c0) = 0 ∨
             is_Some (claims s !! View (if parent c0 =? v then P else parent c0))) as [|[p Hp]]; [|by left|].
-    + destruct (Nat.eqb_spec (parent c0) v); [apply (inv_parent _ I _ _ Hg)|apply (inv_parent _ I _ _ Hj0)].
+    + destruct (Nat.eqb_spec (parent c0) v); [apply (inv_parent I Hg)|apply (inv_parent I Hj0)].
     + right. erewrite Hto; [eauto|done|]. injection 1. apply Hpv.
   - intros j c n nd Hj Hr Hn Hb. destruct (Hfrom _ _ Hj) as (j0&c0&Hj0&Hroot&_&Hpar&_).
     rewrite Hroot in Hr. rewrite Hpar in *.
     assert (∃ p, claims s !! View (if parent c0 =? v then P else parent c0) = Some p ∧
                  reaches (nodes s) (root p) n) as (p&Hp&?).
-    { destruct (Nat.eqb_spec (parent c0) v) as [E|]; [|by eapply (inv_birth _ I)].
-      destruct (inv_birth _ I _ _ _ _ Hj0 Hr Hn) as (g'&Hg'&?); [lia|]. rewrite E in Hg'.
-      assert (g' = g) as -> by congruence. by eapply (inv_birth _ I). }
+    { destruct (Nat.eqb_spec (parent c0) v) as [E|]; [|by eapply (inv_birth I)].
+      destruct (inv_birth I Hj0 Hr Hn) as (g'&Hg'&?); [lia|]. rewrite E in Hg'.
+      assert (g' = g) as -> by congruence. by eapply (inv_birth I). }
     exists (reparent v P p). split; [|done]. apply Hto; [done|]. injection 1. apply Hpv.
   - assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd → parent c < birth nd →
       ∃ j0 c0, claims s !! j0 = Some c0 ∧ parent c = (if parent c0 =? v then P else parent c0) ∧
         parent c0 < birth nd ∧ reaches (nodes s) (root c0) n) as Htop.
     { intros j c n nd Hj Hr Hn Hb. destruct (Hfrom _ _ Hj) as (j0&c0&Hj0&Hroot&_&Hpar&_). rewrite Hroot in Hr.
       destruct (decide (birth nd ≤ parent c0)).
-      - destruct (inv_birth _ I _ _ _ _ Hj0 Hr Hn) as (g'&Hg'&?); [lia|].
+      - destruct (inv_birth I Hj0 Hr Hn) as (g'&Hg'&?); [lia|].
         destruct (Nat.eqb_spec (parent c0) v) as [E|]; [|lia]. rewrite E in Hg'.
         assert (g' = g) as -> by congruence. exists (View v), g. fold P. rewrite Hpar in *.
         split_and!; [done| |lia|done]. destruct (Nat.eqb_spec P v); lia.
       - exists j0, c0. split_and!; [done|done|lia|done]. }
     intros j c j' c' n nd Hj Hj' Hr Hr' Hn Hb Hb'.
     destruct (Htop _ _ _ _ Hj Hr Hn Hb) as (j0&c0&?&->&?&?), (Htop _ _ _ _ Hj' Hr' Hn Hb') as (j1&c1&?&->&?&?).
-    by rewrite (inv_sibling _ I j0 c0 j1 c1 n nd).
+    by rewrite (inv_sibling I j0 c0 j1 c1 n nd).
   - intros j c n Hj Hc. destruct (decide (j = View v)) as [->|].
     + assert (c = g) as -> by congruence. exists (Dying (next s)), g. split; [apply lookup_insert|done].
     + exists j, (reparent v P c). split; [by apply Hto|done].
@@ -258,8 +256,7 @@ Qed.
 Lemma inv_finish s t c cs : inv s → claims s !! Dying t = Some c →
   (∀ j, j ≠ Dying t → cs !! j = claims s !! j) →
   (∀ c', cs !! Dying t = Some c' → parent c' = parent c ∧ root c' = root c) →
-  (∀ n, holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) →
-  inv (with_claims s cs).
+  (∀ n, holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) → inv (with_claims s cs).
 Proof.
   intros I Ht Hother Hsame Hheld.
   assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply Hother).
@@ -268,14 +265,14 @@ Proof.
     - exists c. split; [done|]. by apply Hsame.
     - exists c'. by rewrite <- Hother. }
   apply inv_claims; try (done || lia).
-  - rewrite Hview. apply (inv_live _ I).
-  - intros v c' Hv. rewrite Hview in Hv. destruct (inv_view _ I _ _ Hv) as (?&?&_). naive_solver.
+  - rewrite Hview. apply (inv_live I).
+  - intros v c' Hv. rewrite Hview in Hv. destruct (inv_view I Hv) as (?&?&_). naive_solver.
   - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&Hp&Hr). rewrite Hp, Hr.
-    destruct (inv_dying _ I _ _ Hc0) as (?&?&_). split_and!; try done. by exists (Dying t'), c0.
-  - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&_). rewrite Hview. by apply (inv_parent _ I j).
-  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth _ I j).
+    destruct (inv_dying I Hc0) as (?&?&_). split_and!; try done. by exists (Dying t'), c0.
+  - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&_). rewrite Hview. by apply (inv_parent I (j := j)).
+  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth I (j := j)).
   - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->), (Hfrom _ _ Hj') as (c1&Hc1&->&->).
-    by apply (inv_sibling _ I j _ j').
+    by apply (inv_sibling I j _ j').
   - intros j c' n Hj Hh. destruct (decide (j = Dying t)) as [->|].
     + assert (c' = c) as -> by congruence. by apply Hheld.
     + exists j, c'. by rewrite Hother.
@@ -287,10 +284,8 @@ Proof.
   destruct (forallb _ _) eqn:Hps; [|done]. intros [= <-]. apply (inv_finish s t c); [done..| | |].
   - intros j Hj. by apply lookup_insert_ne.
   - intros c'. rewrite lookup_insert. by intros [= <-].
-  - intros n [Hr (nd&Hn&Hnot)]. eexists (Dying t), _. split; [apply lookup_insert|]. split; [done|]. exists nd.
-    split; [done|].
-    unfold finished in *. simpl. rewrite Exists_exists. intros (q&Hq&?). apply Hnot, Exists_exists. exists q.
-    split; [|done].
-    rewrite forallb_forall in Hps. specialize (Hps q). rewrite bool_decide_eq_true in Hps.
-    by apply Hps, elem_of_list_In.
+  - intros n [Hr (nd&Hn&Hnot)]. eexists (Dying t), _. split; [apply lookup_insert|]. split; [done|].
+    exists nd. split; [done|]. unfold finished in *. simpl. rewrite Exists_exists. intros (q&Hq&?).
+    apply Hnot, Exists_exists. exists q. split; [|done]. rewrite forallb_forall in Hps. specialize (Hps q).
+    rewrite bool_decide_eq_true in Hps. by apply Hps, elem_of_list_In.
 Qed.

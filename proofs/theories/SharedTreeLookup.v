@@ -1,6 +1,5 @@
 (** A lookup in the tree is a lookup in the map it stands for, whatever the history. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant SharedTreeWrite
-  SharedTreeReclaim SharedTreeDeletion.
+From LogDisk Require Export SharedTreeDeletion.
 
 (** What the trees stand for: a map for the live view, and one for each snapshot, by the epoch that it ended. *)
 Record disk := Disk { now : nat; live : gmap path nat; snaps : gmap nat (gmap path nat) }.
@@ -45,27 +44,23 @@ Section update.
       rewrite update_shares by done. destruct (descend (nodes s) (root c) k') as [n|] eqn:Hn; [|done]. simpl. f_equal.
       destruct (descend_exists _ _ _ _ Hn) as [nd Hnd].
       destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [|(q&Hq&Hold&_)]; [done|exfalso].
-      destruct Hold as [->|(nd'&Hnd'&_&Hp)]; [apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hnd; lia|].
-      destruct (inv_view _ I _ _ (upd_live _ _ _ _ _ _ _ U)) as (_&_&_&rd&Hrd&Hroot&_).
-      destruct (descend_place (inv_tidy _ I) _ _ _ _ _ Hn Hrd Hnd') as [Hp' _].
+      destruct Hold as [->|(nd'&Hnd'&_&Hp)]; [apply (tidy_node (inv_tidy I)) in Hnd; lia|].
+      destruct (inv_view I (upd_live _ _ _ _ _ _ _ U)) as (_&_&_&rd&Hrd&Hroot&_).
+      destruct (descend_place (inv_tidy I) _ _ _ _ _ Hn Hrd Hnd') as [Hp' _].
       rewrite Hroot in Hp'. simpl in Hp, Hp'. apply Hoff. by rewrite <- Hp', Hp.
   Qed.
 
   Lemma read_updated_other v k' : v ≠ epoch s → is_Some (claims s !! View v) → read s' v k' = read s v k'.
-  Proof.
-    intros Hv [c0 Hc0]. assert ((View v : nat + nat) ≠ View (epoch s)) by congruence.
-    unfold read. rewrite (updated_other I U), Hc0 by eauto. simpl.
-    rewrite (old_descend I U) by (by eapply (old_root I)).
+  Proof. intros Hv [c0 Hc0]. assert ((View v : nat + nat) ≠ View (epoch s)) by congruence. unfold read.
+    rewrite (updated_other I U), Hc0 by eauto. simpl. rewrite (old_descend I U) by (by eapply (old_root I)).
     destruct (descend _ _ _) as [n|] eqn:Hn; [|done]. simpl. f_equal.
-    apply (other_reaches I U _ _ n Hc0); [done|]. by exists k'.
-  Qed.
+    apply (other_reaches I U _ _ n Hc0); [done|]. by exists k'. Qed.
 End update.
 
 (** * Each action, on the tree and on the map *)
 
 Lemma stands_update s s' k x d m : inv s → length k = height s → update k x s = Some s' → stands_for s d →
-  (∀ k', m !! k' = if decide (k' = k) then x else live d !! k') →
-  stands_for s' (Disk (now d) m (snaps d)).
+  (∀ k', m !! k' = if decide (k' = k) then x else live d !! k') → stands_for s' (Disk (now d) m (snaps d)).
 Proof.
   intros I Hk Hu (Hnow&Hlive&Hdom&Hread) Hm. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
   assert (height s' = height s ∧ epoch s' = epoch s) as [Hh He] by (by rewrite (upd_state _ _ _ _ _ _ _ U)).
@@ -110,7 +105,7 @@ Qed.
 
 Lemma stands_step s s' a d : inv s → apply a s = Some s' → stands_for s d → stands_for s' (disk_apply a d).
 Proof.
-  intros I Ha St. pose proof St as (Hnow&Hlive&Hdom&Hread). pose proof (inv_live _ I) as [l Hl].
+  intros I Ha St. pose proof St as (Hnow&Hlive&Hdom&Hread). pose proof (inv_live I) as [l Hl].
   pose proof (fresh_view _ I) as Hf.
   assert (∀ v mv, snaps d !! v = Some mv → v ≠ epoch s ∧ v ≠ S (epoch s) ∧ is_Some (claims s !! View v)) as Hsnap.
   { intros v mv Hv. destruct (Hdom v) as [[? [c Hc]] _]; [eauto|]. split_and!; [done|intros ->; congruence|eauto]. }

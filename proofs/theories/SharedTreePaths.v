@@ -1,5 +1,5 @@
 (** Walking down a heap: what a path reaches, and which changes of the heap leave that alone. *)
-From LogDisk Require Import SharedTree.
+From LogDisk Require Export SharedTree.
 
 (** A heap is tidy when numbers are given out once, and every edge leads one digit down to a node that is no
     younger than the node it leaves. *)
@@ -9,6 +9,8 @@ Record tidy (H e nx : nat) (h : heap) : Prop := Tidy {
   tidy_kid n nd d m md : h !! n = Some nd → kids nd !! d = Some m → h !! m = Some md →
     place md = place nd ++ [d] ∧ birth md ≤ birth nd;
 }.
+Global Arguments tidy_node {H e nx h} _ {n nd} _. Global Arguments tidy_edge {H e nx h} _ {n nd d m} _ _.
+Global Arguments tidy_kid {H e nx h} _ {n nd d m md} _ _ _.
 
 Lemma tidy_mono H e e' nx nx' h : tidy H e nx h → e ≤ e' → nx ≤ nx' → tidy H e' nx' h.
 Proof.
@@ -24,13 +26,10 @@ Proof. intros H1 H2. simpl. by rewrite H1; simpl; rewrite H2. Qed.
 Lemma descend_nil h n n' : descend h n [] = Some n' ↔ n' = n ∧ is_Some (h !! n).
 Proof. simpl. destruct (h !! n); simpl; split; [naive_solver| |done|]; intros [-> [? [=]]]; done. Qed.
 
-Lemma descend_cons_inv h n d q n' :
-  descend h n (d :: q) = Some n' →
-  ∃ nd m, h !! n = Some nd ∧ kids nd !! d = Some m ∧ descend h m q = Some n'.
-Proof.
-  simpl. destruct (h !! n) as [nd|]; simpl; [|done]. destruct (kids nd !! d) as [m|] eqn:E; simpl; [|done].
-  intros Hm. by exists nd, m.
-Qed.
+Lemma descend_cons_inv h n d q n' : descend h n (d :: q) = Some n' → ∃ nd m, h !! n = Some nd ∧
+  kids nd !! d = Some m ∧ descend h m q = Some n'.
+Proof. simpl. destruct (h !! n) as [nd|]; simpl; [|done].
+  destruct (kids nd !! d) as [m|] eqn:E; simpl; [|done]. intros Hm. by exists nd, m. Qed.
 
 Lemma descend_exists h n p n' : descend h n p = Some n' → is_Some (h !! n').
 Proof.
@@ -59,9 +58,8 @@ Proof. intros [p H1] [q H2]. exists (p ++ q). by rewrite descend_app, H1. Qed.
 
 Lemma reaches_kid h a n nd d m :
   reaches h a n → h !! n = Some nd → kids nd !! d = Some m → is_Some (h !! m) → reaches h a m.
-Proof.
-  intros Ha Hn Hd Hm. eapply reaches_trans; [done|]. exists [d]. erewrite descend_cons by done. by apply descend_nil.
-Qed.
+Proof. intros Ha Hn Hd Hm. eapply reaches_trans; [done|]. exists [d]. erewrite descend_cons by done.
+  by apply descend_nil. Qed.
 
 Lemma reaches_exists h a n : reaches h a n → is_Some (h !! n).
 Proof. intros [p ?]. by eapply descend_exists. Qed.
@@ -69,26 +67,19 @@ Proof. intros [p ?]. by eapply descend_exists. Qed.
 Section tidy.
   Context {H e nx : nat} {h : heap} (T : tidy H e nx h).
 
-  Lemma descend_place r p n rd nd :
-    descend h r p = Some n → h !! r = Some rd → h !! n = Some nd →
+  Lemma descend_place r p n rd nd : descend h r p = Some n → h !! r = Some rd → h !! n = Some nd →
     place nd = place rd ++ p ∧ birth nd ≤ birth rd.
   Proof.
     revert r rd. induction p as [|d q IH]; intros r rd Hp Hr Hn.
     - apply descend_nil in Hp as [-> _]. rewrite app_nil_r. assert (rd = nd) as -> by congruence. done.
     - apply descend_cons_inv in Hp as (rd'&m&Hr'&Hd&Hp). assert (rd' = rd) as -> by congruence.
-      destruct (descend_root _ _ _ _ Hp) as [md Hm].
-      destruct (IH _ _ Hp Hm Hn) as [-> ?].
-      destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hr Hd Hm) as [-> ?].
-      rewrite <- app_assoc. split; [done|lia].
+      destruct (descend_root _ _ _ _ Hp) as [md Hm]. destruct (IH _ _ Hp Hm Hn) as [-> ?].
+      destruct (tidy_kid T Hr Hd Hm) as [-> ?]. rewrite <- app_assoc. split; [done|lia].
   Qed.
 
   Lemma reaches_place r n rd nd :
     reaches h r n → h !! r = Some rd → h !! n = Some nd → ∃ p, place nd = place rd ++ p.
   Proof. intros [p Hp] ??. exists p. by eapply descend_place. Qed.
-
-  Lemma reaches_birth r n rd nd :
-    reaches h r n → h !! r = Some rd → h !! n = Some nd → birth nd ≤ birth rd.
-  Proof. intros [p Hp] ??. by eapply descend_place. Qed.
 
   (** The neighbour test is right. *)
   Lemma meets_spec r n : meets h r n = true ↔ reaches h r n.
@@ -101,23 +92,18 @@ Section tidy.
   Qed.
 
   Lemma is_finished_spec c p : is_finished c p = true ↔ finished c p.
-  Proof.
-    unfold is_finished, finished. rewrite existsb_exists, Exists_exists.
-    setoid_rewrite <- elem_of_list_In. setoid_rewrite bool_decide_eq_true. done.
-  Qed.
+  Proof. unfold is_finished, finished. rewrite existsb_exists, Exists_exists.
+    setoid_rewrite <- elem_of_list_In. setoid_rewrite bool_decide_eq_true. done. Qed.
 
   Lemma is_held_spec c n : is_held h c n = true ↔ holds h c n.
-  Proof.
-    unfold is_held, holds. rewrite andb_true_iff, meets_spec. apply and_iff_compat_l.
-    destruct (h !! n) as [nd|]; [|naive_solver]. rewrite negb_true_iff, <- not_true_iff_false, is_finished_spec.
-    naive_solver.
-  Qed.
+  Proof. unfold is_held, holds. rewrite andb_true_iff, meets_spec. apply and_iff_compat_l.
+    destruct (h !! n) as [nd|]; [|naive_solver].
+    rewrite negb_true_iff, <- not_true_iff_false, is_finished_spec. naive_solver. Qed.
 End tidy.
 
 (** A change that spares a set of nodes closed under edges spares every walk that starts in it. *)
 Lemma descend_agree (P : id → Prop) h h' :
-  (∀ m md d k, P m → h !! m = Some md → kids md !! d = Some k → P k) →
-  (∀ m, P m → h' !! m = h !! m) →
+  (∀ m md d k, P m → h !! m = Some md → kids md !! d = Some k → P k) → (∀ m, P m → h' !! m = h !! m) →
   ∀ p r, P r → descend h' r p = descend h r p.
 Proof.
   intros Hclosed Hsame p. induction p as [|d q IH]; intros r Hr; simpl; rewrite (Hsame _ Hr); [done|].
@@ -131,8 +117,7 @@ Proof.
   - intros (nd&k&[_ H1]%lookup_delete_Some&H2&?%IH)%descend_cons_inv. by erewrite descend_cons.
 Qed.
 
-Lemma descend_delete h n r p m :
-  descend h r p = Some m → (∀ p1 p2, p = p1 ++ p2 → descend h r p1 ≠ Some n) →
+Lemma descend_delete h n r p m : descend h r p = Some m → (∀ p1 p2, p = p1 ++ p2 → descend h r p1 ≠ Some n) →
   descend (delete n h) r p = Some m.
 Proof.
   revert r. induction p as [|d q IH]; intros r Hp Hn.

@@ -1,5 +1,5 @@
 (** What an update does to the heap: path copying with the ownership rule. *)
-From LogDisk Require Import SharedTree SharedTreePaths.
+From LogDisk Require Export SharedTreePaths.
 
 Definition descend_from (h : heap) (o : option id) (q : path) : option id := o ≫= λ r, descend h r q.
 
@@ -8,23 +8,17 @@ Definition closed (h : heap) (r : id) : Prop :=
   ∀ n nd d m, reaches h r n → h !! n = Some nd → kids nd !! d = Some m → is_Some (h !! m).
 
 Lemma closed_kid h r nd d m : closed h r → h !! r = Some nd → kids nd !! d = Some m → closed h m.
-Proof.
-  intros [_ Hc] Hr Hd. assert (reaches h r r) by (apply reaches_refl; eauto).
-  assert (is_Some (h !! m)) by eauto. split; [done|]. intros n nd' d' m' Hn.
-  eapply Hc, reaches_trans, Hn. by eapply reaches_kid.
-Qed.
+Proof. intros [_ Hc] Hr Hd. assert (reaches h r r) by (apply reaches_refl; eauto).
+  assert (is_Some (h !! m)) by eauto. split; [done|]. intros n nd' d' m' Hn. eapply Hc, reaches_trans, Hn.
+  by eapply reaches_kid. Qed.
 
 Lemma descend_from_nil h o n : descend_from h o [] = Some n ↔ o = Some n ∧ is_Some (h !! n).
-Proof.
-  unfold descend_from. destruct o as [r|]; cbn [mbind option_bind]; [|naive_solver].
-  rewrite descend_nil. naive_solver.
-Qed.
+Proof. unfold descend_from. destruct o as [r|]; cbn [mbind option_bind]; [|naive_solver]. rewrite descend_nil.
+  naive_solver. Qed.
 
 Lemma descend_from_cons h o d q : descend_from h o (d :: q) = descend_from h (kids_of h o !! d) q.
-Proof.
-  unfold descend_from, kids_of. destruct o as [r|]; simpl; [|by rewrite lookup_empty].
-  destruct (h !! r) as [nd|]; simpl; [done|by rewrite lookup_empty].
-Qed.
+Proof. unfold descend_from, kids_of. destruct o as [r|]; simpl; [|by rewrite lookup_empty].
+  destruct (h !! r) as [nd|]; simpl; [done|by rewrite lookup_empty]. Qed.
 
 Section put.
   Context (H e b : nat) (h : heap) (x : option nat) (T : tidy H e b h) (He : 1 ≤ e).
@@ -62,12 +56,9 @@ Section put.
       (∃ q, descend_from h o q = Some m) ∧ ∃ nd, h !! m = Some nd ∧ birth nd < e;
   }.
 
-  Lemma owned_true o : owned (pred e) h o = true →
-    ∃ r nd, o = Some r ∧ h !! r = Some nd ∧ birth nd = e.
-  Proof.
-    unfold owned. destruct o as [r|]; simpl; [|done]. destruct (h !! r) as [nd|] eqn:E; [|done].
-    intros ?%Nat.ltb_lt. destruct (tidy_node _ _ _ _ T _ _ E). exists r, nd. repeat split; auto. lia.
-  Qed.
+  Lemma owned_true o : owned (pred e) h o = true → ∃ r nd, o = Some r ∧ h !! r = Some nd ∧ birth nd = e.
+  Proof. unfold owned. destruct o as [r|]; simpl; [|done]. destruct (h !! r) as [nd|] eqn:E; [|done].
+    intros ?%Nat.ltb_lt. destruct (tidy_node T E). exists r, nd. repeat split; auto. lia. Qed.
 
   Lemma owned_false r nd : owned (pred e) h (Some r) = false → h !! r = Some nd → birth nd < e.
   Proof. unfold owned. simpl. intros Ho E. rewrite E in Ho. apply Nat.ltb_ge in Ho. lia. Qed.
@@ -84,12 +75,11 @@ Section put.
   Proof.
     intros Hb Ho. unfold target. destruct (owned _ _ _) eqn:E; [right|left].
     - apply owned_true in E as (r&nd&->&Hr&?). destruct (Ho r eq_refl) as [_ Hp]. split; [done|].
-      exists r, nd. repeat split; auto. by apply (tidy_node _ _ _ _ T) in Hr as [? _].
-    - repeat split; auto. destruct (h !! nx) eqn:E'; [|done]. apply (tidy_node _ _ _ _ T) in E'. lia.
+      exists r, nd. repeat split; auto. by apply (tidy_node T) in Hr as [? _].
+    - repeat split; auto. destruct (h !! nx) eqn:E'; [|done]. apply (tidy_node T) in E'. lia.
   Qed.
 
-  Lemma dropped_top o pl m (dr : option id) : placed o pl →
-    owned (pred e) h o = false → o = Some m →
+  Lemma dropped_top o pl m (dr : option id) : placed o pl → owned (pred e) h o = false → o = Some m →
     (∃ q, descend_from h o q = Some m) ∧ ∃ nd, h !! m = Some nd ∧ birth nd < e.
   Proof.
     intros Ho Hf ->. destruct (Ho m eq_refl) as [[[nd Hm] _] _]. split.
@@ -100,44 +90,33 @@ Section put.
   Lemma bottom_kids o pl d : placed o pl → length pl = H → kids_of h o !! d = None.
   Proof.
     intros Ho Hl. unfold kids_of. destruct o as [r|]; simpl; [|apply lookup_empty].
-    destruct (h !! r) as [nd|] eqn:E; simpl; [|apply lookup_empty].
-    destruct (kids nd !! d) eqn:E'; [|done]. destruct (tidy_edge _ _ _ _ T _ _ _ _ E E') as [_ Hlt].
-    destruct (Ho r eq_refl) as [_ Hp]. rewrite (Hp _ E) in Hlt. lia.
+    destruct (h !! r) as [nd|] eqn:E; simpl; [|apply lookup_empty]. destruct (kids nd !! d) eqn:E'; [|done].
+    destruct (tidy_edge T E E') as [_ Hlt]. destruct (Ho r eq_refl) as [_ Hp]. rewrite (Hp _ E) in Hlt. lia.
   Qed.
 
   Lemma tidy_insert nx o pl nd :
     b ≤ nx → placed o pl → place nd = pl → birth nd = e → kids nd = ∅ → tidy H e (S nx) (<[top nx o := nd]> h).
   Proof.
-    intros Hb Ho Hpl Hbirth Hkids. destruct (top_cases nx o pl Hb Ho) as [(_&->&Hnx)|(_&r&rd&->&->&Hr&Hrb&Hrp&Hlt)].
-    - split.
-      + intros n md [[<- <-]|[? [? ?]%(tidy_node _ _ _ _ T _ _)]]%lookup_insert_Some; lia.
-      + intros n md d m [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|].
-        destruct (tidy_edge _ _ _ _ T _ _ _ _ Hn Hd). lia.
-      + intros n md d m kd [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|].
-        destruct (tidy_edge _ _ _ _ T _ _ _ _ Hn Hd).
-        intros [[<- _]|[? Hm]]%lookup_insert_Some; [lia|]. by eapply (tidy_kid _ _ _ _ T).
-    - split.
-      + intros n md [[<- <-]|[? [? ?]%(tidy_node _ _ _ _ T _ _)]]%lookup_insert_Some; lia.
-      + intros n md d m [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|].
-        destruct (tidy_edge _ _ _ _ T _ _ _ _ Hn Hd). lia.
-      + intros n md d m kd [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|].
-        intros [[<- <-]|[? Hm]]%lookup_insert_Some; [|by eapply (tidy_kid _ _ _ _ T)].
-        destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hn Hd Hr). rewrite Hpl, <- Hrp, Hbirth, <- Hrb. done.
+    intros Hb Ho Hpl Hbirth Hkids.
+    destruct (top_cases nx o pl Hb Ho) as [(_&->&Hnx)|(_&r&rd&->&->&Hr&Hrb&Hrp&Hlt)]; split;
+      try (intros n md [[<- <-]|[? [? ?]%(tidy_node T)]]%lookup_insert_Some; lia); intros n md d m; [|intros kd| |intros kd];
+      (intros [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|]);
+      destruct (tidy_edge T Hn Hd); try lia; (intros [[<- Hm]|[? Hm]]%lookup_insert_Some; [|by eapply (tidy_kid T)]); [lia|].
+    subst kd. destruct (tidy_kid T Hn Hd Hr). rewrite Hpl, <- Hrp, Hbirth, <- Hrb. done.
   Qed.
 
   Lemma tidy_delete n : tidy H e b (delete n h).
   Proof.
     split.
-    - intros m md [_ Hm]%lookup_delete_Some. by apply (tidy_node _ _ _ _ T).
-    - intros m md d k [_ Hm]%lookup_delete_Some. by eapply (tidy_edge _ _ _ _ T).
-    - intros m md d k kd [_ Hm]%lookup_delete_Some Hd [_ Hk]%lookup_delete_Some. by eapply (tidy_kid _ _ _ _ T).
+    - intros m md [_ Hm]%lookup_delete_Some. by apply (tidy_node T).
+    - intros m md d k [_ Hm]%lookup_delete_Some. by eapply (tidy_edge T).
+    - intros m md d k kd [_ Hm]%lookup_delete_Some Hd [_ Hk]%lookup_delete_Some. by eapply (tidy_kid T).
   Qed.
 
   Lemma put_ok_chunk nx o pl : b ≤ nx → placed o pl → length pl = H →
     let '(h', o', dropped) := put (pred e) e nx h o pl [] x in put_ok nx o pl [] h' o' dropped.
   Proof.
-    intros Hb Ho Hl. cbn [put].
-    assert (∀ d q, descend_from h o (d :: q) = None) as Hnone.
+    intros Hb Ho Hl. cbn [put]. assert (∀ d q, descend_from h o (d :: q) = None) as Hnone.
     { intros d q. rewrite descend_from_cons, (bottom_kids _ _ _ Ho Hl). done. }
     assert (∀ q : path, ¬ q `prefix_of` [] → ∃ d q', q = d :: q') as Hcons.
     { intros [|d q] Hq; [by destruct Hq; apply prefix_nil|eauto]. }
@@ -146,14 +125,14 @@ Section put.
       assert (h' !! n = Some (Node e pl ∅ v)) as Hn by apply lookup_insert.
       assert (∀ d q, descend_from h' (Some n) (d :: q) = None) as Hnone'.
       { intros d q. rewrite descend_from_cons. unfold kids_of. simpl. rewrite Hn. simpl. by rewrite lookup_empty. }
-      assert (tidy H e (S nx) h') as T'. { by apply (tidy_insert nx o pl). }
-      split.
+      assert (tidy H e (S nx) h') as T' by (by apply (tidy_insert nx o pl)).
+      split; try (by intros q ->%prefix_nil_inv).
       + intros m. destruct (decide (m = n)) as [->|]; [right|left; by apply lookup_insert_ne].
         exists []. split; [done|]. rewrite Hn, app_nil_r. split; [|by intros ? [= <-]]. simpl.
         destruct Hcases as [(_&->&_)|(_&r&rd&_&->&?)]; [left; lia|right; naive_solver].
       + by rewrite Nat.add_comm.
       + intros m md d k [[<- <-]|[? Hm]]%lookup_insert_Some Hd; [by cbn in Hd; rewrite lookup_empty in Hd|].
-        left. by apply (tidy_edge _ _ _ _ T _ _ _ _ Hm Hd).
+        left. by apply (tidy_edge T Hm Hd).
       + by eexists.
       + intros r [= <-]. split; [by eexists|]. intros m md d k [q Hq] Hm Hd. exfalso. destruct q as [|d' q].
         * apply descend_nil in Hq as [-> _]. rewrite Hn in Hm. injection Hm as <-.
@@ -167,43 +146,36 @@ Section put.
         * split; [|by eapply owned_old]. apply descend_from_nil. eauto.
       + intros m Hm Hsome. exists []. apply descend_from_nil. split; [|done]. f_equal.
         destruct (decide (m = n)) as [->|]; [done|exfalso]. unfold h' in Hsome.
-        rewrite lookup_insert_ne in Hsome by done.
-        destruct Hsome as [md Hmd]. apply (tidy_node _ _ _ _ T) in Hmd. lia.
-      + intros q ->%prefix_nil_inv. done.
+        rewrite lookup_insert_ne in Hsome by done. destruct Hsome as [md Hmd]. apply (tidy_node T) in Hmd. lia.
       + assert (descend_from h' (Some n) [] = Some n) as ->; [apply descend_from_nil; eauto|]. simpl. by rewrite Hn.
       + intros [|d q] m Hq; [|by rewrite Hnone in Hq]. pose proof Hq as [-> ?]%descend_from_nil.
         destruct Hcases as [(->&_)|(_&r&rd&[= ->]&E&?)].
         * right. right. exists m, [], []. repeat split; done || by apply descend_nil.
         * left. rewrite E. apply descend_from_nil. rewrite <- E. eauto.
       + intros m. destruct (owned _ _ _) eqn:Hf; [done|]. by apply (dropped_top _ pl).
-    - set (n := top nx o) in *. split.
+    - set (n := top nx o) in *. split; try done; try (by intros q ->%prefix_nil_inv).
       + intros m. destruct (decide (m = n)) as [->|]; [|left; by apply lookup_delete_ne].
         destruct Hcases as [(_&->&?)|(_&r&rd&_&->&?&?&?&?)]; [left; by rewrite lookup_delete|right].
         exists []. rewrite lookup_delete, app_nil_r. naive_solver.
       + eapply tidy_mono; [apply tidy_delete|done|simpl; lia].
-      + intros m md d k [_ Hm]%lookup_delete_Some Hd. left. by apply (tidy_edge _ _ _ _ T _ _ _ _ Hm Hd).
-      + done.
-      + done.
+      + intros m md d k [_ Hm]%lookup_delete_Some Hd. left. by apply (tidy_edge T Hm Hd).
       + intros q (d&q'&->)%Hcons. by rewrite Hnone.
-      + done.
-      + intros m Hm [md [_ Hmd]%lookup_delete_Some]. apply (tidy_node _ _ _ _ T) in Hmd. lia.
-      + intros q ->%prefix_nil_inv. done.
-      + done.
+      + intros m Hm [md [_ Hmd]%lookup_delete_Some]. apply (tidy_node T) in Hmd. lia.
       + intros [|d q] m Hq; [|by rewrite Hnone in Hq]. pose proof Hq as [-> ?]%descend_from_nil.
         destruct Hcases as [(->&_)|(_&r&rd&[= ->]&E&?)].
         * right. right. exists m, [], []. repeat split; done || by apply descend_nil.
         * right. left. rewrite E. apply lookup_delete.
       + intros m. destruct (owned _ _ _) eqn:Hf; [done|]. by apply (dropped_top _ pl).
   Qed.
+
   Lemma kid_of_cases o pl : placed o pl → ∀ d r, kids_of h o !! d = Some r →
     r < b ∧ closed h r ∧ ∀ nd, h !! r = Some nd → place nd = pl ++ [d] ∧ birth nd ≤ e.
   Proof.
     intros Ho d r. unfold kids_of. destruct o as [t|]; simpl; [|by rewrite lookup_empty].
     destruct (h !! t) as [td|] eqn:Et; simpl; [|by rewrite lookup_empty]. intros Hd.
-    destruct (Ho t eq_refl) as [Hc Hp]. rewrite <- (Hp _ Et).
-    split; [by eapply (tidy_edge _ _ _ _ T)|]. split; [by eapply closed_kid|].
-    intros nd Hr. destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Et Hd Hr) as [-> ?]. split; [done|].
-    pose proof (tidy_node _ _ _ _ T _ _ Et). lia.
+    destruct (Ho t eq_refl) as [Hc Hp]. rewrite <- (Hp _ Et). split; [by eapply (tidy_edge T)|].
+    split; [by eapply closed_kid|]. intros nd Hr. destruct (tidy_kid T Et Hd Hr) as [-> ?]. split; [done|].
+    pose proof (tidy_node T Et). lia.
   Qed.
 
   Section step.
@@ -212,9 +184,7 @@ Section put.
     Context (h1 : heap) (m dr : option id).
     Let ks := kids_of h o.
     Context (IH : put_ok (S nx) (ks !! d) (pl ++ [d]) k h1 m dr).
-    Let n := top nx o.
-    Let nd0 := Node e pl (partial_alter (λ _, m) d ks) 0.
-    Let h' := <[n := nd0]> h1.
+    Let n := top nx o. Let nd0 := Node e pl (partial_alter (λ _, m) d ks) 0. Let h' := <[n := nd0]> h1.
 
     Let kid_cases := kid_of_cases o pl Ho.
 
@@ -234,13 +204,10 @@ Section put.
     (** Nodes that stand beside the path are spared. *)
     Let beside (d' : nat) (i : id) : Prop := i < b ∧ ∀ nd, h !! i = Some nd → ∃ q, place nd = pl ++ d' :: q.
 
-    Lemma beside_kid d' i nd d1 i' :
-      beside d' i → h !! i = Some nd → kids nd !! d1 = Some i' → beside d' i'.
-    Proof.
-      intros [_ Hp] Hi Hd. destruct (Hp _ Hi) as [q Hq]. split; [by eapply (tidy_edge _ _ _ _ T)|].
-      intros nd' Hi'. destruct (tidy_kid _ _ _ _ T _ _ _ _ _ Hi Hd Hi') as [-> _].
-      rewrite Hq. exists (q ++ [d1]). by rewrite <- app_assoc.
-    Qed.
+    Lemma beside_kid d' i nd d1 i' : beside d' i → h !! i = Some nd → kids nd !! d1 = Some i' → beside d' i'.
+    Proof. intros [_ Hp] Hi Hd. destruct (Hp _ Hi) as [q Hq]. split; [by eapply (tidy_edge T)|].
+      intros nd' Hi'. destruct (tidy_kid T Hi Hd Hi') as [-> _]. rewrite Hq. exists (q ++ [d1]).
+      by rewrite <- app_assoc. Qed.
 
     Lemma beside_same d' i : d' ≠ d → beside d' i → h' !! i = h !! i.
     Proof.
@@ -253,26 +220,19 @@ Section put.
     Qed.
 
     Lemma beside_start d' r : ks !! d' = Some r → beside d' r.
-    Proof.
-      intros Hr. destruct (kid_cases _ _ Hr) as (?&_&Hp). split; [done|]. intros nd Hn.
-      destruct (Hp _ Hn) as [-> _]. by exists [].
-    Qed.
+    Proof. intros Hr. destruct (kid_cases _ _ Hr) as (?&_&Hp). split; [done|]. intros nd Hn.
+      destruct (Hp _ Hn) as [-> _]. by exists []. Qed.
 
     Lemma beside_reaches d' r i : ks !! d' = Some r → reaches h r i → beside d' i.
-    Proof.
-      intros Hr [q Hq]. destruct (kid_cases _ _ Hr) as (_&[[rd Hrd] _]&Hp).
-      destruct (descend_exists _ _ _ _ Hq) as [nd Hi].
-      split; [by apply (tidy_node _ _ _ _ T _ _ Hi)|]. intros nd' Hi'.
-      destruct (descend_place T _ _ _ _ _ Hq Hrd Hi') as [-> _]. destruct (Hp _ Hrd) as [-> _].
-      exists q. by rewrite <- app_assoc.
-    Qed.
+    Proof. intros Hr [q Hq]. destruct (kid_cases _ _ Hr) as (_&[[rd Hrd] _]&Hp).
+      destruct (descend_exists _ _ _ _ Hq) as [nd Hi]. split; [by apply (tidy_node T Hi)|]. intros nd' Hi'.
+      destruct (descend_place T _ _ _ _ _ Hq Hrd Hi') as [-> _]. destruct (Hp _ Hrd) as [-> _]. exists q.
+      by rewrite <- app_assoc. Qed.
 
     Lemma descend_beside d' q : d' ≠ d → descend_from h' (ks !! d') q = descend_from h (ks !! d') q.
-    Proof.
-      intros Hd. destruct (ks !! d') as [r|] eqn:E; [|done].
+    Proof. intros Hd. destruct (ks !! d') as [r|] eqn:E; [|done].
       apply (descend_agree (beside d')); [by intros; eapply beside_kid|by intros; apply (beside_same d')|].
-      by apply beside_start.
-    Qed.
+      by apply beside_start. Qed.
 
     Lemma sub_not_top r : m = Some r → ¬ reaches h1 r n.
     Proof.
@@ -295,34 +255,27 @@ Section put.
     Qed.
 
     Lemma descend_top_same q : descend_from h' (Some n) (d :: q) = descend_from h1 m q.
-    Proof.
-      rewrite descend_from_cons. unfold kids_of. simpl. rewrite new_top. simpl.
-      rewrite lookup_partial_alter. apply descend_sub.
-    Qed.
+    Proof. rewrite descend_from_cons. unfold kids_of. simpl. rewrite new_top. simpl.
+      rewrite lookup_partial_alter. apply descend_sub. Qed.
 
     Lemma descend_top_other d' q : d' ≠ d → descend_from h' (Some n) (d' :: q) = descend_from h o (d' :: q).
-    Proof.
-      intros Hd. rewrite !descend_from_cons, <- descend_beside by done. unfold kids_of at 1. simpl.
-      rewrite new_top. simpl. by rewrite lookup_partial_alter_ne.
-    Qed.
+    Proof. intros Hd. rewrite !descend_from_cons, <- descend_beside by done. unfold kids_of at 1. simpl.
+      rewrite new_top. simpl. by rewrite lookup_partial_alter_ne. Qed.
 
     Lemma sub_bound r : m = Some r → r < nx + S (length (d :: k)).
-    Proof.
-      intros Hm. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hm in Ht. destruct Ht as (rd&Hr&_).
-      apply (tidy_node _ _ _ _ (put_tidy _ _ _ _ _ _ _ IH)) in Hr. simpl. lia.
-    Qed.
+    Proof. intros Hm. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hm in Ht. destruct Ht as (rd&Hr&_).
+      apply (tidy_node (put_tidy _ _ _ _ _ _ _ IH)) in Hr. simpl. lia. Qed.
 
-    Lemma edge_bound i nd d' i' :
-      h' !! i = Some nd → kids nd !! d' = Some i' → i' < b ∨ nx ≤ i'.
+    Lemma edge_bound i nd d' i' : h' !! i = Some nd → kids nd !! d' = Some i' → i' < b ∨ nx ≤ i'.
     Proof.
       unfold h'. intros [[<- <-]|[_ Hi]]%lookup_insert_Some Hd; cbn in Hd.
       - destruct (decide (d' = d)) as [->|].
         + rewrite lookup_partial_alter in Hd. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hd in Ht.
           destruct Ht as (rd&Hr&Hbirth&Hp).
           destruct (put_frame _ _ _ _ _ _ _ IH i') as [Hs|(q&_&[->|(nd&Hr'&_)]&_)].
-          * left. rewrite Hs in Hr. by apply (tidy_node _ _ _ _ T _ _ Hr).
+          * left. rewrite Hs in Hr. by apply (tidy_node T Hr).
           * right. lia.
-          * left. by apply (tidy_node _ _ _ _ T _ _ Hr').
+          * left. by apply (tidy_node T Hr').
         + rewrite lookup_partial_alter_ne in Hd by done. left. by destruct (kid_cases _ _ Hd).
       - destruct (put_edge _ _ _ _ _ _ _ IH _ _ _ _ Hi Hd); [by left|right; lia].
     Qed.
@@ -332,12 +285,12 @@ Section put.
       pose proof (put_tidy _ _ _ _ _ _ _ IH) as T1. split.
       - intros i nd [[<- <-]|[_ Hi]]%lookup_insert_Some.
         + destruct (top_cases nx o pl Hb Ho) as [(_&Hn&_)|(_&r&rd&_&Hn&_&_&_&?)]; fold n in Hn; simpl; lia.
-        + apply (tidy_node _ _ _ _ T1) in Hi. simpl. lia.
+        + apply (tidy_node T1) in Hi. simpl. lia.
       - intros i nd d' i' [[<- <-]|[_ Hi]]%lookup_insert_Some Hd; cbn in Hd.
         + split; [|simpl; lia]. destruct (decide (d' = d)) as [->|].
           * rewrite lookup_partial_alter in Hd. by apply sub_bound.
           * rewrite lookup_partial_alter_ne in Hd by done. destruct (kid_cases _ _ Hd). lia.
-        + destruct (tidy_edge _ _ _ _ T1 _ _ _ _ Hi Hd). simpl. lia.
+        + destruct (tidy_edge T1 Hi Hd). simpl. lia.
       - intros i nd d' i' nd' Hi Hd Hi'. unfold h' in Hi.
         apply lookup_insert_Some in Hi as [[<- <-]|[Hne Hi]]; cbn in Hd.
         + simpl. destruct (decide (d' = d)) as [->|].
@@ -348,11 +301,10 @@ Section put.
           * rewrite lookup_partial_alter_ne in Hd by done.
             rewrite (beside_same d') in Hi' by (done || by apply beside_start).
             destruct (kid_cases _ _ Hd) as (_&_&?). eauto.
-        + unfold h' in Hi'. apply lookup_insert_Some in Hi' as [[<- <-]|[_ Hi']]; [|by eapply (tidy_kid _ _ _ _ T1)].
+        + unfold h' in Hi'. apply lookup_insert_Some in Hi' as [[<- <-]|[_ Hi']]; [|by eapply (tidy_kid T1)].
           simpl. destruct (top_cases nx o pl Hb Ho) as [(_&Hn&_)|(_&r&rd&_&Hn&Hr&Hbirth&Hp&_)]; fold n in Hn.
           * destruct (put_edge _ _ _ _ _ _ _ IH _ _ _ _ Hi Hd); lia.
-          * rewrite <- Hn, <- old_top in Hr. destruct (tidy_kid _ _ _ _ T1 _ _ _ _ _ Hi Hd Hr).
-            by rewrite <- Hp, <- Hbirth.
+          * rewrite <- Hn, <- old_top in Hr. destruct (tidy_kid T1 Hi Hd Hr). by rewrite <- Hp, <- Hbirth.
     Qed.
 
     Lemma step_closed : closed h' n.
@@ -367,23 +319,19 @@ Section put.
       - change (descend_from h' (Some n) (d1 :: q) = Some i) in Hq. destruct (decide (d1 = d)) as [->|].
         + rewrite descend_top_same in Hq.
           assert (∃ r, m = Some r ∧ reaches h1 r i) as (r&E&Hr) by (destruct m as [r|]; [by exists r; split; [|exists q]|done]).
-          assert (i ≠ n) by (intros ->; by eapply sub_not_top).
-          unfold h' in Hi. rewrite lookup_insert_ne in Hi by done.
-          destruct (put_closed _ _ _ _ _ _ _ IH _ E) as [_ Hc].
+          assert (i ≠ n) by (intros ->; by eapply sub_not_top). unfold h' in Hi.
+          rewrite lookup_insert_ne in Hi by done. destruct (put_closed _ _ _ _ _ _ _ IH _ E) as [_ Hc].
           unfold h'. apply lookup_insert_is_Some'; right. eauto.
         + rewrite descend_top_other, descend_from_cons in Hq by done. fold ks in Hq.
-          destruct (ks !! d1) as [r|] eqn:E; [|done].
-          assert (reaches h r i) as Hr by by exists q.
+          destruct (ks !! d1) as [r|] eqn:E; [|done]. assert (reaches h r i) as Hr by by exists q.
           pose proof (beside_reaches _ _ _ E Hr) as Hbi. rewrite (beside_same d1) in Hi by done.
           rewrite (beside_same d1) by (done || by eapply beside_kid).
           destruct (kid_cases _ _ E) as (_&[_ Hc]&_). eauto.
     Qed.
 
-    Lemma put_ok_step :
-      put_ok nx o pl (d :: k) h' (Some n) (if owned (pred e) h o then dr else o).
+    Lemma put_ok_step : put_ok nx o pl (d :: k) h' (Some n) (if owned (pred e) h o then dr else o).
     Proof.
-      pose proof (top_cases nx o pl Hb Ho) as Hcases. fold n in Hcases.
-      split.
+      pose proof (top_cases nx o pl Hb Ho) as Hcases. fold n in Hcases. split.
       - intros i. destruct (decide (i = n)) as [->|Hi]; [right|].
         + exists []. split; [apply prefix_nil|]. rewrite new_top, app_nil_r. split; [|by intros ? [= <-]]. simpl.
           destruct Hcases as [(_&->&_)|(_&r&rd&_&->&?)]; [left; lia|right; naive_solver].
@@ -409,12 +357,11 @@ Section put.
           rewrite descend_top_same in Hi. rewrite descend_from_cons. fold ks.
           destruct (put_on_path _ _ _ _ _ _ _ IH _ _ Hq Hi) as [[-> ?]|]; [left|by right].
           split; [simpl; lia|done].
-      - intros i Hi Hsome. destruct (decide (i = n)) as [->|].
-        { exists []. apply descend_from_nil. done. }
+      - intros i Hi Hsome. destruct (decide (i = n)) as [->|]. { exists []. apply descend_from_nil. done. }
         unfold h' in Hsome. rewrite lookup_insert_ne in Hsome by done. destruct (decide (i = nx)) as [->|].
         { exfalso. destruct (put_frame _ _ _ _ _ _ _ IH nx) as [E|(q&_&[?|(nd&Hnd&_)]&_)]; [|lia|].
-          - rewrite E in Hsome. destruct Hsome as [nd Hnd]. apply (tidy_node _ _ _ _ T) in Hnd. lia.
-          - apply (tidy_node _ _ _ _ T) in Hnd. lia. }
+          - rewrite E in Hsome. destruct Hsome as [nd Hnd]. apply (tidy_node T) in Hnd. lia.
+          - apply (tidy_node T) in Hnd. lia. }
         destruct (put_fresh _ _ _ _ _ _ _ IH i) as [q Hq]; [lia|done|]. exists (d :: q). by rewrite descend_top_same.
       - intros [|d' q] Hq Hne.
         + exists n. apply descend_from_nil. rewrite new_top. eauto.

@@ -1,5 +1,5 @@
 (** An update of the live view keeps the invariant, and changes no node that another claim reaches. *)
-From LogDisk Require Import SharedTree SharedTreePaths SharedTreeUpdate SharedTreeInvariant.
+From LogDisk Require Export SharedTreeInvariant.
 
 (** What every update does, in terms of the state before and after. *)
 Record updated (s s' : state) (c : claim) (k : path) (x : option nat) (r : id) (dropped : option id) : Prop := Updated {
@@ -10,45 +10,36 @@ Record updated (s s' : state) (c : claim) (k : path) (x : option nat) (r : id) (
 }.
 
 Lemma live_placed s c : inv s → claims s !! View (epoch s) = Some c → placed (nodes s) (Some (root c)) [].
-Proof.
-  intros I Hc r [= <-]. destruct (inv_view _ I _ _ Hc) as (_&_&?&rd&Hr&?&_). split; [done|].
-  intros nd Hn. by assert (nd = rd) as -> by congruence.
-Qed.
+Proof. intros I Hc r [= <-]. destruct (inv_view I Hc) as (_&_&?&rd&Hr&?&_). split; [done|]. intros nd Hn.
+  by assert (nd = rd) as -> by congruence. Qed.
 
 Lemma update_spec s s' k x : inv s → length k = height s → update k x s = Some s' →
   ∃ c r dropped, updated s s' c k x r dropped.
 Proof.
   intros I Hk. unfold update, update_since. destruct (claims s !! View (epoch s)) as [c|] eqn:Hc; simpl; [|done].
-  pose proof (put_spec (height s) (epoch s) (next s) (nodes s) x (inv_tidy _ I) (inv_epoch _ I) k
+  pose proof (put_spec (height s) (epoch s) (next s) (nodes s) x (inv_tidy I) (inv_epoch I) k
     (next s) (Some (root c)) [] (le_n _) (live_placed _ _ I Hc) Hk) as Hput.
-  destruct (put _ _ _ _ _ _ _ _) as [[h' o'] dropped]. intros [= <-].
-  pose proof (inv_height _ I). pose proof (put_top _ _ _ _ _ _ _ _ _ _ _ _ Hput) as Htop.
-  destruct o' as [r|]; [|destruct Htop as [-> _]; simpl in Hk; lia].
-  by exists c, r, dropped.
+  destruct (put _ _ _ _ _ _ _ _) as [[h' o'] dropped]. intros [= <-]. pose proof (inv_height I).
+  pose proof (put_top _ _ _ _ _ _ _ _ _ _ _ _ Hput) as Htop.
+  destruct o' as [r|]; [|destruct Htop as [-> _]; simpl in Hk; lia]. by exists c, r, dropped.
 Qed.
 
 Section update.
   Context {s s' : state} {c : claim} {k : path} {x : option nat} {r : id} {dropped : option id}.
   Context (I : inv s) (U : updated s s' c k x r dropped).
-  Let h := nodes s.
-  Let h' := nodes s'.
-  Let e := epoch s.
-  Let P := upd_put _ _ _ _ _ _ _ U.
+  Let h := nodes s. Let h' := nodes s'. Let e := epoch s. Let P := upd_put _ _ _ _ _ _ _ U.
 
   (** A node is old when no update can change it. *)
   Definition old_node (s : state) (n : id) : Prop := n < next s ∧ ∀ nd, nodes s !! n = Some nd → birth nd < epoch s.
 
   Lemma old_kid n nd d m : old_node s n → h !! n = Some nd → kids nd !! d = Some m → old_node s m.
-  Proof.
-    intros [_ Hb] Hn Hd. specialize (Hb _ Hn). split; [by eapply (tidy_edge _ _ _ _ (inv_tidy _ I))|].
-    intros md Hm. destruct (tidy_kid _ _ _ _ (inv_tidy _ I) _ _ _ _ _ Hn Hd Hm). lia.
-  Qed.
+  Proof. intros [_ Hb] Hn Hd. specialize (Hb _ Hn). split; [by eapply (tidy_edge (inv_tidy I))|].
+    intros md Hm. destruct (tidy_kid (inv_tidy I) Hn Hd Hm). lia. Qed.
 
   Lemma old_same n : old_node s n → h' !! n = h !! n.
-  Proof.
-    intros [Hn Hb]. destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [|(q&_&[?|(nd&Hnd&?&_)]&_)]; [done|lia|].
-    specialize (Hb _ Hnd). lia.
-  Qed.
+  Proof. intros [Hn Hb].
+    destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [|(q&_&[?|(nd&Hnd&?&_)]&_)]; [done|lia|].
+    specialize (Hb _ Hnd). lia. Qed.
 
   Lemma old_descend n p : old_node s n → descend h' n p = descend h n p.
   Proof.
@@ -59,33 +50,29 @@ Section update.
   Proof. intros Hn. unfold reaches. by setoid_rewrite old_descend. Qed.
 
   Lemma old_reached n m : old_node s n → reaches h n m → old_node s m.
-  Proof.
-    intros [_ Hb] [p Hp]. destruct (descend_root _ _ _ _ Hp) as [nd Hn], (descend_exists _ _ _ _ Hp) as [md Hm].
-    split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hm)|]. intros md' Hm'.
-    pose proof (descend_place (inv_tidy _ I) _ _ _ _ _ Hp Hn Hm'). specialize (Hb _ Hn). lia.
-  Qed.
+  Proof. intros [_ Hb] [p Hp].
+    destruct (descend_root _ _ _ _ Hp) as [nd Hn], (descend_exists _ _ _ _ Hp) as [md Hm].
+    split; [by apply (tidy_node (inv_tidy I) Hm)|]. intros md' Hm'.
+    pose proof (descend_place (inv_tidy I) _ _ _ _ _ Hp Hn Hm'). specialize (Hb _ Hn). lia. Qed.
 
   Lemma old_root j c0 : claims s !! j = Some c0 → j ≠ View e → old_node s (root c0).
   Proof.
     intros Hj Hne. destruct j as [v|t].
-    - destruct (inv_view _ I _ _ Hj) as (?&_&_&rd&Hr&_&?).
-      split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hr)|].
+    - destruct (inv_view I Hj) as (?&_&_&rd&Hr&_&?). split; [by apply (tidy_node (inv_tidy I) Hr)|].
       intros nd Hn. assert (nd = rd) as -> by congruence. assert (v ≠ e) by congruence. unfold e in *. lia.
-    - destruct (inv_dying _ I _ _ Hj) as (_&_&?&?). done.
+    - destruct (inv_dying I Hj) as (_&_&?&?). done.
   Qed.
 
   (** Copy-on-write: what another claim reaches is neither changed nor reached in another way. *)
   Lemma other_reaches j c0 n : claims s !! j = Some c0 → j ≠ View e →
     (reaches h' (root c0) n ↔ reaches h (root c0) n) ∧ (reaches h (root c0) n → h' !! n = h !! n).
-  Proof.
-    intros Hj Hne. pose proof (old_root _ _ Hj Hne) as Ho. split; [by apply old_reaches|].
-    intros Hr. by eapply old_same, old_reached.
-  Qed.
+  Proof. intros Hj Hne. pose proof (old_root _ _ Hj Hne) as Ho. split; [by apply old_reaches|]. intros Hr.
+    by eapply old_same, old_reached. Qed.
 
   Lemma dropped_old m : dropped = Some m → old_node s m ∧ reaches h (root c) m ∧ is_Some (h !! m).
   Proof.
     intros (Hq&nd&Hm&?)%(put_dropped _ _ _ _ _ _ _ _ _ _ _ _ P). destruct Hq as [q Hq]. split_and!.
-    - split; [by apply (tidy_node _ _ _ _ (inv_tidy _ I) _ _ Hm)|]. intros md Hm'. unfold h in *.
+    - split; [by apply (tidy_node (inv_tidy I) Hm)|]. intros md Hm'. unfold h in *.
       by assert (md = nd) as -> by congruence.
     - by exists q.
     - by eexists.
@@ -101,12 +88,12 @@ Section update.
       - left. by rewrite <- (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ P). }
     destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q'&_&Hold&Hnew)].
     - right. fold h h' in Hs. rewrite Hn in Hs. split; [|by exists nd]. destruct Hcases as [|[i ->]]; [by exists q|].
-      symmetry in Hs. apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hs. lia.
+      symmetry in Hs. apply (tidy_node (inv_tidy I)) in Hs. lia.
     - destruct (Hnew _ Hn) as [Hb _]. destruct Hold as [->|(nd0&Hn0&Hb0&_)].
       + left. split; [lia|done].
       + right. destruct Hcases as [Hc|[i ->]].
         * split; [by exists q|]. exists nd0. split; [done|congruence].
-        * apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn0. lia.
+        * apply (tidy_node (inv_tidy I)) in Hn0. lia.
   Qed.
 
   Lemma updated_claims j c' : claims s' !! j = Some c' →
@@ -120,10 +107,8 @@ Section update.
   Qed.
 
   Lemma updated_live : claims s' !! View e = Some (Claim (parent c) r []).
-  Proof.
-    rewrite (upd_state _ _ _ _ _ _ _ U). simpl. unfold bury. fold e.
-    destruct dropped; [rewrite lookup_insert_ne by done|]; apply lookup_insert.
-  Qed.
+  Proof. rewrite (upd_state _ _ _ _ _ _ _ U). simpl. unfold bury. fold e.
+    destruct dropped; [rewrite lookup_insert_ne by done|]; apply lookup_insert. Qed.
 
   Lemma updated_other j : j ≠ View e → is_Some (claims s !! j) → claims s' !! j = claims s !! j.
   Proof.
@@ -157,36 +142,34 @@ Section update.
   Proof.
     pose proof (upd_live _ _ _ _ _ _ _ U) as Hlive. fold e in Hlive.
     assert (height s' = height s ∧ epoch s' = e ∧ next s' = next s + S (length k)) as (Hh&He&Hnx)
-      by (by rewrite (upd_state _ _ _ _ _ _ _ U)).
-    destruct (inv_view _ I _ _ Hlive) as (Hpar&_).
+      by (by rewrite (upd_state _ _ _ _ _ _ _ U)). destruct (inv_view I Hlive) as (Hpar&_).
     split; rewrite ?Hh, ?He, ?Hnx; fold h'.
-    - apply (inv_height _ I).
-    - apply (inv_epoch _ I).
+    - apply (inv_height I).
+    - apply (inv_epoch I).
     - apply (put_tidy _ _ _ _ _ _ _ _ _ _ _ _ P).
     - rewrite updated_live. eauto.
     - intros v c' [[[= ->] ->]|[[[=] _]|[Hne Hv]]]%updated_claims; simpl.
       + split; [lia|]. split; [done|]. split; [by apply (put_closed _ _ _ _ _ _ _ _ _ _ _ _ P)|].
         destruct (put_top _ _ _ _ _ _ _ _ _ _ _ _ P) as (nd&?&?&?). exists nd. split_and!; try done. unfold e. lia.
-      + destruct (inv_view _ I _ _ Hv) as (?&?&[[rd Hr] Hc]&rd'&Hr'&?&?). pose proof (old_root _ _ Hv Hne) as Ho.
+      + destruct (inv_view I Hv) as (?&?&[[rd Hr] Hc]&rd'&Hr'&?&?). pose proof (old_root _ _ Hv Hne) as Ho.
         split; [done|]. split; [done|]. split.
         * split; [rewrite old_same by done; eauto|]. intros n nd d m Hn Hnd Hd.
           rewrite old_reaches in Hn by done. pose proof (old_reached _ _ Ho Hn) as Hno.
-          rewrite old_same in Hnd by done.
-          rewrite old_same by (by eapply old_kid). eauto.
+          rewrite old_same in Hnd by done. rewrite old_same by (by eapply old_kid). eauto.
         * exists rd'. rewrite old_same by done. done.
     - intros t c' [[[=] _]|[[[= ->] (m&Hm&->)]|[Hne Ht]]]%updated_claims; simpl.
       + destruct (dropped_old _ Hm) as ([? Hb]&_). split_and!; [lia|lia|lia|]. intros nd Hn. apply Hb.
         rewrite <- old_same; done.
-      + destruct (inv_dying _ I _ _ Ht) as (?&?&?&Hb). split_and!; [lia|done|lia|]. intros nd Hn. apply Hb.
+      + destruct (inv_dying I Ht) as (?&?&?&Hb). split_and!; [lia|done|lia|]. intros nd Hn. apply Hb.
         rewrite <- old_same; [done|]. by eapply (old_root (Dying t)).
     - intros j c' Hj. assert (∃ j0 c0, claims s !! j0 = Some c0 ∧ parent c0 = parent c') as (j0&c0&Hj0&<-).
       { apply updated_claims in Hj as [[-> ->]|[[-> (m&Hm&->)]|[Hne Hj]]]; simpl; eauto. }
-      destruct (inv_parent _ I _ _ Hj0) as [|Hp]; [by left|right]. rewrite updated_other; [done| |done].
+      destruct (inv_parent I Hj0) as [|Hp]; [by left|right]. rewrite updated_other; [done| |done].
       pose proof (parent_below _ _ _ I Hj0). unfold e. injection 1. lia.
     - intros j c' n nd Hj Hr Hn Hb.
       destruct (updated_reaches _ _ _ _ Hj Hr Hn) as [(->&_&Hbe)|(j0&c0&nd0&Hj0&Hp&Hr0&Hn0&Hb0)].
       + exfalso. rewrite updated_live in Hj. injection Hj as <-. simpl in Hb. lia.
-      + rewrite <- Hp in *. destruct (inv_birth _ I _ _ _ _ Hj0 Hr0 Hn0) as (p&Hpv&?); [lia|].
+      + rewrite <- Hp in *. destruct (inv_birth I Hj0 Hr0 Hn0) as (p&Hpv&?); [lia|].
         assert ((View (parent c0) : nat + nat) ≠ View e).
         { pose proof (parent_below _ _ _ I Hj0). unfold e. injection 1. lia. }
         exists p. rewrite updated_other by eauto. split; [done|]. by eapply other_reaches.
@@ -194,17 +177,17 @@ Section update.
       destruct (updated_reaches _ _ _ _ Hj Hr Hn) as [(->&?&_)|(j0&c0&nd0&Hj0&Hp&Hr0&Hn0&Hb0)],
         (updated_reaches _ _ _ _ Hj' Hr' Hn) as [(->&?&_)|(j0'&c0'&nd0'&Hj0'&Hp'&Hr0'&Hn0'&Hb0')].
       + congruence.
-      + apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn0'. lia.
-      + apply (tidy_node _ _ _ _ (inv_tidy _ I)) in Hn0. lia.
+      + apply (tidy_node (inv_tidy I)) in Hn0'. lia.
+      + apply (tidy_node (inv_tidy I)) in Hn0. lia.
       + unfold h in *. assert (nd0' = nd0) as -> by congruence. rewrite <- Hp, <- Hp'.
-        apply (inv_sibling _ I j0 c0 j0' c0' n nd0); done || lia.
+        apply (inv_sibling I j0 c0 j0' c0' n nd0); done || lia.
     - intros n Hsome. fold h' in Hsome |- *. destruct (decide (next s ≤ n)) as [Hge|Hlt].
       + destruct (put_fresh _ _ _ _ _ _ _ _ _ _ _ _ P n Hge Hsome) as [q Hq].
         eexists _, _. split; [apply updated_live|]. apply holds_fresh; [by exists q|done].
       + assert (is_Some (h !! n)) as Hold.
         { destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q&_&[?|(nd&?&_)]&_)]; [|lia|by exists nd].
           unfold h; by rewrite <- Hs. }
-        destruct (inv_held _ I _ Hold) as (j&c0&Hj&Hc0). destruct (decide (j = View e)) as [->|Hne].
+        destruct (inv_held I Hold) as (j&c0&Hj&Hc0). destruct (decide (j = View e)) as [->|Hne].
         * assert (c0 = c) as -> by congruence. destruct Hc0 as [[q Hq] _].
           destruct (put_lost _ _ _ _ _ _ _ _ _ _ _ _ P q n Hq) as [Hq'|[Hgone|(m&q1&q2&Hm&->&Hq1&Hq2)]].
           -- eexists _, _. split; [apply updated_live|]. apply holds_fresh; [by exists q|done].
@@ -229,8 +212,6 @@ Proof. intros I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U). by
 Lemma update_shares_rest s s' k x c c' q : inv s → length k = height s → update k x s = Some s' →
   claims s !! View (epoch s) = Some c → claims s' !! View (epoch s) = Some c' → ¬ q `prefix_of` k →
   descend (nodes s') (root c') q = descend (nodes s) (root c) q.
-Proof.
-  intros I Hk Hu Hc Hc' Hq. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U).
-  rewrite (updated_live U) in Hc'. injection Hc' as <-. rewrite (upd_live _ _ _ _ _ _ _ U) in Hc. injection Hc as <-.
-  apply (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ (upd_put _ _ _ _ _ _ _ U) _ Hq).
-Qed.
+Proof. intros I Hk Hu Hc Hc' Hq. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U).
+  rewrite (updated_live U) in Hc'. injection Hc' as <-. rewrite (upd_live _ _ _ _ _ _ _ U) in Hc.
+  injection Hc as <-. apply (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ (upd_put _ _ _ _ _ _ _ U) _ Hq). Qed.

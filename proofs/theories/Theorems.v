@@ -27,22 +27,19 @@ Proof. apply VirtualDiskProperties.read_after_write. Qed.
 
 (** 2. Frame. A block of a view reads the same until an event changes it: other blocks and other views are left
 alone. *)
-Theorem frame {V} `{Value V} p from l (v v' : V) before tr :
-  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
-  admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
+Theorem frame {V} `{Value V} p from l (v v' : V) before tr : Forall (spares from l) tr → p = Ack ∨
+  Forall no_crash tr → admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof. apply VirtualDiskProperties.frame. Qed.
 
 (** 2. What a flush acknowledged survives any crash, under every profile. *)
-Theorem flushed_survives {V} `{Value V} p from l (v v' : V) before tr :
-  Forall (spares from l) tr →
+Theorem flushed_survives {V} `{Value V} p from l (v v' : V) before tr : Forall (spares from l) tr →
   admits p (before ++ Read from l 1 Ok [v] :: Flush Ok :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof. apply VirtualDiskProperties.flushed_survives. Qed.
 
 (** Forward simulation is enough to implement the contract. *)
 Theorem simulation_implements {V} `{Value V} (M : implementation V) p (R : inside M → state V → Prop) :
   (∀ blocks c, fresh M blocks c → R c (created blocks)) →
-  (∀ c s es c', R c s → moves M c es c' → ∃ s', run p s es s' ∧ R c' s') →
-  implements M p.
+  (∀ c s es c', R c s → moves M c es c' → ∃ s', run p s es s' ∧ R c' s') → implements M p.
 Proof. apply forward_simulation. Qed.
 
 (** ** The checker *)
@@ -104,10 +101,9 @@ Theorem disk_read_after_snapshot {V} `{Value V} K (c0 c1 c2 : state V) tr n :
 Proof. apply read_after_snapshot_ack. Qed.
 
 (** 1. Where a power cut may lose what was not flushed ([Prefix]): while the log keeps the snapshot's record. *)
-Theorem disk_read_after_snapshot_kept {V} `{Value V} K (c0 c1 c2 : state V) tr n :
-  sound K → reached K c0 → step K c0 [VirtualDisk.Snapshot n Ok] c1 →
-  steps_within K (λ c, applied (mem c1) ≤ logged c) c1 tr c2 → spares n tr → at_phase c2 = Running →
-  reads_as c2 n (live (seen c0)).
+Theorem disk_read_after_snapshot_kept {V} `{Value V} K (c0 c1 c2 : state V) tr n : sound K → reached K c0 →
+  step K c0 [VirtualDisk.Snapshot n Ok] c1 → steps_within K (λ c, applied (mem c1) ≤ logged c) c1 tr c2 →
+  spares n tr → at_phase c2 = Running → reads_as c2 n (live (seen c0)).
 Proof. apply read_after_snapshot. Qed.
 
 (** 1. Once flushed, it survives anything. *)
@@ -134,8 +130,7 @@ Theorem recovery_brings_back {V} `{Value V} K (c c' : state V) :
   history c' = history c ∧ (at_phase c' = Running → same_disk (seen c') (after (history c))).
 Proof. apply LogStructuredDiskRecovery.recovery_brings_back. Qed.
 
-Theorem recovery_ends {V} `{Value V} K (c : state V) :
-  sound K → reached K c → at_phase c ≠ Running →
+Theorem recovery_ends {V} `{Value V} K (c : state V) : sound K → reached K c → at_phase c ≠ Running →
   ∃ c', LogStructuredDiskRecovery.recovery K c c' ∧ at_phase c' = Running.
 Proof. apply LogStructuredDiskRecovery.recovery_ends. Qed.
 
@@ -148,9 +143,8 @@ Theorem replay_idempotent {V} `{Value V} (c : state V) n i rs keep garbage :
 Proof. apply LogStructuredDiskRecovery.load_again. Qed.
 
 (** 4. No step that shows nothing changes a view: destage, seal, clean, free, reclaim, checkpoint, truncate. *)
-Theorem silent_step_invisible {V} `{Value V} K (c c' : state V) :
-  sound K → reached K c → at_phase c = Running → step K c [] c' → at_phase c' = Running →
-  same_disk (seen c') (seen c).
+Theorem silent_step_invisible {V} `{Value V} K (c c' : state V) : sound K → reached K c →
+  at_phase c = Running → step K c [] c' → at_phase c' = Running → same_disk (seen c') (seen c).
 Proof. apply LogStructuredDiskCleaning.silent_step_invisible. Qed.
 
 Theorem destage_invisible {V} `{Value V} K (c : state V) g xs :
@@ -168,9 +162,8 @@ Theorem cleaned_is_dead {V} `{Value V} K (c : state V) vs g v :
   table (mem (clean vs g c)) !! v = Some Dead ∧ v ∉ segments_of (current (mem (clean vs g c))).
 Proof. apply LogStructuredDiskCleaning.cleaned_is_dead. Qed.
 
-Theorem free_holds_nothing {V} `{Value V} K (c : state V) g :
-  sound K → reached K c → at_phase c ≠ Off → table (mem c) !! g = None →
-  g ∉ segments_of (current (mem c)) ∧ g ∉ pinned c.
+Theorem free_holds_nothing {V} `{Value V} K (c : state V) g : sound K → reached K c → at_phase c ≠ Off →
+  table (mem c) !! g = None → g ∉ segments_of (current (mem c)) ∧ g ∉ pinned c.
 Proof. apply LogStructuredDiskCleaning.free_holds_nothing. Qed.
 
 (** 4. Cleaning ends: each one leaves fewer segments in use. *)
@@ -203,10 +196,10 @@ Import SharedTreeExamples.
 
 (** 5. No dangling reference and no leak: what is stored is held, by a view or by a deletion under way. *)
 Theorem nothing_dangles s : reachable s → no_dangling s.
-Proof. intros I%reachable_inv v c Hv. by destruct (inv_view _ I _ _ Hv) as (_&_&[? ?]&_). Qed.
+Proof. intros I%reachable_inv v c Hv. by destruct (inv_view I Hv) as (_&_&[? ?]&_). Qed.
 
 Theorem nothing_leaks s : reachable s → no_leak s.
-Proof. intros I%reachable_inv. apply (inv_held _ I). Qed.
+Proof. intros I%reachable_inv. exact (@inv_held _ I). Qed.
 
 (** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else holds
 it, each step leaves less to do, and in the end what is left is what the other views reach. *)
@@ -231,10 +224,9 @@ Proof. intros I%reachable_inv. by apply freed_once. Qed.
 nor a sibling reaches it. Without reverts siblings may be left out: parent and successor are enough. *)
 Theorem neighbour_test_exact s v c n nd : reachable s → claims s !! View v = Some c →
   reaches (nodes s) (root c) n → nodes s !! n = Some nd →
-  (∀ j c', claims s !! j = Some c' → j ≠ View v → ¬ reaches (nodes s) (root c') n) ↔
-  parent c < birth nd ∧
+  (∀ j c', claims s !! j = Some c' → j ≠ View v → ¬ reaches (nodes s) (root c') n) ↔ parent c < birth nd ∧
   ∀ j c', claims s !! j = Some c' → j ≠ View v → parent c' = v ∨ parent c' = parent c →
-    ¬ reaches (nodes s) (root c') n.
+  ¬ reaches (nodes s) (root c') n.
 Proof. intros I%reachable_inv. by apply delete_test. Qed.
 
 Theorem chain_test_exact levels history s v c n nd :
@@ -307,9 +299,8 @@ Theorem raid6_any_two n k (d : list (vec byte n)) i j :
 Proof. apply Parity.raid6_any_two. Qed.
 
 (** 8. What a degraded read returns: of a stripe with at most m components gone, the block that was written. *)
-Theorem degraded_read {V} (c : code V) gone d i :
-  good c → length d = data_count c → length gone <= parity_count c →
-  decode c (without gone (stripe c d)) ≫= (.!! i) = d !! i.
+Theorem degraded_read {V} (c : code V) gone d i : good c → length d = data_count c →
+  length gone <= parity_count c → decode c (without gone (stripe c d)) ≫= (.!! i) = d !! i.
 Proof. apply Parity.degraded_read. Qed.
 
 (** 8. All three layouts are good codes: what is lost within tolerance comes back, and beyond it nothing wrong does. *)
@@ -332,10 +323,9 @@ Theorem any_m_failures {V} (c : code V) size repair_delay n acts l :
   ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
 Proof. intros. by eapply RedundancyHistory.any_m_failures. Qed.
 
-Theorem any_failures {V} (c : code V) size repair_delay n acts l :
-  good c → run c size repair_delay acts (new_leg c n) = Some l →
-  ∃ st, store_run c (new_store c) acts st ∧
-    ∀ s, open l !! s = None → read c l s = Some (holds st s) ∨ read c l s = None.
+Theorem any_failures {V} (c : code V) size repair_delay n acts l : good c →
+  run c size repair_delay acts (new_leg c n) = Some l → ∃ st, store_run c (new_store c) acts st ∧
+  ∀ s, open l !! s = None → read c l s = Some (holds st s) ∨ read c l s = None.
 Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
 
 (** 9. A stale component is never read: what components hold that are not active makes no difference. *)
@@ -351,9 +341,8 @@ Theorem repair_stops_restored {V} (c : code V) size repair_delay l st acts l' :
   inactive (components l') = 0 ∧ refines c size l' st ∧ length acts <= work_left size l.
 Proof. intros. by eapply RedundancyRepair.repair_stops_restored. Qed.
 
-Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' :
-  good c → refines c size l st → inactive (components l) = 0 → run c size repair_delay acts l = Some l' →
-  failures acts <= parity_count c →
+Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' : good c → refines c size l st →
+  inactive (components l) = 0 → run c size repair_delay acts l = Some l' → failures acts <= parity_count c →
   ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (holds st' s).
 Proof. intros. by eapply RedundancyRepair.redundancy_restored. Qed.
 
@@ -415,58 +404,38 @@ End Whole.
 
 (** ** What they assume *)
 
+Import LogStructured Trees Codes Legs Whole.
 Definition all_theorems :=
-  (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements,
-   @checker_exact, @recorded_checker_exact, @verdict_exact, @snapshot_promise_used,
-   @snapshot_promise_needs_no_delete, @snapshot_promise_needs_profile, @frame_promise_needs_profile,
-   @write_promise_needs_profile, @LogStructured.disk_read_after_snapshot,
-   @LogStructured.disk_read_after_snapshot_kept, @LogStructured.disk_flushed_snapshot_stays,
-   @LogStructured.disk_refines_contract, @LogStructured.checkpoint_and_suffix,
-   @LogStructured.recovery_brings_back, @LogStructured.recovery_ends, @LogStructured.replay_idempotent,
-   @LogStructured.silent_step_invisible, @LogStructured.destage_invisible, @LogStructured.clean_invisible,
-   @LogStructured.cleaned_is_dead, @LogStructured.free_holds_nothing, @LogStructured.clean_gains,
-   @LogStructured.cleaning_ends, @LogStructured.execution_exists, @LogStructured.every_rule_needed,
-   @Trees.nothing_dangles, @Trees.nothing_leaks, @Trees.reclaim_exact, @Trees.deletion_exact,
-   @Trees.frees_once, @Trees.neighbour_test_exact, @Trees.chain_test_exact, @Trees.chain_test_needs_chain,
-   @Trees.update_spares_others, @Trees.update_shares_rest, @Trees.lookup_exact, @Trees.cost_constant,
-   @Trees.cost_ignores_snapshots, @Trees.snapshot_constant, @Codes.bytes_are_a_field, @Codes.two_generates,
-   @Codes.raid5_any_one, @Codes.raid6_any_two, @Codes.degraded_read, @Codes.layouts_are_good,
-   @Legs.any_m_failures, @Legs.any_failures, @Legs.stale_never_read, @Legs.repair_stops_restored,
-   @Legs.redundancy_restored, @Legs.rebuild_waits, @Legs.degraded_at_once,
-   @Legs.one_use_per_device, @Whole.legs_suffice,
-   @Whole.disk_over_legs_refines_contract, @Whole.disk_over_raid6_refines_contract,
-   @Whole.composed_execution).
+  (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
+   @recorded_checker_exact, @verdict_exact, @snapshot_promise_used, @snapshot_promise_needs_no_delete,
+   @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
+   @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,
+   @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back, @recovery_ends, @replay_idempotent,
+   @silent_step_invisible, @destage_invisible, @clean_invisible, @cleaned_is_dead, @free_holds_nothing,
+   @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed, @nothing_dangles, @nothing_leaks,
+   @reclaim_exact, @deletion_exact, @frees_once, @neighbour_test_exact, @chain_test_exact,
+   @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
+   @cost_ignores_snapshots, @snapshot_constant, @bytes_are_a_field, @two_generates, @raid5_any_one,
+   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @any_failures, @stale_never_read,
+   @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
+   @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
+Import VirtualDiskWitnesses LogStructuredDiskWitnesses SharedTreeExamples Parity RedundancyWitnesses CompositionWitnesses.
 Definition all_counterexamples :=
-  (@VirtualDiskWitnesses.snapshot_needs_no_delete, @VirtualDiskWitnesses.snapshot_needs_profile,
-   @VirtualDiskWitnesses.read_after_write_needs_spares,
-   @VirtualDiskWitnesses.read_after_write_needs_profile, @VirtualDiskWitnesses.frame_needs_spares,
-   @VirtualDiskWitnesses.frame_needs_profile, @VirtualDiskWitnesses.flushed_needs_spares,
-   @LogStructuredDiskWitnesses.simulation_needs_moves, @VirtualDiskWitnesses.rolled_back_by_prefix,
-   @VirtualDiskWitnesses.rolled_back_not_by_ack, @VirtualDiskWitnesses.device_examples_hold,
-   @VirtualDiskWitnesses.limit_gives_up, @LogStructuredDiskWitnesses.snapshot_needs_reclaim_unreachable,
-   @LogStructuredDiskWitnesses.prefix_snapshot_needs_flush,
-   @LogStructuredDiskWitnesses.snapshot_needs_no_delete,
-   @LogStructuredDiskWitnesses.unflushed_snapshot_goes, @LogStructured.every_rule_needed,
-   @LogStructuredDiskWitnesses.prefix_is_not_ack, @LogStructuredDiskWitnesses.checkpoint_needs_sound,
-   @LogStructuredDiskWitnesses.recovery_needs_sound, @LogStructuredDiskWitnesses.recovery_needs_reached,
-   @LogStructuredDiskWitnesses.replay_needs_log, @LogStructuredDiskWitnesses.silent_step_needs_sound,
-   @LogStructuredDiskWitnesses.segments_must_be_free, @LogStructuredDiskWitnesses.clean_gains_needed,
-   @SharedTreeExamples.dangling_needs_reachable, @SharedTreeExamples.unburied_leaks,
-   @SharedTreeExamples.reclaim_needs_held, @SharedTreeExamples.root_first_leaks,
-   @SharedTreeExamples.freed_again_needs_run, @SharedTreeExamples.birth_stamp_needed,
-   @SharedTreeExamples.children_are_not_enough, @SharedTreeExamples.one_successor_is_not_enough,
-   @SharedTreeExamples.ownership_by_older_snapshot, @SharedTreeExamples.ownership_by_parent,
-   @SharedTreeExamples.update_copies_path, @SharedTreeExamples.lookup_needs_length,
-   @SharedTreeExamples.cost_needs_mapped, @SharedTreeExamples.cost_needs_no_revert,
-   @SharedTreeExamples.write_touches_nodes, @Parity.zero_is_no_power, @Parity.raid5_two_lost,
-   @Parity.raid6_three_lost, @Parity.raid6_256_data, @RedundancyWitnesses.not_good_enough,
-   @RedundancyWitnesses.too_many_failures, @RedundancyWitnesses.wrong_code_reads_wrong,
-   @RedundancyWitnesses.active_is_read, @RedundancyWitnesses.admitted_without_resync,
-   @RedundancyWitnesses.no_spare, @RedundancyWitnesses.failure_before_restored,
-   @RedundancyWitnesses.unreached_rebuild, @RedundancyWitnesses.unreached_placement,
-   @CompositionWitnesses.legs_suffice_needs_good, @CompositionWitnesses.disk_over_legs_needs_sound,
-   @CompositionWitnesses.disk_over_legs_needs_good).
+  (@VirtualDiskWitnesses.snapshot_needs_no_delete, @snapshot_needs_profile, @read_after_write_needs_spares,
+   @read_after_write_needs_profile, @frame_needs_spares, @frame_needs_profile, @flushed_needs_spares,
+   @simulation_needs_moves, @rolled_back_by_prefix, @rolled_back_not_by_ack, @device_examples_hold,
+   @limit_gives_up, @snapshot_needs_reclaim_unreachable, @prefix_snapshot_needs_flush,
+   @LogStructuredDiskWitnesses.snapshot_needs_no_delete, @unflushed_snapshot_goes, @every_rule_needed,
+   @prefix_is_not_ack, @checkpoint_needs_sound, @recovery_needs_sound, @recovery_needs_reached,
+   @replay_needs_log, @silent_step_needs_sound, @segments_must_be_free, @clean_gains_needed,
+   @dangling_needs_reachable, @unburied_leaks, @reclaim_needs_held, @root_first_leaks, @freed_again_needs_run,
+   @birth_stamp_needed, @children_are_not_enough, @one_successor_is_not_enough, @ownership_by_older_snapshot,
+   @ownership_by_parent, @update_copies_path, @lookup_needs_length, @cost_needs_mapped, @cost_needs_no_revert,
+   @write_touches_nodes, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost, @raid6_256_data,
+   @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
+   @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
+   @disk_over_legs_needs_sound, @disk_over_legs_needs_good).
 Print Assumptions all_counterexamples.

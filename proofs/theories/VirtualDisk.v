@@ -7,7 +7,8 @@ of a set of values, each block its own.
 
 Where this departs from the TLA+, and why it does not matter: a set is a list (only membership counts), a view
 is a total function that reads as zero past the end of the disk, and the size stands once, in the state. *)
-From stdpp Require Import gmap strings.
+From stdpp Require Export gmap.
+From stdpp Require Import strings.
 
 Class Value (V : Type) := zero : V.
 
@@ -36,9 +37,9 @@ Inductive event {V : Type} :=
   | Crash (r : answer).
 Global Arguments event : clear implicits.
 
-Global Instance code_eq_dec : EqDecision code. Proof. solve_decision. Defined.
-Global Instance answer_eq_dec : EqDecision answer. Proof. solve_decision. Defined.
-Global Instance target_eq_dec : EqDecision target. Proof. solve_decision. Defined.
+Global Instance code_eq_dec : EqDecision code := ltac:(solve_decision).
+Global Instance answer_eq_dec : EqDecision answer := ltac:(solve_decision).
+Global Instance target_eq_dec : EqDecision target := ltac:(solve_decision).
 
 (** The names that a snapshot may have: 1 to 64 of letters, digits, [.], [_] and [-]. *)
 Definition name_char (c : Ascii.ascii) : bool :=
@@ -61,8 +62,7 @@ Record state := State { size : nat; now : disk; survivors : list image; power : 
 Definition blank : disk := Disk (λ _, zero) ∅.
 
 Definition fits (blocks lba count : nat) : Prop := lba < blocks ∧ 0 < lba + count ≤ blocks.
-Global Instance fits_dec blocks lba count : Decision (fits blocks lba count).
-Proof. unfold fits. apply _. Defined.
+Global Instance fits_dec blocks lba count : Decision (fits blocks lba count) := ltac:(unfold fits; apply _).
 
 Definition view_of (d : disk) (from : target) : option (view V) :=
   match from with Live => Some (live d) | Named n => snaps d !! n end.
@@ -81,8 +81,7 @@ Definition reverted (d : disk) n : disk := Disk (default (live d) (snaps d !! n)
 
 Definition exactly (d : disk) : image := Image (λ l, [live d l]) (snaps d).
 
-Definition resolves (i : image) (d : disk) : Prop :=
-  (∀ l, live d l ∈ may_hold i l) ∧ snaps d = with_snaps i.
+Definition resolves (i : image) (d : disk) : Prop := (∀ l, live d l ∈ may_hold i l) ∧ snaps d = with_snaps i.
 
 Definition may_also_hold (d : disk) (i : image) : image :=
   Image (λ l, live d l :: may_hold i l) (with_snaps i).
@@ -182,8 +181,7 @@ Qed.
 
 End VirtualDisk.
 
-Global Arguments disk : clear implicits.
-Global Arguments image : clear implicits.
+Global Arguments disk : clear implicits. Global Arguments image : clear implicits.
 Global Arguments state : clear implicits.
 
 (** ** Implementing the contract
@@ -196,10 +194,8 @@ Record implementation (V : Type) := Implementation {
   fresh : nat → inside → Prop;                              (** what [Create blocks] may build *)
   moves : inside → list (event V) → inside → Prop;
 }.
-Global Arguments Implementation {_} _ _ _.
-Global Arguments inside {_} _.
-Global Arguments fresh {_} _ _ _.
-Global Arguments moves {_} _ _ _ _.
+Global Arguments Implementation {_} _ _ _. Global Arguments inside {_} _.
+Global Arguments fresh {_} _ _ _. Global Arguments moves {_} _ _ _ _.
 
 Inductive shows {V} (M : implementation V) (c : inside M) : list (event V) → inside M → Prop :=
   | shows_nil : shows M c [] c
@@ -211,11 +207,9 @@ Definition implements {V} `{Value V} (M : implementation V) (p : profile) : Prop
 (** Forward simulation is a proof of it. *)
 Lemma forward_simulation {V} `{Value V} (M : implementation V) (p : profile) (R : inside M → state V → Prop) :
   (∀ blocks c, fresh M blocks c → R c (created blocks)) →
-  (∀ c s es c', R c s → moves M c es c' → ∃ s', run p s es s' ∧ R c' s') →
-  implements M p.
+  (∀ c s es c', R c s → moves M c es c' → ∃ s', run p s es s' ∧ R c' s') → implements M p.
 Proof.
-  intros Hfresh Hmoves blocks c tr c' Hc Htr.
-  assert (∀ s, R c s → ∃ s', run p s tr s') as Hsim.
+  intros Hfresh Hmoves blocks c tr c' Hc Htr. assert (∀ s, R c s → ∃ s', run p s tr s') as Hsim.
   { clear Hc. induction Htr as [c|c es c1 tr c2 Hm _ IH]; intros s HR; [exists s; constructor|].
     destruct (Hmoves _ _ _ _ HR Hm) as (s1 & Hrun1 & HR1). destruct (IH _ HR1) as (s2 & Hrun2).
     exists s2. apply run_app. eauto. }

@@ -1,6 +1,5 @@
 (** What the contract promises, over whole traces: a read sees the last write, nothing else is touched, and a
 snapshot reads for ever as the live disk read when it was taken. *)
-From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk.
 
 Section VirtualDiskProperties.
@@ -9,9 +8,11 @@ Implicit Types (p : profile) (s : state V) (e : event V) (d : disk V) (i : image
 
 (** ** A power cut may leave things as they are
 
-While there is power, the disk is one of those that would survive; under [Block] every image may be it. *)
+While there is power, the disk is one of those that would survive; under [Ack] it is the only one, under [Block]
+every image may be it. *)
 Definition current p s : Prop :=
   power s = true →
+  (p = Ack → survivors s = [exactly (now s)]) ∧
   (p = Block → ∀ i, i ∈ survivors s → ∀ l, live (now s) l ∈ may_hold i l) ∧
   ∃ i, i ∈ survivors s ∧ resolves i (now s).
 
@@ -20,62 +21,50 @@ Proof. split; [|done]. intros l. left. Qed.
 
 Lemma current_exactly p blocks d pw : current p (State blocks d [exactly d] pw).
 Proof.
-  intros _. split; cbn.
+  intros _. split_and!; cbn; [done| |].
   - intros _ i ->%elem_of_list_singleton l. left.
   - exists (exactly d). split; [left|apply resolves_exactly].
 Qed.
 
-Lemma current_exactly_cons p blocks d is pw : p ≠ Block → current p (State blocks d (exactly d :: is) pw).
-Proof.
-  intros Hp _. split; [done|]. exists (exactly d). split; [left|apply resolves_exactly].
-Qed.
+Lemma current_exactly_cons blocks d is pw : current Prefix (State blocks d (exactly d :: is) pw).
+Proof. intros _. split_and!; [done..|]. exists (exactly d). split; [left|apply resolves_exactly]. Qed.
 
-Lemma answered_current p s r faults excuses d left s' :
-  current p s → answered s r faults excuses d left s' →
+Lemma answered_current p s r faults excuses d left s' : current p s → answered s r faults excuses d left s' →
   (current p (happens s d left)) → current p s'.
-Proof.
-  intros Hc [Hp Ha] Hd. destruct r as [|c| |]; [by destruct Ha as [_ ->]|by destruct Ha as [_ ->]| |by subst].
-  by destruct Ha as [->|[_ ->]].
-Qed.
+Proof. intros Hc [Hp Ha] Hd.
+  destruct r as [|c| |]; [by destruct Ha as [_ ->]|by destruct Ha as [_ ->]| |by subst].
+  by destruct Ha as [->|[_ ->]]. Qed.
 
-Lemma current_buffered p s lba data :
-  current p s → power s = true →
+Lemma current_buffered p s lba data : current p s → power s = true →
   current p (happens s (written (now s) lba data) (buffered p s (written (now s) lba data))).
 Proof.
-  intros Hc Hp. destruct p; [apply current_exactly|by apply current_exactly_cons|].
-  destruct (Hc Hp) as [_ (i & Hi & Hl & Hs)]. intros _. split; cbn.
+  intros Hc Hp. destruct p; [apply current_exactly|apply current_exactly_cons|].
+  destruct (Hc Hp) as (_ & _ & i & Hi & Hl & Hs). intros _. split_and!; cbn; [done| |].
   - intros _ j (k & -> & _)%elem_of_list_fmap l. left.
   - exists (may_also_hold (written (now s) lba data) i). split; [apply elem_of_list_fmap; eauto|].
     split; [|done]. intros l. left.
 Qed.
 
 Lemma current_recorded p s d : current p (happens s d (recorded p s d)).
-Proof. destruct p; [apply current_exactly|by apply current_exactly_cons|apply current_exactly]. Qed.
+Proof. destruct p; [apply current_exactly|apply current_exactly_cons|apply current_exactly]. Qed.
 
 Lemma step_current p s e s' : current p s → step p s e s' → current p s'.
 Proof.
   intros Hc Hstep.
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hstep;
-    try (eapply answered_current; [done|exact Hstep|]).
+    try (eapply answered_current; [done|exact Hstep|];
+      first [apply current_recorded|apply current_exactly|destruct Hstep as [Hp _]; by apply current_buffered]).
   - subst. apply current_exactly.
-  - destruct Hstep as [Hp _]. by apply current_buffered.
-  - destruct Hstep as [Hp _]. by apply current_buffered.
-  - apply current_recorded.
-  - apply current_recorded.
-  - apply current_recorded.
-  - apply current_exactly.
-  - apply current_exactly.
-  - destruct Hstep as [Ha _]. eapply answered_current; [done|exact Ha|].
-    intros Hp. by apply Hc.
-  - destruct r; try done.
-    + destruct Hstep as (i & d & _ & _ & ->). apply current_exactly.
-    + by subst.
+  - destruct Hstep as [Ha _]. eapply answered_current; [done|exact Ha|]. intros Hp. by apply Hc.
+  - destruct r; try done; [|by subst]. destruct Hstep as (i & d & _ & _ & ->). apply current_exactly.
 Qed.
+
+Lemma current_run p s tr s' : current p s → run p s tr s' → current p s'.
+Proof. intros Hc Hrun. induction Hrun; eauto using step_current. Qed.
 
 (** ** What a block of a view holds, and what can change it *)
 
-Definition holds (from : target) (l : nat) (v : V) s : Prop :=
-  ∃ f, view_of (now s) from = Some f ∧ f l = v.
+Definition holds (from : target) (l : nat) (v : V) s : Prop := ∃ f, view_of (now s) from = Some f ∧ f l = v.
 
 (** It holds that in every image of a list. *)
 Definition images_hold (from : target) (l : nat) (v : V) (is : list (image V)) : Prop :=
@@ -104,12 +93,9 @@ Definition spares (from : target) (l : nat) e : Prop :=
 
 Definition no_crash e : Prop := e ≠ Crash Ok.
 
-Lemma unmapped_spares d lba count l :
-  ¬ (lba ≤ l < lba + count) → live (unmapped d lba count) l = live d l.
-Proof.
-  intros Hl. cbn. unfold data_at. case_decide; [|done].
-  rewrite lookup_ge_None_2; [done|]. rewrite replicate_length. lia.
-Qed.
+Lemma unmapped_spares d lba count l : ¬ (lba ≤ l < lba + count) → live (unmapped d lba count) l = live d l.
+Proof. intros Hl. cbn. unfold data_at. case_decide; [|done]. rewrite lookup_ge_None_2; [done|].
+  rewrite replicate_length. lia. Qed.
 
 Lemma taken_snaps s n : taken (now s) n = [] → snaps (now s) !! n = None.
 Proof. unfold taken. destruct (valid_name n); [|done]. case_decide as Hs; [done|]. intros _.
@@ -117,20 +103,13 @@ by apply eq_None_not_Some. Qed.
 
 (** ** What the survivors of an operation say of a block that it spares *)
 
-Lemma images_hold_nil from l v : images_hold from l v [].
-Proof. by intros i ?%elem_of_nil. Qed.
 Lemma images_hold_exactly from l v z d pw left :
   holds from l v (State z d left pw) → images_hold from l v [exactly d].
-Proof.
-  intros (f & Hf & Hv) i ->%elem_of_list_singleton. destruct from; cbn in *; [|by exists f].
-  injection Hf as ->. by intros u ->%elem_of_list_singleton.
-Qed.
+Proof. intros (f & Hf & Hv) i ->%elem_of_list_singleton. destruct from; cbn in *; [|by exists f].
+  injection Hf as ->. by intros u ->%elem_of_list_singleton. Qed.
 Lemma images_hold_app from l v is is' :
   images_hold from l v is → images_hold from l v is' → images_hold from l v (is ++ is').
 Proof. intros H1 H2 i [Hi|Hi]%elem_of_app; [exact (H1 i Hi)|exact (H2 i Hi)]. Qed.
-Lemma images_hold_cons from l v i is :
-  images_hold from l v [i] → images_hold from l v is → images_hold from l v (i :: is).
-Proof. apply images_hold_app. Qed.
 
 Lemma stands_answered b from l v s r faults excuses d left s' :
   stands b from l v s → answered s r faults excuses d left s' →
@@ -142,25 +121,22 @@ Proof.
   - by destruct Ha as [_ ->].
   - destruct Ha as [->|[? ->]]; [done|]. by apply Hd.
   - subst s'. split; [apply Hh|]. intros Hb. apply images_hold_app; [|exact (proj2 Hh Hb)].
-    destruct faults; [by apply Hd|apply images_hold_nil].
+    destruct faults; [by apply Hd|by intros i ?%elem_of_nil].
 Qed.
 
-Lemma buffered_hold p from l v s d :
-  stands true from l v s → holds from l v (State (size s) d [] true) → snaps d = snaps (now s) →
-  images_hold from l v (buffered p s d).
+Lemma buffered_hold p from l v s d : stands true from l v s → holds from l v (State (size s) d [] true) →
+  snaps d = snaps (now s) → images_hold from l v (buffered p s d).
 Proof.
   intros [Hh Hi] Hd Hsn. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd) as Hx.
-  destruct p; cbn; [done|by apply images_hold_cons|].
+  destruct p; cbn; [done|by apply (images_hold_app _ _ _ [_])|].
   intros i' (i & -> & Hin)%elem_of_list_fmap. specialize (Hi i Hin). destruct from; cbn; [|done].
   intros u [->|?]%elem_of_cons; [|auto]. destruct Hd as (f & [= <-] & ?). done.
 Qed.
 
 Lemma recorded_hold p from l v s d :
   stands true from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
-Proof.
-  intros [Hh Hi] Hd. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
-  destruct p; cbn; [done|by apply images_hold_cons|done].
-Qed.
+Proof. intros [Hh Hi] Hd. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
+  destruct p; cbn; [done|by apply (images_hold_app _ _ _ [_])|done]. Qed.
 
 Lemma stands_step b p from l v s e s' :
   stands b from l v s → spares from l e → b = true ∨ no_crash e → step p s e s' → stands b from l v s'.
@@ -171,19 +147,17 @@ Proof.
     (b = true → holds from l v (State (size s) d [] true) → images_hold from l v left) → stands b from l v s') as Hans.
   { intros r faults excuses d left Ha Hd Hl. eapply stands_answered; [done|exact Ha|]. intros Hr Hf.
     specialize (Hd Hr Hf). split; [done|auto]. }
-  assert (b = true → stands true from l v s) as Hdur by (by intros ->).
-  pose proof Hh as (f & Hf & Hv).
+  assert (b = true → stands true from l v s) as Hdur by (by intros ->). pose proof Hh as (f & Hf & Hv).
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp; try done;
     try (eapply Hans; [exact Hstep| |by intros; (apply buffered_hold || apply recorded_hold); auto];
-      intros Hr Hfaults; destruct from as [|n']; cbn in *; try by exists f).
+      intros Hr Hfaults; destruct from as [|n']; cbn in *; try by exists f);
+    try (eapply Hans; [exact Hstep|by exists f|by intros _; apply images_hold_exactly]).
   - eexists. split; [done|]. cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
   - exists (live (unmapped (now s) lba count)). split; [done|].
     destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.
   - exists f. split; [|done]. cbn. apply taken_snaps in Hfaults. rewrite lookup_insert_ne; [done|congruence].
   - exists f. split; [|done]. cbn. destruct Hsp as [?|?]; [|congruence]. by rewrite lookup_delete_ne.
   - congruence.
-  - eapply Hans; [exact Hstep|by exists f|]. intros _. apply images_hold_exactly.
-  - eapply Hans; [exact Hstep|by exists f|]. intros _. apply images_hold_exactly.
   - destruct Hstep as [Ha _]. eapply Hans; [exact Ha|by exists f|]. auto.
   - destruct r; try done; [|by subst s'; split].
     destruct Hstep as (i & d & Hin & [Hl Hs] & ->), Hnc as [->|?]; [|done]. specialize (Hi eq_refl i Hin).
@@ -194,44 +168,17 @@ Qed.
 
 Lemma stands_run b p from l v s tr s' :
   stands b from l v s → Forall (spares from l) tr → b = true ∨ Forall no_crash tr → run p s tr s' → stands b from l v s'.
-Proof.
-  intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
+Proof. intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
   apply Forall_cons in Hsp as [? ?]. rewrite Forall_cons in Hnc.
-  apply IH; [eapply stands_step; [done..| |done]|done|]; destruct Hnc as [?|[? ?]]; auto.
-Qed.
+  apply IH; [eapply stands_step; [done..| |done]|done|]; destruct Hnc as [?|[? ?]]; auto. Qed.
 
-(** ** When what is read is durable *)
-
-(** Under [Ack], always: while there is power, the disk is all that a power cut could leave. *)
-Definition settled s : Prop := power s = true → survivors s = [exactly (now s)].
-
-Lemma settled_answered s r faults excuses d s' :
-  settled s → answered s r faults excuses d [exactly d] s' → settled s'.
-Proof.
-  intros Hs [Hp Ha]. destruct r as [|c| |]; [by destruct Ha as [_ ->]|by destruct Ha as [_ ->]| |by subst].
-  by destruct Ha as [->|[_ ->]].
-Qed.
-
-Lemma settled_step s e s' : settled s → step Ack s e s' → settled s'.
-Proof.
-  intros Hs Hstep. destruct e as [| | | | | | | |from lba count r data|r]; cbn in Hstep;
-    try (by eapply settled_answered).
-  - by subst.
-  - destruct Hstep as [[Hp Ha] _]. rewrite (Hs Hp) in Ha. eapply settled_answered; [done|by split].
-  - destruct r; try done; [|by subst]. by destruct Hstep as (i & d & _ & _ & ->).
-Qed.
-
-Lemma settled_run s tr s' : settled s → run Ack s tr s' → settled s'.
-Proof. intros Hs Hrun. induction Hrun; eauto using settled_step. Qed.
-
-(** What a view holds it goes on to hold. *)
-Lemma holds_run p from l v s tr s' :
-  (p = Ack → settled s) → power s = true → holds from l v s → Forall (spares from l) tr →
-  p = Ack ∨ Forall no_crash tr → run p s tr s' → holds from l v s'.
+(** What a view holds it goes on to hold; under [Ack] it is always durable. *)
+Lemma holds_run p from l v s tr s' : current p s → power s = true → holds from l v s →
+  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr → run p s tr s' → holds from l v s'.
 Proof.
   intros Hs Hp Hh Hsp [->|Hnc] Hrun.
-  - apply (stands_run true Ack from l v s tr s'); auto. split; [done|]. intros _. rewrite (Hs eq_refl Hp).
-    destruct s. by eapply images_hold_exactly.
+  - apply (stands_run true Ack from l v s tr s'); auto. split; [done|]. intros _. destruct (Hs Hp) as [Hset _].
+    rewrite (Hset eq_refl). destruct s. by eapply images_hold_exactly.
   - apply (stands_run false p from l v s tr s'); auto. by split.
 Qed.
 
@@ -241,14 +188,11 @@ Proof. inversion 1; subst. eauto. Qed.
 Lemma run_single p s e s' : run p s [e] s' → step p s e s'.
 Proof. intros (s1 & ? & Hrun)%run_inv. by inversion Hrun; subst. Qed.
 
-Lemma read_holds p s from lba count data s' :
-  step p s (Read from lba count Ok data) s' →
-  power s = true ∧ s' = s ∧ ∀ k v, data !! k = Some v → k < count ∧ holds from (lba + k) v s.
-Proof.
-  intros [[Hp [_ ->]] Hread]. destruct (Hread eq_refl) as (f & Hf & ->).
+Lemma read_holds p s from lba count data s' : step p s (Read from lba count Ok data) s' → power s = true ∧
+  s' = s ∧ ∀ k v, data !! k = Some v → k < count ∧ holds from (lba + k) v s.
+Proof. intros [[Hp [_ ->]] Hread]. destruct (Hread eq_refl) as (f & Hf & ->).
   split_and!; [done|by destruct s|]. intros k v Hk.
-  apply list_lookup_fmap_inv in Hk as (x & -> & [-> ?]%lookup_seq). split; [done|]. by exists f.
-Qed.
+  apply list_lookup_fmap_inv in Hk as (x & -> & [-> ?]%lookup_seq). split; [done|]. by exists f. Qed.
 
 Lemma holds_read p s from lba count data s' k v :
   step p s (Read from lba count Ok data) s' → k < count → holds from (lba + k) v s → data !! k = Some v.
@@ -258,26 +202,20 @@ Proof.
 Qed.
 
 Lemma holds_reread p s from l v v' s' : step p s (Read from l 1 Ok [v']) s' → holds from l v s → v' = v.
-Proof.
-  intros Hread Hh. rewrite <-(Nat.add_0_r l) in Hh.
-  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread ltac:(lia) Hh) as Hv. cbn in Hv. congruence.
-Qed.
+Proof. intros Hread Hh. rewrite <-(Nat.add_0_r l) in Hh.
+  pose proof (holds_read _ _ _ _ _ _ _ 0 v Hread ltac:(lia) Hh) as Hv. cbn in Hv. congruence. Qed.
 
 (** ** Over whole traces *)
 
 Lemma admits_created p e before tr : admits p (before ++ e :: tr) → (∀ blocks, e ≠ Create blocks) →
-  ∃ s, (p = Ack → settled s) ∧ ∃ s1, step p s e s1 ∧ ∃ s2, run p s1 tr s2.
-Proof.
-  intros (blocks & rest & s & Heq & Hrun) Hne.
-  destruct before as [|e0 before]; [injection Heq as -> _; by edestruct Hne|].
-  injection Heq as -> <-. apply run_app in Hrun as (s0 & Hrun0 & (s1 & He & Hrun)%run_inv). exists s0.
-  split; [|eauto].
-  intros ->. by eapply settled_run; [|done].
-Qed.
+  ∃ s, current p s ∧ ∃ s1, step p s e s1 ∧ ∃ s2, run p s1 tr s2.
+Proof. intros (blocks & rest & s & Heq & Hrun) Hne.
+  destruct before as [|e0 before]; [injection Heq as -> _; by edestruct Hne|]. injection Heq as -> <-.
+  apply run_app in Hrun as (s0 & Hrun0 & (s1 & He & Hrun)%run_inv). exists s0. split; [|eauto].
+  eapply current_run, Hrun0. apply current_exactly. Qed.
 
 (** Frame: a block of a view reads the same until an event changes it; under [Ack] crashes do not count. *)
-Theorem frame p from l v v' before tr :
-  Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
+Theorem frame p from l v v' before tr : Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof.
   intros Hsp Hcase (s0 & Hset & s1 & Hread & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
@@ -286,21 +224,19 @@ Proof.
 Qed.
 
 (** Read after write: a block reads as the last write left it; under [Ack] crashes do not count. *)
-Theorem read_after_write p lba data l v v' before tr :
-  data_at lba data l = Some v →
+Theorem read_after_write p lba data l v v' before tr : data_at lba data l = Some v →
   Forall (spares Live l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
 Proof.
   intros Hdata Hsp Hcase (s0 & Hset & s1 & Hwrite & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
   apply (holds_reread _ _ _ _ _ _ _ Hread'). eapply (holds_run p); [|..|exact Hrun]; [|..|done|done].
-  - intros ->. eapply settled_step; [by apply Hset|done].
+  - by eapply step_current.
   - by destruct Hwrite as [Hp [_ ->]].
   - destruct Hwrite as [_ [_ ->]]. eexists. split; [done|]. cbn. by rewrite Hdata.
 Qed.
 
 (** A flush makes all that was acknowledged durable, under any profile. *)
-Theorem flushed_survives p from l v v' before tr :
-  Forall (spares from l) tr →
+Theorem flushed_survives p from l v v' before tr : Forall (spares from l) tr →
   admits p (before ++ Read from l 1 Ok [v] :: Flush Ok :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof.
   intros Hsp (s0 & _ & s1 & Hread & s & (s2 & Hflush & Hrun)%run_inv)%admits_created; [|done].
@@ -313,9 +249,6 @@ Qed.
 (** An event that does not delete the snapshot [n]. *)
 Definition keeps n e : Prop :=
   match e with Create _ => False | Delete n' r => n' ≠ n ∨ refused r = true | _ => True end.
-
-Lemma keeps_spares n l e : keeps n e → spares (Named n) l e.
-Proof. by destruct e. Qed.
 
 (** Whatever follows but its deletion, a snapshot reads as the live disk read when it was taken. Under [Prefix] a
 crash before the next flush may lose the snapshot, and show an older one of its name. *)
@@ -330,7 +263,7 @@ Proof.
   assert (∀ l, holds (Named n) l (live (now s0) l) s2) as Hh.
   { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)). by rewrite <-(lookup_insert (snaps (now s0)) n). }
   assert (∀ l, Forall (spares (Named n) l) tr) as Hsp.
-  { intros l. eapply Forall_impl; [exact Hkeeps|]. intros e. apply keeps_spares. }
+  { intros l. eapply Forall_impl; [exact Hkeeps|]. by intros []. }
   assert (∀ l, holds (Named n) l (live (now s0) l) s3) as H3.
   { intros l. destruct Hcase as [Hp|[Hnc|[tr' ->]]].
     - apply (stands_run true p _ _ _ s2 tr s3); auto. split; [done|]. destruct Hsnap as [_ [_ ->]].

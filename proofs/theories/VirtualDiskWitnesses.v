@@ -1,6 +1,6 @@
 (** The promises of [VirtualDiskProperties.v] are not empty, and each hypothesis is needed: concrete traces, judged
 by the proved checker. A hypothesis dropped lets the contract admit a trace that breaks the conclusion. *)
-From stdpp Require Import gmap strings.
+From stdpp Require Import strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerCorrect.
 
 #[global] Instance nat_value : Value nat := 0.
@@ -25,10 +25,8 @@ Qed.
 Lemma snapshot_needs_no_delete : ∃ before tr data data',
   admits Ack (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data'])
   ∧ data' ≠ data.
-Proof.
-  exists [Create 1; write 0 [1] Ok], [Delete s Ok; write 0 [2] Ok; Snapshot s Ok], [1], [2].
-  split; [admitted|done].
-Qed.
+Proof. exists [Create 1; write 0 [1] Ok], [Delete s Ok; write 0 [2] Ok; Snapshot s Ok], [1], [2].
+  split; [admitted|done]. Qed.
 
 Lemma snapshot_needs_profile : ∃ before tr data data', Forall (keeps s) tr ∧
   admits Prefix (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data'])
@@ -46,10 +44,8 @@ Proof. exists [Create 1], [write 0 [2] Ok], 0, 2. split; [admitted|done]. Qed.
 
 Lemma frame_needs_profile : ∀ p, p ≠ Ack → ∃ before tr v v', Forall (spares Live 0) tr ∧
   admits p (before ++ Read Live 0 1 Ok [v] :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
-Proof.
-  intros p Hp. exists [Create 1; write 0 [1] Ok], [Crash Ok], 1, 0.
-  split; [by repeat constructor|]. split; [|done]. destruct p; [done|admitted|admitted].
-Qed.
+Proof. intros p Hp. exists [Create 1; write 0 [1] Ok], [Crash Ok], 1, 0. split; [by repeat constructor|].
+  split; [|done]. destruct p; [done|admitted|admitted]. Qed.
 
 Lemma read_after_write_needs_spares : ∃ before tr v v',
   admits Ack (before ++ Write 0 [v] Ok :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
@@ -57,10 +53,8 @@ Proof. exists [Create 1], [Unmap 0 1 Ok], 1, 0. split; [admitted|done]. Qed.
 
 Lemma read_after_write_needs_profile : ∀ p, p ≠ Ack → ∃ before tr v v', Forall (spares Live 0) tr ∧
   admits p (before ++ Write 0 [v] Ok :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
-Proof.
-  intros p Hp. exists [Create 1], [Crash Ok], 1, 0.
-  split; [by repeat constructor|]. split; [|done]. destruct p; [done|admitted|admitted].
-Qed.
+Proof. intros p Hp. exists [Create 1], [Crash Ok], 1, 0. split; [by repeat constructor|]. split; [|done].
+  destruct p; [done|admitted|admitted]. Qed.
 
 Lemma flushed_needs_spares : ∃ before tr v v',
   admits Block (before ++ Read Live 0 1 Ok [v] :: Flush Ok :: tr ++ [Read Live 0 1 Ok [v']]) ∧ v' ≠ v.
