@@ -11,9 +11,8 @@ from refmodel.node import Kind as Map
 from refmodel.space import pinned
 from refmodel.state import State
 
-AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
-
 SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS, Map.FINGERPRINTS, Map.REFERENCES)
+AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
 
 
 class Room:
