@@ -7,7 +7,7 @@ from conformance.targets import Factory
 from conformance.targets.process import ProcessTarget
 
 SCRIPT = Path(__file__).parent
-PATIENCE = {"hangs": 1.0, "ignores-end-and-signals": 1.0, "hangs-in-hello": 1.0}  # seconds; 10 for the others
+PATIENCE = {"hangs": 1.5, "ignores-end-and-signals": 1.5, "hangs-in-hello": 1.5}  # seconds; 10 for the others
 
 # fault -> the classes that are right, and how many operations it takes at most
 DISKS = {

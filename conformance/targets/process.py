@@ -13,7 +13,7 @@ from typing import Any
 from conformance.targets.base import Message, TargetFailure, Unusable
 
 PATIENCE = 10.0  # seconds for an answer
-SLOW = frozenset(["crash", "settle", "restart"])
+SLOW = frozenset(["hello", "crash", "settle", "restart"])  # a process has to start first, and to recover
 SLOW_FACTOR = 3
 LONGEST_ANSWER = 64 << 20  # bytes
 KEPT_OUTPUT = 8 << 10  # bytes of stderr
