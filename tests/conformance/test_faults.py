@@ -83,7 +83,7 @@ def test_on_the_command_line(tmp_path):
 @pytest.mark.parametrize("words, says", [
     (["--target", "refmodel", "--faults", "gremlins"], "no fault 'gremlins'"),
     (["--target", "model", "--faults", "bit-flip"], "media that the kit owns"),
-    (["--target", "refmodel", "--faults", "bit-flip", "--crashes", "exhaustive"], "--faults are of random runs"),
+    (["--target", "refmodel", "--faults", "bit-flip", "--crashes", "exhaustive"], "--faults and --overlap are of random runs"),
 ])
 def test_wrong_usage(words, says):
     done = call("run", *words)
