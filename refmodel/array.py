@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from refmodel import label as labels
-from refmodel import membership as records
 from refmodel.enclosure import Enclosure
-from refmodel.errors import BadRequest, DataLost, NotADisk
+from refmodel.errors import BadRequest, DataLost
 from refmodel.geometry import Geometry
 from refmodel.label import Label
 from refmodel.layout import PAGE
 from refmodel.leg import REACHABLE, WRITABLE, Component, Leg, Member, Meter, State
 from refmodel.membership import Entry, Membership
+from refmodel.quorum import Quorum, newest
 
 Clock = Callable[[], float]  # seconds
 Device = tuple[int, str]  # index and id
@@ -53,10 +53,11 @@ class Array:
         self.durable: Callable[[], int] = lambda: 0
         self.emit: Callable[..., None] = lambda event, **facts: None
         self._enclosure = enclosure
-        self._record = record
+        self._disk = record.disk
         self.spares: list[Device] = [*record.spares]
         self._away: list[Device] = [*record.away]
         self.members = [Member(e.index, e.id, State(e.state), e.since, e.left, e.catches_up) for e in record.members]
+        self._quorum = Quorum(enclosure, self.members, record, bool(geometry.witness_bytes), self._lost)
         self.meters: defaultdict[tuple[str, int], Meter] = defaultdict(Meter)  # by leg and device
         k, m = geometry.k, geometry.m
         self.performance = Leg("performance", 1, m, PAGE, self._components("performance", m + 1), self._lost)
@@ -79,22 +80,22 @@ class Array:
 
         Raises NotADisk if there is none, DataLost if too little of it is there.
         """
-        found = _labels(enclosure)
-        record = _newest(enclosure, found)
-        array = cls(enclosure, next(iter(found.values())).geometry, record, now)
+        found = labels.read_all(enclosure)
+        label = next(iter(found.values()))
+        array = cls(enclosure, label.geometry, newest(enclosure, label.disk, found), now)
         for member in array.members:
             array._meet(member, found)
-        array._require_majority()
+        array._quorum.require()
         if not array.performance.active():
             raise DataLost(f"no device that is here has a current {array.performance.name} leg; bring devices back")
-        array._spread()
+        array._quorum.spread()
         return array
 
     def label_devices(self) -> None:
         """Make a new disk's devices known; the labels come last, for without them there is no disk."""
         self.save()
         for index, id in [(member.index, member.id) for member in self.members] + self.spares:
-            labels.write(self._enclosure.device(index), Label(self._record.disk, id, index, self.geometry))
+            labels.write(self._enclosure.device(index), Label(self._disk, id, index, self.geometry))
 
     # What is there.
 
@@ -164,7 +165,7 @@ class Array:
         if not self._enclosure.insert(device) and device not in self._enclosure.present():
             raise BadRequest(f"device {device} is not there to come back")
         label = labels.read(self._enclosure.device(device))
-        id = label.device if label is not None and label.disk == self._record.disk else ""
+        id = label.device if label is not None and label.disk == self._disk else ""
         if member is not None and id == member.id:
             member.device = self._enclosure.device(device)
             member.state = State.STALE if member.recorded else State.ACTIVE
@@ -193,7 +194,7 @@ class Array:
         self._away = [away for away in self._away if away[0] != device]
         id = uuid.uuid4().hex
         labels.write(
-            self._enclosure.renew(device, self.geometry.device_bytes), Label(self._record.disk, id, device, self.geometry)
+            self._enclosure.renew(device, self.geometry.device_bytes), Label(self._disk, id, device, self.geometry)
         )
         if member is not None:
             self._begin(member, (device, id))
@@ -238,18 +239,7 @@ class Array:
     def save(self) -> None:
         """Put the members on record. Raises DataLost if a majority cannot be reached."""
         entries = [Entry(m.index, m.id, str(m.state), m.since, m.left, m.catches_up) for m in self.members]
-        self._record = Membership(self._record.disk, self._record.sequence + 1, entries, self.spares, self._away)
-        votes, page = 0, records.encode(self._record)
-        for member in self.members:
-            if member.reachable:
-                try:
-                    records.write(member.device, page)
-                    votes += 1
-                except OSError as error:
-                    return self._lost(member, error)  # which puts that on record too
-        votes += self._tell_witness(page)
-        if 2 * votes <= self._voters:
-            raise DataLost(f"only {votes} of {self._voters} members can be told who is current; bring devices back")
+        self._quorum.keep(entries, self.spares, self._away)
 
     # How it is done.
 
@@ -279,42 +269,6 @@ class Array:
             member.since = self.durable()
         if gone:
             self._changed()
-
-    def _spread(self) -> None:
-        """Every member that is there is to have the newest record, whole."""
-        page = records.encode(self._record)
-        for member in self.members:
-            try:
-                if member.device is not None and not records.is_on(member.device, page):
-                    records.write(member.device, page)
-            except OSError as error:
-                self._lost(member, error)  # which puts a newer record there
-                page = records.encode(self._record)
-        self._tell_witness(page)
-
-    def _require_majority(self) -> None:
-        votes = [member.device is not None for member in self.members]
-        if self.geometry.witness_bytes:
-            witness = self._witness()
-            votes.append(witness is not None and records.read(witness, base=0) is not None)
-        if 2 * sum(votes) <= self._voters:
-            raise DataLost(f"only {sum(votes)} of {self._voters} members are there, so nobody knows which is current; bring devices back")
-
-    @property
-    def _voters(self) -> int:
-        return len(self.members) + bool(self.geometry.witness_bytes)
-
-    def _tell_witness(self, page: bytes) -> bool:
-        """Let the witness have the newest record. Says whether it has; one that does not answer has no vote."""
-        try:
-            if (witness := self._witness()) is not None and not records.is_on(witness, page, base=0):
-                records.write(witness, page, base=0)
-        except OSError:
-            return False
-        return witness is not None
-
-    def _witness(self):
-        return self._enclosure.witness() if self.geometry.witness_bytes else None
 
     def _leave(self, member: Member, state: State) -> None:
         if member.state is State.ACTIVE:
@@ -356,7 +310,7 @@ class Array:
         """Whether a spare can be used: it may have gone, or been exchanged, while nobody looked at it."""
         index, id = spare
         label = labels.read(self._enclosure.device(index)) if index in self._enclosure.present() else None
-        return label is not None and (label.disk, label.device) == (self._record.disk, id)
+        return label is not None and (label.disk, label.device) == (self._disk, id)
 
     def _member(self, device: int) -> Member | None:
         return next((member for member in self.members if member.index == device), None)
@@ -364,38 +318,3 @@ class Array:
     def _require_device(self, device: int) -> None:
         if not 0 <= device < self.geometry.devices:
             raise BadRequest(f"there is no device {device}: this disk has devices 0 to {self.geometry.devices - 1}")
-
-
-def _labels(enclosure: Enclosure) -> dict[int, Label]:
-    """The good labels of the devices that are there, by place. Raises NotADisk if there is none, or they contradict each other."""
-    found: dict[int, Label] = {}
-    present = enclosure.present()
-    if not present and enclosure.pulled():
-        raise DataLost("every device was pulled; bring devices back")
-    if not present:
-        raise NotADisk(f"{enclosure.path} holds no devices")
-    for index in present:
-        label = labels.read(enclosure.device(index))
-        if label is not None and label.index != index:
-            raise NotADisk(f"device-{index} is labelled as device {label.index}, not {index}")
-        if label is not None:
-            found[index] = label
-    if not found and not all(labels.answers(enclosure.device(index)) for index in present):
-        raise DataLost("no device that answers has a good label; bring devices back")
-    if not found:
-        raise NotADisk("no device has a good label: this is no disk, or its labels are damaged")
-    if len(disks := {label.disk for label in found.values()}) > 1:
-        raise NotADisk("the devices belong to different disks: " + ", ".join(sorted(disks)))
-    return found
-
-
-def _newest(enclosure: Enclosure, found: dict[int, Label]) -> Membership:
-    """The newest record that there is. Raises DataLost."""
-    devices = [(enclosure.device(index), records.MEMBERSHIP_BASE) for index in found]
-    if (witness := enclosure.witness()) is not None:
-        devices.append((witness, 0))
-    disk = next(iter(found.values())).disk
-    whole = [record for device, base in devices if (record := records.read(device, base)) is not None and record.disk == disk]
-    if not whole:
-        raise DataLost("no membership record is whole")
-    return max(whole, key=lambda record: record.sequence)

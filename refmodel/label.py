@@ -10,7 +10,8 @@ from uuid import UUID
 
 from refmodel.checksum import crc32c
 from refmodel.device import Device
-from refmodel.errors import DataLost
+from refmodel.enclosure import Enclosure
+from refmodel.errors import DataLost, NotADisk
 from refmodel.geometry import Geometry
 from refmodel.layout import PAGE
 
@@ -79,7 +80,30 @@ def read(device: Device) -> Label | None:
     return found
 
 
-def answers(device: Device) -> bool:
+def read_all(enclosure: Enclosure) -> dict[int, Label]:
+    """The good labels of the devices that are there, by place. Raises NotADisk if there is none, or they contradict each other."""
+    found: dict[int, Label] = {}
+    present = enclosure.present()
+    if not present and enclosure.pulled():
+        raise DataLost("every device was pulled; bring devices back")
+    if not present:
+        raise NotADisk(f"{enclosure.path} holds no devices")
+    for index in present:
+        label = read(enclosure.device(index))
+        if label is not None and label.index != index:
+            raise NotADisk(f"device-{index} is labelled as device {label.index}, not {index}")
+        if label is not None:
+            found[index] = label
+    if not found and not all(_answers(enclosure.device(index)) for index in present):
+        raise DataLost("no device that answers has a good label; bring devices back")
+    if not found:
+        raise NotADisk("no device has a good label: this is no disk, or its labels are damaged")
+    if len(disks := {label.disk for label in found.values()}) > 1:
+        raise NotADisk("the devices belong to different disks: " + ", ".join(sorted(disks)))
+    return found
+
+
+def _answers(device: Device) -> bool:
     """Whether a device can be read at all."""
     try:
         device.read(0, PAGE)

@@ -1,8 +1,7 @@
 """The membership record: which devices the disk is made of, and which of them may be believed.
 
-Every change raises its sequence number and is on a majority of the members before anything is written that some member misses. Whoever
-finds a majority of the members that the newest record names has therefore seen the newest record of all; a device that was away is stale by it,
-whatever it says of itself. Of two mirrors one is no majority: there a witness, which holds nothing but the record, has a vote too.
+Every change raises its sequence number and is on a majority of the members (refmodel.quorum) before anything is written that some member misses. So
+whoever opens the disk has the newest record, and a device that was away is stale by it, whatever it says of itself.
 """
 
 import json
