@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
+from typing import Any
 
 from conformance import corpus, exhaustive, generate, oracles, targets
+from conformance.judge import judge
 from conformance.oracles import INNER, NoSuchOracle
 from conformance.runner import Bench, Campaign, Failure, campaign, trace_seed
 from conformance.targets import Factory
 from conformance.targets.reference import ReferenceTarget
+from conformance.trace import Trace
 from refmodel.bugs import BUGS
 from refmodel.engines import DEFAULT
 
@@ -40,6 +43,13 @@ class Hunt:
         return [check for check, cell in self.cells.items() if cell not in ("no", NOT_RUN)]
 
     @property
+    def kind(self) -> str:
+        """The class of failure that the model found; else what found it, such as `by scrub alone`, or `nothing`."""
+        if self.failure:
+            return self.failure.verdict.kind
+        return f"by {' and '.join(self.found)} alone" if self.found else "nothing"
+
+    @property
     def as_it_should_be(self) -> bool:
         if self.expected:
             return self.failure is not None and self.failure.verdict.kind in self.expected
@@ -49,6 +59,21 @@ class Hunt:
     def shrunk(self) -> int | None:
         """Operations of the shortest trace."""
         return self.failure.trace.operations if self.failure else None
+
+
+def as_line(hunted: Hunt) -> dict[str, Any]:
+    """What is kept of a hunt: see of_line."""
+    failure = hunted.failure and {**asdict(hunted.failure), "verdict": None}
+    return {**asdict(hunted), "failure": failure, "expected": sorted(hunted.expected)}
+
+
+def of_line(line: dict[str, Any]) -> Hunt:
+    """The hunt; its trace is judged again."""
+    failure = line["failure"]
+    if failure is not None:
+        trace = Trace(**failure["trace"])
+        failure = Failure(trace, judge([trace], _model())[0], failure["number"], failure["before"])
+    return Hunt(**{**line, "failure": failure, "expected": frozenset(line["expected"])})
 
 
 def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -> Hunt:
@@ -107,9 +132,9 @@ def judge_shortest(hunts: Iterable[Hunt], checks: Sequence[str]) -> None:
             judges["certified"] = oracles.named("certified")
         except NoSuchOracle:
             pass
-    for name, judge in judges.items():
+    for name, oracle in judges.items():
         some = [hunted for hunted in found if name != INNER or hunted.failure.trace.geometry]
-        opinions = judge([hunted.failure.trace for hunted in some]) if name in checks and some else []
+        opinions = oracle([hunted.failure.trace for hunted in some]) if name in checks and some else []
         for hunted, opinion in zip(some, opinions):
             hunted.cells[name] = NOT_RUN if opinion.unsure else "no" if opinion.at is None else f"at {opinion.at}"
 

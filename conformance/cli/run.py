@@ -15,6 +15,7 @@ from rich.console import Console
 from conformance import display, exhaustive, faults, generate, overlap, report, runner, swarm, targets, workers
 from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.kept import BadKept, Kept
+from conformance.progress import BadProgress
 
 TRACES_A_ROUND = 20  # of requests that overlap
 
@@ -134,7 +135,7 @@ def _exhaust(factory: targets.Factory, most: int | None, longest: int, judges: d
     try:
         with display.bar("workloads", min(most or workloads, workloads)) as progress, _writing():
             return exhaustive.campaign(factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress)
-    except exhaustive.BadProgress as error:
+    except BadProgress as error:
         raise click.UsageError(str(error)) from None
 
 

@@ -6,6 +6,7 @@ import os
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from conformance import corpus, generate, hunts
 from conformance.hunts import CHECKS, CHEAP, HONEST, NOT_RUN, Hunt
+from conformance.progress import BadProgress, Progress
 from refmodel.bugs import BUGS
 
 MOST_SECONDS = 10.0  # of the processor, the median to find and shrink a bug
@@ -37,10 +39,13 @@ WIDE = 140  # characters: the matrix is wider than most terminals
               help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the matrix as JSON.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes.  [default: one a core]")
+@click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
+              help="Keep what is done in this file, and go on where it was.")
 def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int, honest: int | None, json_file: Path | None,
-             jobs: int) -> None:
+             jobs: int, resume: Path | None) -> None:
     """Plant bugs in the reference engines, and run targets that are wrong in one way; each must be found, and the honest must pass.
 
+    Says of each how it was found as soon as it is, then what every check found.
     Exit status: 0 if so, and soon and short enough; 1 if not.
     """
     console = Console(width=max(Console().width, WIDE))
@@ -48,15 +53,22 @@ def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int
         sys.exit(_honest(console, honest, seed))
     checks = CHECKS if full else CHEAP
     sizes = {"ops": ops, "seed": seed}
+    small = [] if bugs else [*corpus.DISKS, *corpus.DIALOGUES]
+    calls = {bug: partial(hunts.hunt, bug, checks, traces=traces, **sizes) for bug in bugs or (HONEST, *BUGS)}
+    calls |= {fault: partial(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes) for fault in small}
+    try:
+        kept = Progress(resume, {"selftest": 1, "checks": checks, "traces": traces, **sizes}, hunts.of_line)
+    except BadProgress as error:
+        raise click.UsageError(str(error)) from None
+    done = {one.bug: one for one in kept.done}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        planted = [pool.submit(hunts.hunt, bug, checks, traces=traces, **sizes) for bug in bugs or (HONEST, *BUGS)]
-        small = [] if bugs else [pool.submit(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes)
-                                 for fault in (*corpus.DISKS, *corpus.DIALOGUES)]
-        with console.status("looking") as status:
-            for done, _ in enumerate(as_completed(planted + small), 1):
-                status.update(f"looking: {done} of {len(planted) + len(small)} done")
-        found, wrong = [one.result() for one in planted], [one.result() for one in small]
+        for future in as_completed([pool.submit(call) for name, call in calls.items() if name not in done]):
+            one = done[future.result().bug] = future.result()
+            kept.add([hunts.as_line(one)])
+            console.print(f"{sum(name in done for name in calls)} of {len(calls)}  {_in_words(one)}", highlight=False, soft_wrap=True)
+    found, wrong = [done[bug] for bug in calls if bug not in small], [done[fault] for fault in small]
     hunts.judge_shortest(found, checks)
+    console.print()
     console.print(_matrix(found))
     if wrong:
         console.print()
@@ -68,6 +80,13 @@ def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int
     for text, good in verdicts:
         console.print(f"[{'green' if good else 'red'}]{'ok' if good else 'NOT SO'}[/]  {text}", highlight=False, soft_wrap=True)
     sys.exit(0 if all(good for _, good in verdicts) else 1)
+
+
+def _in_words(one: Hunt) -> str:
+    """Such as `late-discard: stale, model 396 ops, shrunk to 3, 1.0 s`."""
+    cells = (f"{check} {cell}" for check, cell in one.cells.items() if cell != NOT_RUN)
+    shrunk = () if one.shrunk is None else (f"shrunk to {one.shrunk}",)
+    return f"{one.bug}: {', '.join((one.kind, *cells, *shrunk))}, {one.seconds:.1f} s"
 
 
 def _honest(console: Console, operations: int, seed: int) -> int:
@@ -91,9 +110,8 @@ def _matrix(found: list[Hunt]) -> Table:
 
 def _row(one: Hunt) -> tuple[str, ...]:
     number = "" if one.bug == HONEST else str(BUGS[one.bug].number)
-    kind = one.failure.verdict.kind if one.failure else "nothing" if not one.found else "by scrub alone"
     cells = (one.cells[check] for check in CHECKS)
-    return (one.bug, number, kind if one.as_it_should_be else f"[red]{kind}[/]", *cells, str(one.shrunk or ""), f"{one.seconds:.1f}")
+    return (one.bug, number, one.kind if one.as_it_should_be else f"[red]{one.kind}[/]", *cells, str(one.shrunk or ""), f"{one.seconds:.1f}")
 
 
 def _corpus(wrong: list[Hunt]) -> Table:
@@ -101,8 +119,7 @@ def _corpus(wrong: list[Hunt]) -> Table:
     for heading in ("small target", "is to be", "found as", "operations", "shrunk to"):
         table.add_column(heading, justify="right" if heading in ("operations", "shrunk to") else "left", no_wrap=True)
     for one in wrong:
-        kind = one.failure.verdict.kind if one.failure else "nothing"
-        table.add_row(one.bug, " or ".join(sorted(one.expected)), kind if one.as_it_should_be else f"[red]{kind}[/]",
+        table.add_row(one.bug, " or ".join(sorted(one.expected)), one.kind if one.as_it_should_be else f"[red]{one.kind}[/]",
                       f"{one.operations:,}", str("" if one.shrunk is None else one.shrunk))
     return table
 

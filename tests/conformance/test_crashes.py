@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from conformance.cli import main
 from conformance.crashes import SIZES, Explorer, Workload, workloads
-from conformance.exhaustive import BadProgress, Progress, campaign
+from conformance.exhaustive import campaign
 from conformance.judge import judge
 from conformance.media.overlay import Overlay
 from conformance.media.subsets import FEW, subsets
 from conformance.oracles import named
+from conformance.progress import BadProgress, Progress
 from conformance.runner import drive
 from conformance.targets import resolve
 from conformance.targets.reference import ReferenceTarget
@@ -136,7 +137,7 @@ def test_it_goes_on_where_it_was(tmp_path):
     assert other.exit_code == 2 and "of another campaign" in other.output
     kept.write_text(kept.read_text() + '{"workload": 7}\n')
     damaged = run("--resume", kept)
-    assert damaged.exit_code == 2 and "no workload that passed" in damaged.output and "Traceback" not in damaged.output
+    assert damaged.exit_code == 2 and "nothing that was done" in damaged.output and "Traceback" not in damaged.output
 
 
 def test_a_workload_that_fails_is_done_again(tmp_path):
@@ -151,4 +152,4 @@ def test_progress_of_another_kind(tmp_path):
     path = tmp_path / "p"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadProgress, match="another campaign"):
-        Progress(path, {})
+        Progress(path, {}, str)

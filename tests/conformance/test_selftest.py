@@ -22,6 +22,25 @@ def test_finds_what_is_planted_and_nothing_else(tmp_path):
     assert all(bug["shrunk"] <= 10 and set(bug["checks"]) == set(CHECKS) for bug in planted)
 
 
+def test_goes_on_where_it_was(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    words = (HONEST, "overwrite-drops-shared", "--traces", 4, "--jobs", 1, "--resume", kept)
+    status, said = call(*words)
+    assert status == 0 and "1 of 2 (none): nothing, model no, scrub no, " in said, said
+    assert "2 of 2 overwrite-drops-shared: wrong-refusal, model 35 ops, shrunk to 4, " in said
+    header, honest, planted = kept.read_text().splitlines()
+    kept.write_text("\n".join([header, planted, honest[:99]]))  # as if it had been killed while it wrote
+    again, said_again = call(*words)
+    assert again == 0 and "2 of 2 (none)" in said_again and "1 of 2" not in said_again
+    assert "overwrite-drops-shared 11 wrong-refusal 35 ops not run" in said_again
+    assert len(kept.read_text().splitlines()) == 3
+    kept.write_text("\n".join([header, planted.replace('"events"', '"event"'), ""]))
+    for damage, complaint in ((kept.read_text(), ":2: nothing that was done"), (header.replace("30", "31"), "another campaign")):
+        kept.write_text(damage)
+        status, said = call(*words)
+        assert status == 2 and complaint in said and "Traceback" not in said
+
+
 def test_a_bug_that_is_not_found_fails():
     status, said = call("siblings-not-asked", "--traces", 2)
     assert status == 1 and "0 of 1 planted bugs found; not as it should be: siblings-not-asked" in said
