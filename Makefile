@@ -18,7 +18,7 @@ run: setup ## the main job: check the contract, run the engine through 200 trace
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
 
 test: setup ## all tests (under 15 minutes on 2 cores)
-	@$(PYTHON) -m pytest -q tests/refmodel tests/conformance tests/modelcheck $(ARGS)
+	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck $(ARGS)
 
 serve-setup: setup ## what `refmodel serve` and its tests need: nbdkit, fio, qemu-utils, libnbd-bin
 	@tools/setup serve
