@@ -10,18 +10,21 @@ Under the image lies `blklogwrites`, which records every write and flush that qc
 made from that log: what was flushed, and some of the rest, is what the image holds when it is opened again.
 """
 
+import json
+import random
 from mmap import ACCESS_READ, mmap
 from typing import Any
 
 from conformance.engines import qcow2_views, qemu, recorded_disk
 from conformance.engines.qemu_disk import QemuDisk, refusal
 from conformance.engines.qemu_window import Window
-from conformance.engines.recorded_disk import BLOCK, FILE, Refused
+from conformance.engines.recorded_disk import BLOCK, Refused, file_node
 from conformance.media import nbd
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, TargetFailure
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
+SIDES = "ab"  # of the files: see _lose
 CONFIRM = 64  # one view in so many is read by qemu-img too, and must be the same
 _images: dict[tuple[Any, ...], bytes] = {}  # empty ones, by size and options
 
@@ -41,7 +44,7 @@ class Qcow2Target(QemuDisk):
         self._discard = options.get("discard", "unmap")
         self._reader = self._by_tool if options.get("views") == "tool" else self._in_daemon
         self._window, self._view_window = self._daemon.fitted
-        self._recorded = Recorded(self._folder / "disk", self._folder / "log", ROOM)
+        self._sides = [(side, Recorded(self._folder / f"disk{side}", self._folder / f"log{side}", ROOM)) for side in SIDES]
         self._views: dict[str, bytes] = {}
         self._read_views = 0
 
@@ -65,15 +68,14 @@ class Qcow2Target(QemuDisk):
         self._shut()
         log = self._folder / "revert.log"
         log.write_bytes(b"")
-        node = {"driver": "qcow2", "discard": self._discard, "file.driver": "blklogwrites", "file.log.driver": "file",
-                "file.log.filename": log.name, **{f"file.file.{key}": value for key, value in FILE.items()}}
-        options = ",".join(f"{key}={value}" for key, value in node.items())
+        file = {"driver": "blklogwrites", "file": file_node(f"disk{self._side}"), "log": {"driver": "file", "filename": log.name}}
+        node = {"driver": "qcow2", "discard": self._discard, "file": file}
         try:
-            qemu.image_tool("snapshot", "-a", message["name"], "--image-opts", options, folder=self._folder)
+            qemu.image_tool("snapshot", "-a", message["name"], "json:" + json.dumps(node), folder=self._folder)
         except qemu.QmpError as error:
             raise refusal(error) from None
         finally:
-            self._recorded.read(log)
+            self._written().read(log)
 
     # How they are done.
 
@@ -94,51 +96,58 @@ class Qcow2Target(QemuDisk):
 
     def _in_daemon(self, name: str) -> bytes:
         """The view, read by the driver in the daemon."""
-        disk = self._folder / "disk"
+        disk = self._folder / f"disk{self._side}"
         with disk.open("rb") as file:
             table = qcow2_views.l1_table(mmap(file.fileno(), 0, access=ACCESS_READ), name)
         if table is None:
             raise Refused("no-such-snapshot", "it is not in the image's list")
-        image = {"driver": "qcow2", "node-name": "r", "read-only": True, "file": FILE}
         with qcow2_views.active(disk, table):
-            self._daemon.do(("blockdev-add", image), self._view_window.show("r"))
-        try:
-            return self._view_window.device.read(0, self._blocks * BLOCK)
-        finally:
-            self._daemon.do(self._view_window.show(None), ("blockdev-del", {"node-name": "r"}))
+            self._view_window.turn({"driver": "qcow2", "read-only": True, "file": file_node(disk.name)})
+        return self._view_window.device.read(0, self._blocks * BLOCK)
 
     def _by_tool(self, name: str) -> bytes:
         """The view, read by qemu-img."""
         try:
-            qemu.image_tool("convert", "-f", "qcow2", "-O", "raw", "-l", f"snapshot.name={name}", "disk", "view",
+            qemu.image_tool("convert", "-f", "qcow2", "-O", "raw", "-l", f"snapshot.name={name}", f"disk{self._side}", "view",
                             folder=self._folder)
         except qemu.QmpError as error:
             raise refusal(error) from None
         return (self._folder / "view").read_bytes()
 
+    @property
+    def _side(self) -> str:
+        return self._sides[0][0]
+
     def _files(self) -> list[Recorded]:
-        return [self._recorded]
+        return [self._written()]
 
     def _written(self) -> Recorded:
-        return self._recorded
+        return self._sides[0][1]
+
+    def _lose(self, choose: random.Random) -> None:
+        """What survives is laid on the other side, so that `_open` closes the image there is in the same breath as it opens
+        that one: half the commands. What closing writes is lost."""
+        content = self._written().survives(choose)
+        self._sides.reverse()
+        self._written().lay(content)
+        self._device = None
 
     def _make(self) -> None:
-        self._recorded.lay(_empty(self._daemon, self._blocks * BLOCK, self._image))
+        self._written().lay(_empty(self._daemon, self._blocks * BLOCK, self._image))
 
     def _open(self) -> nbd.Device:
-        node = {"driver": "qcow2", "node-name": "q", "file": "w", "discard": self._discard}
-        self._daemon.do(("blockdev-add", node), self._window.show("q"))
+        self._window.turn({"driver": "qcow2", "file": f"w{self._side}", "discard": self._discard})
         return self._window.device
 
     def _shut(self) -> None:
-        if self._device is not None:
-            self._device = None
-            self._daemon.do(self._window.show(None), ("blockdev-del", {"node-name": "q"}))
+        self._device = None
+        self._window.turn(None)
 
 
 def _setup(daemon: qemu.Daemon) -> tuple[Window, Window]:
-    """The file and its log stay for the life of the daemon, and so do the windows for live and for a view."""
-    recorded_disk.log_writes(daemon, ROOM)
+    """The files and their logs stay for the life of the daemon, and so do the windows for live and for a view."""
+    for side in SIDES:
+        recorded_disk.log_writes(daemon, ROOM, side)
     return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False)
 
 

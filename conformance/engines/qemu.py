@@ -27,6 +27,7 @@ KEPT_OUTPUT = 8 << 10  # bytes of stderr
 LOCAL = "127.0.0.1"
 DATAGRAM = 1 << 16  # bytes
 IDLE = 2  # daemons kept
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 TOOLS = ("qemu-storage-daemon", "qemu-img", "setpriv")
 
 Command = tuple[str, dict[str, Any]]
@@ -92,13 +93,12 @@ class Daemon:
         self.do(("qmp_capabilities", {}))
 
     def do(self, *commands: Command) -> list[Any]:
-        """Send commands, all at once; what they return. Every one is carried out, whatever becomes of the others.
+        """Send commands, all in one datagram; what they return. Every one is carried out, whatever becomes of the others.
 
         Raises QmpError for the first that is refused, TargetFailure if no answer comes."""
         answers = []
         try:
-            for command in commands:
-                self._socket.send(_line(*command))
+            self._socket.send(b"".join(_line(*command) for command in commands))
             for command, _ in commands:
                 answers.append(self._answer(command))
         except TimeoutError:
@@ -190,7 +190,7 @@ class Daemon:
 
 def _line(command: str, arguments: dict[str, Any]) -> bytes:
     request = {"execute": command, "arguments": arguments} if arguments else {"execute": command}
-    return json.dumps(request, separators=(",", ":")).encode() + b"\n"
+    return _ENCODE(request).encode() + b"\n"
 
 
 _idle: dict[Setup, list[Daemon]] = {}

@@ -3,6 +3,8 @@
 An export and a connection for every opening of an image cost as much processor time as the opening.
 """
 
+from typing import Any
+
 from conformance.engines import qemu
 from conformance.media import nbd
 
@@ -16,7 +18,7 @@ def connected(daemon: qemu.Daemon, export: str) -> nbd.Device:
 
 
 class Window:
-    """A raw node, exported as long as the daemon lives, over the image or over nothing. Raises QmpError."""
+    """A raw node, exported as long as the daemon lives, over an image or over nothing. Raises QmpError."""
 
     def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
         self._nothing = f"{name}-nothing"
@@ -27,8 +29,21 @@ class Window:
         daemon.do(("blockdev-add", nothing), ("blockdev-add", {**self._node, "file": self._nothing}),
                   ("block-export-add", {"type": "nbd", "id": name, "node-name": name, "writable": writable}))
         self.name, self.device = name, connected(daemon, name)
+        self._daemon, self._shown, self._images = daemon, "", 0
         daemon.at_end(self.device.close)
 
-    def show(self, node: str | None) -> qemu.Command:
-        """The command after which it shows the node; nothing, if None."""
-        return "blockdev-reopen", {"options": [{**self._node, "file": node or self._nothing}]}
+    def turn(self, image: dict[str, Any] | None) -> None:
+        """Open the image, if one is given, show it instead of what was shown, and close that. If it cannot be opened,
+        nothing is shown."""
+        if image is None and not self._shown:
+            return
+        before, self._shown, self._images = self._shown, f"{self.name}-{self._images}" if image else "", self._images + 1
+        commands = [("blockdev-add", {**image, "node-name": self._shown})] if image else []
+        commands.append(("blockdev-reopen", {"options": [{**self._node, "file": self._shown or self._nothing}]}))
+        try:
+            self._daemon.do(*commands, *([("blockdev-del", {"node-name": before})] if before else []))
+        except qemu.QmpError:
+            if image:
+                self._shown = before
+                self.turn(None)
+            raise

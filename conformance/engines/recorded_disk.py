@@ -11,7 +11,7 @@ from conformance.model import NAME
 from conformance.targets.base import Message, PowerCut
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
-FILE = {"driver": "file", "filename": "disk", "discard": "unmap", "locking": "off"}
+UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever the host's file holds
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 
 
@@ -66,10 +66,14 @@ class RecordedDisk(ABC):
         self._take()
         choose = self._choose or random.Random(self._crashes)
         self._crashes, self._choose = self._crashes + 1, None
+        self._lose(choose)
+        self._open_again()
+
+    def _lose(self, choose: random.Random) -> None:
+        """The files hold what survives, and nobody has them open."""
         self._shut()
         for file in self._files():
-            file.fail(choose)
-        self._open_again()
+            file.lay(file.survives(choose))
 
     def _take(self) -> None:
         for file in self._files():
@@ -96,11 +100,18 @@ class RecordedDisk(ABC):
         """Close the disk as a clean shutdown does, if it is open: nobody has its files."""
 
 
-def log_writes(daemon: qemu.Daemon, room: int) -> None:
-    """Have the daemon log to the file `log` what is written to its node `w`: the file `disk` of so many bytes, all a hole."""
-    for name in ("disk", "log"):
+def file_node(name: str) -> dict[str, Any]:
+    """The file as qemu is to open it."""
+    return {"driver": "file", "filename": name, "discard": "unmap", "locking": "off", "cache": UNSYNCED}
+
+
+def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
+    """Have the daemon log to the file `log` what is written to its node `w`: the file `disk` of so many bytes, all a hole.
+    `which` ends all three names."""
+    disk, log = "disk" + which, "log" + which
+    for name in (disk, log):
         (daemon.folder / name).write_bytes(b"")
-    with (daemon.folder / "disk").open("r+b") as disk:
-        disk.truncate(room)
-    daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": "w", "file": FILE,
-                                "log": {"driver": "file", "filename": "log"}}))
+    with (daemon.folder / disk).open("r+b") as hole:
+        hole.truncate(room)
+    daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": "w" + which, "file": file_node(disk),
+                                "log": {"driver": "file", "filename": log, "cache": UNSYNCED}}))

@@ -21,7 +21,7 @@ class Recorded:
     def lay(self, content: bytes) -> None:
         """Make this what the file holds for certain; nobody may have it open. What was logged so far is forgotten."""
         with self._disk.open("r+b") as disk:
-            disk.truncate(0)
+            disk.truncate(len(content))
             disk.write(content)
             disk.truncate(self._room or len(content))
         self._at = max(self._log.stat().st_size, logwrites.START)
@@ -58,9 +58,9 @@ class Recorded:
         self._on = self._on and not fails
         return fails
 
-    def fail(self, choose: random.Random) -> None:
-        """The power fails, if it has not yet; the file holds what survives. Nobody may have it open."""
-        self.lay(self._media.cut_power(choose))
+    def survives(self, choose: random.Random) -> bytes:
+        """The power fails, if it has not yet: what the next owner of the file finds there."""
+        return self._media.cut_power(choose)
 
     def _new(self) -> list[logwrites.Write]:
         entries, self._at = logwrites.read(self._log, self._at)

@@ -103,6 +103,6 @@ def test_the_power_fails_at_the_nth_write(tmp_path):
         more.seek(SECTOR)
         more.write(entry(0, sector("a")) + entry(0, flags=FLUSH) + entry(1, sector("b")) + entry(2, sector("c")))
     assert recorded.cut(2)
-    recorded.fail(random.Random(0))
+    recorded.lay(recorded.survives(random.Random(0)))
     assert disk.read_bytes()[::SECTOR].decode() in {"a..", "ab."} and disk.stat().st_size == 3 * SECTOR
     assert not recorded.cut(1), "what was logged before it was laid is forgotten"
