@@ -1,7 +1,8 @@
 """Group commit: requests that arrive while others are being done wait, and are done together by one of those that wait.
 
 One log I/O a mirror, one flush and one walk serve a group, so the more is in flight the less each costs (as in DeWitt et al., "Implementation
-techniques for main memory database systems", 1984). Nobody waits for a group to fill.
+techniques for main memory database systems", 1984). Nobody waits for a group to fill. But a group begins only when all of the last have been
+answered: else the first of them to come again would be a group by himself, before the others could join him.
 """
 
 import threading
@@ -38,6 +39,7 @@ class Groups:
         self._lock = threading.Lock()
         self._waiting: list[Asked] = []
         self._led = False  # whether somebody sees to those that wait
+        self._leaving = 0  # of the last group, those that have not been answered yet
 
     def ask(self, asked: Asked) -> bytes:
         """Have it done together with others. Raises what it is refused with."""
@@ -48,6 +50,7 @@ class Groups:
             asked.gate.acquire()
         if not asked.done:
             self._lead()
+        self._leave()
         if asked.error is not None:
             raise asked.error
         return asked.result
@@ -63,14 +66,20 @@ class Groups:
             for asked in group:
                 asked.error = error
         finally:
-            with self._lock:
-                follower = self._waiting[0] if self._waiting else None
-                self._led = follower is not None
+            self._leaving = len(group)
             for asked in group:
                 asked.done = True
                 asked.gate.release()
-            if follower is not None:
-                follower.gate.release()
+
+    def _leave(self) -> None:
+        """The last of a group to leave has one of those that wait see to the next."""
+        with self._lock:
+            self._leaving -= 1
+            if self._leaving:
+                return
+            self._led = bool(self._waiting)
+            if self._led:
+                self._waiting[0].gate.release()
 
 
 def perform(disk: Disk, group: list[Asked]) -> None:

@@ -23,6 +23,7 @@ from refmodel.engines import Disk, open_disk
 from refmodel.errors import DiskError, NoSpace, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.groups import Asked, Groups, perform
 from refmodel.serve import most_bytes
+from refmodel.thread_states import ThreadStates
 
 API_VERSION = 2
 ERRNO = {NoSpace: errno.ENOSPC, OutOfRange: errno.EINVAL}  # else EIO
@@ -46,6 +47,7 @@ class Export:
     def __init__(self, name: str) -> None:
         self.name = name or None
         self.view = disk.identity(name) if name else None
+        self.threads = ThreadStates()  # of those that do its requests
 
     def view_name(self) -> str | None:
         """Raises NoSuchSnapshot once the snapshot was deleted, even if another has its name."""
@@ -145,6 +147,10 @@ def open(readonly: bool) -> Export:
         return Export(nbdkit.export_name())
 
 
+def close(export: Export) -> None:
+    export.threads.drop()  # nbdkit has joined them
+
+
 def get_size(export: Export) -> int:
     return disk.geometry.blocks * disk.geometry.block_bytes
 
@@ -186,12 +192,14 @@ def can_multi_conn(export: Export) -> bool:
 
 def pread(export: Export, buffer, offset: int, flags: int) -> None:
     size = disk.geometry.block_bytes
+    export.threads.keep()
     with _telling():
         buffer[:] = groups.ask(Asked(offset // size, len(buffer) // size, view=export.view_name))
 
 
 def pwrite(export: Export, buffer, offset: int, flags: int) -> None:
     size = disk.geometry.block_bytes
+    export.threads.keep()
     with _telling():
         groups.ask(Asked(offset // size, len(buffer) // size, bytes(buffer)))
     if flags & nbdkit.FLAG_FUA:

@@ -2,6 +2,8 @@
 
 import nbdkit
 
+from refmodel.thread_states import ThreadStates
+
 API_VERSION = 2
 memory = bytearray()
 
@@ -14,21 +16,27 @@ def thread_model() -> int:
     return nbdkit.THREAD_MODEL_PARALLEL
 
 
-def open(readonly: bool) -> int:
-    return 1
+def open(readonly: bool) -> ThreadStates:
+    return ThreadStates()
 
 
-def get_size(export: int) -> int:
+def close(export: ThreadStates) -> None:
+    export.drop()
+
+
+def get_size(export: ThreadStates) -> int:
     return len(memory)
 
 
-def pread(export: int, buffer, offset: int, flags: int) -> None:
+def pread(export: ThreadStates, buffer, offset: int, flags: int) -> None:
+    export.keep()
     buffer[:] = memory[offset : offset + len(buffer)]
 
 
-def pwrite(export: int, buffer, offset: int, flags: int) -> None:
+def pwrite(export: ThreadStates, buffer, offset: int, flags: int) -> None:
+    export.keep()
     memory[offset : offset + len(buffer)] = buffer
 
 
-def flush(export: int, flags: int) -> None:
+def flush(export: ThreadStates, flags: int) -> None:
     """Memory is as durable as it will be."""
