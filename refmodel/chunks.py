@@ -89,9 +89,7 @@ class Chunks:
         if self._shares:
             self.sharing.add(mbas)
         self.bank.update(zip(mbas, data))
-        waiting, of_new, bank, unit = self._waiting, self.streams.of_new, self.bank, self._places.unit_bytes
-        for mba, before in zip(mbas, replaced):
-            waiting[of_new(None if before is None else mba - before)].add(mba, len(bank[mba]) // unit)
+        self._wait(mbas, replaced)
 
     def place(self, data: bytes) -> bytes:
         """Write the whole segments of a large write at once, and make them durable; nothing refers to them yet.
@@ -152,7 +150,7 @@ class Chunks:
             return
         for mba in banked:
             if (heir := self.sharing.drop_waiting(mba)) in bank:  # else it is dropped as well
-                self._waiting[self.streams.of_new(None)].add(heir, self._units(bank[heir]))
+                self._wait([heir], [None])
 
     def settle(self) -> None:
         """Take what was dropped off the maps: all at once, since that costs a walk a leaf and not one a chunk."""
@@ -199,7 +197,7 @@ class Chunks:
         self.moving[mba] = stored = self._compressor.pack(data) if self._compressor else data
         pba, _ = self.middle.get(mba)
         source = self.segments.sealed[pba // self._places.span].stream
-        self._waiting[self.streams.of_moved(source, self.segments.clock.now - mba)].add(mba, self._units(stored))
+        self._waiting[self.streams.of_moved(source, self.segments.clock.now - mba)].add({mba: self._units(stored)})
         return True
 
     def destage_full(self) -> None:
@@ -295,6 +293,12 @@ class Chunks:
         self.moved += len(mbas) - new
         self._emit("destage", segment=segment, mbas=mbas)
         return mbas
+
+    def _wait(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> None:
+        """Chunks of the bank, each in the place of another or of none, are to be destaged."""
+        bank, unit = self.bank, self._places.unit_bytes
+        for waiting, some in zip(self._waiting, self.streams.of_new(mbas, replaced)):
+            waiting.add({mba: len(bank[mba]) // unit for mba in some})
 
     def _wait_no_longer(self, mbas: list[int]) -> None:
         for waiting in self._waiting if mbas else ():

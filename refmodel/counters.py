@@ -101,7 +101,7 @@ def _device(what: str) -> Callable[[LogStructuredDisk], Samples]:
 
 def device_bytes_written(disk: Disk) -> int:
     """What a host's cache writes to its own device is not the disk's."""
-    return sum(meter.bytes_written.total() for (leg, _), meter in disk.meters.items() if leg != CACHE_LEG)
+    return sum(sum(meter.bytes_written.values()) for (leg, _), meter in disk.meters.items() if leg != CACHE_LEG)
 
 
 def _device_amplification(disk: Disk) -> float:

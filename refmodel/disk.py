@@ -9,7 +9,7 @@ Everything else (destage, cleaning, checkpoints, reclaim) happens before it, whe
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from refmodel.errors import BadRequest, DiskError, NoSuchSnapshot, SnapshotExist
 from refmodel.geometry import Geometry
 from refmodel.log import OPERATIONS, Kind, Record
 from refmodel.opened import ArrayDisk
-from refmodel.refusals import require_name, require_range, whole_blocks
+from refmodel.refusals import require_name, require_range, require_ranges, whole_blocks
 from refmodel.resync import Resync
 from refmodel.room import Room
 from refmodel.state import State
@@ -73,9 +73,10 @@ class LogStructuredDisk(ArrayDisk):
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
-        record = Record(Kind.WRITE, lba, whole_blocks(self.geometry, lba, data), data=data)
+        (count,) = whole_blocks(self.geometry, [(lba, data)])
+        record = Record(Kind.WRITE, lba, count, data=data)
         if len(data) < self.geometry.segment_bytes or self.geometry.reduces and self.state.log.could_ever_fit(record.stored_bytes):
-            self._perform(record)
+            self._perform(record, [count])
         else:
             self._place(record)
 
@@ -84,13 +85,13 @@ class LogStructuredDisk(ArrayDisk):
 
         In a power cut all of them happen, or none. Raises what `write` does; then none of them happened.
         """
-        count = sum([whole_blocks(self.geometry, lba, data) for lba, data in writes])
-        self._perform(Record(Kind.WRITES, count=count, writes=writes))
+        counts = whole_blocks(self.geometry, writes)
+        self._perform(Record(Kind.WRITES, count=sum(counts), writes=writes), counts)
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
         require_range(self.geometry, lba, count)
-        self._perform(Record(Kind.UNMAP, lba, count))
+        self._perform(Record(Kind.UNMAP, lba, count), [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """`count` blocks from `lba` on, of a snapshot or of live. Raises OutOfRange, NoSuchSnapshot, DataLost."""
@@ -101,8 +102,7 @@ class LogStructuredDisk(ArrayDisk):
         started = perf_counter_ns()
         self._require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
-        for lba, count in reads:
-            require_range(self.geometry, lba, count)
+        require_ranges(self.geometry, reads)
         counts = [count for _, count in reads]
         lbas = [at for lba, count in reads for at in range(lba, lba + count)] if any([count > 1 for count in counts]) else [lba for lba, _ in reads]
         found = self.state.chunks.read_many(source.map.get_many(lbas))
@@ -188,10 +188,12 @@ class LogStructuredDisk(ArrayDisk):
         def place() -> None:
             record.data = self.state.chunks.place(write.data)
 
-        self._perform(record, before=place)
+        self._perform(record, [write.count], before=place)
 
-    def _perform(self, record: Record, *, refusable: bool = True, before: Callable[[], None] | None = None) -> None:
-        """Log an operation, or writes that are in flight together, and make it happen."""
+    def _perform(
+        self, record: Record, counts: Sequence[int] = (), *, refusable: bool = True, before: Callable[[], None] | None = None
+    ) -> None:
+        """Log an operation, or writes that are in flight together, and make it happen. They are about so many blocks each."""
         started = perf_counter_ns()
         self._require_writable()
         self._guarded(self._prepare, record, refusable)
@@ -207,8 +209,7 @@ class LogStructuredDisk(ArrayDisk):
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        size = self.geometry.block_bytes
-        self.done.add(kind, started, *([len(data) // size for _, data in record.writes] or [record.count]))
+        self.done.add(kind, started, *counts)
 
     def _prepare(self, record: Record, refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):

@@ -5,6 +5,7 @@ In the capacity leg: the segments, one after another. docs/formats.md has the wh
 """
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 from refmodel.layout import LAYOUTS, PAGE, OnArray, require_repairable
 from refmodel.refusals import require, require_block_bytes
@@ -43,59 +44,59 @@ class Geometry(OnArray):
     sector_bytes = 512  # what a device has to write whole or not at all
     capabilities = ("unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "device", "clean")
 
-    @property
+    @cached_property
     def crash_profile(self) -> str:
         """What a power cut leaves, in the contract's words."""
         return "prefix" if self.write_back else "ack"
 
-    @property
+    @cached_property
     def segment_bytes(self) -> int:
         return self.segment_blocks * self.block_bytes
 
-    @property
+    @cached_property
     def reduces(self) -> bool:
         """Whether data may be stored in less space than its blocks."""
         return any(getattr(self, name) for name in REDUCTIONS)
 
-    @property
+    @cached_property
     def chunk_units(self) -> int:
         """In how many units the space of a chunk is counted."""
         return UNITS if self.compression else 1
 
-    @property
+    @cached_property
     def segment_units(self) -> int:
         return self.segment_blocks * self.chunk_units
 
-    @property
+    @cached_property
     def usable_chunks(self) -> int:
         """How many chunks all views together may hold, of those that are stored as they are."""
         return (self.segments - self.reserve_segments) * self.segment_blocks
 
-    @property
+    @cached_property
     def separate(self) -> bool:
         """Whether chunks are destaged in streams; the other policies are what theory knows: one log."""
         return self.segments >= MANY_SEGMENTS and self.cleaner == "cost-benefit"
 
-    @property
+    @cached_property
     def cleaning_batch(self) -> int:
         """How many segments are freed at a time, beyond the first."""
         return self.segments // BATCH
 
-    @property
+    @cached_property
     def reserve_segments(self) -> int:
         """Kept from users, so that the cleaner and checkpoints always have room."""
         return reserve(self.segments) if self.separate else RESERVE
 
-    @property
+    @cached_property
     def pages_base(self) -> int:
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
 
-    @property
+    @cached_property
     def performance_bytes(self) -> int:
         return self.pages_base + self.pages * PAGE
 
-    @property
+    @cached_property
     def device_bytes(self) -> int:
         return self.capacity_base + self.segments * self.segment_bytes // self.k
 

@@ -1,5 +1,6 @@
 """Histograms that cost an increment: bucket i counts the values above 2**(i-1), up to 2**i."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from time import perf_counter_ns
 
@@ -33,15 +34,13 @@ class Operations:
     """What users had the disk do, by the name of the operation: how long each took, in nanoseconds, and how many blocks it was about."""
 
     def __init__(self) -> None:
-        self.nanoseconds: dict[str, Histogram] = {}
-        self.blocks: dict[str, Histogram] = {}
+        self.nanoseconds: defaultdict[str, Histogram] = defaultdict(Histogram)
+        self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
 
     def add(self, name: str, started: int, *blocks: int) -> None:
         """Operations that began together at `started`, by perf_counter_ns, are done; so many blocks each, if they are about blocks."""
-        if name not in self.nanoseconds:
-            self.nanoseconds[name], self.blocks[name] = Histogram(), Histogram()
         self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
-        for length in set(blocks) - {0}:
+        for length in set(blocks):
             self.blocks[name].add(length, blocks.count(length))
 
     @property

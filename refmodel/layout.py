@@ -4,6 +4,8 @@ On every device, whatever an engine keeps there: two copies of the label, two co
 component of the performance leg, then that of the capacity leg.
 """
 
+from functools import cached_property
+
 from refmodel.refusals import require
 
 PAGE = 4096  # bytes of a tree node, a checkpoint slot, a label
@@ -19,41 +21,41 @@ class OnArray:
     spares: int  # devices beyond the members, when the disk is made
     performance_bytes: int
 
-    @property
+    @cached_property
     def k(self) -> int:
         """Data components of the capacity leg."""
         return LAYOUTS[self.layout][0]
 
-    @property
+    @cached_property
     def m(self) -> int:
         """How many members may fail; so many parity components, and one mirror more of the performance leg."""
         return LAYOUTS[self.layout][1]
 
-    @property
+    @cached_property
     def members(self) -> int:
         return self.k + self.m
 
-    @property
+    @cached_property
     def devices(self) -> int:
         """Members and spares."""
         return self.members + self.spares
 
-    @property
+    @cached_property
     def witness_bytes(self) -> int:
         """Two mirrors need a third vote; of three members or more there is always a majority."""
         return 2 * PAGE if self.members == 2 else 0
 
-    @property
+    @cached_property
     def performance_base(self) -> int:
         """Byte offset of the performance component on each device."""
         return MEMBERSHIP_BASE + 2 * PAGE
 
-    @property
+    @cached_property
     def log_base(self) -> int:
         """Byte offset of the log in the performance leg: two slots that say where it begins are before it."""
         return 2 * PAGE
 
-    @property
+    @cached_property
     def capacity_base(self) -> int:
         """Byte offset of the capacity component on each device."""
         return self.performance_base + self.performance_bytes

@@ -7,7 +7,7 @@ Whoever reads says how to recognise good data (`accept`), since only the reader 
 where it lacks nothing: stale data is never believed, whatever its checksum says.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +22,7 @@ from refmodel.device import Device
 from refmodel.errors import DataLost
 
 Accept = Callable[[bytes], bool]
+Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
 
 
 class Check(NamedTuple):
@@ -33,6 +34,8 @@ class Check(NamedTuple):
 
 
 class State(StrEnum):
+    __hash__ = str.__hash__  # Enum's own is written in Python
+
     ACTIVE = "active"
     ABSENT = "absent"  # its device may come back: the repair timer runs
     DEGRADED = "degraded"  # its device will not: it is rebuilt at once
@@ -40,6 +43,7 @@ class State(StrEnum):
     RESYNCING = "resyncing"  # catching up
 
 
+ACTIVE = State.ACTIVE  # for where every I/O asks: looking up a member of an Enum costs more than the comparison
 REACHABLE = (State.ACTIVE, State.STALE, State.RESYNCING)
 WRITABLE = (State.ACTIVE, State.RESYNCING)
 
@@ -66,11 +70,11 @@ class Member:
 class Meter:
     """What was done to one leg's part of one device, by cause."""
 
-    reads: Counter[str] = field(default_factory=Counter)
-    writes: Counter[str] = field(default_factory=Counter)
-    flushes: Counter[str] = field(default_factory=Counter)
-    bytes_read: Counter[str] = field(default_factory=Counter)
-    bytes_written: Counter[str] = field(default_factory=Counter)
+    reads: Counts = field(default_factory=lambda: defaultdict(int))
+    writes: Counts = field(default_factory=lambda: defaultdict(int))
+    flushes: Counts = field(default_factory=lambda: defaultdict(int))
+    bytes_read: Counts = field(default_factory=lambda: defaultdict(int))
+    bytes_written: Counts = field(default_factory=lambda: defaultdict(int))
 
 
 class Component:
@@ -142,7 +146,6 @@ class Leg:
         Where k > 1 the range lies within one piece. Raises DataLost if nothing gives good data.
         """
         if (data := self._read_directly(offset, length, cause)) and accept(data):
-            self._emit_direct(offset)
             return data
         stripe, wanted, at = self._locate(offset)
         holders = self._holders(offset, length)
@@ -168,22 +171,20 @@ class Leg:
     def read_many(self, extents: list[tuple[int, int, int]], cause: str) -> list[bytes]:
         """The same for many extents: offset, length, and the CRC-32C of what is there. Neighbours are read in one I/O."""
         found: list[bytes] = []
-        at, count = 0, len(extents)
+        at, count, piece_bytes, read = 0, len(extents), self.piece_bytes, self._read_directly
         while at < count:
             start, length, crc = extents[at]
             end, stop = start + length, at + 1
-            while stop < count and extents[stop][0] == end and end % self.piece_bytes:
+            while stop < count and extents[stop][0] == end and end % piece_bytes:
                 end += extents[stop][1]
                 stop += 1
-            data = self._read_directly(start, end - start, cause)
+            data = read(start, end - start, cause)
             if stop - at == 1:
                 found.append(data if crc32c(data) == crc else self._read_extent(start, length, crc, cause))
             else:
                 for offset, length, crc in extents[at:stop]:
                     part = data[offset - start : offset - start + length]
                     found.append(part if crc32c(part) == crc else self._read_extent(offset, length, crc, cause))
-            if self.emit is not None and data:
-                self._emit_direct(start)
             at = stop
         return found
 
@@ -197,7 +198,7 @@ class Leg:
                 yield data
 
     def active(self) -> list[Component]:
-        return [component for component in self.components if component.member.state is State.ACTIVE]
+        return [component for component in self.components if component.member.state is ACTIVE]
 
     def read_component(self, component: Component, offset: int, length: int, cause: str) -> bytes:
         """Of a mirror: what one component holds, good or not; zeroes if its device is gone."""
@@ -268,7 +269,7 @@ class Leg:
 
     def readable(self, component: Component, offset: int, length: int) -> bool:
         """Whether the component lacks nothing of the range."""
-        if component.member.state is State.ACTIVE:
+        if component.member.state is ACTIVE:
             return True
         stripes = range(offset // self.stripe_bytes, -(-(offset + length) // self.stripe_bytes))
         return component.member.state is State.RESYNCING and component.missed.isdisjoint(stripes)
@@ -317,7 +318,7 @@ class Leg:
         for component in self.components:
             if component.missed and component.member.reachable:
                 component.missed.difference_update(stripes)
-        if stripes:
+        if stripes and self.emit is not None:
             self._emit("write", reached, stripes=[*stripes])
 
     def _emit(self, event: str, used: list[Component], **facts: object) -> None:
@@ -325,29 +326,26 @@ class Leg:
         if self.emit is not None and len(self.active()) < len(self.components):
             self.emit(event, leg=self.name, devices=sorted(component.member.index for component in used), **facts)
 
-    def _emit_direct(self, offset: int) -> None:
-        if self.emit is not None:
-            stripe, wanted, _ = self._locate(offset)
-            component = self.components[(wanted + stripe) % len(self.components) if self.k > 1 else 0]
-            self._emit("read", [component], stripes=[stripe])
-
     def _read_directly(self, offset: int, length: int, cause: str) -> bytes:
         """What the component holds that the data is on, good or not; nothing if it cannot be read from there."""
         if self.k == 1:
-            component = self.components[0]
+            stripe, component = offset // self.stripe_bytes, self.components[0]
         else:
             piece, inside = divmod(offset, self.piece_bytes)
             stripe, piece = divmod(piece, self.k)
             component = self.components[(piece + stripe) % len(self.components)]
             offset = stripe * self.piece_bytes + inside
-        if component.member.state is not State.ACTIVE:
+        if component.member.state is not ACTIVE:
             return b""
         self.ios += 1
         try:
-            return component.read(offset, length, cause)
+            data = component.read(offset, length, cause)
         except OSError as error:
             self._failed(component.member, error)
             return b""
+        if self.emit is not None:
+            self._emit("read", [component], stripes=[stripe])
+        return data
 
     def _read(self, component: Component, offset: int, length: int, cause: str) -> bytes | None:
         """None if the device is gone."""

@@ -26,6 +26,8 @@ TABLE, EXTENT = struct.Struct("<I"), struct.Struct("<QI")  # how many writes the
 
 
 class Kind(IntEnum):
+    __hash__ = int.__hash__  # Enum's own is written in Python
+
     OPEN = 1  # a generation begins
     WRITE = 2
     UNMAP = 3

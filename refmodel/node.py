@@ -21,6 +21,8 @@ ROOM = PAGE - HEADER.size
 
 
 class Kind(IntEnum):
+    __hash__ = int.__hash__  # Enum's own is written in Python
+
     LOGICAL = 1  # one per view: LBA -> MBA
     MIDDLE = 2  # MBA -> PBA, CRC-32C of what is stored there; or ALIAS and another MBA
     SEGMENT_OWNERS = 3  # PBA -> MBA: what lives in a segment

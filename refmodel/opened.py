@@ -192,4 +192,5 @@ class ArrayDisk(OpenDisk):
 
     def _require_writable(self) -> None:
         self._require_usable()
-        self.array.require_writable()
+        if not self.array.redundant:
+            self.array.require_writable()

@@ -1,6 +1,7 @@
 """What every engine refuses in the same words: requests past the end, bad names, parts of blocks."""
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from refmodel.errors import BadRequest, OutOfRange
@@ -29,10 +30,17 @@ def require_block_bytes(block_bytes: int) -> None:
 
 def require_range(shape: Sized, lba: int, count: int) -> None:
     """Raises BadRequest for what is no range, OutOfRange for one that reaches past the end."""
-    if lba < 0 or count < 1:
-        raise BadRequest(f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}")
-    if lba + count > shape.blocks:
-        raise OutOfRange(f"blocks {lba} to {lba + count - 1} reach past the last one, {shape.blocks - 1}")
+    require_ranges(shape, [(lba, count)])
+
+
+def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
+    """The same of several, each an LBA and a count of blocks."""
+    blocks = shape.blocks
+    for lba, count in ranges:
+        if lba < 0 or count < 1:
+            raise BadRequest(f"an LBA is at least 0 and a count at least 1; these are {lba} and {count}")
+        if lba + count > blocks:
+            raise OutOfRange(f"blocks {lba} to {lba + count - 1} reach past the last one, {blocks - 1}")
 
 
 def require_name(name: str) -> None:
@@ -41,11 +49,12 @@ def require_name(name: str) -> None:
         raise BadRequest(f"a snapshot's name is 1 to 64 of letters, digits, '.', '_', '-'; this is {name!r}")
 
 
-def whole_blocks(shape: Sized, lba: int, data: bytes) -> int:
-    """How many blocks a write is. Raises BadRequest, OutOfRange."""
-    size = shape.block_bytes
-    if not data or len(data) % size:
-        raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
-    count = len(data) // size
-    require_range(shape, lba, count)
-    return count
+def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]:
+    """How many blocks each write is, which is an LBA and data. Raises BadRequest, OutOfRange."""
+    size, ranges = shape.block_bytes, []
+    for lba, data in writes:
+        if not data or len(data) % size:
+            raise BadRequest(f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes")
+        ranges.append((lba, len(data) // size))
+    require_ranges(shape, ranges)
+    return [count for _, count in ranges]

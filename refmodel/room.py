@@ -12,6 +12,7 @@ from refmodel.space import pinned
 from refmodel.state import State
 
 SERVICE_MAPS = (Map.MIDDLE, Map.SEGMENT_OWNERS, Map.SEGMENT_USAGE, Map.VIEWS, Map.FINGERPRINTS, Map.REFERENCES)
+WRITES = (Kind.WRITE, Kind.WRITES, Kind.PLACE)
 AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
 
 
@@ -28,7 +29,7 @@ class Room:
         logged = record.stored_bytes
         if not state.log.could_ever_fit(logged):
             raise BadRequest(f"{logged} bytes do not fit the log of {state.geometry.log_bytes} at once")
-        blocks = record.count if record.kind in (Kind.WRITE, Kind.WRITES, Kind.PLACE) else 0
+        blocks = record.count if record.kind in WRITES else 0
         if blocks:
             self._chunks(record, blocks)
         if refusable:
@@ -108,10 +109,12 @@ class Room:
 
     def _pages_short(self, blocks: int) -> bool:
         """Whether the operation, and then a checkpoint after cleaning and reclaim, could run out of pages."""
-        state = self._state
+        state, pages = self._state, self._state.pages
         blocks += len(state.views.live.map.recent)  # which go into the tree by then
-        room = self._state.geometry.fanout or 128  # entries that a node certainly has room for
-        copies = min((blocks + 1) * (state.views.live.map.height() + 1), state.pages.used[Map.LOGICAL])
-        service = sum(state.pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint
+        room = state.geometry.fanout or 128  # entries that a node certainly has room for
         growth = (16 if state.geometry.deduplication else 8) * (len(state.chunks.bank) + 2 * blocks + state.segments.units) // room + 32
-        return state.pages.free_count < copies + service + growth
+        if pages.free_count >= len(pages.in_use) + growth:  # though every node be copied
+            return False
+        copies = min((blocks + 1) * (state.views.live.map.height() + 1), pages.used[Map.LOGICAL])
+        service = sum(pages.used[kind] for kind in SERVICE_MAPS)  # each may be copied once until the next checkpoint
+        return pages.free_count < copies + service + growth

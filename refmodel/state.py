@@ -45,20 +45,21 @@ class State:
 
     def apply(self, record: Record) -> None:
         """Make the operation of a durable record happen."""
-        if record.kind is Kind.WRITE:
-            self._write([(record.lba, record.data)], record.count)
-        elif record.kind is Kind.WRITES:
-            self._write(record.writes, record.count)
-        elif record.kind is Kind.PLACE:
-            self._place(record.lba, record.data)
-        elif record.kind is Kind.UNMAP:
-            self._unmap(record.lba, record.count)
-        elif record.kind is Kind.SNAPSHOT:
-            self.views.snapshot(record.name)
-        elif record.kind is Kind.DELETE:
-            self.views.delete(record.name)
-        elif record.kind is Kind.REVERT:
-            self.views.revert(record.name)
+        match record.kind:
+            case Kind.WRITES:
+                self._write(record.writes, record.count)
+            case Kind.WRITE:
+                self._write([(record.lba, record.data)], record.count)
+            case Kind.PLACE:
+                self._place(record.lba, record.data)
+            case Kind.UNMAP:
+                self._unmap(record.lba, record.count)
+            case Kind.SNAPSHOT:
+                self.views.snapshot(record.name)
+            case Kind.DELETE:
+                self.views.delete(record.name)
+            case Kind.REVERT:
+                self.views.revert(record.name)
         self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
         self._made, self._taken, self._dropped = [], [], []
 

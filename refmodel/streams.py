@@ -6,6 +6,7 @@ What that work has in six classes is in four here: a moved chunk is in a segment
 Times are ticks of the disk's clock, of which each chunk written takes one.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 SEGMENTS_AVERAGED = 16
@@ -28,11 +29,12 @@ class Streams:
         self._short = float("inf")  # up to here a life is short
         self._lived: list[int] = []
 
-    def of_new(self, replaced_lived: int | None) -> int:
-        """For a new chunk; the one that it replaced, if any, lived so long."""
-        if not self._separate or (replaced_lived is not None and replaced_lived < self._short):
-            return Stream.SHORT
-        return Stream.LONG
+    def of_new(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> list[list[int]]:
+        """New chunks, each in the place of another or of none, sorted into SHORT and LONG."""
+        if not self._separate:
+            return [[*mbas]]
+        short = [mba for mba, before in zip(mbas, replaced) if before is not None and mba - before < self._short]
+        return [short, sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []]
 
     def of_moved(self, source: int, age: int) -> int:
         """For a chunk that is moved out of a segment of a stream."""
@@ -60,9 +62,10 @@ class Waiting:
         self.items = self._lengths.items
         self.units = 0
 
-    def add(self, mba: int, units: int) -> None:
-        self._lengths[mba] = units
-        self.units += units
+    def add(self, lengths: dict[int, int]) -> None:
+        """Chunks, each with its length in units."""
+        self._lengths |= lengths
+        self.units += sum(lengths.values())
 
     def discard(self, mbas: list[int]) -> None:
         lengths = self._lengths

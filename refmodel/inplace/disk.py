@@ -54,7 +54,7 @@ class InPlaceDisk(ArrayDisk):
 
         Raises NoSpace if one is larger than the journal."""
         started = perf_counter_ns()
-        counts = [whole_blocks(self.geometry, lba, data) for lba, data in writes]
+        counts = whole_blocks(self.geometry, writes)
         self._require_writable()
         for lba, data in writes:
             self._require_room(lba, data)

@@ -83,7 +83,7 @@ class RedoLogDisk(OpenDisk):
         """Writes that are in flight together: their entries become durable together. Of one block the last counts."""
         started = perf_counter_ns()
         size = self.geometry.block_bytes
-        counts = [whole_blocks(self.geometry, lba, data) for lba, data in writes]
+        counts = whole_blocks(self.geometry, writes)
         blocks: dict[int, bytes | None] = {}
         for (lba, data), count in zip(writes, counts):
             blocks |= {lba + at: data[at * size : (at + 1) * size] for at in range(count)}

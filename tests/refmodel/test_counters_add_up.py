@@ -32,7 +32,7 @@ def worked() -> Iterator[tuple[LogStructuredDisk, Counter, Counter]]:
         disk = open_disk(Path(folder) / "d", sync=False)
         for (_, device), meter in disk.array.meters.items():  # what opening the disk took
             for what in ("reads", "writes", "bytes_read", "bytes_written"):
-                asked[f"device-{device}", what] += getattr(meter, what).total()
+                asked[f"device-{device}", what] += sum(getattr(meter, what).values())
         read, write = FileDevice.read, FileDevice.write
         base = disk.geometry.performance_base  # what lies before it, labels and membership, belongs to no leg
 
