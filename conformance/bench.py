@@ -55,9 +55,10 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
         response = _answer(target, message)
         if response.get("events"):
             event["events"] = response["events"]
-        if in_bytes and event["op"] == "read" and response.get("ok") is True:
+        decoded = in_bytes and event["op"] == "read" and response.get("ok") is True
+        if decoded:  # its tags need no checking
             response = _decoded(response, event, hello["block_size"], trace_number)
-        wrong = traces.check_response(response, event["op"])
+        wrong = traces.check_response(response, event["op"] == "read" and not decoded)
         if wrong:
             raise TargetFailure("protocol", f"its answer is none: {wrong}")
         if event["op"] == "read" and response["ok"] and len(response["tags"]) != event["count"]:
@@ -102,7 +103,7 @@ def _decoded(response: Message, event: Event, block_size: int, trace_number: int
             found.append({"lba": lba, "kind": tag.kind, "detail": tag.detail})
             tag = -1
         tags.append(tag)
-    decoded = {key: value for key, value in response.items() if key != "data"} | {"tags": tags}
+    decoded = {key: value for key, value in response.items() if key not in ("data", "found")} | {"tags": tags}
     return decoded | {"found": found} if found else decoded
 
 

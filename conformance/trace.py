@@ -174,10 +174,10 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header"}
 
 
-def check_response(response: Any, op: str) -> str | None:
-    """Why the response to `op`, tags in place of data, is none; None if it is one."""
+def check_response(response: Any, with_tags: bool) -> str | None:
+    """Why the response is none, to a read `with_tags` or to anything else; None if it is one."""
     try:
-        _check("read_result" if op == "read" else "result", response)
+        _check("read_result" if with_tags else "result", response)
     except ValueError as error:
         return str(error)
     return None
