@@ -81,9 +81,10 @@ Prefix(n) == SubSeq(log, 1, n)
 
 Block ==            \* Each block its value at the last flush, or one written since.
     LET h == IF flight # <<>> /\ Buffering(flight[1]) THEN log \o flight ELSE log
-        values(l) == {ReadsAs(SubSeq(h, 1, n), Live, l) : n \in mark .. Len(h)}
-    IN  {[live |-> f, snaps |-> Replay(log).snaps] :
-            f \in {g \in [Blocks -> Value] : \A l \in Blocks : g[l] \in values(l)}}
+        values == [l \in Blocks |-> {ReadsAs(SubSeq(h, 1, n), Live, l) : n \in mark .. Len(h)}]
+        snaps == Replay(log).snaps
+    IN  {[live |-> f, snaps |-> snaps] :
+            f \in {g \in [Blocks -> Value] : \A l \in Blocks : g[l] \in values[l]}}
 
 Allowed ==
     {Replay(log \o flight)} \union
@@ -130,7 +131,8 @@ DoCrash ==      \* A new history begins with what recovery found.
     /\ base' = disk' /\ log' = <<>> /\ mark' = 0 /\ flight' = <<>>
     /\ said' = [request |-> [op |-> "crash"], answer |-> "ok"]
 
-DoCutRecovery ==
+DoCutRecovery ==    \* Of a disk that is down: to cut the power of an idle one is to cut a flush short.
+    /\ ~power
     /\ Crash("cut")
     /\ UNCHANGED history
     /\ said' = [request |-> [op |-> "crash"], answer |-> "cut"]
@@ -153,8 +155,10 @@ ReadsAreRight ==
     power => \A view \in {Live} \union Names, lba \in -1 .. Size, count \in 1 .. Size :
         LET there == (view = Live \/ Exists(log, view)) /\ lba >= 0 /\ lba + count <= Size
             right == [i \in 1 .. count |-> ReadsAs(log, view, lba + i - 1)]
-        IN  \A data \in [1 .. count -> Value] :
-                ENABLED Read(view, lba, count, "ok", data) <=> (there /\ data = right)
+        IN  IF there
+            THEN \A data \in [1 .. count -> Value] :
+                    ENABLED Read(view, lba, count, "ok", data) <=> data = right
+            ELSE ~ENABLED Read(view, lba, count, "ok", [i \in 1 .. count |-> Zero])
 
 \* A snapshot is what live was when it was taken, and no operation changes it.
 SnapshotsStay == [][
