@@ -143,26 +143,34 @@ class Clients:
         """Requests that are in flight together; seconds until they were answered.
 
         Actions precede the request that they belong to. In a closed loop clients ask when they are done; at a constant rate requests wait for them.
+        What clients have to do before they ask is not the disk's time.
         """
         with self._turn:
             requests = stretch.requests[start : start + batch]
+            prepared = self._prepared(requests)
             if arrives is not None:
                 self._idle_until(arrives)
             for number in range(start, start + len(requests)):
                 for action in stretch.actions.get(number, ()):
                     self.act(action, stretch.phase.name)
             asked = self._watch.now() if arrives is None else arrives
-            self.perform(requests)
+            self._ask(*prepared)
             return self._watch.now() - asked
 
     def perform(self, requests: list[Request]) -> None:
         """Ask for requests together."""
+        self._ask(*self._prepared(requests))
+
+    def _prepared(self, requests: list[Request]) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
+        """Writes with their data, and reads."""
         writes = [(lba, self._data(count)) for read, lba, count in requests if not read]
+        return writes, [(lba, count) for read, lba, count in requests if read]
+
+    def _ask(self, writes: list[tuple[int, bytes]], reads: list[tuple[int, int]]) -> None:
         if len(writes) == 1:
             self._disk.write(*writes[0])
         elif writes:
             self._disk.write_many(writes)
-        reads = [(lba, count) for read, lba, count in requests if read]
         if self._read_many is not None and len(reads) > 1:
             self._read_many(reads)
         else:
