@@ -12,8 +12,6 @@ from conformance.explain import Verdict
 from conformance.model import answer_of
 from conformance.targets import Factory
 from conformance.trace import Event, Trace
-from refmodel import faults as media
-from refmodel.errors import BadRequest
 
 SEEDS = 8  # which device it is, and which of its writes
 GONE = frozenset(["lost-acknowledgement", "stale", "zeroed", "resurrected", "snapshot-bleed", "half-done", "not-a-prefix",
@@ -47,6 +45,8 @@ class NoSuchFault(Exception):
 
 def parse(text: str) -> tuple[str, ...]:
     """The faults of a comma list, each with `@all` behind it if every device has it. Raises NoSuchFault."""
+    from refmodel import faults as media  # not above: it brings numpy, whose state Hypothesis then keeps for every program
+    from refmodel.errors import BadRequest
     try:
         return tuple(name + media.EVERYWHERE * everywhere for name, everywhere in media.parse(text))
     except BadRequest as error:
@@ -79,7 +79,10 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
 
 def beyond(names: tuple[str, ...], tolerates: int) -> bool:
     """Whether the faults are more than the redundancy is for."""
-    return bool(names) and (tolerates < 1 or any(name.endswith(media.EVERYWHERE) for name in names))
+    if not names:
+        return False
+    from refmodel.faults import EVERYWHERE  # see parse
+    return tolerates < 1 or any(name.endswith(EVERYWHERE) for name in names)
 
 
 def _is_lost(event: Event) -> bool:

@@ -26,6 +26,7 @@ FAST = Path("/dev/shm")
 KEPT_OUTPUT = 8 << 10  # bytes of stderr
 LOCAL = "127.0.0.1"
 DATAGRAM = 1 << 16  # bytes
+TAKEN = 4096  # bytes of a datagram that qemu reads
 IDLE = 2  # daemons kept
 _ENCODE = json.JSONEncoder(separators=(",", ":")).encode
 TOOLS = ("qemu-storage-daemon", "qemu-img", "setpriv")
@@ -93,12 +94,14 @@ class Daemon:
         self.do(("qmp_capabilities", {}))
 
     def do(self, *commands: Command) -> list[Any]:
-        """Send commands, all in one datagram; what they return. Every one is carried out, whatever becomes of the others.
+        """Send commands, all at once; what they return. Every one is carried out, whatever becomes of the others.
 
         Raises QmpError for the first that is refused, TargetFailure if no answer comes."""
         answers = []
         try:
-            self._socket.send(b"".join(_line(*command) for command in commands))
+            lines = [_line(*command) for command in commands]
+            for datagram in [b"".join(lines)] if sum(map(len, lines)) <= TAKEN else lines:
+                self._socket.send(datagram)
             for command, _ in commands:
                 answers.append(self._answer(command))
         except TimeoutError:

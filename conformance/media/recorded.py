@@ -63,6 +63,8 @@ class Recorded:
         return self._media.cut_power(choose)
 
     def _new(self) -> list[logwrites.Write]:
+        if os.stat(self._log).st_size <= self._at:
+            return []
         entries, self._at = logwrites.read(self._log, self._at)
         return entries
 
