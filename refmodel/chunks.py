@@ -230,7 +230,7 @@ class Chunks:
 
     def room_in_free(self) -> int:
         """How many more units the free segments take, beyond what waits to be destaged."""
-        waiting = self._waiting_units(self.bank) + self._waiting_units(self.moving)
+        waiting = sum([waiting.units for waiting in self._waiting])
         return max(0, self.segments.free_count * self.segments.units - waiting)
 
     def mixes_little(self) -> bool:
