@@ -1,6 +1,6 @@
 PYTHON := .venv/bin/python
 RUN := runs/latest
-ENGINE_TESTS := $(addprefix tests/conformance/test_,qcow2.py chain.py redb.py sqlite.py lmdb.py reflink.py)
+ENGINE_TESTS := $(addprefix tests/conformance/test_,qcow2.py qemu_img.py chain.py redb.py sqlite.py lmdb.py reflink.py)
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))

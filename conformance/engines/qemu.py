@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from conformance.engines import qemu_img
 from conformance.targets.base import TargetFailure, Unusable
 
 PATIENCE = 20.0  # seconds for an answer
@@ -51,15 +52,9 @@ def version() -> str:
 def image_tool(*words: str, folder: Path | None = None) -> str:
     """Run qemu-img in the folder; what it printed. Raises QmpError with its complaint, TargetFailure if it hangs."""
     try:
-        done = subprocess.run(["qemu-img", *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
-                              env={**os.environ, "LD_BIND_NOW": "1"})  # a third less time than binding lazily
-    except subprocess.TimeoutExpired:
-        raise TargetFailure("hang", f"qemu-img {words[0]} did not end within {PATIENCE:g} seconds") from None
-    if done.returncode < 0:
-        raise TargetFailure("exit", f"qemu-img {words[0]} was killed by signal {-done.returncode}", done.stderr)
-    if done.returncode:
-        raise QmpError(done.stderr.strip().removeprefix("qemu-img: "))
-    return done.stdout
+        return qemu_img.run(*words, folder=folder)
+    except qemu_img.Refused as error:
+        raise QmpError(str(error)) from None
 
 
 class Daemon:
