@@ -96,6 +96,9 @@ def _honest(console: Console, operations: int, seed: int) -> int:
         good = result.verdict == "pass" and result.operations >= operations
         console.print(f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
                       f"{result.operations:,} operations, {result.crashes:,} crashes, {len(result.failures)} alarms", highlight=False)
+        for one in result.failures:
+            console.print(f"      {one.verdict.kind}, after {one.trace.operations} operations: {one.verdict.clause}; expected "
+                          f"{one.verdict.expected}, came {one.verdict.actual}", highlight=False, markup=False, soft_wrap=True)
     return 0 if all(result.verdict == "pass" and result.operations >= operations for result in results.values()) else 1
 
 
