@@ -2,9 +2,10 @@
 (***************************************************************************)
 (* Why SharedTree is right, however long it runs: an inductive invariant   *)
 (* that tells why the birth test and the neighbour test suffice.  It holds *)
-(* at first (--init=Init --inv=IndInv --length=0), every step keeps it     *)
-(* (--init=Start --inv=IndInv --length=1), and it implies what the spec    *)
-(* promises (--init=Start --inv=Safety --length=0); --cinit=One, or =Two.  *)
+(* at first (--init=Init --inv=IndInv --length=0), it implies what the     *)
+(* spec promises (--init=Start --inv=Safety --length=0), and a step keeps  *)
+(* it (--init=Start --next=Reclaim --inv=Now --length=1; of which actions  *)
+(* this has been run, models.toml lists); --cinit=One, or =Two.            *)
 (* It is about states of at most three views; epochs are any integers.     *)
 (* TLC checks that it holds in the states of MCSharedTreeInvariant.        *)
 (*                                                                         *)
@@ -26,24 +27,31 @@ Two == Leaves = 2 /\ Address = 1 .. 6 /\ Constants
 
 (* Of either m, `maps` or `saved`.                                         *)
 
-\* @type: ($stMaps, Int, Int, Int) => $stHeld;
-Entry(m, v, lba, h) ==  \* What v holds there: the node, its birth, that of the node over it; v's parent there.
-    LET a == IF Passed(m, v, lba, h) THEN Nil ELSE At(Root(m, v), lba, h)
-        Birth(b) == IF a = Nil THEN Nil ELSE node[b].born
-    IN  [view |-> v, last |-> lba, height |-> h, node |-> a, born |-> Birth(a),
-         over |-> Birth(IF h = 2 THEN a ELSE At(Root(m, v), lba, h + 1)), parent |-> Parent(m, v, lba, h)]
+Birth(a) == IF a = Nil THEN Nil ELSE node[a].born
+
+\* @type: ($stMaps, Int) => Set($stHeld);
+Level(m, h) ==  \* Who holds what of that height: the node, its birth, that of the node over it; the parent there.
+    LET \* @type: (Int, Int) => $stHeld;
+        Entry(v, lba) ==
+            LET a == IF Passed(m, v, lba, h) THEN Nil ELSE At(Root(m, v), lba, h)
+            IN  [view |-> v, last |-> lba, height |-> h, node |-> a, born |-> Birth(a),
+                 over |-> IF h = 2 THEN Birth(a) ELSE Birth(At(Root(m, v), lba, h + 1)),
+                 parent |-> Parent(m, v, lba, h)]
+    IN  {x \in {Entry(v, lba) : v \in DOMAIN m.view, lba \in {l \in LBA : Last(l, h) = l}} : x.node # Nil}
 
 \* @type: $stMaps => Set($stHeld);
-Holdings(m) ==          \* Who holds what.  A place is named by the last block under it.
-    LET places == {p \in LBA \X Height : Last(p[1], p[2]) = p[1]}
-    IN  {x \in {Entry(m, v, p[1], p[2]) : v \in DOMAIN m.view, p \in places} : x.node # Nil}
+Holdings(m) ==  \* Who holds what.  A place is named by the last block under it.
+    Level(m, 0) \union Level(m, 1) \union Level(m, 2)
 
 \* @type: $stMaps => Bool;
 Family(m) ==    \* A tree of views, which go on from older ones: each is live, a snapshot, or waits, once.
     LET queued == {m.queue[i] : i \in DOMAIN m.queue}
         named == {m.names[n] : n \in DOMAIN m.names}
     IN  /\ DOMAIN m.view = {m.live} \union named \union queued
-        /\ Cardinality(DOMAIN m.view) = 1 + Cardinality(DOMAIN m.names) + Len(m.queue)
+        /\ m.live \notin named \union queued
+        /\ named \intersect queued = {}
+        /\ \A i, j \in DOMAIN m.queue : m.queue[i] = m.queue[j] => i = j
+        /\ \A i, j \in DOMAIN m.names : m.names[i] = m.names[j] => i = j
         /\ \A v \in DOMAIN m.view :
             /\ Nil < v /\ v <= m.live
             /\ m.view[v].parent < v
@@ -51,29 +59,35 @@ Family(m) ==    \* A tree of views, which go on from older ones: each is live, a
         /\ m.cursor \in LBA
         /\ m.queue = <<>> => m.cursor = 0
 
-\* @type: Set($stHeld) => Bool;
-Trees(held) ==
-    /\ \A x, y \in held : x.node = y.node => x.last = y.last /\ x.height = y.height     \* A node has one place.
-    /\ \A x \in held :
-        /\ x.node \in Address
-        /\ Nil < x.born /\ x.born <= x.over /\ x.born <= x.view
-        \* The birth test: what a view holds was born while it was live, or its parent holds it.
-        /\ x.born <= x.parent => \E y \in held : y.view = x.parent /\ y.node = x.node
+\* @type: ($stMaps, Set($stHeld), Set(Int)) => Bool;
+Sound(m, held, unused) ==
+    /\ Family(m)
+    \* A node has one place, and refers to older ones.
+    /\ \A x, y \in held : x.node = y.node => x.last = y.last /\ x.height = y.height
+    /\ \A x \in held : x.node \in Address /\ Nil < x.born /\ x.born <= x.over /\ x.born <= x.view
+    \* The birth test: what a view holds was born while it was live, or its parent holds it.
+    /\ \A x \in held : x.born <= x.parent => \E y \in held : y.view = x.parent /\ y.node = x.node
     \* The neighbour test: views that hold a node which their parents do not have one parent.
     /\ \A x, y \in held : x.node = y.node /\ x.born > x.parent /\ y.born > y.parent => x.parent = y.parent
+    /\ {x.node : x \in held} = Address \ unused
+
+Between ==      \* Nothing is given out that a crash goes back to.
+    /\ saved.live <= maps.live
+    /\ maps.free \intersect limbo = {}
+    /\ maps.free \subseteq saved.free
+
+\* @type: Set($stHeld) => Bool;
+Frozen(kept) == \A x \in kept : x.born < saved.live     \* Nor is any of it live's to change.
 
 IndInv ==
     LET now == Holdings(maps)
         kept == Holdings(saved)
-    IN  /\ Family(maps) /\ Trees(now)
-        /\ {x.node : x \in now} = Address \ (maps.free \union limbo)
-        /\ maps.free \intersect limbo = {}
-        \* What a crash goes back to: none of it is live's to change, and none is given out.
-        /\ Family(saved) /\ Trees(kept)
-        /\ saved.live <= maps.live
-        /\ \A x \in kept : x.born < saved.live
-        /\ {x.node : x \in kept} = Address \ saved.free
-        /\ maps.free \subseteq saved.free
+    IN  Sound(maps, now, maps.free \union limbo) /\ Sound(saved, kept, saved.free) /\ Between /\ Frozen(kept)
+
+(* The same, to be asked after a step: without LET, Apalache asks for each conjunct by itself.  What is    *)
+(* kept is of `saved` and `node` alone, which only writes and checkpoints change.                          *)
+Now == Sound(maps, Holdings(maps), maps.free \union limbo) /\ Between
+Kept == Sound(saved, Holdings(saved), saved.free) /\ Frozen(Holdings(saved))
 
 Safety == Exact /\ Durable /\ Named /\ Downwards
 ----------------------------------------------------------------------------
@@ -104,4 +118,12 @@ Anything ==
     /\ survivors = {}
 
 Start == Anything /\ IndInv
+----------------------------------------------------------------------------
+(* The actions, each by itself.                                            *)
+
+Writes == \E lba \in LBA, value \in Value : Write(lba, value)
+Unmaps == \E lba \in LBA : Unmap(lba)
+Snapshots == \E name \in Name : Snapshot(name)
+Deletes == \E name \in Name : Delete(name)
+Reverts == \E name \in Name : Revert(name)
 =============================================================================

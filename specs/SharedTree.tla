@@ -157,7 +157,7 @@ Copy(a, slot, kid) ==           \* A node with one kid replaced.
 Put(lba, chunk, value) ==
     LET root == At(Root(maps, maps.live), lba, 2)
         leaf == At(Root(maps, maps.live), lba, 1)
-        room == maps.free \ {Fresh}
+        room == maps.free \ {chunk}
         newLeaf == IF Owned(leaf) THEN leaf ELSE First(room)
         newRoot == IF Owned(root) THEN root ELSE First(room \ {newLeaf})
         replaced == {h \in Height : \/ h = 0
@@ -177,7 +177,7 @@ Put(lba, chunk, value) ==
 
 Write(lba, value) ==        \* Zeroes are unmapped.
     /\ value # Zero
-    /\ Put(lba, Fresh, value)
+    /\ LET chunk == Fresh IN Put(lba, chunk, value)
 
 Unmap(lba) ==
     /\ At(Root(maps, maps.live), lba, 0) # Nil

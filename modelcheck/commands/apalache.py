@@ -8,7 +8,7 @@ from modelcheck import apalache as symbolic
 from modelcheck import models, tlc
 from modelcheck.commands.output import console, table
 
-HOW = ("--no-deadlock", "--discard-disabled", "--tuning-options")  # how Apalache goes about it, not what it checks
+HOW = ("--no-deadlock", "--discard-disabled", "--tuning-options", "--smt-encoding")  # how Apalache goes about it, not what it checks
 
 
 @click.command()
