@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from refmodel import label as labels
+from refmodel.component import REACHABLE, WRITABLE, Component, Member, Meter, State
 from refmodel.enclosure import Enclosure
 from refmodel.errors import BadRequest, DataLost
 from refmodel.geometry import Geometry
 from refmodel.label import Label
 from refmodel.layout import PAGE
-from refmodel.leg import REACHABLE, WRITABLE, Component, Leg, Member, Meter, State
+from refmodel.leg import Leg
 from refmodel.membership import Entry, Membership
 from refmodel.quorum import Quorum, newest
 

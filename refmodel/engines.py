@@ -15,6 +15,7 @@ from refmodel import disk as log_structured
 from refmodel import label as labels
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import Settings
+from refmodel.component import Meter
 from refmodel.errors import BadRequest
 from refmodel.geometry import Geometry
 from refmodel.geometry import plan as plan_log_structured
@@ -23,7 +24,6 @@ from refmodel.inplace import disk as inplace
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.geometry import plan as plan_in_place
 from refmodel.label import Shape
-from refmodel.leg import Meter
 from refmodel.power import PowerSupply
 from refmodel.redolog import disk as redolog
 from refmodel.redolog.geometry import RedoLogGeometry

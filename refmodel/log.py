@@ -12,9 +12,10 @@ from enum import IntEnum
 from functools import reduce
 
 from refmodel.checksum import crc32c, extend
+from refmodel.component import Component
 from refmodel.errors import DataLost
 from refmodel.geometry import RECORD_UNIT, Geometry
-from refmodel.leg import Component, Leg
+from refmodel.leg import Leg
 
 MAGIC = b"LFSR"
 HEADER = struct.Struct("<4sIQIHHQIIQ")  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,

@@ -20,7 +20,7 @@ COVERED = 12  # the checksum covers everything from this byte on
 
 @dataclass(slots=True)
 class Entry:
-    """A member as it is on record. The fields are those of refmodel.leg.Member."""
+    """A member as it is on record. The fields are those of refmodel.component.Member."""
 
     index: int
     id: str

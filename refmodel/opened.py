@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Self
 
 from refmodel.array import Array, Clock, Standing
+from refmodel.component import Member, Meter
 from refmodel.enclosure import Enclosure
 from refmodel.errors import DiskError, NotADisk, UnknownOutcome, Unsupported
 from refmodel.events import note
 from refmodel.histogram import Operations
 from refmodel.label import Shape
-from refmodel.leg import Member, Meter
 from refmodel.power import PowerSupply
 
 MOST_CREDIT = 64  # device I/Os that repair may save up

@@ -7,11 +7,11 @@ there: two such sets share a member. Of two mirrors one is no majority; there a 
 from collections.abc import Callable, Iterable
 
 from refmodel import membership as records
+from refmodel.component import Member
 from refmodel.device import Device
 from refmodel.enclosure import Enclosure
 from refmodel.errors import DataLost
 from refmodel.layout import MEMBERSHIP_BASE
-from refmodel.leg import Member
 from refmodel.membership import Entry, Membership
 
 

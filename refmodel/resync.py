@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from refmodel.array import Array
 from refmodel.checksum import crc32c
+from refmodel.component import Component, Member
+from refmodel.component import State as Standing
 from refmodel.errors import DataLost
 from refmodel.layout import PAGE
-from refmodel.leg import Check, Component, Leg, Member
-from refmodel.leg import State as Standing
+from refmodel.leg import Check, Leg
 from refmodel.node import is_node
 from refmodel.state import State
 

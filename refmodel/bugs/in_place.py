@@ -1,8 +1,8 @@
 """Bugs of in-place arrays."""
 
 from refmodel.bugs.registry import bug
+from refmodel.component import State
 from refmodel.inplace.disk import InPlaceDisk
-from refmodel.leg import State
 
 ENGINE = "in-place-raid5"
 

@@ -1,8 +1,8 @@
 """Bugs of mirrors, parity and rebuilds."""
 
 from refmodel.bugs.registry import after, bug
+from refmodel.component import State as Standing
 from refmodel.disk import LogStructuredDisk
-from refmodel.leg import State as Standing
 from refmodel.log import Record
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from refmodel.cache.flash import Flash
 from refmodel.cache.settings import Settings
+from refmodel.component import Meter
 from refmodel.device import FileDevice
 from refmodel.errors import BadRequest, NoSpace, OutOfRange, Unsupported
 from refmodel.histogram import Histogram, Operations
-from refmodel.leg import Meter
 
 LEG = "cache"
 HIT, MISS, PARTIAL = "hit", "miss", "partial"

@@ -7,8 +7,8 @@ larger than a request is filled as far as requests reach, so large blocks waste 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from refmodel.component import Meter
 from refmodel.device import Device
-from refmodel.leg import Meter
 
 CAUSE = "cache"  # what hits and fills are counted under
 

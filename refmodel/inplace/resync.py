@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from refmodel.array import Array
+from refmodel.component import Component, Member, State
 from refmodel.errors import DataLost
 from refmodel.layout import PAGE
-from refmodel.leg import Component, Member, State
 
 
 class Resync:

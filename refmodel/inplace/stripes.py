@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from refmodel import parity
+from refmodel.component import Component
 from refmodel.inplace.geometry import InPlaceGeometry
-from refmodel.leg import Component, Leg
+from refmodel.leg import Leg
 
 HEADER = struct.Struct("<IHHII")  # stripe, piece, zero, offset in the piece, length
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from refmodel.component import State
 from refmodel.disk import LogStructuredDisk
-from refmodel.leg import State
 
 SHOWN = 64  # segments at most
 CELL = 13  # pixels

@@ -13,9 +13,9 @@ from typing import Self
 
 from refmodel import label as labels
 from refmodel.array import Clock
+from refmodel.component import Meter
 from refmodel.enclosure import Enclosure
 from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExists, UnknownOutcome
-from refmodel.leg import Meter
 from refmodel.opened import OpenDisk
 from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 
+from refmodel.component import Meter
 from refmodel.device import Device
-from refmodel.leg import Meter
 
 METADATA, DATA = "metadata", "data"  # the legs: descriptors, grain directories and tables; grains
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import block
 
-from refmodel import LogStructuredDisk, create, open_disk, plan
+from refmodel import create, open_disk, plan
+from refmodel.component import State
 from refmodel.counters import counters
 from refmodel.errors import BadRequest, DataLost, NotADisk
 from refmodel.layout import LAYOUTS
-from refmodel.leg import State
 from refmodel.scrub import scrub
 
 BLOCKS = 64
