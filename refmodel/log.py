@@ -112,13 +112,17 @@ class DurableLog:
 
     def append(self, *records: Record) -> None:
         """Write the records on every component, in one I/O; they are durable after the next flush."""
+        self.begin()
+        self._write(*records)
+        self._in_flight = True
+
+    def begin(self) -> None:
+        """Begin this life's generation, unless it was begun: what any component has behind the head belongs to none from now on."""
         if not self._begun:
             self.generation += 1
             self._write(Record(Kind.OPEN))
             self.flush(self._cause)
             self._begun = True
-        self._write(*records)
-        self._in_flight = True
 
     def flush(self, cause: str = "foreground") -> None:
         self._leg.flush(cause)

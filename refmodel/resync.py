@@ -1,7 +1,8 @@
 """Resync: give a member, a stripe at a time, what it lacks: what it missed while it was away, or everything on a new device (rebuild).
 
 Stripes are copied in the order of their birth, verified on the way, and only if something lives in them by then. The member takes part in all writes meanwhile.
-When nothing is left a checkpoint follows, after which neither the log nor anything older than the maps in use is needed; only then is it active.
+When nothing is left a checkpoint follows, after which neither the log nor anything older than the maps in use is needed. But the member may have records
+behind the end of the log which recovery found nowhere else: a new generation of the log disowns them. Only then is it active.
 """
 
 from collections import deque
@@ -87,6 +88,7 @@ class Resync:
         if not self._array.writable:
             return False
         self._state.checkpoint()
+        self._state.log.begin()
         if member.reachable:
             del self._queues[member.index]
             self._array.activate(member)

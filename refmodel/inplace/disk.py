@@ -32,7 +32,7 @@ class InPlaceDisk(ArrayDisk):
         self.stripes = Stripes(array.capacity, array.geometry)
         self.journal = DurableLog(array.performance, array.geometry, self._emit, cause="journal")
         self.checkpoints = 0
-        self.resync = Resync(array, array.geometry.stripes, self.checkpoint)
+        self.resync = Resync(array, array.geometry.stripes, self._settled)
 
     def recover(self) -> None:
         """Write again what the journal has."""
@@ -180,6 +180,10 @@ class InPlaceDisk(ArrayDisk):
         self.journal.append(*records)
         self.journal.flush("journal")
         self.stripes.write(extents, "foreground")
+
+    def _settled(self) -> None:
+        self.checkpoint()
+        self._guarded(self.journal.begin)
 
     def _checkpoint(self) -> None:
         """The stripes are durable before the slot that says so is written."""

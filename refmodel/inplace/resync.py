@@ -9,7 +9,7 @@ from refmodel.layout import PAGE
 
 
 class Resync:
-    """`settled` makes the stripes durable and the journal empty: then a member needs neither."""
+    """`settled` makes the stripes durable and the journal empty, of this life's generation: then a member needs neither, and what it has behind the end counts for nothing."""
 
     def __init__(self, array: Array, stripes: int, settled: Callable[[], None]) -> None:
         self._array = array

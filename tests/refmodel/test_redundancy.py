@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import block
 
-from refmodel import create, open_disk, plan
+from refmodel import create, engines, open_disk, plan
 from refmodel.component import State
 from refmodel.counters import counters
 from refmodel.errors import BadRequest, DataLost, NotADisk
@@ -340,3 +340,29 @@ def test_what_cannot_be_done_to_a_device_is_said(disk: Callable[..., Disk]) -> N
     with pytest.raises(BadRequest, match="device 1 is degraded, not absent; replace it"):
         one.disk.return_(1)
     assert one.disk.array.in_state(State.DEGRADED)
+
+
+@pytest.mark.parametrize("engine, shape", [("log-structured", {"layout": "raid5-2+1", "write_back": True}), ("in-place-raid5", {})])
+def test_what_a_crash_took_does_not_come_back_with_a_member(folder: Path, engine: str, shape: dict) -> None:
+    """In a crash a write in flight was left on a device alone that was no member yet. Nobody reads it there; nor once it is a member."""
+    engines.create(folder, engines.plan(engine, BLOCKS, block_bytes=512, repair_share=1, **shape), sync=False)
+    disk = engines.open_disk(folder, sync=False)
+    for lba in range(0, BLOCKS, 4):
+        disk.write(lba, block(1))
+    disk.checkpoint()
+    disk.fail(0)
+    disk.replace(0)
+    disk.write(0, block(2))
+    disk.flush()
+    others = {file: file.read_bytes() for file in folder.iterdir() if file.name != "device-0"}
+    disk.write(1, block(3))
+    assert str(disk.array.members[0].state) == "resyncing"
+    disk.abandon()
+    for file, content in others.items():
+        file.write_bytes(content)
+    for _ in range(2):
+        disk = engines.open_disk(folder, sync=False)
+        assert disk.read(0, 2) == block(2) + bytes(512)
+        disk.settle()
+        assert disk.array.redundant
+        disk.abandon()
