@@ -36,10 +36,9 @@ kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be l
 selftest: setup ## plant every bug in the engines, run 40 small targets that are wrong; each must be found, soon and short
 	@$(PYTHON) -m conformance selftest $(ARGS)
 
-selftest-full: setup ## the same by every check, and honest targets of all crash profiles through 100,000 operations each (an hour: nightly)
+selftest-full: setup ## the same, with scrub and crash states of all, and honest targets of all crash profiles through 100,000 operations each (an hour: nightly)
 	@$(PYTHON) -m conformance selftest --full $(ARGS)
 	@$(PYTHON) -m conformance selftest --honest 100000
-
 
 crashes: setup ## every crash state of every workload of up to three operations on the engine (about ten minutes; goes on where it was)
 	@$(PYTHON) -m conformance run --target refmodel --crashes exhaustive --resume runs/crashes.jsonl $(ARGS)

@@ -18,7 +18,7 @@ from refmodel.engines import DEFAULT
 
 HONEST = "(none)"
 CHECKS = ("model", "scrub", "crashes", "certified", "tlc", INNER)
-CHEAP = ("model", "scrub")  # scrub only of what the model does not find
+USUAL = ("model", "scrub", "certified", "tlc", INNER)  # scrub only of what the model does not find
 CRASHED_OPERATIONS = 2  # of workloads whose crash states are enumerated
 SCRUBBED = 400  # traces
 SHORTEST = 25  # operations, on average, of traces that are asked for 30
@@ -84,7 +84,7 @@ def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -
     hunted = Hunt(bug, dict.fromkeys(CHECKS, NOT_RUN))
     by_model(hunted, factory, traces=traces, ops=ops, seed=seed)
     log_structured = needs.get("engine", DEFAULT) == DEFAULT and "cache_bytes" not in needs
-    if log_structured and "scrub" in checks and not (checks == CHEAP and hunted.failure):
+    if log_structured and "scrub" in checks and not (checks == USUAL and hunted.failure):
         hunted.cells["scrub"] = by_scrub(factory, traces=min(traces, SCRUBBED), ops=ops, seed=seed)
     if "crashes" in checks:
         hunted.cells["crashes"] = by_crash_states(factory)
