@@ -5,7 +5,7 @@
 (* at first (--init=Init --inv=IndInv --length=0), it implies what the     *)
 (* spec promises (--init=Start --inv=Safety --length=0), and a step keeps  *)
 (* it (--init=Start --next=Reclaim --inv=Now --length=1; of which actions  *)
-(* this has been run, models.toml lists); --cinit=One, or =Two.            *)
+(* this has been run, models.toml lists); --cinit=One, =Six or =Two.       *)
 (* It is about states of at most three views; epochs are any integers.     *)
 (* TLC checks that it holds in the states of MCSharedTreeInvariant.        *)
 (*                                                                         *)
@@ -23,6 +23,7 @@ Constants ==
     /\ Profile = "prefix"
 
 One == Leaves = 1 /\ Address = 1 .. 4 /\ Constants
+Six == Leaves = 1 /\ Address = 1 .. 6 /\ Constants     \* a path that a snapshot holds, and a copy of it
 Two == Leaves = 2 /\ Address = 1 .. 6 /\ Constants
 
 (* Of either m, `maps` or `saved`.                                         *)
