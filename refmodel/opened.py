@@ -1,6 +1,7 @@
 """What every open disk has: how it is opened, an enclosure to let go of, an end after which nothing may be done, events; and, on an array, devices that fail."""
 
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from refmodel.power import PowerSupply
 MOST_CREDIT = 64  # device I/Os that repair may save up
 
 
-class OpenDisk:
+class OpenDisk(ABC):
     """A disk that this process has open. Its engine says how it is found in an enclosure (`_found`) and how it recovers."""
 
     @classmethod
@@ -48,11 +49,13 @@ class OpenDisk:
         return disk
 
     @classmethod
+    @abstractmethod
     def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
-        raise NotImplementedError
+        """The disk in an enclosure, not yet recovered."""
 
+    @abstractmethod
     def recover(self) -> None:
-        raise NotImplementedError
+        """Make of what is on the devices what users see."""
 
     def __init__(self, enclosure: Enclosure, geometry: Shape) -> None:
         self._enclosure = enclosure
