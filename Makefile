@@ -72,6 +72,7 @@ proofs: setup ## check the Coq proofs from clean, with every gate, and build the
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs check
 	@$(PYTHON) proofs/agreement.py
+	@$(PYTHON) proofs/speed.py
 	@$(PYTHON) -m pytest -q tests/proofs
 
 proofs-mutants: setup ## change each definition of the proofs a little; a proof must break
