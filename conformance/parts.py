@@ -5,7 +5,7 @@ earlier in the same part, which steers the rest of it.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -15,13 +15,13 @@ from conformance.bench import Bench
 from conformance.coverage import Coverage
 from conformance.explain import PASS, Verdict
 from conformance.judge import judge
-from conformance.oracles import Oracle
+from conformance.oracles import Opinion, Oracle
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 from conformance.trace import Passed, Trace
 
 SAMPLE = 20  # traces of a campaign that are kept though they passed
-SLOW_PARTS = 2  # times as many traces in a part where a judge is slow to start
+SLOW, SLOW_PARTS = "tlc", 2  # an oracle that is slow to start, and how many times as many traces a part has for it
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -41,7 +41,7 @@ class Plan:
     @property
     def length(self) -> int:
         """Traces in a part."""
-        return max(2, min(generate.BATCH, 3000 // self.ops)) * (1 if set(self.oracles) <= FAST else SLOW_PARTS)
+        return max(2, min(generate.BATCH, 3000 // self.ops)) * (SLOW_PARTS if SLOW in self.oracles else 1)
 
 
 @dataclass
@@ -69,6 +69,7 @@ def in_worker(plan: Plan, number: int, most: int) -> Part:
 def drive(factory: Factory, judges: Mapping[str, Oracle], plan: Plan, number: int, most: int) -> Part:
     """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail, or the target hangs."""
     part, bench = Part(), Bench(factory)
+    judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
     try:
         _drive(bench, factory, judges, plan, number, most, part)
     except Unusable as error:
@@ -105,6 +106,18 @@ def _drive(bench: Bench, factory: Factory, judges: Mapping[str, Oracle], plan: P
         failures += verdict.verdict == "fail"
         if failures >= plan.most_failures or verdict.kind == "hang":
             return
+
+
+def _once(judge: Oracle) -> Oracle:
+    """The oracle, which is not asked again of a trace that it judged; the traces are those of a part, and stay."""
+    opinions: dict[int, Opinion] = {}
+
+    def remembering(traces: Sequence[Trace]) -> list[Opinion]:
+        new = [trace for trace in traces if id(trace) not in opinions]
+        opinions.update(zip(map(id, new), judge(new), strict=True))
+        return [opinions[id(trace)] for trace in traces]
+
+    return remembering
 
 
 def judged(some: list[Trace], judges: Mapping[str, Oracle], names: tuple[str, ...]) -> list[Verdict]:

@@ -29,7 +29,7 @@ LOCAL = "127.0.0.1"
 DATAGRAM = 1 << 16  # bytes
 TAKEN = 4096  # bytes of a datagram that qemu reads
 IDLE = 2  # daemons kept
-_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+_ENCODE, _DECODE = json.JSONEncoder(separators=(",", ":")).encode, json.JSONDecoder().decode
 TOOLS = ("qemu-storage-daemon", "qemu-img", "setpriv")
 
 Command = tuple[str, dict[str, Any]]
@@ -174,7 +174,7 @@ class Daemon:
                     raise TimeoutError
                 self._received += self._socket.recv(DATAGRAM)
             line, _, self._received = self._received.partition(b"\n")
-            answer = json.loads(line)
+            answer = _DECODE(line.decode())
             if "return" in answer or "error" in answer:
                 return answer
 

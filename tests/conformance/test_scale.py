@@ -56,6 +56,20 @@ def essence(result):
             json.dumps([(one.number, one.before, one.trace.events) for one in result.failures]))
 
 
+def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_built():
+    """Which judges as soon as it is there."""
+    asked = []
+
+    def certified(traces):
+        asked.extend(traces)
+        return MODEL["model"](traces)
+
+    with_it, without = run(LOSES, oracles={**MODEL, "certified": certified}), run(LOSES)
+    assert asked
+    with_it.judges = without.judges
+    assert essence(with_it) == essence(without)
+
+
 @pytest.mark.parametrize("target", ["refmodel", LOSES])
 def test_the_same_seed_gives_the_same_wherever_it_runs(target):
     alone = run(target)
