@@ -14,6 +14,7 @@ Item = TypeVar("Item")
 Out = TypeVar("Out")
 
 LONGEST = 1200.0  # seconds, for a small run or a mutant on a busy machine
+SHORT = 30.0  # seconds: in a run that is listed as longer Java's second compiler pays
 
 
 def side_by_side(work: Callable[[Item], Out], items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Out]]:
@@ -43,7 +44,8 @@ class Checked:
 def check(run: Run, *, workers: int = 1) -> Checked:
     """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
     small, exact = run.group == "small", workers == 1
-    result = tlc.run(run.module_path, run.config_path, workers=workers, heap=run.heap, coverage=exact, short=small,
+    result = tlc.run(run.module_path, run.config_path, workers=workers, heap=run.heap, coverage=exact,
+                     short=small and (run.seconds or 0) < SHORT,
                      options=[] if run.deadlock else ["-deadlock"], timeout=LONGEST if small else None)
     counts = ("distinct", "depth") if exact else ("distinct",)
     return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])

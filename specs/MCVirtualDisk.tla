@@ -155,10 +155,8 @@ ReadsAreRight ==
     power => \A view \in {Live} \union Names, lba \in -1 .. Size, count \in 1 .. Size :
         LET there == (view = Live \/ Exists(log, view)) /\ lba >= 0 /\ lba + count <= Size
             right == [i \in 1 .. count |-> ReadsAs(log, view, lba + i - 1)]
-        IN  IF there
-            THEN \A data \in [1 .. count -> Value] :
-                    ENABLED Read(view, lba, count, "ok", data) <=> data = right
-            ELSE ~ENABLED Read(view, lba, count, "ok", [i \in 1 .. count |-> Zero])
+        IN  \A data \in [1 .. count -> Value] :
+                ENABLED Read(view, lba, count, "ok", data) <=> there /\ data = right
 
 \* A snapshot is what live was when it was taken, and no operation changes it.
 SnapshotsStay == [][
