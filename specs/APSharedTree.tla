@@ -3,9 +3,10 @@
 (* Why SharedTree is right, however long it runs: an inductive invariant   *)
 (* that tells why the birth test and the neighbour test suffice.  It holds *)
 (* at first (--init=Init --inv=IndInv --length=0), it implies what the     *)
-(* spec promises (--init=Start --inv=Safety --length=0), and a step keeps  *)
-(* it (--init=Start --next=Reclaim --inv=Now --length=1; of which actions  *)
-(* this has been run, models.toml lists); --cinit=One, =Six or =Two.       *)
+(* spec promises (--init=Start --inv=Safety --length=0), and each action   *)
+(* keeps both halves of it, what it says of the maps now and of those that *)
+(* the checkpoint keeps (--init=StartNow --next=Reclaim --inv=Now          *)
+(* --length=1, and so on: models.toml); --cinit=Four, =Six or =Two.        *)
 (* It is about states of at most three views; epochs are any integers.     *)
 (* TLC checks that it holds in the states of MCSharedTreeInvariant.        *)
 (*                                                                         *)
@@ -22,8 +23,8 @@ Constants ==
     /\ Name = {"a"}
     /\ Profile = "prefix"
 
-One == Leaves = 1 /\ Address = 1 .. 4 /\ Constants
-Six == Leaves = 1 /\ Address = 1 .. 6 /\ Constants     \* a path that a snapshot holds, and a copy of it
+Four == Leaves = 1 /\ Address = 1 .. 4 /\ Constants
+Six == Leaves = 1 /\ Address = 1 .. 6 /\ Constants     \* A path that a snapshot holds, and a copy of it.
 Two == Leaves = 2 /\ Address = 1 .. 6 /\ Constants
 
 (* Of either m, `maps` or `saved`.                                         *)
@@ -85,8 +86,7 @@ IndInv ==
         kept == Holdings(saved)
     IN  Sound(maps, now, maps.free \union limbo) /\ Sound(saved, kept, saved.free) /\ Between /\ Frozen(kept)
 
-(* The same, to be asked after a step: without LET, Apalache asks for each conjunct by itself.  What is    *)
-(* kept is of `saved` and `node` alone, which only writes and checkpoints change.                          *)
+(* Its halves, to be asked after a step: without LET, Apalache asks for each conjunct by itself.           *)
 Now == Sound(maps, Holdings(maps), maps.free \union limbo) /\ Between
 Kept == Sound(saved, Holdings(saved), saved.free) /\ Frozen(Holdings(saved))
 
@@ -119,8 +119,21 @@ Anything ==
     /\ survivors = {}
 
 Start == Anything /\ IndInv
+
+(* An action needs no more than one half of it, and what is between them.  *)
+
+StartNow ==
+    /\ Anything
+    /\ LET now == Holdings(maps) IN Sound(maps, now, maps.free \union limbo)
+    /\ Between
+
+StartKept ==
+    /\ Anything
+    /\ LET kept == Holdings(saved) IN Sound(saved, kept, saved.free) /\ Frozen(kept)
+    /\ Between
 ----------------------------------------------------------------------------
-(* The actions, each by itself.                                            *)
+(* The actions, each by itself.  What the checkpoint keeps is of `saved`   *)
+(* and `node` alone, which only writes, unmaps and checkpoints change.     *)
 
 Writes == \E lba \in LBA, value \in Value : Write(lba, value)
 Unmaps == \E lba \in LBA : Unmap(lba)

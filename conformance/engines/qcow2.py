@@ -102,7 +102,7 @@ class Qcow2Target(QemuDisk):
         if table is None:
             raise Refused("no-such-snapshot", "it is not in the image's list")
         with qcow2_views.active(disk, table):
-            self._view_window.turn({"driver": "qcow2", "read-only": True, "file": file_node(disk.name)})
+            self._view_window.turn({"driver": "qcow2", "read-only": True, "file": f"r{self._side}"})
         return self._view_window.device.read(0, self._blocks * BLOCK)
 
     def _by_tool(self, name: str) -> bytes:
@@ -148,6 +148,7 @@ def _setup(daemon: qemu.Daemon) -> tuple[Window, Window]:
     """The files and their logs stay for the life of the daemon, and so do the windows for live and for a view."""
     for side in SIDES:
         recorded_disk.log_writes(daemon, ROOM, side)
+        daemon.do(("blockdev-add", {**file_node(f"disk{side}"), "node-name": f"r{side}", "read-only": True}))
     return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False)
 
 

@@ -57,6 +57,17 @@ def image_tool(*words: str, folder: Path | None = None) -> str:
         raise QmpError(str(error)) from None
 
 
+@cache
+def aio() -> str:
+    """How qemu is to read and write files: by io_uring where the kernel lets it, which spares it a thread for each request."""
+    image = {"driver": "raw", "file": {"driver": "file", "filename": __file__, "aio": "io_uring"}}
+    try:
+        image_tool("info", "json:" + json.dumps(image))
+        return "io_uring"
+    except QmpError:
+        return "threads"
+
+
 class Daemon:
     """A qemu-storage-daemon in a folder of its own, in memory where there is /dev/shm. Raises Unusable.
 

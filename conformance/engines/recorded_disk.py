@@ -102,7 +102,7 @@ class RecordedDisk(ABC):
 
 def file_node(name: str) -> dict[str, Any]:
     """The file as qemu is to open it."""
-    return {"driver": "file", "filename": name, "discard": "unmap", "locking": "off", "cache": UNSYNCED}
+    return {"driver": "file", "filename": name, "discard": "unmap", "locking": "off", "aio": qemu.aio(), "cache": UNSYNCED}
 
 
 def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
@@ -114,4 +114,4 @@ def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
     with (daemon.folder / disk).open("r+b") as hole:
         hole.truncate(room)
     daemon.do(("blockdev-add", {"driver": "blklogwrites", "node-name": "w" + which, "file": file_node(disk),
-                                "log": {"driver": "file", "filename": log, "cache": UNSYNCED}}))
+                                "log": {"driver": "file", "filename": log, "aio": qemu.aio(), "cache": UNSYNCED}}))
