@@ -16,7 +16,6 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import NamedTuple
 
-
 SECTOR = 512  # bytes
 MAGIC = b"cnfBLOCK"
 HEADER = struct.Struct("<8sQQQQHH")

@@ -10,17 +10,14 @@ dialogue is judged as any trace is. What recovery wrote by then may be lost as w
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from conformance import runner
-from conformance.explain import Verdict
-from conformance.judge import judge
+from conformance.bench import ask
 from conformance.media.overlay import Content, Overlay, Point
 from conformance.media.subsets import Masks, subsets
-from conformance.oracles import Oracle
 from conformance.targets.base import Message
 from conformance.targets.reference import ReferenceTarget
 from conformance.trace import Event, Trace
@@ -184,7 +181,7 @@ class _Bench:
         explored.traces.setdefault(said, Trace(self._hello, events, 0, self._options))
 
     def _ask(self, events: list[Event], request: Message) -> None:
-        events.append(runner.ask(self.target, request, self._hello, len(events), 0))
+        events.append(ask(self.target, request, self._hello, len(events), 0))
 
 
 def _request(operation: Message, tag: int) -> Message:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conformance import runner, swarm
+from conformance import swarm
 from conformance import trace as traces
+from conformance.bench import Bench
 from conformance.explain import explain
 from conformance.model import faults_of, init, step
 from conformance.oracles.model import judge_one
@@ -38,7 +39,7 @@ class Check:
 
 def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
     """What the target says of itself, and what came of each check. Raises Unusable if it does not even say hello."""
-    bench = runner.Bench(factory)
+    bench = Bench(factory)
     options = {knob: values[0] for knob, values in factory.knobs.items()}
     try:
         hello = bench.hello(options)
@@ -69,7 +70,7 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield name, [create, write, *snapshot, asked, read, *view]
 
 
-def _tried(bench: runner.Bench, options: dict[str, Any], what: str, program: list[dict[str, Any]]) -> Check:
+def _tried(bench: Bench, options: dict[str, Any], what: str, program: list[dict[str, Any]]) -> Check:
     try:
         trace = bench.drive(program, 0, options)
     except Unusable as error:

@@ -6,11 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from conformance.coverage import outcome_of
 from conformance.crashes import LONGEST, Explorer, Workload, workloads
 from conformance.judge import judge
 from conformance.oracles import INNER, Oracle
 from conformance.progress import Progress
-from conformance.runner import MOST_FAILURES, Campaign, Failure, outcome_of, shape
+from conformance.result import MOST_FAILURES, Campaign, Failure
+from conformance.runner import shape
 from conformance.targets import Factory
 from conformance.trace import Trace
 

@@ -7,9 +7,12 @@ from itertools import islice
 from typing import Any
 
 from conformance import corpus, exhaustive, generate, oracles, targets
+from conformance.bench import Bench
 from conformance.judge import judge
 from conformance.oracles import INNER, NoSuchOracle
-from conformance.runner import Bench, Campaign, Failure, campaign, trace_seed
+from conformance.parts import trace_seed
+from conformance.result import Campaign, Failure
+from conformance.runner import campaign
 from conformance.targets import Factory
 from conformance.targets.reference import ReferenceTarget
 from conformance.trace import Trace

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 
 from conformance import swarm
-from conformance.bench import Bench, ask, drive
-from conformance.coverage import outcome_of
+from conformance.bench import Bench
 from conformance.explain import Verdict, alike
 from conformance.kept import Kept
 from conformance.oracles import INNER, Oracle
-from conformance.parts import FAST, Part, Plan, judged, trace_seed
+from conformance.parts import FAST, Part, Plan, judged
 from conformance.result import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.shrink import shrink
 from conformance.targets import Factory

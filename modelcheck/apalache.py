@@ -2,13 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from modelcheck import process
 from modelcheck.models import Run
 from modelcheck.tlc import BUILD, Unavailable
 
@@ -48,13 +46,12 @@ def check(run: Run, number: int, *, timeout: float = LONGEST) -> Outcome:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="apalache-") as scratch:
         arguments = [command(), verb, f"--out-dir={scratch}", f"--run-dir={output}", *options, run.module_path.name]
-        try:
-            done = subprocess.run(arguments, cwd=run.module_path.parent, env=FAST | os.environ | {"TMPDIR": scratch},
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return Outcome("timeout", f"stopped after {timeout:.0f} s", timeout)
-    status = STATUS.get(done.returncode, "error")
-    return Outcome(status, "" if status == "ok" else _problem(done.stdout + done.stderr), time.monotonic() - started)
+        exit_status, printed = process.run(arguments, timeout, folder=run.module_path.parent,
+                                           environment=FAST | os.environ | {"TMPDIR": scratch})
+    if exit_status is None:
+        return Outcome("timeout", f"stopped after {timeout:.0f} s", timeout)
+    status = STATUS.get(exit_status, "error")
+    return Outcome(status, "" if status == "ok" else _problem(printed), time.monotonic() - started)
 
 
 def _problem(output: str) -> str:

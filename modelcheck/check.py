@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TypeVar
 
-from modelcheck import config, tlc
+from modelcheck import config, process, tlc
 from modelcheck.models import Mutant, Run
 from modelcheck.tlc import SPECS, Result
 
@@ -26,8 +26,8 @@ def side_by_side(work: Callable[[Item], Out], items: Sequence[Item], jobs: int) 
                 yield begun[done], done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            while not all(future.done() for future in begun):  # one may only be about to start its TLC
-                tlc.stop()
+            while not all(future.done() for future in begun):  # one may only be about to start
+                process.stop()
                 time.sleep(0.1)
             raise
 

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any
 
 from conformance import generate, targets
+from conformance.bench import Bench
 from conformance.oracles import inner
-from conformance.runner import Bench
 from conformance.trace import Trace
 from modelcheck import reached
 from refmodel.layout import LAYOUTS

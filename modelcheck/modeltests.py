@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from conformance import generate, runner, targets
+from conformance import generate, targets
+from conformance.bench import Bench
 from conformance.judge import judge
 from conformance.oracles import named
 from conformance.oracles.tlc import _lines
@@ -72,7 +73,7 @@ def programs(requests: list[Request], series: Series) -> Iterator[list[Request]]
 
 def replay(series: Series, steps: Contract, target: str = "refmodel", part: int = 0, parts: int = 1) -> Replayed:
     """Drive the engine through every `parts`-th test, from number `part`; judge each by the contract's steps and by the model."""
-    done, bench, oracle = Replayed(), runner.Bench(targets.resolve(target)), {"model": named("model")}
+    done, bench, oracle = Replayed(), Bench(targets.resolve(target)), {"model": named("model")}
     try:
         for number, program in enumerate(programs(steps.requests(), series)):
             if number % parts != part:
@@ -140,7 +141,7 @@ def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
 
 def _by_model(profile: str, count: int) -> Iterator[Trace]:
     factory = targets.resolve(f"model:{profile}")
-    bench = runner.Bench(factory)
+    bench = Bench(factory)
     cases = generate.drawn(generate.cases(factory.knobs, bench.hello, 20, True, True), seed=1)
     for number in range(count):
         options, program = next(cases)

@@ -4,7 +4,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance import generate, oracles, runner, targets
+from conformance import generate, oracles, targets
+from conformance.bench import Bench
+from conformance.parts import trace_seed
 from conformance.trace import Trace
 
 
@@ -35,18 +37,18 @@ def measure(sizes: list[int], *, target: str = "model:ack", ops: int = 40, seed:
     """Have about so many events judged by TLC and by the model; both have to accept. Raises RuntimeError if they do not."""
     factory = targets.resolve(target)
     started = time.monotonic()
-    bench = runner.Bench(factory)
+    bench = Bench(factory)
     oracles.named("tlc")([bench.drive([{"op": "create", "blocks": 1}], seed, {})])
     bench.clear()
     start_up = time.monotonic() - started
     for size in sizes:
-        bench = runner.Bench(factory)
+        bench = Bench(factory)
         traces: list[Trace] = []
         cases = generate.cases(factory.knobs, bench.hello, ops, True, True)
         drawn = generate.drawn(cases, seed)
         while sum(len(trace.events) for trace in traces) < size:
             options, program = next(drawn)
-            traces.append(bench.drive(program, runner.trace_seed(seed, len(traces)), options))
+            traces.append(bench.drive(program, trace_seed(seed, len(traces)), options))
         bench.clear()
         seconds = {}
         for name in ("tlc", "model"):

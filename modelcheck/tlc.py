@@ -3,14 +3,14 @@
 import os
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from modelcheck import process
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = ROOT / "specs"
@@ -98,7 +98,7 @@ def run(module: Path, config: Path | str, *, workers: int = 1, heap: str = "2g",
             "-workers", str(workers), "-fp", "0", "-seed", "1", "-metadir", scratch, "-config", os.path.relpath(config.resolve(), module.resolve().parent),
             *(["-coverage", "1000"] if coverage else []), *_quiet(), *options, str(module.resolve()),
         ]
-        status, output = _run(command, timeout)
+        status, output = process.run(command, timeout)
     result = parse(output)
     if status is None:
         result.status, result.message = "timeout", f"stopped after {timeout:.0f} s"
@@ -112,34 +112,6 @@ def _quiet() -> list[str]:
     with zipfile.ZipFile(jar()) as tools:
         newer = "tlc2/TraceExplorationSpec.class" in tools.namelist()
     return ["-noGenerateSpecTE"] if newer else []
-
-
-_running: set[subprocess.Popen] = set()
-
-
-def stop() -> None:
-    """End every run that another thread waits for."""
-    for process in list(_running):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _run(command: list[str], timeout: float | None) -> tuple[int | None, str]:
-    """Exit status (None: it took longer than `timeout` seconds) and what was printed."""
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
-        _running.add(process)
-        try:
-            status: int | None = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            _running.discard(process)
-        out.seek(0)
-        return status, out.read().decode("utf-8", "replace")
 
 
 # What TLC prints.

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from conformance import corrupt, generate
 from conformance import trace as traces
+from conformance.bench import drive
 from conformance.oracles import Opinion, Oracle, named
-from conformance.runner import drive
 from conformance.targets.model import ModelTarget
 from conformance.trace import Trace
 

@@ -16,7 +16,7 @@ from refmodel.counters import work
 from refmodel.dialogue import Message, data, integer, text
 from refmodel.disk import LogStructuredDisk, put_back, take_out
 from refmodel.engines import DEFAULT, Disk, create, open_disk, plan
-from refmodel.errors import BadRequest, DataLost, DiskError, PowerCut, Unsupported
+from refmodel.errors import BadRequest, DataLost, DiskError, Unsupported
 from refmodel.faults import FaultySupply, parse
 from refmodel.geometry import with_reserve
 from refmodel.layout import LAYOUTS

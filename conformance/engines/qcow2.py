@@ -12,7 +12,7 @@ made from that log: what was flushed, and some of the rest, is what the image ho
 
 import json
 import random
-from mmap import ACCESS_READ, mmap
+from mmap import mmap
 from typing import Any
 
 from conformance.engines import qcow2_views, qemu, recorded_disk
@@ -43,7 +43,7 @@ class Qcow2Target(QemuDisk):
         self._image = {key: value for key, value in options.items() if key not in ("discard", "views")}
         self._discard = options.get("discard", "unmap")
         self._reader = self._by_tool if options.get("views") == "tool" else self._in_daemon
-        self._window, self._view_window = self._daemon.fitted
+        self._window, self._view_window, self._mapped = self._daemon.fitted
         self._sides = [(side, Recorded(self._folder / f"disk{side}", self._folder / f"log{side}", ROOM)) for side in SIDES]
         self._views: dict[str, bytes] = {}
         self._read_views = 0
@@ -96,12 +96,11 @@ class Qcow2Target(QemuDisk):
 
     def _in_daemon(self, name: str) -> bytes:
         """The view, read by the driver in the daemon."""
-        disk = self._folder / f"disk{self._side}"
-        with disk.open("rb") as file:
-            table = qcow2_views.l1_table(mmap(file.fileno(), 0, access=ACCESS_READ), name)
+        image = self._mapped[self._side]
+        table = qcow2_views.l1_table(image, name)
         if table is None:
             raise Refused("no-such-snapshot", "it is not in the image's list")
-        with qcow2_views.active(disk, table):
+        with qcow2_views.active(image, table):
             self._view_window.turn({"driver": "qcow2", "read-only": True, "file": f"r{self._side}"})
         return self._view_window.device.read(0, self._blocks * BLOCK)
 
@@ -144,12 +143,15 @@ class Qcow2Target(QemuDisk):
         self._window.turn(None)
 
 
-def _setup(daemon: qemu.Daemon) -> tuple[Window, Window]:
+def _setup(daemon: qemu.Daemon) -> tuple[Window, Window, dict[str, mmap]]:
     """The files and their logs stay for the life of the daemon, and so do the windows for live and for a view."""
+    mapped = {}
     for side in SIDES:
         recorded_disk.log_writes(daemon, ROOM, side)
         daemon.do(("blockdev-add", {**file_node(f"disk{side}"), "node-name": f"r{side}", "read-only": True}))
-    return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False)
+        with (daemon.folder / f"disk{side}").open("r+b") as file:
+            mapped[side] = mmap(file.fileno(), ROOM)
+    return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False), mapped
 
 
 def _empty(daemon: qemu.Daemon, length: int, options: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ opened a second time. From there on qemu's own driver reads: L1, L2, data. Only 
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from mmap import mmap
 
 L1 = struct.Struct(">IQ")  # entries, offset in bytes
 L1_AT = 36  # in the header, bytes
@@ -18,7 +18,7 @@ SNAPSHOTS_AT = 60
 SNAPSHOT = struct.Struct(">QIHHIIQII")  # L1 offset and entries, lengths of id and name, time x 3, RAM, extra data
 
 
-def l1_table(image: bytes, name: str) -> tuple[int, int] | None:
+def l1_table(image: mmap, name: str) -> tuple[int, int] | None:
     """How many entries the snapshot's L1 table has, and the byte it begins at; None if the image has no such snapshot."""
     count, at = SNAPSHOTS.unpack_from(image, SNAPSHOTS_AT)
     for _ in range(count):
@@ -32,18 +32,12 @@ def l1_table(image: bytes, name: str) -> tuple[int, int] | None:
 
 
 @contextmanager
-def active(disk: Path, table: tuple[int, int]) -> Iterator[None]:
-    """Meanwhile whoever opens the image finds this L1 table, and nobody may write to the image."""
-    with disk.open("r+b", buffering=0) as file:
-        file.seek(L1_AT)
-        before = file.read(L1.size)
-        try:
-            _put(file, L1.pack(*table))
-            yield
-        finally:
-            _put(file, before)
-
-
-def _put(file, numbers: bytes) -> None:
-    file.seek(L1_AT)
-    file.write(numbers)
+def active(image: mmap, table: tuple[int, int]) -> Iterator[None]:
+    """Meanwhile whoever opens the image, which is mapped here, finds this L1 table, and nobody may write to the image."""
+    at = slice(L1_AT, L1_AT + L1.size)
+    before = image[at]
+    try:
+        image[at] = L1.pack(*table)
+        yield
+    finally:
+        image[at] = before

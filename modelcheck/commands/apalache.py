@@ -6,14 +6,16 @@ import click
 
 from modelcheck import apalache as symbolic
 from modelcheck import models, tlc
-from modelcheck.commands.output import console, table
+from modelcheck.commands.output import console, done, jobs_option, table
+from modelcheck.models import Run
 
 HOW = ("--no-deadlock", "--discard-disabled", "--tuning-options", "--smt-encoding")  # how Apalache goes about it, not what it checks
 
 
 @click.command()
 @click.argument("names", nargs=-1)
-def apalache(names: tuple[str, ...]) -> None:
+@jobs_option
+def apalache(names: tuple[str, ...], jobs: int) -> None:
     """Check the runs of specs/models.toml that Apalache does: all, or those whose name begins with one of NAMES.
 
     Apalache is APALACHE_MC, or apalache-mc on the PATH. What could not run is named, and is no success: status 3."""
@@ -26,19 +28,23 @@ def apalache(names: tuple[str, ...]) -> None:
         for run in chosen:
             click.echo(f"NOT RUN  {run.name}: {run.purpose}", err=True)
         raise
+    steps = [(run, number) for run in chosen for number in range(len(run.steps))]
+    outcomes = done(lambda step: symbolic.check(*step), steps, jobs, lambda step: _name(*step))
     rows = table("run", "check", "result", "seconds", "for")
     wrong: list[str] = []
-    for run in chosen:
-        for number, step in enumerate(run.steps):
-            with console.status(f"{run.name}: {' '.join(step)}"):
-                outcome = symbolic.check(run, number)
-            good = outcome.status == "ok"
-            if not good:
-                wrong.append(f"{run.name}: {' '.join(step)}: {outcome.status}: {outcome.message}")
-            words = " ".join(word.removeprefix("--") for word in step if not word.startswith(HOW))
-            rows.add_row(run.name, words, "holds" if good else f"[red]{outcome.status}[/]", f"{outcome.seconds:.0f}",
-                          run.purpose if number == 0 else "")  # fmt: skip
+    for run, number in steps:
+        step, outcome = run.steps[number], outcomes[_name(run, number)]
+        good = outcome.status == "ok"
+        if not good:
+            wrong.append(f"{run.name}: {' '.join(step)}: {outcome.status}: {outcome.message}")
+        words = " ".join(word.removeprefix("--") for word in step if not word.startswith(HOW))
+        rows.add_row(run.name, words, "holds" if good else f"[red]{outcome.status}[/]", f"{outcome.seconds:.0f}",
+                     run.purpose if number == 0 else "")
     console.print(rows)
     for line in wrong:
         click.echo(line, err=True)
     sys.exit(1 if wrong else 0)
+
+
+def _name(run: Run, number: int) -> str:
+    return f"{run.name}, check {number + 1}"

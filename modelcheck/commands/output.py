@@ -14,7 +14,7 @@ console = Console(width=None if sys.stdout.isatty() else 160)
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 
-jobs_option = click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLCs run side by side.")
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many checkers run side by side.")
 
 
 def done(work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]) -> dict[str, Out]:

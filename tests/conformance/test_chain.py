@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.judge import judge
 from conformance.media import nbd
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
 try:

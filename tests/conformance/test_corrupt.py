@@ -6,8 +6,8 @@ from itertools import islice
 import pytest
 
 from conformance import corrupt, generate
+from conformance.bench import drive
 from conformance.oracles import model as model_oracle
-from conformance.runner import drive
 from conformance.targets.model import ModelTarget
 
 WANTED = 15  # of each kind

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.bench import drive
 from conformance.cli import main
 from conformance.crashes import SIZES, Explorer, Workload, workloads
 from conformance.exhaustive import campaign
@@ -17,7 +18,6 @@ from conformance.media.overlay import Overlay
 from conformance.media.subsets import FEW, subsets
 from conformance.oracles import named
 from conformance.progress import BadProgress, Progress
-from conformance.runner import drive
 from conformance.targets import resolve
 from conformance.targets.reference import ReferenceTarget
 

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.corpus import SCRIPT as FAULTY
 from conformance.doctor import MEANINGS
-from conformance.targets.model import ModelTarget
 from conformance.swarm import CAPABILITIES
+from conformance.targets.model import ModelTarget
 
 
 def doctor(target):

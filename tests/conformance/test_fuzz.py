@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conformance import trace as traces
+from conformance.bench import drive
 from conformance.cli import main
 from conformance.judge import judge
 from conformance.oracles import named
-from conformance.runner import drive
 from conformance.targets.model import ModelTarget
 from conformance.targets.process import ProcessTarget
 

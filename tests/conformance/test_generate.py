@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 
 from conformance import generate, swarm
+from conformance.bench import drive
 from conformance.model import answer_of
 from conformance.oracles.model import judge_one
-from conformance.runner import drive
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES, "devices": 4, "tolerates": 1}

@@ -11,10 +11,11 @@ from PIL import Image
 
 from conformance import html, picture
 from conformance.corpus import SCRIPT as FAULTY
-from conformance.explain import CLAUSES, KINDS, Verdict
+from conformance.explain import CLAUSES, KINDS
 from conformance.judge import judge
 from conformance.oracles import named
-from conformance.runner import Campaign, Failure, campaign
+from conformance.result import Campaign, Failure
+from conformance.runner import campaign
 from conformance.targets import Factory
 from conformance.targets.process import ProcessTarget
 from conformance.trace import Trace

@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("lmdb", reason="NOT RUN: lmdb is not installed: make engines")
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.engines import lmdb, qemu
 from conformance.engines.recorded_disk import log_writes
 from conformance.judge import judge
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "setpriv") if shutil.which(tool) is None]
 MISSING += [] if os.access("/dev/fuse", os.R_OK | os.W_OK) else ["/dev/fuse"]

@@ -5,11 +5,12 @@ import shutil
 import pytest
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.engines import qcow2_views
 from conformance.judge import judge
 from conformance.media import nbd
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 from conformance.targets.base import TargetFailure
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]

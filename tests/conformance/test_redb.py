@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.engines import redb
 from conformance.judge import judge
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 
 MODEL = {"model": named("model")}
 BUILT = Path(os.environ.get("REDB_DISK", redb.BUILT))

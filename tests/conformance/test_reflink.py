@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.judge import judge
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 
 EXAMPLES = Path(targets.__file__).parents[1] / "examples"
 MODEL = {"model": named("model")}

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from conformance import report
+from conformance.bench import drive
 from conformance.explain import explain
 from conformance.judge import judge
 from conformance.model import faults_of
 from conformance.oracles import Opinion, named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 from conformance.shrink import shrink
 from conformance.targets import Factory
 from conformance.targets.base import PowerCut

@@ -7,11 +7,12 @@ import pytest
 pytest.importorskip("apsw", reason="NOT RUN: apsw is not installed: make engines")
 
 from conformance import targets
+from conformance.bench import drive
 from conformance.engines.sqlite import MODES
 from conformance.judge import judge
 from conformance.media.files import Files, PowerOff
 from conformance.oracles import named
-from conformance.runner import campaign, drive
+from conformance.runner import campaign
 
 MODEL = {"model": named("model")}
 

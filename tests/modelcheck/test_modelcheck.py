@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from modelcheck import check, config, models, tlc, traces
+from modelcheck import check, config, models, process, tlc, traces
 from modelcheck.__main__ import main
 from modelcheck.models import Mutant, Run
 
@@ -68,13 +68,13 @@ def test_an_error_ends_what_runs_beside_it() -> None:
     def work(seconds: float) -> float:
         if not seconds:
             raise tlc.Unavailable("gone")
-        tlc._run(["sleep", str(seconds)], None)
+        process.run(["sleep", str(seconds)], None)
         return seconds
 
     started = time.monotonic()
     with pytest.raises(tlc.Unavailable):
         list(check.side_by_side(work, [60.0, 0.0, 60.0], jobs=2))
-    assert time.monotonic() - started < 30 and not tlc._running
+    assert time.monotonic() - started < 30 and not process._running
 
 
 def test_every_difference_from_the_list_is_said() -> None:

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-
 from conftest import block
+
 from refmodel.cleaning import HOT_COLD, UNIFORM, fifo, greedy, measure
 
 
