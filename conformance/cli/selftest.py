@@ -24,7 +24,7 @@ SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
 MOST_SHORT_SECONDS = 60.0  # to find and shrink, nine times in ten
 NINE_IN_TEN = 0.9
 CORPUS_TRACES = 60
-WIDE = 140  # characters: the matrix is wider than most terminals
+WIDE = 150  # characters: the matrix is wider than most terminals
 
 
 @click.command()
