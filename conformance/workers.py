@@ -1,6 +1,7 @@
 """Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All give the same parts."""
 
 import multiprocessing
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -65,9 +66,21 @@ class Elsewhere:
 
 
 def on_this_machine(jobs: int) -> Elsewhere:
-    """So many processes of their own. (Started anew: a fork would share the daemons of the engines.)"""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    """So many processes of their own. (Started anew: a fork would share the daemons of the engines.)
+
+    Where there is one for each processor, it stays there, with the engine that it starts: the two take turns, and whoever is
+    asked on another processor has to be woken there, and finds nothing in its caches."""
+    context = multiprocessing.get_context("spawn")
+    processors = sorted(os.sched_getaffinity(0))
+    places = context.SimpleQueue()
+    for number in range(jobs):
+        places.put({processors[number % len(processors)]} if jobs >= len(processors) else processors)
+    pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
     return Elsewhere(pool.submit, jobs, lambda: pool.shutdown(cancel_futures=True))
+
+
+def _stay(places: Any) -> None:
+    os.sched_setaffinity(0, places.get())
 
 
 def on_cluster(address: str) -> Elsewhere:

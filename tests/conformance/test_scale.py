@@ -1,6 +1,8 @@
 """Campaigns in several processes, on a cluster, in several goes: always the same traces."""
 
 import json
+import os
+import time
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -77,6 +79,25 @@ def test_the_same_seed_gives_the_same_wherever_it_runs(target):
     assert (alone.verdict == "fail") == (target == LOSES)
     if target == LOSES:
         assert len(alone.failures) == 3 and len(alone.judged) == alone.failures[-1].number + 1
+
+
+def where(seconds: float) -> set[int]:
+    time.sleep(seconds)
+    return os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize("jobs, each", [(1, 2), (2, 1), (3, 1)])
+def test_one_process_for_each_processor_stays_there(monkeypatch, jobs, each):
+    some = sorted(os.sched_getaffinity(0))[:2]
+    if len(some) < 2:
+        pytest.skip("NOT RUN: there is one processor only")
+    monkeypatch.setattr("conformance.workers.os.sched_getaffinity", lambda process: set(some))
+    pool = workers.on_this_machine(jobs)
+    try:
+        places = [future.result() for future in [pool._submit(where, 0.5) for _ in range(jobs)]]
+    finally:
+        pool.close()
+    assert set().union(*places) == set(some) and {len(place) for place in places} == {each}
 
 
 def test_and_on_a_cluster():
