@@ -5,6 +5,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _running: set[subprocess.Popen] = set()
@@ -33,4 +34,5 @@ def run(command: Sequence[str], timeout: float | None, *, folder: Path | None = 
 def stop() -> None:
     """End every one that another thread waits for."""
     for process in list(_running):
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.killpg(process.pid, signal.SIGKILL)
