@@ -1,6 +1,5 @@
 PYTHON := .venv/bin/python
 RUN := runs/latest
-ENGINE_TESTS := $(addprefix tests/conformance/test_,qcow2.py qemu_img.py chain.py redb.py sqlite.py lmdb.py reflink.py)
 
 .DEFAULT_GOAL := help
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))
@@ -18,7 +17,13 @@ run: setup ## the main job: check the contract, run the engine through 200 trace
 	@$(PYTHON) -m conformance run --target refmodel --traces 200 --oracle model,tlc --report $(RUN) $(ARGS)
 
 test: setup ## all tests (under 15 minutes on 2 cores)
-	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck $(ARGS)
+	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck tests/crosscheck tests/experiments $(ARGS)
+
+lint: setup ## ruff, mypy and the layers of imports
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check --quiet .
+	@.venv/bin/mypy refmodel conformance modelcheck crosscheck experiments
+	@.venv/bin/lint-imports --no-cache
 
 serve-setup: setup ## what `refmodel serve` and its tests need: nbdkit, fio, qemu-utils, libnbd-bin
 	@tools/setup serve
@@ -31,7 +36,7 @@ experiments: setup ## the published experiments, reproduced: snapshots, chains, 
 	@$(PYTHON) -m experiments $(ARGS)
 
 kill: setup ## kill the engine 500 times a layout; nothing acknowledged may be lost
-	@$(PYTHON) -m refmodel.kill 500
+	@$(PYTHON) -m refmodel.bench.runner.kill_test 500
 
 selftest: setup ## plant every bug in the engines, run 40 small targets that are wrong; each must be found, soon and short
 	@$(PYTHON) -m conformance selftest $(ARGS)
@@ -45,7 +50,7 @@ crashes: setup ## every crash state of every workload of up to three operations 
 
 engines: setup ## install the real engines, and test each against the contract
 	@tools/setup engines
-	@$(PYTHON) -m pytest -q -rs $(ENGINE_TESTS) $(ARGS)
+	@$(PYTHON) -m pytest -q -rs tests/engines $(ARGS)
 
 specs: setup ## model-check the specifications; state counts have to be as listed in specs/models.toml
 	@$(PYTHON) -m modelcheck specs $(ARGS)
@@ -66,7 +71,7 @@ mutation: setup ## change the specs mechanically, 210 times: how many changes ar
 	@$(PYTHON) -m modelcheck mutation $(ARGS)
 
 model-tests: setup ## make 60,000 tests of the contract's behaviours, replay them on the engine; what the traces reach
-	@$(PYTHON) -m modelcheck model-tests $(ARGS)
+	@$(PYTHON) -m crosscheck model-tests $(ARGS)
 
 proofs: setup ## check the Coq proofs from clean, with every gate, and build the certified checker
 	@tools/setup proofs
@@ -80,7 +85,7 @@ proofs-mutants: setup ## change each definition of the proofs a little; a proof 
 	@$(MAKE) --no-print-directory -C proofs mutants
 
 trace-speed: setup ## how many events of traces TLC judges a second
-	@$(PYTHON) -m modelcheck trace-speed $(ARGS)
+	@$(PYTHON) -m crosscheck trace-speed $(ARGS)
 
 clean: ## remove what was made
 	rm -rf .venv build runs *.egg-info

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from experiments import bounds, cache, chains, native, reduction, report, steady
+from experiments import report
 from experiments.chapter import Chapter, Settings, Verdict
+from experiments.chapters import bounds, cache, chains, native, reduction, steady
 
 EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     "A": native.run, "B": steady.run, "C": chains.run, "D": cache.run, "E": reduction.run, "F": bounds.run,
@@ -46,7 +47,9 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     show_default=True,
     metavar="DIR",
 )
-def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, folder: Path) -> None:
+def main(
+    scale: float, seed: int, only: tuple[str, ...], figures: Path | None, folder: Path
+) -> None:
     """Run the published experiments, A to E, and what theory says, F."""
     started = time.monotonic()
 
@@ -57,7 +60,9 @@ def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, f
         try:
             wanted.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise click.UsageError(f"nothing can be written to {wanted}: {error.strerror}") from None
+            raise click.UsageError(
+                f"nothing can be written to {wanted}: {error.strerror}"
+            ) from None
     settings = Settings(scale, seed, say)
     chapters: list[Chapter] = []
     for letter, experiment in EXPERIMENTS.items():
@@ -71,7 +76,9 @@ def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, f
             if claim.verdict is Verdict.NOT_RUN:
                 click.echo(f"NOT RUN  {letter}: {claim.claim}: {claim.why}", err=True)
         left = sorted(EXPERIMENTS.keys() - {chapter.letter for chapter in chapters})
-        report.write(folder, chapters, settings, time.monotonic() - started, left)  # what is done is kept, if the rest is not
+        report.write(
+            folder, chapters, settings, time.monotonic() - started, left
+        )  # what is done is kept, if the rest is not
         if figures is not None:
             report.document(figures, chapters)
     click.echo(f"{report.summary(chapters)}; {folder / 'report.html'}, report.md")
@@ -79,7 +86,13 @@ def main(scale: float, seed: int, only: tuple[str, ...], figures: Path | None, f
         for claim in chapter.claims:
             if claim.verdict is Verdict.DIFFERS:
                 click.echo(f"not reproduced  {chapter.letter}: {claim.claim}: {claim.measured}")
-    sys.exit(any(claim.must and claim.verdict is Verdict.DIFFERS for chapter in chapters for claim in chapter.claims))
+    sys.exit(
+        any(
+            claim.must and claim.verdict is Verdict.DIFFERS
+            for chapter in chapters
+            for claim in chapter.claims
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -38,9 +38,13 @@ class Chapter:
     figures: list[Figure] = field(default_factory=list)
     seconds: float = 0.0  # that it took, by the wall
 
-    def judge(self, claim: str, measured: str, holds: bool, why: str = "", *, must: bool = True) -> None:
+    def judge(
+        self, claim: str, measured: str, holds: bool, why: str = "", *, must: bool = True
+    ) -> None:
         """A claim that was measured."""
-        self.claims.append(Claim(claim, measured, Verdict.REPRODUCED if holds else Verdict.DIFFERS, why, must))
+        self.claims.append(
+            Claim(claim, measured, Verdict.REPRODUCED if holds else Verdict.DIFFERS, why, must)
+        )
 
     def not_run(self, claim: str, why: str) -> None:
         self.claims.append(Claim(claim, "", Verdict.NOT_RUN, why, must=False))

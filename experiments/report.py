@@ -20,7 +20,13 @@ DOCUMENTED = (
 )  # what docs/what-snapshots-cost.md shows
 
 
-def write(folder: Path, chapters: list[Chapter], settings: Settings, seconds: float, left: Sequence[str] = ()) -> None:
+def write(
+    folder: Path,
+    chapters: list[Chapter],
+    settings: Settings,
+    seconds: float,
+    left: Sequence[str] = (),
+) -> None:
     """report.html, report.md and a file of SVG for each figure. `left` are the letters of chapters that were not run, or not yet."""
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
@@ -55,7 +61,12 @@ def page(chapters: list[Chapter], facts: str) -> str:
         lstrip_blocks=True,
     )
     environment.filters["inline"] = Markup  # our own SVG
-    missed = [(chapter, claim) for chapter in chapters for claim in chapter.claims if claim.verdict is not Verdict.REPRODUCED]
+    missed = [
+        (chapter, claim)
+        for chapter in chapters
+        for claim in chapter.claims
+        if claim.verdict is not Verdict.REPRODUCED
+    ]
     return environment.get_template("report.html.j2").render(
         chapters=chapters, facts=facts, counts=verdicts(chapters), missed=missed, Verdict=Verdict
     )
@@ -72,18 +83,28 @@ def markdown(chapters: list[Chapter], facts: str) -> str:
             f"Here: {chapter.here}",
             "",
         ]
-        lines += ["| claim | measured here | verdict | why not, or what the difference is |", "|---|---|---|---|"]
+        lines += [
+            "| claim | measured here | verdict | why not, or what the difference is |",
+            "|---|---|---|---|",
+        ]
         for claim in chapter.claims:
             cells = (
                 claim.claim,
                 claim.measured,
-                f"**{claim.verdict}**" if claim.verdict is not Verdict.REPRODUCED else claim.verdict,
+                f"**{claim.verdict}**"
+                if claim.verdict is not Verdict.REPRODUCED
+                else claim.verdict,
                 claim.why,
             )
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
         for figure in chapter.figures:
-            lines += [f"![{figure.title}]({figure.name}.svg)", "", f"{figure.title}. {figure.caption}", ""]
+            lines += [
+                f"![{figure.title}]({figure.name}.svg)",
+                "",
+                f"{figure.title}. {figure.caption}",
+                "",
+            ]
     return "\n".join(lines)
 
 

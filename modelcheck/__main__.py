@@ -5,9 +5,17 @@ from importlib import import_module
 
 import click
 
-from modelcheck import models, tlc
+from modelcheck.checkers import tlc
+from modelcheck.runs import models
 
-COMMANDS = ("specs", "mutants", "apalache", "explain", "distributed", "mutation", "model-tests", "trace-speed")  # modules of modelcheck.commands
+COMMANDS = (
+    "specs",
+    "mutants",
+    "apalache",
+    "explain",
+    "distributed",
+    "mutation",
+)  # modules of modelcheck.commands
 
 
 class Commands(click.Group):

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from conformance import corrupt, generate
-from conformance import trace as traces
-from conformance.bench import drive
-from conformance.oracles import Opinion, Oracle, named
+from conformance.campaign.driver import drive
+from conformance.contract import trace as traces
+from conformance.contract.trace import Trace
+from conformance.judging.oracles import Opinion, Oracle, named
+from conformance.programs import generate
+from conformance.selftest import corrupt
 from conformance.targets.model import ModelTarget
-from conformance.trace import Trace
 
 PROFILES = ("ack", "prefix", "block")
 FEWEST = 100_000  # operations that all three must have judged
@@ -36,8 +37,14 @@ def scrambled(trace: Trace, step: int) -> Trace:
     at = 1 + (7 * step + 13 * len(events)) % (len(events) - 1)
     event = events[at]
     if event["op"] == "read" and event["result"] and event["result"]["ok"]:
-        other = [e["result"]["tags"] for e in events if e["op"] == "read" and e["result"] and e["result"]["ok"]
-                 and e["count"] == event["count"]]
+        other = [
+            e["result"]["tags"]
+            for e in events
+            if e["op"] == "read"
+            and e["result"]
+            and e["result"]["ok"]
+            and e["count"] == event["count"]
+        ]
         result = {"ok": True, "tags": other[step % len(other)]}
     else:
         result = {"ok": False, "error": ("unknown-outcome", "no-space", "data-lost")[step % 3]}
@@ -47,17 +54,26 @@ def scrambled(trace: Trace, step: int) -> Trace:
 
 def doubtful(trace: Trace) -> Trace:
     """The trace with every fifth operation of unknown outcome."""
-    events = [event if i % 5 or event["op"] not in DOUBTFUL else {**event, "result": IN_DOUBT}
-              for i, event in enumerate(trace.events)]
+    events = [
+        event if i % 5 or event["op"] not in DOUBTFUL else {**event, "result": IN_DOUBT}
+        for i, event in enumerate(trace.events)
+    ]
     return Trace(trace.hello, events, trace.seed, trace.options)
 
 
 def undeclared(trace: Trace, number: int) -> Trace:
     """The trace with one capability fewer declared, and what it stands for refused once, or all of the time."""
     lacking = ("unmap", "flush", "snapshot", "delete", "revert", "restart")[number % 6]
-    hello = {**trace.hello, "capabilities": [name for name in trace.hello["capabilities"] if name != lacking]}
-    events = [{**event, "result": {"ok": False, "error": "unsupported"}}
-              if event["op"] == lacking and (number % 2 or i % 3) else event for i, event in enumerate(trace.events)]
+    hello = {
+        **trace.hello,
+        "capabilities": [name for name in trace.hello["capabilities"] if name != lacking],
+    }
+    events = [
+        {**event, "result": {"ok": False, "error": "unsupported"}}
+        if event["op"] == lacking and (number % 2 or i % 3)
+        else event
+        for i, event in enumerate(trace.events)
+    ]
     return Trace(hello, events, trace.seed, trace.options)
 
 
@@ -76,23 +92,32 @@ def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
             yield f"{profile}-{number}-doubtful", doubtful(trace)
 
 
-def disputed(batch: list[Trace], judges: dict[str, Oracle]) -> tuple[dict[int, str], list[dict[str, Opinion]]]:
+def disputed(
+    batch: list[Trace], judges: dict[str, Oracle]
+) -> tuple[dict[int, str], list[dict[str, Opinion]]]:
     """Which traces the judges differ on, and what they said of it; and all that they said, a trace each."""
     given = {name: judge(batch) for name, judge in judges.items()}
     said = [{name: opinions[i] for name, opinions in given.items()} for i in range(len(batch))]
-    return {i: "; ".join(f"{name}: {words(opinion)}" for name, opinion in each.items())
-            for i, each in enumerate(said) if len({(o.at, bool(o.unsure)) for o in each.values()}) > 1}, said
+    return {
+        i: "; ".join(f"{name}: {words(opinion)}" for name, opinion in each.items())
+        for i, each in enumerate(said)
+        if len({(o.at, bool(o.unsure)) for o in each.values()}) > 1
+    }, said
 
 
 def words(opinion: Opinion) -> str:
-    return opinion.unsure or ("all allowed" if opinion.at is None else f"operation {opinion.at} is not allowed")
+    return opinion.unsure or (
+        "all allowed" if opinion.at is None else f"operation {opinion.at} is not allowed"
+    )
 
 
 def main() -> int:
     began = time.monotonic()
     names, batch = map(list, zip(*cases(32, 60)))
     found, said = disputed(batch, {name: named(name) for name in ("certified", "model", "tlc")})
-    sure = [i for i, each in enumerate(said) if not any(opinion.unsure for opinion in each.values())]
+    sure = [
+        i for i, each in enumerate(said) if not any(opinion.unsure for opinion in each.values())
+    ]
     operations = sum(batch[i].operations for i in sure)
     rejected = sum(said[i]["certified"].at is not None for i in sure)
     for i, text in found.items():
@@ -100,11 +125,15 @@ def main() -> int:
         traces.write(batch[i], KEPT / f"{names[i]}.jsonl")
         print(f"BROKEN  agreement: {KEPT / names[i]}.jsonl: {text}")
     if operations < FEWEST:
-        print(f"BROKEN  agreement: only {operations:,} operations were judged by all (at least {FEWEST:,})")
+        print(
+            f"BROKEN  agreement: only {operations:,} operations were judged by all (at least {FEWEST:,})"
+        )
     if found or operations < FEWEST:
         return 1
-    print(f"ok      agreement: certified, model and tlc say the same of {operations:,} operations in {len(sure):,} traces, "
-          f"{rejected:,} of them rejected; {len(batch) - len(sure)} undecided ({time.monotonic() - began:.0f} s)")
+    print(
+        f"ok      agreement: certified, model and tlc say the same of {operations:,} operations in {len(sure):,} traces, "
+        f"{rejected:,} of them rejected; {len(batch) - len(sure)} undecided ({time.monotonic() - began:.0f} s)"
+    )
     return 0
 
 

@@ -12,8 +12,10 @@ THEORIES = sorted((PROOFS / "theories").glob("*.v"))
 CLOSED = "Closed under the global context"
 MOST_TRUSTED = 300  # lines of OCaml, and of what maps Coq to it
 MOST_LINES = 8_000  # of statement and proof
-ESCAPES = re.compile(r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|Unset\s+(Guard|Positivity|Universe)"
-                     r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b")
+ESCAPES = re.compile(
+    r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check|Unset\s+(Guard|Positivity|Universe)"
+    r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b"
+)
 
 
 class Broken(Exception):
@@ -40,7 +42,9 @@ def bundled(name: str) -> list[str]:
     """What the definition `name` of Theorems.v bundles for Print Assumptions, without their modules."""
     text = code(PROOFS / "theories" / "Theorems.v")
     bundle = re.search(rf"Definition {name} :=(.*?)\)\.\s*Print Assumptions {name}\.", text, re.S)
-    return [word.rpartition(".")[2] for word in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []
+    return (
+        [word.rpartition(".")[2] for word in re.findall(r"@([\w.]+)", bundle[1])] if bundle else []
+    )
 
 
 def stated() -> list[str]:
@@ -51,7 +55,9 @@ def assumptions() -> str:
     """Every theorem and counterexample is among those whose assumptions are printed; there are none, as recorded."""
     theorems, others = bundled("all_theorems"), bundled("all_counterexamples")
     if stated() != theorems:
-        raise Broken(f"theorems whose assumptions are not printed, in order: {sorted(set(stated()) ^ set(theorems))}")
+        raise Broken(
+            f"theorems whose assumptions are not printed, in order: {sorted(set(stated()) ^ set(theorems))}"
+        )
     answer = (PROOFS / "build" / "assumptions").read_text().split("\n")
     if answer != [CLOSED, CLOSED, ""]:
         raise Broken("\n".join(answer))
@@ -65,15 +71,27 @@ def assumptions() -> str:
 def counterexamples() -> str:
     """The README has, for each theorem that is no witness itself, what it needs and the counterexample without it."""
     found = tables((PROOFS / "README.md").read_text())
-    witnesses = {name for row in found["What is proved"] if row[0] == "12" for name in names_of(row[2])}
+    witnesses = {
+        name for row in found["What is proved"] if row[0] == "12" for name in names_of(row[2])
+    }
     rows = found["What each theorem needs"]
     covered = [name for row in rows for name in names_of(row[0])]
     named = {name for row in rows for name in names_of(row[2])}
-    wrong = [f"{name} has no counterexample" for name in stated() if name not in covered and name not in witnesses]
+    wrong = [
+        f"{name} has no counterexample"
+        for name in stated()
+        if name not in covered and name not in witnesses
+    ]
     wrong += [f"{name} is no theorem" for name in covered if name not in stated()]
-    wrong += [f"nothing shows what {row[0]} needs" for row in rows if not names_of(row[2]) and row[1] != "no hypothesis"]
-    wrong += [f"{name} is not both in the table and in all_counterexamples"
-              for name in sorted(named ^ set(bundled("all_counterexamples")))]
+    wrong += [
+        f"nothing shows what {row[0]} needs"
+        for row in rows
+        if not names_of(row[2]) and row[1] != "no hypothesis"
+    ]
+    wrong += [
+        f"{name} is not both in the table and in all_counterexamples"
+        for name in sorted(named ^ set(bundled("all_counterexamples")))
+    ]
     if wrong:
         raise Broken("\n".join(wrong))
     return f"{len(covered)} theorems, each with what it needs, by {len(named)} counterexamples"
@@ -82,8 +100,11 @@ def counterexamples() -> str:
 def no_escape() -> str:
     """No Admitted, no Axiom, nothing switched off, in any source."""
     sources = [*THEORIES, PROOFS / "extraction" / "Extract.v"]
-    found = [f"{path.name}:{code(path)[:match.start()].count(chr(10)) + 1}: {match[0]}"
-             for path in sources for match in ESCAPES.finditer(code(path))]
+    found = [
+        f"{path.name}:{code(path)[: match.start()].count(chr(10)) + 1}: {match[0]}"
+        for path in sources
+        for match in ESCAPES.finditer(code(path))
+    ]
     if found:
         raise Broken("\n".join(found))
     return f"nothing admitted or assumed in {len(sources)} files"
@@ -95,9 +116,22 @@ def checked_again() -> str:
     What Debian compiled (the standard library, stdpp) it takes as it is. Computations run on the virtual machine,
     as when the files were built; reducing them term by term would take six times as long."""
     ours = [f"LogDisk.{path.stem}" for path in THEORIES]
-    done = subprocess.run(["coqchk", "-silent", "-o", "-bytecode-compiler", "yes", "-Q", "theories", "LogDisk",
-                           *(part for module in ours for part in ("-norec", module))], cwd=PROOFS,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            "coqchk",
+            "-silent",
+            "-o",
+            "-bytecode-compiler",
+            "yes",
+            "-Q",
+            "theories",
+            "LogDisk",
+            *(part for module in ours for part in ("-norec", module)),
+        ],
+        cwd=PROOFS,
+        capture_output=True,
+        text=True,
+    )
     said = done.stdout + done.stderr
     axioms = re.search(r"\* Axioms:(.*?)\n\s*\n\*", said, re.S)
     if done.returncode or not axioms:
@@ -109,8 +143,10 @@ def checked_again() -> str:
 
 def times() -> str:
     """How long all of it has taken, and the build of each file, in seconds of processor time."""
-    spent = {path.stem: float(re.findall(r"^seconds ([\d.]+)$", path.read_text(), re.M)[-1])
-             for path in (PROOFS / "build").glob("*.time")}
+    spent = {
+        path.stem: float(re.findall(r"^seconds ([\d.]+)$", path.read_text(), re.M)[-1])
+        for path in (PROOFS / "build").glob("*.time")
+    }
     if missing := {path.stem for path in THEORIES} - set(spent):
         raise Broken(f"no time was taken of {sorted(missing)}")
     began = PROOFS / "build" / "began"
@@ -127,7 +163,9 @@ def tables(text: str) -> dict[str, list[list[str]]]:
         if line.startswith("#"):
             heading = line.lstrip("# ")
         elif line.startswith("|"):
-            found.setdefault(heading, []).append([cell.strip() for cell in line.strip("|").split("|")])
+            found.setdefault(heading, []).append(
+                [cell.strip() for cell in line.strip("|").split("|")]
+            )
     return {name: rows[2:] for name, rows in found.items()}
 
 
@@ -137,9 +175,16 @@ def names_of(cell: str) -> list[str]:
 
 def claims() -> str:
     """Every identifier that the README names in its tables of claims and files is defined where it says."""
-    defined = {path.stem: set(re.findall(
-        r"^\s*(?:Theorem|Lemma|Corollary|Definition|Fixpoint|Inductive|Record|Class|Notation|\|)\s+(\w+)", code(path), re.M))
-        for path in THEORIES}
+    defined = {
+        path.stem: set(
+            re.findall(
+                r"^\s*(?:Theorem|Lemma|Corollary|Definition|Fixpoint|Inductive|Record|Class|Notation|\|)\s+(\w+)",
+                code(path),
+                re.M,
+            )
+        )
+        for path in THEORIES
+    }
     found, wrong = 0, []
     text = (PROOFS / "README.md").read_text()
     for number, _, identifiers, file, counterpart in tables(text)["What is proved"]:
@@ -147,14 +192,33 @@ def claims() -> str:
             found += 1
             if identifier not in defined["Theorems"]:
                 wrong.append(f"{number}: {identifier} is no theorem of Theorems.v")
-        wrong += [f"{number}: no file {name}" for name in names_of(file) if not (PROOFS / "theories" / name).exists()]
+        wrong += [
+            f"{number}: no file {name}"
+            for name in names_of(file)
+            if not (PROOFS / "theories" / name).exists()
+        ]
         wrong += [f"{number}: no {name}" for name in names_of(counterpart) if not present(name)]
     listed = [name for row in tables(text)["Files"] for name in names_of(row[0])]
     wrong += [f"no file {name}" for name in listed if not (PROOFS / name).exists()]
-    wrong += [f"{path.name} is not in the table of files" for path in THEORIES if f"theories/{path.name}" not in listed]
+    wrong += [
+        f"{path.name} is not in the table of files"
+        for path in THEORIES
+        if f"theories/{path.name}" not in listed
+    ]
     for word in re.findall(r"`([A-Za-z_][\w']*)`", text):
-        if not present(word) and not any(word in names for names in defined.values()) and not any(re.search(rf"\b{word}\b", p.read_text())
-                   for p in [*THEORIES, PROOFS / "Makefile", *(PROOFS / "extraction").glob("*"), PROOFS / "gates.py"]):
+        if (
+            not present(word)
+            and not any(word in names for names in defined.values())
+            and not any(
+                re.search(rf"\b{word}\b", p.read_text())
+                for p in [
+                    *THEORIES,
+                    PROOFS / "Makefile",
+                    *(PROOFS / "extraction").glob("*"),
+                    PROOFS / "gates.py",
+                ]
+            )
+        ):
             wrong.append(f"{word} is named in the README and nowhere else")
     if wrong:
         raise Broken("\n".join(wrong))
@@ -165,11 +229,16 @@ def present(name: str) -> bool:
     """Whether `Module` or `Module!Name` is a specification, with that definition."""
     module, _, definition = name.partition("!")
     spec = ROOT / "specs" / f"{module}.tla"
-    return spec.exists() and (not definition or re.search(rf"^{definition}\b.*==", spec.read_text(), re.M) is not None)
+    return spec.exists() and (
+        not definition or re.search(rf"^{definition}\b.*==", spec.read_text(), re.M) is not None
+    )
 
 
 PATTERNS = {  # how each source spells a name: a TLA+ operator, a constructor, a function, an event
-    ".tla": r"^{}\b[^\n]*==", ".v": r"^\s*\| {}\b(?![^\n]*=>)", ".py": r'^\s*(def {0}\(|case "{0}":)', ".json": r'"const": "{}"',
+    ".tla": r"^{}\b[^\n]*==",
+    ".v": r"^\s*\| {}\b(?![^\n]*=>)",
+    ".py": r'^\s*(def {0}\(|case "{0}":)',
+    ".json": r'"const": "{}"',
 }
 
 EMITTED = r'emit\("{}"'
@@ -189,7 +258,9 @@ def one_name() -> str:
                 event, _, name = name.rpartition(" ")
                 spoken.add(re.sub(r"_", "", name).lower())
                 pattern = (EMITTED if event else PATTERNS[path.suffix]).format(re.escape(name))
-                if not path.exists() or not re.search(pattern, code(path) if path.suffix == ".v" else path.read_text(), re.M):
+                if not path.exists() or not re.search(
+                    pattern, code(path) if path.suffix == ".v" else path.read_text(), re.M
+                ):
                     wrong.append(f"{file} has no {name}")
         if len(spoken) > 1:
             wrong.append(f"one action, several names: {sorted(spoken)}")
@@ -200,7 +271,9 @@ def one_name() -> str:
 
 def size() -> str:
     """What is trusted is small, and so is the rest, as coqwc counts it (no blanks, no comments)."""
-    total = subprocess.run(["coqwc", *THEORIES], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    total = subprocess.run(
+        ["coqwc", *THEORIES], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
     statement, proof, _ = map(int, total.split()[:3])
     trusted = sum(len(path.read_text().splitlines()) for path in (PROOFS / "extraction").iterdir())
     if trusted > MOST_TRUSTED:
@@ -212,10 +285,21 @@ def size() -> str:
 
 def main() -> int:
     broken = 0
-    for gate in (no_escape, assumptions, claims, counterexamples, one_name, size, checked_again, times):
+    for gate in (
+        no_escape,
+        assumptions,
+        claims,
+        counterexamples,
+        one_name,
+        size,
+        checked_again,
+        times,
+    ):
         start = time.monotonic()
         try:
-            print(f"ok      {gate.__name__}: {gate()} ({time.monotonic() - start:.0f} s)", flush=True)
+            print(
+                f"ok      {gate.__name__}: {gate()} ({time.monotonic() - start:.0f} s)", flush=True
+            )
         except Broken as found:
             broken += 1
             print(f"BROKEN  {gate.__name__}:\n{found}", flush=True)

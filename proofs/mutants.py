@@ -10,9 +10,15 @@ from tempfile import TemporaryDirectory
 PROOFS = Path(__file__).parent
 FEWEST = 20
 # Built first, with all between it and the definitions of each file: what is most likely to break, and in a minute.
-NEAREST = {"VirtualDisk.v": "VirtualDiskWitnesses", "RecordedTrace.v": "VirtualDiskWitnesses", "Checker.v": "VirtualDiskWitnesses",
-           "LogStructuredDisk.v": "LogStructuredDiskWitnesses", "SharedTree.v": "SharedTreeExamples",
-           "Redundancy.v": "RedundancyWitnesses", "Parity.v": "RedundancyWitnesses"}
+NEAREST = {
+    "VirtualDisk.v": "VirtualDiskWitnesses",
+    "RecordedTrace.v": "VirtualDiskWitnesses",
+    "Checker.v": "VirtualDiskWitnesses",
+    "LogStructuredDisk.v": "LogStructuredDiskWitnesses",
+    "SharedTree.v": "SharedTreeExamples",
+    "Redundancy.v": "RedundancyWitnesses",
+    "Parity.v": "RedundancyWitnesses",
+}
 
 
 def survives(mutant: dict[str, str]) -> str:
@@ -28,13 +34,27 @@ def survives(mutant: dict[str, str]) -> str:
         alone = make(copy, f"theories/{mutant['file']}o")
         if alone.returncode:
             # Only a proof may break in the file itself: an ill-typed definition is no mutant.
-            return "" if "(in proof" in alone.stdout or in_proof(path, alone.stdout) else f"does not compile: {alone.stdout}"
+            return (
+                ""
+                if "(in proof" in alone.stdout or in_proof(path, alone.stdout)
+                else f"does not compile: {alone.stdout}"
+            )
         nearest = make(copy, f"theories/{NEAREST[mutant['file']]}.vo")
-        return "" if nearest.returncode or make(copy, "theories").returncode else "every proof still holds"
+        return (
+            ""
+            if nearest.returncode or make(copy, "theories").returncode
+            else "every proof still holds"
+        )
 
 
 def make(folder: Path, target: str) -> subprocess.CompletedProcess:
-    return subprocess.run(["make", "-s", target], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.run(
+        ["make", "-s", target],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def in_proof(path: Path, message: str) -> bool:
@@ -57,8 +77,11 @@ def main() -> int:
     for mutant in mutants:
         wrong = survives(mutant)
         survivors += bool(wrong)
-        print(f"{'SURVIVES' if wrong else 'broken'}  {mutant['file']}: {mutant['change']}" + (f": {wrong}" if wrong else ""),
-              flush=True)
+        print(
+            f"{'SURVIVES' if wrong else 'broken'}  {mutant['file']}: {mutant['change']}"
+            + (f": {wrong}" if wrong else ""),
+            flush=True,
+        )
     print(f"{len(mutants) - survivors} of {len(mutants)} mutants break a proof")
     return 1 if survivors or len(mutants) < FEWEST else 0
 

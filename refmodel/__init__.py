@@ -1,7 +1,7 @@
 """The reference engine: a log-structured virtual disk with snapshots, on real files."""
 
-from refmodel.disk import LogStructuredDisk, create, open_disk
-from refmodel.geometry import Geometry, plan
+from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
+from refmodel.log_structured.geometry import Geometry, plan
 
 __version__ = "0.1.0"
 __all__ = ["Geometry", "LogStructuredDisk", "__version__", "create", "open_disk", "plan"]

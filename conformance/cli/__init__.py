@@ -4,8 +4,15 @@ from importlib import import_module
 
 import click
 
-COMMANDS = {"run": "run", "check": "recorded", "replay": "recorded", "doctor": "doctor", "overlap": "overlap", "targets": "targets",
-            "selftest": "selftest"}  # the module of each
+COMMANDS = {
+    "run": "run",
+    "check": "recorded",
+    "replay": "recorded",
+    "doctor": "doctor",
+    "overlap": "overlap",
+    "targets": "targets",
+    "selftest": "selftest",
+}  # the module of each
 
 
 class Commands(click.Group):
@@ -15,10 +22,16 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return getattr(import_module(f"conformance.cli.{COMMANDS[name]}"), name) if name in COMMANDS else None
+        return (
+            getattr(import_module(f"conformance.cli.{COMMANDS[name]}"), name)
+            if name in COMMANDS
+            else None
+        )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 def main() -> None:
     """Is it a virtual disk with snapshots? Test an implementation against the contract, specs/VirtualDisk.tla.
 

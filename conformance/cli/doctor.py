@@ -2,9 +2,10 @@
 
 import click
 
-from conformance import swarm, targets
+from conformance import targets
+from conformance.campaign.doctor import MEANINGS, PROFILES, examine
 from conformance.cli.parameters import STATUS, target_option
-from conformance.doctor import MEANINGS, PROFILES, examine
+from conformance.programs import swarm
 from conformance.targets.base import Unusable
 
 
@@ -21,7 +22,9 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
         click.echo(f"unusable: {error.message}\n{error.output}".rstrip())
         context.exit(STATUS["inconclusive"])
     profile = hello["crash_profile"]
-    click.echo(f"target        {factory.name}: {hello.get('name', '')} {hello.get('version', '')}".rstrip())
+    click.echo(
+        f"target        {factory.name}: {hello.get('name', '')} {hello.get('version', '')}".rstrip()
+    )
     click.echo(f"blocks        {hello['block_size']} bytes")
     click.echo(f"crash profile {profile or 'none'}: {PROFILES[profile]}")
     for name in swarm.CAPABILITIES:
@@ -30,7 +33,9 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     for knob, values in factory.knobs.items():
         click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
     for check in checks:
-        click.echo(f"{'ok' if check.ok else 'WRONG':13} {check.what}{': ' if check.detail else ''}{check.detail}")
+        click.echo(
+            f"{'ok' if check.ok else 'WRONG':13} {check.what}{': ' if check.detail else ''}{check.detail}"
+        )
     usable = all(check.ok for check in checks)
     click.echo("usable" if usable else "it can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])

@@ -2,19 +2,37 @@
 
 import click
 
+from conformance.campaign.overlap import Wrong, drive
 from conformance.cli.parameters import STATUS
-from conformance.linearizable import judge
+from conformance.judging.linearizable import judge
 from conformance.media import nbd
-from conformance.overlap import Wrong, drive
 
 PATIENCE = 20.0  # seconds for an answer
 
 
 @click.command()
 @click.argument("uri", metavar="NBD_URI")
-@click.option("--threads", type=click.IntRange(2, 64), default=4, show_default=True, help="Connections, each with a thread.")
-@click.option("--requests", type=click.IntRange(1, 100_000), default=500, show_default=True, help="Of each of them.")
-@click.option("--seed", type=click.IntRange(0, 2**40), default=1, show_default=True, help="What they ask for; not how they interleave.")
+@click.option(
+    "--threads",
+    type=click.IntRange(2, 64),
+    default=4,
+    show_default=True,
+    help="Connections, each with a thread.",
+)
+@click.option(
+    "--requests",
+    type=click.IntRange(1, 100_000),
+    default=500,
+    show_default=True,
+    help="Of each of them.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**40),
+    default=1,
+    show_default=True,
+    help="What they ask for; not how they interleave.",
+)
 @click.pass_context
 def overlap(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
     """Send requests that overlap in time to a zero-filled NBD device; is there an order in which their answers are right?
@@ -30,7 +48,11 @@ def overlap(context: click.Context, uri: str, threads: int, requests: int, seed:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])
     where = "" if opinion.lba is None else f": block {opinion.lba}"
-    click.echo(f"{opinion.verdict}{where}; {threads} connections, {len(history)} calls to single blocks, seed {seed}")
+    click.echo(
+        f"{opinion.verdict}{where}; {threads} connections, {len(history)} calls to single blocks, seed {seed}"
+    )
     for call in opinion.stuck:
-        click.echo(f"  none of these can come next: {call.op} tag {call.tag}, from {call.invoked} to {call.returned} ns")
+        click.echo(
+            f"  none of these can come next: {call.op} tag {call.tag}, from {call.invoked} to {call.returned} ns"
+        )
     context.exit(STATUS[opinion.verdict])

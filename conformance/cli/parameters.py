@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from conformance import oracles, targets
+from conformance import targets
+from conformance.judging import oracles
 
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
@@ -14,7 +15,9 @@ class TargetName(click.ParamType):
 
     name = "target"
 
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> targets.Factory:
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> targets.Factory:
         if isinstance(value, targets.Factory):
             return value
         try:
@@ -28,7 +31,9 @@ class OracleNames(click.ParamType):
 
     name = "oracle,..."
 
-    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> dict[str, Any]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> dict[str, Any]:
         if isinstance(value, dict):
             return value
         try:
@@ -37,9 +42,20 @@ class OracleNames(click.ParamType):
             self.fail(str(error), param, context)
 
 
-target_option = click.option("--target", "factory", type=TargetName(), required=True,
-                             help="What is tested: see `conformance targets`.")
-oracle_option = click.option("--oracle", "judges", type=OracleNames(), default="model", show_default=True,
-                              help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/, of an engine's inner "
-                                   "events too), certified (the checker proved right in Coq, which joins unasked once "
-                                   "`make proofs` has built it).")
+target_option = click.option(
+    "--target",
+    "factory",
+    type=TargetName(),
+    required=True,
+    help="What is tested: see `conformance targets`.",
+)
+oracle_option = click.option(
+    "--oracle",
+    "judges",
+    type=OracleNames(),
+    default="model",
+    show_default=True,
+    help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/, of an engine's inner "
+    "events too), certified (the checker proved right in Coq, which joins unasked once "
+    "`make proofs` has built it).",
+)

@@ -8,16 +8,20 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from conformance import oracles, report, targets
-from conformance import trace as traces
-from conformance.bench import Bench
+from conformance import targets
+from conformance.campaign.driver import Bench
 from conformance.cli.parameters import STATUS, oracle_option, target_option
-from conformance.judge import judge
+from conformance.contract import trace as traces
+from conformance.judging import oracles
+from conformance.judging.judge import judge
+from conformance.reports import report
 from conformance.targets.base import Unusable
 
 
 @click.command()
-@click.argument("files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @oracle_option
 @click.pass_context
 def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any]) -> None:
@@ -37,7 +41,9 @@ def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any
 @target_option
 @oracle_option
 @click.pass_context
-def replay(context: click.Context, file: Path, factory: targets.Factory, judges: dict[str, Any]) -> None:
+def replay(
+    context: click.Context, file: Path, factory: targets.Factory, judges: dict[str, Any]
+) -> None:
     """Send the operations of a recorded trace to a target, and judge what it answers now."""
     try:
         recorded = traces.read(file)
@@ -50,7 +56,10 @@ def replay(context: click.Context, file: Path, factory: targets.Factory, judges:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])
     except Unusable as error:
-        click.echo(f"inconclusive: the target is unusable: {error.message}\n{error.output}".rstrip(), err=True)
+        click.echo(
+            f"inconclusive: the target is unusable: {error.message}\n{error.output}".rstrip(),
+            err=True,
+        )
         context.exit(STATUS["inconclusive"])
     for text in traces.numbered(again.events):
         click.echo(text)
@@ -75,13 +84,19 @@ def _show_verdicts(read: list[traces.Trace], judges: dict[str, Any], bad: int) -
     verdicts = judge(read, judges) if read else []
     for trace, verdict in zip(read, verdicts):
         if verdict.verdict != "pass":
-            console.print(f"[bold {report.COLOURS[verdict.verdict]}]{verdict.verdict}[/]  {escape(trace.origin)}")
+            console.print(
+                f"[bold {report.COLOURS[verdict.verdict]}]{verdict.verdict}[/]  {escape(trace.origin)}"
+            )
             for text in verdict.words(trace):
                 console.print("  " + escape(text), highlight=False, soft_wrap=True)
     found = {verdict.verdict for verdict in verdicts}
-    together = "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
+    together = (
+        "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
+    )
     unread = f", {bad} unreadable" if bad else ""
     by = [name for name in judges if name != oracles.INNER or any(trace.geometry for trace in read)]
-    console.print(f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}, judged by {', '.join(by)}",
-                  highlight=False)
+    console.print(
+        f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}, judged by {', '.join(by)}",
+        highlight=False,
+    )
     return STATUS[together]

@@ -12,10 +12,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from conformance import display, exhaustive, faults, generate, overlap, report, runner, swarm, targets, workers
+from conformance import targets
+from conformance.campaign import exhaustive_campaign, overlap, random_campaign, workers
+from conformance.campaign.resume_log import BadProgress
+from conformance.campaign.saved_campaign import BadKept, Kept
 from conformance.cli.parameters import STATUS, oracle_option, target_option
-from conformance.kept import BadKept, Kept
-from conformance.progress import BadProgress
+from conformance.judging import fault_excuses
+from conformance.programs import generate, swarm
+from conformance.reports import display, report
 
 TRACES_A_ROUND = 20  # of requests that overlap
 
@@ -30,45 +34,117 @@ def _capabilities(context: click.Context, param: click.Parameter, value: str) ->
 
 def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
     try:
-        return faults.parse(value)
-    except faults.NoSuchFault as error:
+        return fault_excuses.parse(value)
+    except fault_excuses.NoSuchFault as error:
         raise click.BadParameter(str(error)) from None
 
 
 @click.command()
 @target_option
-@click.option("--traces", "count", type=click.IntRange(1),
-              help="How many traces; of an exhaustive run, the first so many workloads.  [default: 200; exhaustive: all]")
-@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS),
-              help="About how many operations a trace, before the views are read back; of an exhaustive run, how many at "
-                   "most.  [default: 30; exhaustive: 3]")
-@click.option("--seed", type=click.IntRange(0, 2**40), help="The same seed sends the same programs. [default: random]")
+@click.option(
+    "--traces",
+    "count",
+    type=click.IntRange(1),
+    help="How many traces; of an exhaustive run, the first so many workloads.  [default: 200; exhaustive: all]",
+)
+@click.option(
+    "--ops",
+    type=click.IntRange(1, generate.MOST_OPS),
+    help="About how many operations a trace, before the views are read back; of an exhaustive run, how many at "
+    "most.  [default: 30; exhaustive: 3]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**40),
+    help="The same seed sends the same programs. [default: random]",
+)
 @oracle_option
-@click.option("--crashes", type=click.Choice(["none", "random", "exhaustive"]), default="random", show_default=True,
-              help="Whether power is cut: never; at random between and, where the target can, within operations; or every "
-                   "crash state of every short workload (refmodel only).")
-@click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
-              help="Keep in this file what has been done, and go on from there.")
+@click.option(
+    "--crashes",
+    type=click.Choice(["none", "random", "exhaustive"]),
+    default="random",
+    show_default=True,
+    help="Whether power is cut: never; at random between and, where the target can, within operations; or every "
+    "crash state of every short workload (refmodel only).",
+)
+@click.option(
+    "--resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep in this file what has been done, and go on from there.",
+)
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one a core]")
-@click.option("--scheduler", metavar="ADDRESS", help="Drive on the workers of this dask scheduler instead; `local` starts one.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after so long, and at --traces if that is given.")
-@click.option("--faults", "faulty", callback=_faults, default="", metavar="NAME,...",
-              help=f"Of the media (refmodel only): {', '.join(faults.FAULTS)}. One device has them; with @all behind a name, "
-                   "every one. What an honest engine may then show is counted, and is no failure.")
-@click.option("--overlap", "connections", type=click.IntRange(2, 64), metavar="N",
-              help="Requests over N connections at once too, a round for every 20 traces, judged for linearizability, where the "
-                   "target takes several (NBD).")
-@click.option("--without", "without", metavar="NAME,...", default="", callback=_capabilities,
-              help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...")
-@click.option("--report", "folder", type=click.Path(file_okay=False, path_type=Path),
-              help="Write report.html, report.md and traces/ into this folder.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JSON.")
-@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as JUnit XML.")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Drive on the workers of this dask scheduler instead; `local` starts one.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Stop after so long, and at --traces if that is given.",
+)
+@click.option(
+    "--faults",
+    "faulty",
+    callback=_faults,
+    default="",
+    metavar="NAME,...",
+    help=f"Of the media (refmodel only): {', '.join(fault_excuses.FAULTS)}. One device has them; with @all behind a name, "
+    "every one. What an honest engine may then show is counted, and is no failure.",
+)
+@click.option(
+    "--overlap",
+    "connections",
+    type=click.IntRange(2, 64),
+    metavar="N",
+    help="Requests over N connections at once too, a round for every 20 traces, judged for linearizability, where the "
+    "target takes several (NBD).",
+)
+@click.option(
+    "--without",
+    "without",
+    metavar="NAME,...",
+    default="",
+    callback=_capabilities,
+    help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...",
+)
+@click.option(
+    "--report",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write report.html, report.md and traces/ into this folder.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the result as JSON.",
+)
+@click.option(
+    "--junit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the result as JUnit XML.",
+)
 @click.pass_context
-def run(context: click.Context, factory: targets.Factory, count: int | None, ops: int | None, seed: int | None,
-        judges: dict[str, Any], crashes: str, resume: Path | None, jobs: int | None, scheduler: str | None,
-        minutes: float | None, faulty: tuple[str, ...], connections: int | None, without: frozenset[str], folder: Path | None,
-        json_file: Path | None, junit: Path | None) -> None:
+def run(
+    context: click.Context,
+    factory: targets.Factory,
+    count: int | None,
+    ops: int | None,
+    seed: int | None,
+    judges: dict[str, Any],
+    crashes: str,
+    resume: Path | None,
+    jobs: int | None,
+    scheduler: str | None,
+    minutes: float | None,
+    faulty: tuple[str, ...],
+    connections: int | None,
+    without: frozenset[str],
+    folder: Path | None,
+    json_file: Path | None,
+    junit: Path | None,
+) -> None:
     """Generate traces, run the target through them, and judge each.
 
     \b
@@ -76,9 +152,11 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
     if crashes == "exhaustive":
-        ops = exhaustive.LONGEST if ops is None else ops
+        ops = exhaustive_campaign.LONGEST if ops is None else ops
         if without or faulty or connections:
-            raise click.UsageError("--without, --faults and --overlap are of random runs: an exhaustive one has its own operations")
+            raise click.UsageError(
+                "--without, --faults and --overlap are of random runs: an exhaustive one has its own operations"
+            )
         result = _exhaust(factory, count, ops, judges, resume)
     else:
         if resume is not None and seed is None:
@@ -87,21 +165,35 @@ def run(context: click.Context, factory: targets.Factory, count: int | None, ops
         count = 200 if count is None and minutes is None else count
         factory = _with_faults(replace(factory, without=without), faulty)
         try:
-            crew = _workers(scheduler, jobs, runner.parts_of(ops, judges, count))
+            crew = _workers(scheduler, jobs, random_campaign.parts_of(ops, judges, count))
             with display.campaign(count, minutes) as progress, _writing():
-                result = runner.campaign(factory, count=count, ops=ops, seed=seed, oracles=judges, crashes=crashes == "random",
-                                         faulty=faulty, progress=progress, workers=crew, minutes=minutes,
-                                         kept=Kept(resume) if resume else None)
+                result = random_campaign.campaign(
+                    factory,
+                    count=count,
+                    ops=ops,
+                    seed=seed,
+                    oracles=judges,
+                    crashes=crashes == "random",
+                    faulty=faulty,
+                    progress=progress,
+                    workers=crew,
+                    minutes=minutes,
+                    kept=Kept(resume) if resume else None,
+                )
         except (workers.NoCluster, BadKept) as error:
             raise click.UsageError(str(error)) from None
         if connections:
             rounds = max(1, len(result.judged) // TRACES_A_ROUND)
-            result.overlap = overlap.run(factory, connections, rounds, ops, seed, crashes == "random")
+            result.overlap = overlap.run(
+                factory, connections, rounds, ops, seed, crashes == "random"
+            )
     with _writing():
         if folder is not None:
             report.save(result, folder, ops)
         if json_file is not None:
-            json_file.write_text(json.dumps(report.as_json(result), indent=1) + "\n", encoding="utf-8")
+            json_file.write_text(
+                json.dumps(report.as_json(result), indent=1) + "\n", encoding="utf-8"
+            )
         if junit is not None:
             junit.write_text(report.as_junit(result), encoding="utf-8")
     report.show(result, Console(), ops, folder)
@@ -119,22 +211,33 @@ def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> work
 
 def _with_faults(factory: targets.Factory, faulty: tuple[str, ...]) -> targets.Factory:
     try:
-        return faults.on_media(factory, faulty) if faulty else factory
-    except faults.NoSuchFault as error:
+        return fault_excuses.on_media(factory, faulty) if faulty else factory
+    except fault_excuses.NoSuchFault as error:
         raise click.UsageError(str(error)) from None
 
 
-def _exhaust(factory: targets.Factory, most: int | None, longest: int, judges: dict[str, Any],
-             resume: Path | None) -> runner.Campaign:
+def _exhaust(
+    factory: targets.Factory,
+    most: int | None,
+    longest: int,
+    judges: dict[str, Any],
+    resume: Path | None,
+) -> random_campaign.Campaign:
     """An exhaustive run. Raises UsageError for a target whose media are not the kit's."""
     if factory.name.partition(":")[0] != "refmodel":
-        raise click.UsageError(f"{factory.name}: exhaustive runs need media that the kit owns, which only refmodel has")
-    if longest > exhaustive.MOST:
-        raise click.UsageError(f"--ops {longest} is out of reach: exhaustive runs have at most {exhaustive.MOST} operations")
-    workloads = exhaustive.total(factory, longest)
+        raise click.UsageError(
+            f"{factory.name}: exhaustive runs need media that the kit owns, which only refmodel has"
+        )
+    if longest > exhaustive_campaign.MOST:
+        raise click.UsageError(
+            f"--ops {longest} is out of reach: exhaustive runs have at most {exhaustive_campaign.MOST} operations"
+        )
+    workloads = exhaustive_campaign.total(factory, longest)
     try:
         with display.bar("workloads", min(most or workloads, workloads)) as progress, _writing():
-            return exhaustive.campaign(factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress)
+            return exhaustive_campaign.campaign(
+                factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress
+            )
     except BadProgress as error:
         raise click.UsageError(str(error)) from None
 

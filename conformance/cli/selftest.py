@@ -14,9 +14,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from conformance import corpus, generate, hunts
-from conformance.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
-from conformance.progress import BadProgress, Progress
+from conformance.campaign.resume_log import BadProgress, Progress
+from conformance.programs import generate
+from conformance.selftest import corpus, hunts
+from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
 
 MOST_SECONDS = 10.0  # of the processor, the median to find and shrink a bug
@@ -29,20 +30,60 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 
 @click.command()
 @click.argument("bugs", nargs=-1, type=click.Choice([*BUGS, HONEST]), metavar="[BUG]...")
-@click.option("--full", is_flag=True,
-              help="By all checks: the crash states of short workloads too, and scrub of what the model found as well.")
-@click.option("--traces", type=click.IntRange(1), default=1000, show_default=True, help="Traces at most for each bug.")
-@click.option("--ops", type=click.IntRange(1, generate.MOST_OPS), default=30, show_default=True,
-              help="About how many operations a trace.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="By all checks: the crash states of short workloads too, and scrub of what the model found as well.",
+)
+@click.option(
+    "--traces",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Traces at most for each bug.",
+)
+@click.option(
+    "--ops",
+    type=click.IntRange(1, generate.MOST_OPS),
+    default=30,
+    show_default=True,
+    help="About how many operations a trace.",
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--honest", type=click.IntRange(1), metavar="N",
-              help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the matrix as JSON.")
-@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes.  [default: one a core]")
-@click.option("--resume", type=click.Path(dir_okay=False, path_type=Path),
-              help="Keep what is done in this file, and go on where it was.")
-def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int, honest: int | None, json_file: Path | None,
-             jobs: int, resume: Path | None) -> None:
+@click.option(
+    "--honest",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the matrix as JSON.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=os.cpu_count() or 1,
+    help="Processes.  [default: one a core]",
+)
+@click.option(
+    "--resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep what is done in this file, and go on where it was.",
+)
+def selftest(
+    bugs: tuple[str, ...],
+    full: bool,
+    traces: int,
+    ops: int,
+    seed: int,
+    honest: int | None,
+    json_file: Path | None,
+    jobs: int,
+    resume: Path | None,
+) -> None:
     """Plant bugs in the reference engines, and run targets that are wrong in one way; each must be found, and the honest must pass.
 
     Says of each how it was found as soon as it is, then what every check found.
@@ -54,19 +95,33 @@ def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int
     checks = CHECKS if full else USUAL
     sizes = {"ops": ops, "seed": seed}
     small = [] if bugs else [*corpus.DISKS, *corpus.DIALOGUES]
-    calls = {bug: partial(hunts.hunt, bug, checks, traces=traces, **sizes) for bug in bugs or (HONEST, *BUGS)}
+    calls = {
+        bug: partial(hunts.hunt, bug, checks, traces=traces, **sizes)
+        for bug in bugs or (HONEST, *BUGS)
+    }
     calls |= {fault: partial(hunts.faulty, fault, traces=CORPUS_TRACES, **sizes) for fault in small}
     try:
-        kept = Progress(resume, {"selftest": 1, "checks": checks, "traces": traces, **sizes}, hunts.of_line)
+        kept = Progress(
+            resume, {"selftest": 1, "checks": checks, "traces": traces, **sizes}, hunts.of_line
+        )
     except BadProgress as error:
         raise click.UsageError(str(error)) from None
     done = {one.bug: one for one in kept.done}
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(call) for name, call in calls.items() if name not in done]):
+        for future in as_completed(
+            [pool.submit(call) for name, call in calls.items() if name not in done]
+        ):
             one = done[future.result().bug] = future.result()
             kept.add([hunts.as_line(one)])
-            console.print(f"{sum(name in done for name in calls)} of {len(calls)}  {_in_words(one)}", highlight=False, soft_wrap=True)
-    found, wrong = [done[bug] for bug in calls if bug not in small], [done[fault] for fault in small]
+            console.print(
+                f"{sum(name in done for name in calls)} of {len(calls)}  {_in_words(one)}",
+                highlight=False,
+                soft_wrap=True,
+            )
+    found, wrong = (
+        [done[bug] for bug in calls if bug not in small],
+        [done[fault] for fault in small],
+    )
     hunts.judge_shortest(found, checks)
     console.print()
     console.print(_matrix(found))
@@ -74,11 +129,17 @@ def selftest(bugs: tuple[str, ...], full: bool, traces: int, ops: int, seed: int
         console.print()
         console.print(_corpus(wrong))
     if json_file is not None:
-        json_file.write_text(json.dumps([_as_json(one) for one in found + wrong], indent=1) + "\n", encoding="utf-8")
+        json_file.write_text(
+            json.dumps([_as_json(one) for one in found + wrong], indent=1) + "\n", encoding="utf-8"
+        )
     console.print()
     verdicts = _verdicts(found, wrong)
     for text, good in verdicts:
-        console.print(f"[{'green' if good else 'red'}]{'ok' if good else 'NOT SO'}[/]  {text}", highlight=False, soft_wrap=True)
+        console.print(
+            f"[{'green' if good else 'red'}]{'ok' if good else 'NOT SO'}[/]  {text}",
+            highlight=False,
+            soft_wrap=True,
+        )
     sys.exit(0 if all(good for _, good in verdicts) else 1)
 
 
@@ -94,18 +155,37 @@ def _honest(console: Console, operations: int, seed: int) -> int:
     results = hunts.honest(operations, seed)
     for profile, result in results.items():
         good = result.verdict == "pass" and result.operations >= operations
-        console.print(f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
-                      f"{result.operations:,} operations, {result.crashes:,} crashes, {len(result.failures)} alarms", highlight=False)
+        console.print(
+            f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
+            f"{result.operations:,} operations, {result.crashes:,} crashes, {len(result.failures)} alarms",
+            highlight=False,
+        )
         for one in result.failures:
-            console.print(f"      {one.verdict.kind}, after {one.trace.operations} operations: {one.verdict.clause}; expected "
-                          f"{one.verdict.expected}, came {one.verdict.actual}", highlight=False, markup=False, soft_wrap=True)
-    return 0 if all(result.verdict == "pass" and result.operations >= operations for result in results.values()) else 1
+            console.print(
+                f"      {one.verdict.kind}, after {one.trace.operations} operations: {one.verdict.clause}; expected "
+                f"{one.verdict.expected}, came {one.verdict.actual}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+    return (
+        0
+        if all(
+            result.verdict == "pass" and result.operations >= operations
+            for result in results.values()
+        )
+        else 1
+    )
 
 
 def _matrix(found: list[Hunt]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("bug", "no.", "found as", *CHECKS, "shrunk to", "seconds"):
-        table.add_column(heading, justify="right" if heading in ("no.", "shrunk to", "seconds") else "left", no_wrap=True)
+        table.add_column(
+            heading,
+            justify="right" if heading in ("no.", "shrunk to", "seconds") else "left",
+            no_wrap=True,
+        )
     for one in sorted(found, key=lambda one: BUGS[one.bug].number if one.bug in BUGS else 0):
         table.add_row(*_row(one))
     return table
@@ -114,16 +194,32 @@ def _matrix(found: list[Hunt]) -> Table:
 def _row(one: Hunt) -> tuple[str, ...]:
     number = "" if one.bug == HONEST else str(BUGS[one.bug].number)
     cells = (one.cells[check] for check in CHECKS)
-    return (one.bug, number, one.kind if one.as_it_should_be else f"[red]{one.kind}[/]", *cells, str(one.shrunk or ""), f"{one.seconds:.1f}")
+    return (
+        one.bug,
+        number,
+        one.kind if one.as_it_should_be else f"[red]{one.kind}[/]",
+        *cells,
+        str(one.shrunk or ""),
+        f"{one.seconds:.1f}",
+    )
 
 
 def _corpus(wrong: list[Hunt]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("small target", "is to be", "found as", "operations", "shrunk to"):
-        table.add_column(heading, justify="right" if heading in ("operations", "shrunk to") else "left", no_wrap=True)
+        table.add_column(
+            heading,
+            justify="right" if heading in ("operations", "shrunk to") else "left",
+            no_wrap=True,
+        )
     for one in wrong:
-        table.add_row(one.bug, " or ".join(sorted(one.expected)), one.kind if one.as_it_should_be else f"[red]{one.kind}[/]",
-                      f"{one.operations:,}", str("" if one.shrunk is None else one.shrunk))
+        table.add_row(
+            one.bug,
+            " or ".join(sorted(one.expected)),
+            one.kind if one.as_it_should_be else f"[red]{one.kind}[/]",
+            f"{one.operations:,}",
+            str("" if one.shrunk is None else one.shrunk),
+        )
     return table
 
 
@@ -132,21 +228,49 @@ def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
     planted = [one for one in found if one.bug != HONEST]
     honest = [one for one in found if one.bug == HONEST]
     missed = [one.bug for one in planted if not one.as_it_should_be]
-    verdicts = [(f"{len(planted) - len(missed)} of {len(planted)} planted bugs found" + _naming(missed), not missed)]
+    verdicts = [
+        (
+            f"{len(planted) - len(missed)} of {len(planted)} planted bugs found" + _naming(missed),
+            not missed,
+        )
+    ]
     if honest:
         alarms = [one.bug for one in honest if not one.as_it_should_be]
-        verdicts.append((f"no alarm in {sum(one.operations for one in honest):,} operations of the engine without a bug", not alarms))
+        verdicts.append(
+            (
+                f"no alarm in {sum(one.operations for one in honest):,} operations of the engine without a bug",
+                not alarms,
+            )
+        )
     if wrong:
         others = [one.bug for one in wrong if not one.as_it_should_be]
-        verdicts.append((f"{len(wrong) - len(others)} of {len(wrong)} small targets found as what they are" + _naming(others), not others))
+        verdicts.append(
+            (
+                f"{len(wrong) - len(others)} of {len(wrong)} small targets found as what they are"
+                + _naming(others),
+                not others,
+            )
+        )
     shrunk = [one for one in planted if one.failure]
     if len(shrunk) > 1:
         median = statistics.median(one.seconds for one in shrunk)
-        verdicts.append((f"median to find and shrink one: {median:.1f} s of the processor (at most {MOST_SECONDS:g})", median <= MOST_SECONDS))
+        verdicts.append(
+            (
+                f"median to find and shrink one: {median:.1f} s of the processor (at most {MOST_SECONDS:g})",
+                median <= MOST_SECONDS,
+            )
+        )
         short = sum(one.shrunk <= SHORT and one.seconds <= MOST_SHORT_SECONDS for one in shrunk)
-        verdicts.append((f"{short} of {len(shrunk)} shrunk to at most {SHORT} operations, within {MOST_SHORT_SECONDS:g} s (at least nine in ten)",
-                         short >= NINE_IN_TEN * len(shrunk)))
-    not_run = sorted({check for check in CHECKS if all(one.cells[check] == NOT_RUN for one in found)}, key=CHECKS.index)
+        verdicts.append(
+            (
+                f"{short} of {len(shrunk)} shrunk to at most {SHORT} operations, within {MOST_SHORT_SECONDS:g} s (at least nine in ten)",
+                short >= NINE_IN_TEN * len(shrunk),
+            )
+        )
+    not_run = sorted(
+        {check for check in CHECKS if all(one.cells[check] == NOT_RUN for one in found)},
+        key=CHECKS.index,
+    )
     if not_run:
         verdicts.append((f"not run: {', '.join(not_run)}", True))
     return verdicts
@@ -157,6 +281,15 @@ def _naming(missed: list[str]) -> str:
 
 
 def _as_json(one: Hunt) -> dict[str, Any]:
-    return {"bug": one.bug, "number": BUGS[one.bug].number if one.bug in BUGS else None, "expected": sorted(one.expected),
-            "class": one.failure.verdict.kind if one.failure else None, "checks": one.cells, "traces": one.traces,
-            "operations": one.operations, "shrunk": one.shrunk, "seconds": round(one.seconds, 2), "good": one.as_it_should_be}
+    return {
+        "bug": one.bug,
+        "number": BUGS[one.bug].number if one.bug in BUGS else None,
+        "expected": sorted(one.expected),
+        "class": one.failure.verdict.kind if one.failure else None,
+        "checks": one.cells,
+        "traces": one.traces,
+        "operations": one.operations,
+        "shrunk": one.shrunk,
+        "seconds": round(one.seconds, 2),
+        "good": one.as_it_should_be,
+    }

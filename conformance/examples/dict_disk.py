@@ -1,6 +1,6 @@
 """A virtual disk with snapshots in a dictionary: the smallest honest target.
 
-    conformance run --target 'exec:python3 conformance/examples/dict_disk.py'
+conformance run --target 'exec:python3 conformance/examples/dict_disk.py'
 """
 
 import base64
@@ -10,7 +10,11 @@ import sys
 
 BLOCK = 512  # bytes
 HELLO = {
-    "ok": True, "name": "dict-disk", "version": "1", "block_size": BLOCK, "crash_profile": "ack",
+    "ok": True,
+    "name": "dict-disk",
+    "version": "1",
+    "block_size": BLOCK,
+    "crash_profile": "ack",
     "capabilities": ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"],
 }
 

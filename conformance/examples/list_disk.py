@@ -1,6 +1,6 @@
 """A virtual disk in a list, as a Python class: no process, no wire format. It has no snapshots, and says so.
 
-    cd conformance/examples && conformance run --target python:list_disk:ListDisk
+cd conformance/examples && conformance run --target python:list_disk:ListDisk
 """
 
 BLOCK = 512  # bytes
@@ -16,8 +16,12 @@ class ListDisk:
 
     def __init__(self, options):
         self.hello = {
-            "ok": True, "name": "list-disk", "version": "1", "block_size": BLOCK,
-            "crash_profile": None, "capabilities": ["unmap", "restart"],
+            "ok": True,
+            "name": "list-disk",
+            "version": "1",
+            "block_size": BLOCK,
+            "crash_profile": None,
+            "capabilities": ["unmap", "restart"],
         }
         self.one_piece = options.get("one_piece", True)
 
@@ -42,14 +46,20 @@ class ListDisk:
         return {"ok": True}
 
     def read(self, lba, count):
-        part = self.blocks[lba * BLOCK : (lba + count) * BLOCK] if self.one_piece else self.blocks[lba : lba + count]
+        part = (
+            self.blocks[lba * BLOCK : (lba + count) * BLOCK]
+            if self.one_piece
+            else self.blocks[lba : lba + count]
+        )
         return bytes(part) if self.one_piece else b"".join(part)
 
     def write(self, lba, count, data):
         if self.one_piece:
             self.blocks[lba * BLOCK : (lba + count) * BLOCK] = data
         else:
-            self.blocks[lba : lba + count] = [data[i * BLOCK : (i + 1) * BLOCK] for i in range(count)]
+            self.blocks[lba : lba + count] = [
+                data[i * BLOCK : (i + 1) * BLOCK] for i in range(count)
+            ]
 
     def close(self):
         pass

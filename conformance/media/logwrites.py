@@ -43,8 +43,14 @@ def read(path: Path, start: int = START) -> tuple[list[Write], int]:
     """The entries from byte `start` to the end of the log, and where the end is. Raises BadLog."""
     with path.open("rb") as log:
         if start == START:
-            magic, version, _, sector_size = SUPERBLOCK.unpack_from(log.read(SECTOR).ljust(SECTOR, b"\0"))
-            if magic and (magic, version, sector_size) != (MAGIC, VERSION, SECTOR):  # 0 until the first flush
+            magic, version, _, sector_size = SUPERBLOCK.unpack_from(
+                log.read(SECTOR).ljust(SECTOR, b"\0")
+            )
+            if magic and (magic, version, sector_size) != (
+                MAGIC,
+                VERSION,
+                SECTOR,
+            ):  # 0 until the first flush
                 raise BadLog(f"{path}: no log of writes with sectors of {SECTOR} bytes")
         log.seek(start)
         data = log.read()
@@ -63,7 +69,9 @@ def _entries(data: bytes, path: Path) -> list[Write]:
             entries.append(Write(sector * SECTOR, bytes(length), flags))
             continue
         content = data[at : at + length]
-        entries.append(Write(sector * SECTOR, content.ljust(length, b"\0"), flags))  # zeroes at the end may be a hole
+        entries.append(
+            Write(sector * SECTOR, content.ljust(length, b"\0"), flags)
+        )  # zeroes at the end may be a hole
         at += length
     return entries
 
@@ -84,7 +92,9 @@ class Media:
             if entry.moves:
                 self.pending.append(entry)
             if entry.flags & FUA and entry.moves:
-                self._settle([entry])  # and stays pending: what is older must not come back on top of it
+                self._settle(
+                    [entry]
+                )  # and stays pending: what is older must not come back on top of it
 
     def cut_power(self, choose: random.Random) -> bytes:
         """Some of what was pending survives, torn at sectors now and then; that is what the device holds from now on."""

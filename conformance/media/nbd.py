@@ -23,17 +23,26 @@ class Refused(Exception):
 
 
 class _Completion(ctypes.Structure):
-    _fields_ = [("callback", ctypes.c_void_p), ("user_data", ctypes.c_void_p), ("free", ctypes.c_void_p)]
+    _fields_ = [
+        ("callback", ctypes.c_void_p),
+        ("user_data", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+    ]
 
 
 NOTHING = _Completion(None, None, None)
 HANDLE, SIZE, OFFSET, FLAGS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint32
 SIGNATURES: dict[str, tuple[Any, ...]] = {  # the result, then the arguments, as in libnbd.h
-    "nbd_create": (HANDLE,), "nbd_close": (None, HANDLE), "nbd_get_error": (ctypes.c_char_p,),
-    "nbd_get_errno": (ctypes.c_int,), "nbd_set_strict_mode": (ctypes.c_int, HANDLE, FLAGS),
+    "nbd_create": (HANDLE,),
+    "nbd_close": (None, HANDLE),
+    "nbd_get_error": (ctypes.c_char_p,),
+    "nbd_get_errno": (ctypes.c_int,),
+    "nbd_set_strict_mode": (ctypes.c_int, HANDLE, FLAGS),
     "nbd_set_request_structured_replies": (ctypes.c_int, HANDLE, ctypes.c_bool),
-    "nbd_aio_connect_uri": (ctypes.c_int, HANDLE, ctypes.c_char_p), "nbd_get_size": (ctypes.c_int64, HANDLE),
-    "nbd_aio_is_connecting": (ctypes.c_int, HANDLE), "nbd_aio_is_ready": (ctypes.c_int, HANDLE),
+    "nbd_aio_connect_uri": (ctypes.c_int, HANDLE, ctypes.c_char_p),
+    "nbd_get_size": (ctypes.c_int64, HANDLE),
+    "nbd_aio_is_connecting": (ctypes.c_int, HANDLE),
+    "nbd_aio_is_ready": (ctypes.c_int, HANDLE),
     "nbd_poll": (ctypes.c_int, HANDLE, ctypes.c_int),
     "nbd_aio_command_completed": (ctypes.c_int, HANDLE, ctypes.c_uint64),
     "nbd_aio_pread": (ctypes.c_int64, HANDLE, ctypes.c_void_p, SIZE, OFFSET, _Completion, FLAGS),
@@ -50,7 +59,9 @@ def library() -> ctypes.CDLL:
         try:
             loaded = ctypes.CDLL(LIBRARY)
         except OSError:
-            raise Unavailable(f"{LIBRARY} is not installed: run make engines, or install libnbd0") from None
+            raise Unavailable(
+                f"{LIBRARY} is not installed: run make engines, or install libnbd0"
+            ) from None
         for name, (result, *arguments) in SIGNATURES.items():
             function = getattr(loaded, name)
             function.restype, function.argtypes = result, arguments
@@ -72,9 +83,13 @@ class Device:
         self._handle = self._nbd.nbd_create()
         try:
             self._done(self._nbd.nbd_set_strict_mode(self._handle, 0))
-            self._done(self._nbd.nbd_set_request_structured_replies(self._handle, False))  # one exchange less
+            self._done(
+                self._nbd.nbd_set_request_structured_replies(self._handle, False)
+            )  # one exchange less
             self._done(self._nbd.nbd_aio_connect_uri(self._handle, uri.encode()))
-            self._wait(lambda: not self._nbd.nbd_aio_is_connecting(self._handle), f"no NBD server at {uri}")
+            self._wait(
+                lambda: not self._nbd.nbd_aio_is_connecting(self._handle), f"no NBD server at {uri}"
+            )
             if not self._nbd.nbd_aio_is_ready(self._handle):
                 self._done(-1)
             self.size: int = self._done(self._nbd.nbd_get_size(self._handle))
@@ -104,7 +119,10 @@ class Device:
 
     def _command(self, cookie: int) -> None:
         self._done(cookie)
-        self._wait(lambda: self._done(self._nbd.nbd_aio_command_completed(self._handle, cookie)), "no answer from NBD")
+        self._wait(
+            lambda: self._done(self._nbd.nbd_aio_command_completed(self._handle, cookie)),
+            "no answer from NBD",
+        )
 
     def _wait(self, ready: Callable[[], int], late: str) -> None:
         deadline = time.monotonic() + self._patience

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from refmodel.device import Device
-from refmodel.errors import PowerCut
-from refmodel.power import SECTOR, PowerSupply
+from refmodel.core.errors import PowerCut
+from refmodel.media.device import Device
+from refmodel.media.power_supply import SECTOR, PowerSupply
 
 Place = tuple[str, int]  # a device's name, and a sector
 Content = dict[Place, bytes]  # of the sectors that differ from the files
@@ -67,7 +67,9 @@ class Overlay(PowerSupply):
 
     def point(self) -> Point:
         """This moment."""
-        return Point(self.writes - self._first, dict(self._stable), tuple(self._pending), self._happened())
+        return Point(
+            self.writes - self._first, dict(self._stable), tuple(self._pending), self._happened()
+        )
 
     def feed(self, device: Device) -> "OverlaidDevice":
         return OverlaidDevice(device, self)
@@ -106,7 +108,11 @@ class OverlaidDevice:
         skipped = offset % SECTOR  # a chunk of a compressed disk may be less than a sector
         data = self._device.read(offset - skipped, skipped + length)
         first = offset // SECTOR
-        found = [(at, new) for at in range(-(-len(data) // SECTOR)) if (new := self._media.content.get((self.name, first + at)))]
+        found = [
+            (at, new)
+            for at in range(-(-len(data) // SECTOR))
+            if (new := self._media.content.get((self.name, first + at)))
+        ]
         if not found:
             return data[skipped:]
         patched = bytearray(data)

@@ -13,7 +13,9 @@ SAMPLED = 32  # subsets, where there are more
 Masks = tuple[int, ...]  # for each write: bit i says whether its sector i survives
 
 
-def subsets(sizes: Sequence[int], choose: random.Random, few: int = FEW, sampled: int = SAMPLED) -> Iterator[Masks]:
+def subsets(
+    sizes: Sequence[int], choose: random.Random, few: int = FEW, sampled: int = SAMPLED
+) -> Iterator[Masks]:
     """What may survive of writes of so many sectors each, in their order; no mask twice.
 
     All subsets of the sectors if these are few; else all subsets of the writes if those are few, else none, all, every prefix, all but one,

@@ -69,31 +69,45 @@ def resolve(name: str) -> Factory:
             except ImportError as error:
                 raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
             options = _of_engine(rest, module.KNOBS)
-            return _factory(name, module.ReferenceTarget, options, module.KNOBS[options.get("engine", module.DEFAULT)])
+            return _factory(
+                name,
+                module.ReferenceTarget,
+                options,
+                module.KNOBS[options.get("engine", module.DEFAULT)],
+            )
         case "qcow2":
-            from conformance.engines.qcow2 import Qcow2Target
+            from conformance.targets.engines.qcow2 import Qcow2Target
+
             return _factory(name, Qcow2Target, _options(rest))
         case "chain":
-            from conformance.engines.chain import ChainTarget
+            from conformance.targets.engines.chain import ChainTarget
+
             return _factory(name, ChainTarget, _options(rest))
         case "redb":
-            from conformance.engines.redb import RedbTarget
+            from conformance.targets.engines.redb import RedbTarget
+
             return _factory(name, RedbTarget, _options(rest))
         case "lmdb":
-            from conformance.engines.lmdb import LmdbTarget
+            from conformance.targets.engines.lmdb import LmdbTarget
+
             return _factory(name, LmdbTarget, _options(rest))
         case "sqlite":
-            from conformance.engines.sqlite import SqliteTarget
+            from conformance.targets.engines.sqlite import SqliteTarget
+
             return _factory(name, SqliteTarget, _options(rest))
         case "exec" if rest.strip():
             from conformance.targets.process import ProcessTarget
+
             return _factory(name, lambda options: ProcessTarget(rest), {})
         case "exec":
             raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
         case "model":
             from conformance.targets.model import ModelTarget
+
             if rest not in ("", "ack", "prefix", "block"):
-                raise NoSuchTarget(f"there is no profile '{rest}': model:ack, model:prefix or model:block")
+                raise NoSuchTarget(
+                    f"there is no profile '{rest}': model:ack, model:prefix or model:block"
+                )
             return _factory(name, ModelTarget, {"profile": rest} if rest else {})
         case "python":
             return _factory(name, _imported(rest), {})
@@ -102,6 +116,7 @@ def resolve(name: str) -> Factory:
 
 def _hooked(path: Path) -> Factory:
     from conformance.targets import hooks
+
     try:
         hooks.read(path)
     except hooks.BadHooks as error:
@@ -114,12 +129,17 @@ def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
     first, _, rest = text.partition(":")
     options = {**_options(rest), "engine": first} if first and "=" not in first else _options(text)
     if options.get("engine", next(iter(engines))) not in engines:
-        raise NoSuchTarget(f"there is no engine '{options['engine']}': it is one of {', '.join(engines)}")
+        raise NoSuchTarget(
+            f"there is no engine '{options['engine']}': it is one of {', '.join(engines)}"
+        )
     return options
 
 
 def _factory(
-    name: str, build: Callable[[dict[str, Any]], Target], fixed: dict[str, Any], choices: Mapping[str, list[Any]] | None = None
+    name: str,
+    build: Callable[[dict[str, Any]], Target],
+    fixed: dict[str, Any],
+    choices: Mapping[str, list[Any]] | None = None,
 ) -> Factory:
     choices = getattr(build, "knobs", {}) if choices is None else choices
     knobs = {key: values for key, values in choices.items() if key not in fixed}
@@ -150,7 +170,9 @@ def _imported(path: str) -> Callable[[dict[str, Any]], Target]:
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # where the user's own module most likely is
     try:
-        factory = getattr(importlib.import_module(module), attribute) if module and attribute else None
+        factory = (
+            getattr(importlib.import_module(module), attribute) if module and attribute else None
+        )
     except (ImportError, AttributeError, ValueError) as error:
         raise NoSuchTarget(f"python:{path}: {error}") from None
     if not callable(factory):

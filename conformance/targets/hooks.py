@@ -18,8 +18,8 @@ from typing import Any
 
 import fastjsonschema
 
+from conformance.contract.model import NAME
 from conformance.media import file, nbd
-from conformance.model import NAME
 from conformance.targets.base import Message, TargetFailure, Unusable
 
 LARGEST_FILE = 1 << 20  # bytes
@@ -50,16 +50,22 @@ def read(path: Path) -> Hooks:
     except RecursionError:
         raise BadHooks(f"{path}: nested too deeply") from None
     except re.error as error:
-        raise BadHooks(f"{path}: refusals: {error.pattern!r} is no regular expression: {error.msg}") from None
+        raise BadHooks(
+            f"{path}: refusals: {error.pattern!r} is no regular expression: {error.msg}"
+        ) from None
     except fastjsonschema.JsonSchemaValueException as error:
         raise BadHooks(f"{path}: {_complaint(error)}") from None
     except ValueError as error:  # such as tomllib's
         raise BadHooks(f"{path}: not TOML: {error}") from None
     commands = hooks["commands"]
     if "snapshot" in commands and "view" not in hooks:
-        raise BadHooks(f"{path}: commands.snapshot, but nothing says where a snapshot is read: give view")
+        raise BadHooks(
+            f"{path}: commands.snapshot, but nothing says where a snapshot is read: give view"
+        )
     if "crash" in commands and "crash_profile" not in hooks:
-        raise BadHooks(f"{path}: commands.crash, but crash_profile does not say what a power cut keeps")
+        raise BadHooks(
+            f"{path}: commands.crash, but crash_profile does not say what a power cut keeps"
+        )
     return hooks
 
 
@@ -80,15 +86,28 @@ class HooksTarget:
         self._block = self._hooks.get("block_size", 4096)
         self._seconds = self._hooks.get("seconds", 30)
         commands = self._hooks["commands"]
-        able = ["flush", *(["unmap"] if self._hooks.get("unmap", True) else []), *(c for c in CONTROL if c in commands)]
+        able = [
+            "flush",
+            *(["unmap"] if self._hooks.get("unmap", True) else []),
+            *(c for c in CONTROL if c in commands),
+        ]
         self.hello: Message = {
-            "ok": True, "name": self._hooks.get("name", path.stem), "version": self._hooks.get("version", ""),
-            "block_size": self._block, "crash_profile": self._hooks.get("crash_profile"), "capabilities": able,
-            "devices": 1, "tolerates": 0,
+            "ok": True,
+            "name": self._hooks.get("name", path.stem),
+            "version": self._hooks.get("version", ""),
+            "block_size": self._block,
+            "crash_profile": self._hooks.get("crash_profile"),
+            "capabilities": able,
+            "devices": 1,
+            "tolerates": 0,
         }
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-"))
-        self._environment = {**os.environ, "DIR": str(self._folder), "HOOKS": str(path.resolve().parent),
-                             "BLOCK_SIZE": str(self._block)}
+        self._environment = {
+            **os.environ,
+            "DIR": str(self._folder),
+            "HOOKS": str(path.resolve().parent),
+            "BLOCK_SIZE": str(self._block),
+        }
         self._devices: dict[str | None, Any] = {}  # view -> its open device
         self._size = 0  # bytes
 
@@ -136,8 +155,12 @@ class HooksTarget:
             if re.search(pattern, output):
                 raise Refused(code, output.strip()[-200:])
         last = (output.strip().splitlines() or ["it printed nothing"])[-1]
-        raise TargetFailure("exit", f"the command {command} ended with status {status}, and no pattern of refusals is in "
-                                    f"what it printed: {last[:200]}", output)
+        raise TargetFailure(
+            "exit",
+            f"the command {command} ended with status {status}, and no pattern of refusals is in "
+            f"what it printed: {last[:200]}",
+            output,
+        )
 
     def _data(self, message: Message) -> Message:
         op, at, view = message["op"], message.get("lba", 0) * self._block, message.get("view")
@@ -204,8 +227,15 @@ class HooksTarget:
         """The status of the command, and what it printed. It may leave processes behind; if it hangs all are killed."""
         environment = self._environment | ({"NAME": name} if name is not None else {})
         with tempfile.TemporaryFile() as output:  # no pipe: what runs on would keep it open
-            process = subprocess.Popen(["sh", "-c", self._hooks["commands"][command]], cwd=self._folder, env=environment,
-                                       stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+            process = subprocess.Popen(
+                ["sh", "-c", self._hooks["commands"][command]],
+                cwd=self._folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
             try:
                 status = process.wait(self._seconds)
             except subprocess.TimeoutExpired:
@@ -215,7 +245,11 @@ class HooksTarget:
             output.seek(max(0, output.seek(0, os.SEEK_END) - KEPT_OUTPUT))
             printed = output.read().decode(errors="replace")
         if status is None:
-            raise TargetFailure("hang", f"the command {command} did not end within {self._seconds:g} seconds", printed)
+            raise TargetFailure(
+                "hang",
+                f"the command {command} did not end within {self._seconds:g} seconds",
+                printed,
+            )
         return status, printed
 
 

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from conformance import model
+from conformance.contract import model
 from conformance.targets.base import Message, PowerCut
 
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "clean"]
@@ -19,9 +19,15 @@ class ModelTarget:
 
     def __init__(self, options: dict[str, Any]):
         self.hello: Message = {
-            "ok": True, "name": "model", "version": "1", "block_size": 512, "payload": "tags",
-            "crash_profile": options.get("profile", "ack"), "capabilities": CAPABILITIES,
-            "devices": 0, "tolerates": 0,
+            "ok": True,
+            "name": "model",
+            "version": "1",
+            "block_size": 512,
+            "payload": "tags",
+            "crash_profile": options.get("profile", "ack"),
+            "capabilities": CAPABILITIES,
+            "devices": 0,
+            "tolerates": 0,
         }
         self._seed = options.get("seed", 0)
         self._random = random.Random(self._seed)
@@ -61,7 +67,10 @@ class ModelTarget:
     def _tags(self, state: model.State, message: Message) -> list[int]:
         view, lba = message.get("view"), message["lba"]
         blocks = state.live if view is None else state.snaps[view]
-        return [self._settled(blocks.get(l, model.ZERO), state) for l in range(lba, lba + message["count"])]
+        return [
+            self._settled(blocks.get(l, model.ZERO), state)
+            for l in range(lba, lba + message["count"])
+        ]
 
     def _settled(self, held: int | model.Choice, state: model.State) -> int:
         while isinstance(held, model.Choice) and held not in state.bound:

@@ -13,7 +13,9 @@ from typing import Any
 from conformance.targets.base import Message, TargetFailure, Unusable
 
 PATIENCE = 10.0  # seconds for an answer
-SLOW = frozenset(["hello", "crash", "settle", "restart"])  # a process has to start first, and to recover
+SLOW = frozenset(
+    ["hello", "crash", "settle", "restart"]
+)  # a process has to start first, and to recover
 SLOW_FACTOR = 3
 LONGEST_ANSWER = 64 << 20  # bytes
 KEPT_OUTPUT = 8 << 10  # bytes of stderr
@@ -34,10 +36,18 @@ class ProcessTarget:
         except ValueError as error:
             raise Unusable(f"the command cannot be split into words: {error}") from None
         try:
-            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                             stderr=subprocess.PIPE, bufsize=0, start_new_session=True)
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
         except (OSError, ValueError, IndexError) as error:
-            raise Unusable(f"cannot start '{command}': {getattr(error, 'strerror', None) or error}") from None
+            raise Unusable(
+                f"cannot start '{command}': {getattr(error, 'strerror', None) or error}"
+            ) from None
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         try:
@@ -49,7 +59,10 @@ class ProcessTarget:
         """The response. Raises TargetFailure, after which the process is gone."""
         op = message["op"]
         if "data" in message:
-            message = {**message, "data": binascii.b2a_base64(message["data"], newline=False).decode()}
+            message = {
+                **message,
+                "data": binascii.b2a_base64(message["data"], newline=False).decode(),
+            }
         try:
             line = self._exchange(json.dumps(message).encode() + b"\n", op)
             return self._opened(line)
@@ -78,7 +91,9 @@ class ProcessTarget:
         deadline = time.monotonic() + patience
         stdin, stdout, stderr = self._pipes()
         if self._received or self._unasked():
-            raise TargetFailure("protocol", f"it printed what nobody asked for: {_shown(self._received)}")
+            raise TargetFailure(
+                "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
+            )
         with selectors.DefaultSelector() as ready:
             ready.register(stdin, selectors.EVENT_WRITE)
             ready.register(stdout, selectors.EVENT_READ)
@@ -87,7 +102,9 @@ class ProcessTarget:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     part = f" (so far: {_shown(self._received)})" if self._received else ""
-                    raise TargetFailure("hang", f"no answer to {op} within {patience:g} seconds{part}")
+                    raise TargetFailure(
+                        "hang", f"no answer to {op} within {patience:g} seconds{part}"
+                    )
                 for key, _ in ready.select(left):
                     if key.fileobj is stdin:
                         unsent = self._sent(unsent)
@@ -103,7 +120,7 @@ class ProcessTarget:
     def _sent(self, unsent: bytes) -> bytes:
         """What is left to send."""
         try:
-            return unsent[os.write(self._process.stdin.fileno(), unsent[:CHUNK]):]
+            return unsent[os.write(self._process.stdin.fileno(), unsent[:CHUNK]) :]
         except BrokenPipeError:
             return b""  # its last words, or the end of them, are still to come on stdout
 
@@ -123,8 +140,10 @@ class ProcessTarget:
             raise TargetFailure("exit", self._ending())
         self._received += part
         if len(self._received) > LONGEST_ANSWER:
-            raise TargetFailure("protocol", f"its answer is longer than {LONGEST_ANSWER >> 20} MiB: "
-                                            f"{_shown(self._received)}")
+            raise TargetFailure(
+                "protocol",
+                f"its answer is longer than {LONGEST_ANSWER >> 20} MiB: {_shown(self._received)}",
+            )
 
     def _listen(self) -> bool:
         """Take in stderr; False at its end."""
@@ -150,7 +169,9 @@ class ProcessTarget:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            raise TargetFailure("protocol", f"it printed what is not JSON: {_shown(line)}") from None
+            raise TargetFailure(
+                "protocol", f"it printed what is not JSON: {_shown(line)}"
+            ) from None
         if not isinstance(message, dict):
             raise TargetFailure("protocol", f"it printed what is not a JSON object: {_shown(line)}")
         if "data" in message:

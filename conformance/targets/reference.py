@@ -4,13 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from conformance.targets.base import Message, PowerCut
-from refmodel import errors
-from refmodel.adapter import Adapter
-from refmodel.engines import DEFAULT
+from refmodel.adapter.engine_target import Adapter
+from refmodel.core import errors
+from refmodel.registry import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
 REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 5, 16, 16], "table_cache": [0, 1, 2, 16]}
-IN_PLACE = {"block_bytes": [512], "strip_blocks": [1, 2, 4], "log_bytes": [1 << 14, 1 << 17], "spares": [0, 0, 1]}
+IN_PLACE = {
+    "block_bytes": [512],
+    "strip_blocks": [1, 2, 4],
+    "log_bytes": [1 << 14, 1 << 17],
+    "spares": [0, 0, 1],
+}
 KNOBS = {  # of each engine: what a trace may choose
     DEFAULT: {
         "block_bytes": [512],
@@ -31,7 +36,7 @@ KNOBS = {  # of each engine: what a trace may choose
 
 
 class ReferenceTarget(Adapter):
-    """Options are those of refmodel.adapter.Adapter."""
+    """Options are those of refmodel.adapter.engine_target.Adapter."""
 
     cuts = True
 

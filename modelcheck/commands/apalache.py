@@ -4,12 +4,18 @@ import sys
 
 import click
 
-from modelcheck import apalache as symbolic
-from modelcheck import models, tlc
+from modelcheck.checkers import apalache as symbolic
+from modelcheck.checkers import tlc
 from modelcheck.commands.output import console, done, jobs_option, table
-from modelcheck.models import Run
+from modelcheck.runs import models
+from modelcheck.runs.models import Run
 
-HOW = ("--no-deadlock", "--discard-disabled", "--tuning-options", "--smt-encoding")  # how Apalache goes about it, not what it checks
+HOW = (
+    "--no-deadlock",
+    "--discard-disabled",
+    "--tuning-options",
+    "--smt-encoding",
+)  # how Apalache goes about it, not what it checks
 
 
 @click.command()
@@ -19,7 +25,9 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
     """Check the runs of specs/models.toml that Apalache does: all, or those whose name begins with one of NAMES.
 
     Apalache is APALACHE_MC, or apalache-mc on the PATH. What could not run is named, and is no success: status 3."""
-    chosen = [run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)]
+    chosen = [
+        run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
+    ]
     if not chosen:
         raise click.UsageError("no run has such a name; specs/models.toml lists them")
     try:
@@ -38,8 +46,13 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
         if not good:
             wrong.append(f"{run.name}: {' '.join(step)}: {outcome.status}: {outcome.message}")
         words = " ".join(word.removeprefix("--") for word in step if not word.startswith(HOW))
-        rows.add_row(run.name, words, "holds" if good else f"[red]{outcome.status}[/]", f"{outcome.seconds:.0f}",
-                     run.purpose if number == 0 else "")
+        rows.add_row(
+            run.name,
+            words,
+            "holds" if good else f"[red]{outcome.status}[/]",
+            f"{outcome.seconds:.0f}",
+            run.purpose if number == 0 else "",
+        )
     console.print(rows)
     for line in wrong:
         click.echo(line, err=True)

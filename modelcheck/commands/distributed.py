@@ -4,17 +4,29 @@ import sys
 
 import click
 
-from modelcheck import distributed as mode
-from modelcheck import explain, models
+from modelcheck.checkers import distributed as mode
 from modelcheck.commands.output import console
+from modelcheck.runs import explain, models
 
 
 @click.command()
 @click.argument("name", default="Redundancy-distributed")
-@click.option("--hosts", default="localhost,localhost", show_default=True, help="Where the workers are; ssh reaches those that are not this one.")
-@click.option("--server", default="127.0.0.1", show_default=True, help="The name of this machine for the workers.")
+@click.option(
+    "--hosts",
+    default="localhost,localhost",
+    show_default=True,
+    help="Where the workers are; ssh reaches those that are not this one.",
+)
+@click.option(
+    "--server",
+    default="127.0.0.1",
+    show_default=True,
+    help="The name of this machine for the workers.",
+)
 @click.option("--port", default=10997, show_default=True)
-@click.option("--jar", default="", help="Where TLC's jar is on the other hosts, if not where it is here.")
+@click.option(
+    "--jar", default="", help="Where TLC's jar is on the other hosts, if not where it is here."
+)
 @click.option("--timeout", default=3600.0, show_default=True, help="Seconds.")
 def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout: float) -> None:
     """Check the invariants of a run of specs/models.toml on several machines, by TLC's own distributed mode.
@@ -27,9 +39,16 @@ def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout
     with console.status(f"{name}, {len(workers)} workers"):
         result = mode.check(run, workers, server=server, port=port, jar=jar, timeout=timeout)
     came = result.violated or result.status
-    console.print(f"{name}: {came}, {result.distinct:,} distinct states, {len(workers)} workers, {result.seconds:.0f} s", highlight=False)
+    console.print(
+        f"{name}: {came}, {result.distinct:,} distinct states, {len(workers)} workers, {result.seconds:.0f} s",
+        highlight=False,
+    )
     if result.trace:
         explain.show(result, console)
     if came != run.expect or result.distinct != run.distinct and came == "ok":
-        click.echo(f"{name}: {run.expect} with {run.distinct} distinct states is listed" + (f"; {result.message}" if result.message else ""), err=True)
+        click.echo(
+            f"{name}: {run.expect} with {run.distinct} distinct states is listed"
+            + (f"; {result.message}" if result.message else ""),
+            err=True,
+        )
         sys.exit(1)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from modelcheck import check, models, tlc
-from modelcheck import explain as counterexample
+from modelcheck.checkers import tlc
 from modelcheck.commands.output import console
+from modelcheck.runs import check, models
+from modelcheck.runs import explain as counterexample
 
 
 @click.command()

@@ -5,8 +5,8 @@ import time
 
 import click
 
-from modelcheck import check, explain, models
 from modelcheck.commands.output import console, done, jobs_option, table
+from modelcheck.runs import check, explain, models
 
 
 @click.command()
@@ -25,12 +25,23 @@ def mutants(names: tuple[str, ...], show: bool, jobs: int) -> None:
     for mutant in chosen:
         result, found = hunted[mutant.module].result, hunted[mutant.module].found
         if not found:
-            survivors.append(f"{mutant.module}: {mutant.property} did not fail; it came to {result.violated or result.status}"
-                             + (f": {result.message}" if result.message else ""))
-        rows.add_row(mutant.module, str(mutant.bug or ""), mutant.property if found else "[red]survived[/]",
-                      str(len(result.trace)), f"{result.distinct:,}", f"{result.seconds:.0f}", mutant.what)
+            survivors.append(
+                f"{mutant.module}: {mutant.property} did not fail; it came to {result.violated or result.status}"
+                + (f": {result.message}" if result.message else "")
+            )
+        rows.add_row(
+            mutant.module,
+            str(mutant.bug or ""),
+            mutant.property if found else "[red]survived[/]",
+            str(len(result.trace)),
+            f"{result.distinct:,}",
+            f"{result.seconds:.0f}",
+            mutant.what,
+        )
     console.print(rows)
-    console.print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants found, {time.monotonic() - started:.0f} s")
+    console.print(
+        f"{len(chosen) - len(survivors)} of {len(chosen)} mutants found, {time.monotonic() - started:.0f} s"
+    )
     for mutant in chosen:
         if hunted[mutant.module].result.trace and (show or not hunted[mutant.module].found):
             console.print(f"\n{mutant.module}: {mutant.what}", style="bold")

@@ -5,8 +5,8 @@ import time
 
 import click
 
-from modelcheck import survey
 from modelcheck.commands.output import console, jobs_option, table
+from modelcheck.mutation import survey
 
 
 @click.command()
@@ -29,13 +29,26 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, jobs: int) -> None:
     for spec in [*dict.fromkeys(one.spec for one in tried), ""]:
         hows = [one.how for one in tried if spec in ("", one.spec)]
         killed = len(hows) - hows.count("equivalent") - hows.count("survived")
-        rows.add_row(spec or "all", str(len(hows)), *(str(hows.count(how)) for how in survey.HOW),
-                      f"{killed / max(1, len(hows) - hows.count('equivalent')):.0%}")
+        rows.add_row(
+            spec or "all",
+            str(len(hows)),
+            *(str(hows.count(how)) for how in survey.HOW),
+            f"{killed / max(1, len(hows) - hows.count('equivalent')):.0%}",
+        )
     for how in ("counts", "equivalent", "survived"):
-        for one in sorted((one for one in tried if one.how == how), key=lambda one: (one.spec, one.line)):
-            console.print(f"{how}: {one.spec}.tla:{one.line}: {one.edit}" + (f"   ({one.by})" if one.by else ""), highlight=False, markup=False)
+        for one in sorted(
+            (one for one in tried if one.how == how), key=lambda one: (one.spec, one.line)
+        ):
+            console.print(
+                f"{how}: {one.spec}.tla:{one.line}: {one.edit}"
+                + (f"   ({one.by})" if one.by else ""),
+                highlight=False,
+                markup=False,
+            )
     console.print(rows)
     hows = [one.how for one in tried]
     share = 1 - hows.count("survived") / max(1, len(hows) - hows.count("equivalent"))
-    console.print(f"{len(tried)} mutants, {share:.1%} of those that are no equivalents killed, {time.monotonic() - started:.0f} s")
+    console.print(
+        f"{len(tried)} mutants, {share:.1%} of those that are no equivalents killed, {time.monotonic() - started:.0f} s"
+    )
     sys.exit(0 if tried and share >= 0.9 else 1)

@@ -8,16 +8,24 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from modelcheck import check
+from modelcheck.runs import check
 
 console = Console(width=None if sys.stdout.isatty() else 160)
 Item = TypeVar("Item")
 Out = TypeVar("Out")
 
-jobs_option = click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True, help="How many checkers run side by side.")
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="How many checkers run side by side.",
+)
 
 
-def done(work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]) -> dict[str, Out]:
+def done(
+    work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]
+) -> dict[str, Out]:
     """What `work` makes of each, by name; progress is shown meanwhile."""
     made: dict[str, Out] = {}
     with console.status("") as status:
@@ -32,6 +40,21 @@ def table(*headings: str) -> Table:
     """An empty one: words to the left, numbers to the right."""
     rows = Table(box=None, pad_edge=False)
     for heading in headings:
-        left = heading in ("run", "spec", "check", "module", "result", "for", "mutant", "found by", "what")
-        rows.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=heading in ("run", "module", "mutant"))
+        left = heading in (
+            "run",
+            "spec",
+            "check",
+            "module",
+            "result",
+            "for",
+            "mutant",
+            "found by",
+            "what",
+        )
+        rows.add_column(
+            heading,
+            justify="left" if left else "right",
+            overflow="fold",
+            no_wrap=heading in ("run", "module", "mutant"),
+        )
     return rows

@@ -5,34 +5,60 @@ import time
 
 import click
 
-from modelcheck import check, explain, models
 from modelcheck.commands.output import console, done, jobs_option, table
+from modelcheck.runs import check, explain, models
 
 
 @click.command()
 @click.argument("names", nargs=-1)
-@click.option("--group", default="small", show_default=True, help="small or nightly; of no matter where NAMES are given.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True,
-              help="Of each TLC. With more than one, depths and actions are not compared.")
+@click.option(
+    "--group",
+    default="small",
+    show_default=True,
+    help="small or nightly; of no matter where NAMES are given.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Of each TLC. With more than one, depths and actions are not compared.",
+)
 @jobs_option
 def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
     """Check the runs of specs/models.toml: all of a group, or those whose name begins with one of NAMES."""
-    chosen = [run for run in models.runs(None if names else group) if not names or run.name.startswith(names)]
+    chosen = [
+        run
+        for run in models.runs(None if names else group)
+        if not names or run.name.startswith(names)
+    ]
     if not chosen:
         raise click.UsageError("no run has such a name; specs/models.toml lists them")
     longest_first = sorted(chosen, key=lambda run: -(run.seconds or 0))
     started = time.monotonic()
-    checked = done(lambda run: check.check(run, workers=workers), longest_first, jobs, lambda run: run.name)
+    checked = done(
+        lambda run: check.check(run, workers=workers), longest_first, jobs, lambda run: run.name
+    )
     rows = table("run", "module", "result", "states", "depth", "seconds", "collision", "for")
     for run in chosen:
         result, differences = checked[run.name].result, checked[run.name].differences
         mark = "[red]differs[/]" if differences else "[green]as listed[/]"
-        rows.add_row(run.name, run.module, mark, f"{result.distinct:,}", str(result.depth), f"{result.seconds:.0f}",
-                      f"{result.collision:.0e}", run.purpose)
+        rows.add_row(
+            run.name,
+            run.module,
+            mark,
+            f"{result.distinct:,}",
+            str(result.depth),
+            f"{result.seconds:.0f}",
+            f"{result.collision:.0e}",
+            run.purpose,
+        )
     console.print(rows)
     wrong = [one for one in checked.values() if one.differences]
-    console.print(f"{len(chosen) - len(wrong)} of {len(chosen)} runs as listed, "
-                  f"{sum(one.result.distinct for one in checked.values()):,} distinct states, {time.monotonic() - started:.0f} s")
+    console.print(
+        f"{len(chosen) - len(wrong)} of {len(chosen)} runs as listed, "
+        f"{sum(one.result.distinct for one in checked.values()):,} distinct states, {time.monotonic() - started:.0f} s"
+    )
     for one in wrong:
         if one.result.trace and one.result.violated != one.run.expect:
             console.print(f"\n{one.run.name}", style="bold")

@@ -3,7 +3,7 @@
 Operations on devices, and hints such as [clean], need a disk that is open, and leave it as it is. They are
 counted all the same, because a read may be answered [data-lost] while more devices than the layout tolerates
 are not good for their data: a device is not from the time it fails until, returned or replaced, it has settled.
-This is the rule of [conformance/model.py]. *)
+This is the rule of [conformance/contract/model.py]. *)
 From LogDisk Require Import VirtualDisk.
 
 Inductive entry {V : Type} :=

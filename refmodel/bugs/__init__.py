@@ -7,4 +7,14 @@ nothing of bugs and pay nothing for them. Numbers and evidence are those of the 
 from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
 from refmodel.bugs.registry import BUGS, Bug
 
-__all__ = ["BUGS", "Bug", "cache", "cleaning", "in_place", "recovery", "redo_log", "redundancy", "snapshots"]
+__all__ = [
+    "BUGS",
+    "Bug",
+    "cache",
+    "cleaning",
+    "in_place",
+    "recovery",
+    "redo_log",
+    "redundancy",
+    "snapshots",
+]

@@ -6,17 +6,32 @@ from refmodel.cache.disk import CachedDisk
 SMALL = 1 << 14  # bytes: slots are evicted
 
 
-@bug(25, "paimon-cpp 298; OpenZFS 10931", "a revert leaves in the cache what live was before", cache_bytes=SMALL)
+@bug(
+    25,
+    "paimon-cpp 298; OpenZFS 10931",
+    "a revert leaves in the cache what live was before",
+    cache_bytes=SMALL,
+)
 def revert_keeps(disk: CachedDisk) -> None:
     disk._emptied = lambda: None
 
 
-@bug(4, "f2fs 82e0a5aa5ddf: a discarded block comes back", "an unmap goes to the disk and not to the cache", cache_bytes=SMALL)
+@bug(
+    4,
+    "f2fs 82e0a5aa5ddf: a discarded block comes back",
+    "an unmap goes to the disk and not to the cache",
+    cache_bytes=SMALL,
+)
 def unmap_keeps(disk: CachedDisk) -> None:
     disk._flash.drop = lambda lba, count: None
 
 
-@bug(3, "nilfs2 143511046765: an address that means another block by now", "a slot is believed whatever its tag", cache_bytes=SMALL)
+@bug(
+    3,
+    "nilfs2 143511046765: an address that means another block by now",
+    "a slot is believed whatever its tag",
+    cache_bytes=SMALL,
+)
 def tag_not_compared(disk: CachedDisk) -> None:
     flash = disk._flash
 

@@ -3,14 +3,18 @@
 from collections.abc import Iterable
 
 from refmodel.bugs.registry import after, bug
-from refmodel.disk import LogStructuredDisk
-from refmodel.errors import NoSpace
-from refmodel.log import Record
-from refmodel.node import Node
-from refmodel.streams import Stream
+from refmodel.core.errors import NoSpace
+from refmodel.journal.durable_log import Record
+from refmodel.log_structured.chunks.streams import Stream
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.maps.node import Node
 
 
-@bug(1, "nilfs2 70f2fe3a2624", "a victim is free as soon as its chunks are on the move, before they are written elsewhere")
+@bug(
+    1,
+    "nilfs2 70f2fe3a2624",
+    "a victim is free as soon as its chunks are on the move, before they are written elsewhere",
+)
 def victim_freed_early(disk: LogStructuredDisk) -> None:
     after(disk.cleaner, "_empty", lambda moved, segment: disk.state.segments._free.append(segment))
 
@@ -65,7 +69,11 @@ def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
     after(segments, "drop", lambda _, pbas: segments.checkpointed())
 
 
-@bug(8, "the rule itself: nothing that the durable checkpoint refers to is overwritten", "a freed page is reused at once")
+@bug(
+    8,
+    "the rule itself: nothing that the durable checkpoint refers to is overwritten",
+    "a freed page is reused at once",
+)
 def freed_page_reused_early(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
 
@@ -76,7 +84,11 @@ def freed_page_reused_early(disk: LogStructuredDisk) -> None:
     after(pages, "free", release)
 
 
-@bug(9, "WiredTiger 237", "an operation that is refused for want of space keeps the segment that it had taken")
+@bug(
+    9,
+    "WiredTiger 237",
+    "an operation that is refused for want of space keeps the segment that it had taken",
+)
 def refusal_leaks_segment(disk: LogStructuredDisk) -> None:
     make, segments = disk._room.make, disk.state.segments
 
@@ -91,7 +103,11 @@ def refusal_leaks_segment(disk: LogStructuredDisk) -> None:
     disk._room.make = make_and_leak
 
 
-@bug(10, "the rule itself: a move lands only where nothing is newer", "a chunk that was moved takes the place of a newer write")
+@bug(
+    10,
+    "the rule itself: a move lands only where nothing is newer",
+    "a chunk that was moved takes the place of a newer write",
+)
 def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     state, chunks = disk.state, disk.state.chunks
     move, drop, destage = chunks.move, chunks.drop, chunks._destage
@@ -104,7 +120,9 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     def drop_unless_moving(mbas: list[int]) -> None:
         drop([mba for mba in mbas if mba not in chunks.moving])
 
-    def destage_and_land(*groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
+    def destage_and_land(
+        *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG
+    ) -> list[int]:
         mbas = destage(*groups, stream=stream)
         live = state.views.live.map
         for mba in mbas:
@@ -113,4 +131,8 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
                 live.replace([lba], [mba])
         return mbas
 
-    chunks.move, chunks.drop, chunks._destage = move_and_remember, drop_unless_moving, destage_and_land
+    chunks.move, chunks.drop, chunks._destage = (
+        move_and_remember,
+        drop_unless_moving,
+        destage_and_land,
+    )

@@ -1,7 +1,7 @@
 """Bugs of in-place arrays."""
 
+from refmodel.array.component import State
 from refmodel.bugs.registry import bug
-from refmodel.component import State
 from refmodel.inplace.disk import InPlaceDisk
 
 ENGINE = "in-place-raid5"
@@ -12,11 +12,18 @@ def parity_not_modified(disk: InPlaceDisk) -> None:
     disk.stripes._modified = lambda stripe, parts: []
 
 
-@bug(33, "the write hole: md before it had a journal", "recovery leaves parity that does not fit the data as a cut left it", engine=ENGINE)
+@bug(
+    33,
+    "the write hole: md before it had a journal",
+    "recovery leaves parity that does not fit the data as a cut left it",
+    engine=ENGINE,
+)
 def write_hole(disk: InPlaceDisk) -> None:
     write = disk.stripes.write
     k = disk.geometry.k
-    disk.stripes.write = lambda extents, cause: write([extent for extent in extents if cause != "recovery" or extent.piece < k], cause)
+    disk.stripes.write = lambda extents, cause: write(
+        [extent for extent in extents if cause != "recovery" or extent.piece < k], cause
+    )
 
 
 @bug(39, "md 8313b8e57f55", "a device that returns is taken for in sync", engine=ENGINE)

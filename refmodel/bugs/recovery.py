@@ -1,10 +1,10 @@
 """Bugs of the log, checkpoints and recovery."""
 
-from refmodel import log as logs
 from refmodel.bugs.registry import after, bug
-from refmodel.checksum import crc32c
-from refmodel.disk import LogStructuredDisk
-from refmodel.log import Kind
+from refmodel.core.checksum import crc32c
+from refmodel.journal import durable_log as logs
+from refmodel.journal.durable_log import Kind
+from refmodel.log_structured.disk import LogStructuredDisk
 
 
 @bug(28, "f2fs 1e87a78d95ec, a468f0ef516f", "a torn record is accepted at roll-forward")
@@ -62,7 +62,12 @@ def recovery_miscounts_segments(disk: LogStructuredDisk) -> None:
     after(segments, "load", count_one_less)
 
 
-@bug(32, "ceph PR 46890, 60753", "replay writes over the place that the block had, which may be given out again", layout="mirror")
+@bug(
+    32,
+    "ceph PR 46890, 60753",
+    "replay writes over the place that the block had, which may be given out again",
+    layout="mirror",
+)
 def replay_writes_over(disk: LogStructuredDisk) -> None:
     state = disk.state
     recover, size = state.log.recover, disk.geometry.block_bytes
@@ -72,7 +77,9 @@ def replay_writes_over(disk: LogStructuredDisk) -> None:
             for at in range(record.count if record.kind is Kind.WRITE else 0):
                 place = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
                 if place is not None:
-                    state.capacity.write(state.chunks.offset(place[0]), record.data[at * size :][:size], "recovery")
+                    state.capacity.write(
+                        state.chunks.offset(place[0]), record.data[at * size :][:size], "recovery"
+                    )
             yield record
 
     state.log.recover = recover_in_place
@@ -85,12 +92,18 @@ def acknowledged_before_flush(disk: LogStructuredDisk) -> None:
     log.flush = lambda cause="foreground": None if cause == "foreground" else flush(cause)
 
 
-@bug(34, "the log forgotten before the checkpoint that replaces it is durable", "a checkpoint leaves out the bank")
+@bug(
+    34,
+    "the log forgotten before the checkpoint that replaces it is durable",
+    "a checkpoint leaves out the bank",
+)
 def log_truncated_early(disk: LogStructuredDisk) -> None:
     disk.state.chunks.destage_all = disk.state.chunks.destage_full
 
 
-@bug(35, "replay that is not idempotent", "a crash during recovery makes the last record count twice")
+@bug(
+    35, "replay that is not idempotent", "a crash during recovery makes the last record count twice"
+)
 def record_replayed_twice(disk: LogStructuredDisk) -> None:
     log = disk.state.log
     recover = log.recover

@@ -8,7 +8,12 @@ from refmodel.redolog.disk import RedoLogDisk
 ENGINE = "redo-se"
 
 
-@bug(49, "SEsparse, VMware KB 59216", "a write to a block that the consolidation has dealt with is not dealt with again", engine=ENGINE)
+@bug(
+    49,
+    "SEsparse, VMware KB 59216",
+    "a write to a block that the consolidation has dealt with is not dealt with again",
+    engine=ENGINE,
+)
 def burst_lost(disk: RedoLogDisk) -> None:
     disk._redone = lambda blocks: None
 
@@ -20,7 +25,9 @@ def holes_not_merged(disk: RedoLogDisk) -> None:
     def merge_data() -> None:
         lower = disk.layers[disk.job.lower]
         put = lower.put
-        lower.put = lambda blocks, cause: put({lba: data for lba, data in blocks.items() if data is not None}, cause)
+        lower.put = lambda blocks, cause: put(
+            {lba: data for lba, data in blocks.items() if data is not None}, cause
+        )
         try:
             merge()
         finally:
@@ -37,7 +44,12 @@ def _above(disk: RedoLogDisk) -> dict[int, list[int]]:
     return above
 
 
-@bug(17, "longhorn-engine 108", "a layer is merged into one that a snapshot still ends in: the older snapshot changes", engine=ENGINE)
+@bug(
+    17,
+    "longhorn-engine 108",
+    "a layer is merged into one that a snapshot still ends in: the older snapshot changes",
+    engine=ENGINE,
+)
 def parent_still_named(disk: RedoLogDisk) -> None:
     consolidate = disk._consolidate
 
@@ -52,7 +64,12 @@ def parent_still_named(disk: RedoLogDisk) -> None:
     disk._consolidate = consolidate_any
 
 
-@bug(33, "littlefs PR 948; Open-CAS 519, 393", "a grain table entry counts before the grain that it leads to", engine=ENGINE)
+@bug(
+    33,
+    "littlefs PR 948; Open-CAS 519, 393",
+    "a grain table entry counts before the grain that it leads to",
+    engine=ENGINE,
+)
 def entry_before_data(disk: RedoLogDisk) -> None:
     put = disk._put
 

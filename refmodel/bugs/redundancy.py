@@ -1,12 +1,16 @@
 """Bugs of mirrors, parity and rebuilds."""
 
+from refmodel.array.component import State as Standing
 from refmodel.bugs.registry import after, bug
-from refmodel.component import State as Standing
-from refmodel.disk import LogStructuredDisk
-from refmodel.log import Record
+from refmodel.journal.durable_log import Record
+from refmodel.log_structured.disk import LogStructuredDisk
 
 
-@bug(36, "the rule itself: acknowledged means on every active mirror", "a record is acknowledged when one mirror has it")
+@bug(
+    36,
+    "the rule itself: acknowledged means on every active mirror",
+    "a record is acknowledged when one mirror has it",
+)
 def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
     log, leg = disk.state.log, disk.state.performance
     write, append = leg._write, log.append
@@ -59,7 +63,10 @@ def write_skips_resyncing(disk: LogStructuredDisk) -> None:
         write = leg._write
 
         def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> bool:
-            wanted = component.member.state is not Standing.RESYNCING or cause in ("resync", "rebuild")
+            wanted = component.member.state is not Standing.RESYNCING or cause in (
+                "resync",
+                "rebuild",
+            )
             return wanted and write(component, offset, data, cause)
 
         leg._write = write_elsewhere
@@ -71,17 +78,25 @@ def missed_is_cleared(disk: LogStructuredDisk) -> None:
 
     def keep_and_clear() -> None:
         keep_progress()
-        array.progressed({member.index: array.durable() for member in array.in_state(Standing.ABSENT)})
+        array.progressed(
+            {member.index: array.durable() for member in array.in_state(Standing.ABSENT)}
+        )
 
     disk.state.on_checkpoint = keep_and_clear
 
 
-@bug(42, "longhorn 7425", "of a good device and one that comes back, the good one is taken for stale")
+@bug(
+    42, "longhorn 7425", "of a good device and one that comes back, the good one is taken for stale"
+)
 def good_one_is_thrown_away(disk: LogStructuredDisk) -> None:
     array, resync = disk.array, disk.resync
 
     def swap(member, device: int) -> None:
-        if member is not None and member.state is Standing.STALE and (others := array.in_state(Standing.ACTIVE)):
+        if (
+            member is not None
+            and member.state is Standing.STALE
+            and (others := array.in_state(Standing.ACTIVE))
+        ):
             member.state, others[0].state = Standing.ACTIVE, Standing.STALE
             others[0].since = array.durable()
             resync.begin(others[0])
@@ -89,7 +104,11 @@ def good_one_is_thrown_away(disk: LogStructuredDisk) -> None:
     after(array, "return_", swap)
 
 
-@bug(43, "longhorn 4513", "a rebuild copies the segments that live holds, and not those of snapshots alone")
+@bug(
+    43,
+    "longhorn 4513",
+    "a rebuild copies the segments that live holds, and not those of snapshots alone",
+)
 def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
     state, resync = disk.state, disk.resync
     births = resync._births
@@ -99,12 +118,20 @@ def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
         if leg is not state.capacity or since:
             return found
         live = {mba for _, mba in state.views.live.map.items()}
-        return {segment: born for segment, born in found.items() if any(mba in live for _, mba in state.segments.living(segment))}
+        return {
+            segment: born
+            for segment, born in found.items()
+            if any(mba in live for _, mba in state.segments.living(segment))
+        }
 
     resync._births = births_of_live
 
 
-@bug(44, "btrfs 651", "a stripe that is written while a device is gone gets the parity of what was not written there")
+@bug(
+    44,
+    "btrfs 651",
+    "a stripe that is written while a device is gone gets the parity of what was not written there",
+)
 def degraded_write_poisons_parity(disk: LogStructuredDisk) -> None:
     leg = disk.state.capacity
     pieces = leg._pieces
@@ -112,7 +139,9 @@ def degraded_write_poisons_parity(disk: LogStructuredDisk) -> None:
     def pieces_of_those_there(data: bytes) -> list[bytes]:
         whole = pieces(data)
         if leg.k > 1 and not all(component.member.reachable for component in leg.components):
-            return whole[: leg.k] + pieces(data[: -leg.piece_bytes].ljust(len(data), b"\0"))[leg.k :]
+            return (
+                whole[: leg.k] + pieces(data[: -leg.piece_bytes].ljust(len(data), b"\0"))[leg.k :]
+            )
         return whole
 
     leg._pieces = pieces_of_those_there
@@ -123,14 +152,29 @@ def copied_to_wrong_offset(disk: LogStructuredDisk) -> None:
     for leg in (disk.state.performance, disk.state.capacity):
         write = leg._write
 
-        def write_too_far(component, offset: int, data: bytes, cause: str, write=write, leg=leg) -> bool:
-            return write(component, offset + leg.piece_bytes if cause in ("resync", "rebuild") else offset, data, cause)
+        def write_too_far(
+            component, offset: int, data: bytes, cause: str, write=write, leg=leg
+        ) -> bool:
+            return write(
+                component,
+                offset + leg.piece_bytes if cause in ("resync", "rebuild") else offset,
+                data,
+                cause,
+            )
 
         leg._write = write_too_far
 
 
-@bug(47, "the rule itself: a second failure during a rebuild", "a rebuild reads devices that are being rebuilt, its own among them, and believes them")
+@bug(
+    47,
+    "the rule itself: a second failure during a rebuild",
+    "a rebuild reads devices that are being rebuilt, its own among them, and believes them",
+)
 def half_built_is_read(disk: LogStructuredDisk) -> None:
     for leg in (disk.state.performance, disk.state.capacity):
-        leg.readable = lambda component, offset, length: component.member.state in (Standing.ACTIVE, Standing.RESYNCING)
-        leg.resync = lambda to, stripe, checks, cause, resync=leg.resync: resync(to, stripe, [], cause)
+        leg.readable = lambda component, offset, length: (
+            component.member.state in (Standing.ACTIVE, Standing.RESYNCING)
+        )
+        leg.resync = lambda to, stripe, checks, cause, resync=leg.resync: resync(
+            to, stripe, [], cause
+        )

@@ -4,14 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from refmodel.bugs.registry import after, bug
-from refmodel.disk import LogStructuredDisk
-from refmodel.log import Kind, Record
-from refmodel.node import Node
-from refmodel.views import State as ViewState
-from refmodel.views import View
+from refmodel.journal.durable_log import Kind, Record
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.maps.node import Node
+from refmodel.log_structured.views import State as ViewState
+from refmodel.log_structured.views import View
 
 
-@bug(6, "fjall lsm-tree 321", "the last chunk written before a snapshot does not count as the snapshot's")
+@bug(
+    6,
+    "fjall lsm-tree 321",
+    "the last chunk written before a snapshot does not count as the snapshot's",
+)
 def birth_test_off_by_one(disk: LogStructuredDisk) -> None:
     views = disk.state.views
 
@@ -27,7 +31,11 @@ def overwrite_drops_shared(disk: LogStructuredDisk) -> None:
     disk.state.views.owns_alone = lambda lba, mba: True
 
 
-@bug(12, "dm-thin 2a0fbffb1e50; cloud-hypervisor 8624", "a discard is carried out late, on a block given out again")
+@bug(
+    12,
+    "dm-thin 2a0fbffb1e50; cloud-hypervisor 8624",
+    "a discard is carried out late, on a block given out again",
+)
 def late_discard(disk: LogStructuredDisk) -> None:
     state = disk.state
     unmap, apply, late = state._unmap, state.apply, []
@@ -72,7 +80,11 @@ def reclaim_forgets_progress(disk: LogStructuredDisk) -> None:
     views.store = store_without_cursor
 
 
-@bug(15, "btrfs 0568e82dbe25", "an unmap is put off, and carried out on a map that a revert has retired")
+@bug(
+    15,
+    "btrfs 0568e82dbe25",
+    "an unmap is put off, and carried out on a map that a revert has retired",
+)
 def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
     state, read = disk.state, disk.read
     apply, late = state.apply, []
@@ -103,7 +115,9 @@ def birth_wrong_on_holes(disk: LogStructuredDisk) -> None:
     chunks, views = disk.state.chunks, disk.state.views
     add, owns_alone, into_holes = chunks.add, views.owns_alone, set()
 
-    def add_and_note(mbas: Sequence[int], data: Iterable[bytes], replaced: Sequence[int | None]) -> None:
+    def add_and_note(
+        mbas: Sequence[int], data: Iterable[bytes], replaced: Sequence[int | None]
+    ) -> None:
         into_holes.update(mba for mba, before in zip(mbas, replaced) if before is None)
         add(mbas, data, replaced)
 
@@ -136,20 +150,30 @@ def delete_loses_chain(disk: LogStructuredDisk) -> None:
     views.remove = remove_and_cut_off
 
 
-@bug(20, "SPDK 3431", "after a crash what a deleted snapshot holds is given out while it is still being freed")
+@bug(
+    20,
+    "SPDK 3431",
+    "after a crash what a deleted snapshot holds is given out while it is still being freed",
+)
 def deleted_view_unmarked(disk: LogStructuredDisk) -> None:
     state = disk.state
     mark = state._mark
     deleted = ViewState.DELETED
 
     def mark_named(tree, page: int, low: int, end: int) -> None:
-        if all(view.map is not tree or view.state is not deleted for view in state.views.by_id.values()):
+        if all(
+            view.map is not tree or view.state is not deleted for view in state.views.by_id.values()
+        ):
             mark(tree, page, low, end)
 
     state._mark = mark_named
 
 
-@bug(21, "bcachefs 1027", "a snapshot between two others is forgotten when it is deleted, not reclaimed")
+@bug(
+    21,
+    "bcachefs 1027",
+    "a snapshot between two others is forgotten when it is deleted, not reclaimed",
+)
 def interior_orphaned(disk: LogStructuredDisk) -> None:
     views = disk.state.views
 
@@ -228,7 +252,9 @@ def cache_outlives_revert(disk: LogStructuredDisk) -> None:
         data = read(lba, count, view)
         if view is not None:
             return data
-        return b"".join(cache.setdefault(lba + at, data[at * size : (at + 1) * size]) for at in range(count))
+        return b"".join(
+            cache.setdefault(lba + at, data[at * size : (at + 1) * size]) for at in range(count)
+        )
 
     def forget(lba: int, count: int) -> None:
         for at in range(lba, min(lba + count, disk.geometry.blocks)):
@@ -245,7 +271,11 @@ def cache_outlives_revert(disk: LogStructuredDisk) -> None:
     disk.read, disk.write, disk.unmap = cached_read, write_and_forget, unmap_and_forget
 
 
-@bug(26, "the ownership rule compared with the wrong snapshot", "a node is changed in place though a newer snapshot shares it")
+@bug(
+    26,
+    "the ownership rule compared with the wrong snapshot",
+    "a node is changed in place though a newer snapshot shares it",
+)
 def shared_node_changed_in_place(disk: LogStructuredDisk) -> None:
     views = disk.state.views
     snapshot = views.snapshot
@@ -259,7 +289,11 @@ def shared_node_changed_in_place(disk: LogStructuredDisk) -> None:
     views.snapshot = snapshot_without_freeze
 
 
-@bug(27, "the neighbour test on a chain that a revert made a tree", "siblings are not asked whether they hold something")
+@bug(
+    27,
+    "the neighbour test on a chain that a revert made a tree",
+    "siblings are not asked whether they hold something",
+)
 def siblings_not_asked(disk: LogStructuredDisk) -> None:
     views = disk.state.views
 

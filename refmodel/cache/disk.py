@@ -13,31 +13,37 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
 from refmodel.cache.settings import Settings
-from refmodel.component import Meter
-from refmodel.device import FileDevice
-from refmodel.errors import BadRequest, NoSpace, OutOfRange, Unsupported
-from refmodel.histogram import Histogram, Operations
+from refmodel.core.errors import BadRequest, NoSpace, OutOfRange, Unsupported
+from refmodel.core.histogram import Histogram, Operations
+from refmodel.media.device import FileDevice
 
 LEG = "cache"
 HIT, MISS, PARTIAL = "hit", "miss", "partial"
 
 
 class CachedDisk:
-    """A refmodel.engines.Disk: what it does not do itself is the disk's behind it."""
+    """A refmodel.registry.Disk: what it does not do itself is the disk's behind it."""
 
     def __init__(self, disk: Any, folder: Path, settings: Settings) -> None:
         self.disk = disk
         self.geometry = disk.geometry
         self.done = Operations()  # as users see it; disk.done is what reached the disk
         self.settings = settings
-        self.blocks: Counter[str] = Counter()  # read from live, by whether they were a hit or a miss
-        self.reads: dict[str, Histogram] = {outcome: Histogram() for outcome in (HIT, MISS, PARTIAL)}  # nanoseconds
+        self.blocks: Counter[str] = (
+            Counter()
+        )  # read from live, by whether they were a hit or a miss
+        self.reads: dict[str, Histogram] = {
+            outcome: Histogram() for outcome in (HIT, MISS, PARTIAL)
+        }  # nanoseconds
         self.evicted = 0  # by hosts that were left
         self._folder = folder
         self._meter = Meter()
-        self._copy: Flash | None = None  # on the host that the virtual machine moves to, while it moves
+        self._copy: Flash | None = (
+            None  # on the host that the virtual machine moves to, while it moves
+        )
         self._flash = self._cold()
 
     def __getattr__(self, name: str) -> Any:
@@ -76,7 +82,11 @@ class CachedDisk:
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         started = perf_counter_ns()
-        if view is not None or not self._is_open or not 0 <= lba < lba + count <= self.geometry.blocks:
+        if (
+            view is not None
+            or not self._is_open
+            or not 0 <= lba < lba + count <= self.geometry.blocks
+        ):
             data = self.disk.read(lba, count, view)  # which refuses what is to be refused
         else:
             data = self._read(lba, count, started)
@@ -178,7 +188,9 @@ class CachedDisk:
         parts, fills = [], []
         for hit, run in groupby(range(lba, lba + count), self._flash.hit):
             lbas = list(run)
-            parts.append(self._flash.read(lbas[0], len(lbas)) if hit else self.disk.read(lbas[0], len(lbas)))
+            parts.append(
+                self._flash.read(lbas[0], len(lbas)) if hit else self.disk.read(lbas[0], len(lbas))
+            )
             self.blocks[HIT if hit else MISS] += len(lbas)
             if not hit:
                 fills.append((lbas[0], parts[-1]))

@@ -7,8 +7,8 @@ larger than a request is filled as far as requests reach, so large blocks waste 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from refmodel.component import Meter
-from refmodel.device import Device
+from refmodel.array.component import Meter
+from refmodel.media.device import Device
 
 CAUSE = "cache"  # what hits and fills are counted under
 
@@ -22,7 +22,9 @@ class Slot:
 class Flash:
     """`blocks` are the disk's: a cache block is `per_slot` of them. With no slots nothing is ever held."""
 
-    def __init__(self, device: Device, slots: int, per_slot: int, block_bytes: int, meter: Meter) -> None:
+    def __init__(
+        self, device: Device, slots: int, per_slot: int, block_bytes: int, meter: Meter
+    ) -> None:
         self.slots = slots
         self.per_slot = per_slot
         self._device = device
@@ -38,7 +40,9 @@ class Flash:
 
     def read(self, lba: int, count: int, cause: str = CAUSE) -> bytes:
         """Blocks that are all held, an I/O a slot."""
-        return b"".join(self._read(slot, at, part, cause) for slot, _, at, part in self._cut(lba, count))
+        return b"".join(
+            self._read(slot, at, part, cause) for slot, _, at, part in self._cut(lba, count)
+        )
 
     def fill(self, lba: int, data: bytes, cause: str = CAUSE) -> None:
         """Hold blocks, in the place of whatever their slots held."""

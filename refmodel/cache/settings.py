@@ -5,8 +5,8 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from refmodel.errors import BadRequest, NotADisk
-from refmodel.label import Shape
+from refmodel.array.label import Shape
+from refmodel.core.errors import BadRequest, NotADisk
 
 NAME = "cache.json"
 SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
@@ -24,8 +24,14 @@ class Settings:
     @classmethod
     def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "Settings":
         """Raises BadRequest for what cannot work."""
-        if not SMALLEST <= block_bytes <= LARGEST or block_bytes & (block_bytes - 1) or block_bytes % shape.block_bytes:
-            raise BadRequest(f"a cache block has {SMALLEST} to {LARGEST} bytes, a power of 2, and is whole blocks of {shape.block_bytes}")
+        if (
+            not SMALLEST <= block_bytes <= LARGEST
+            or block_bytes & (block_bytes - 1)
+            or block_bytes % shape.block_bytes
+        ):
+            raise BadRequest(
+                f"a cache block has {SMALLEST} to {LARGEST} bytes, a power of 2, and is whole blocks of {shape.block_bytes}"
+            )
         if bytes < block_bytes:
             raise BadRequest(f"a cache has at least one block, of {block_bytes} bytes")
         return cls(bytes, block_bytes)
@@ -36,7 +42,9 @@ class Settings:
         if bytes:
             return cls.of(shape, bytes, block_bytes or SMALLEST)
         if block_bytes is not None:
-            raise BadRequest("there are blocks of a cache only where there is a cache: --cache-bytes")
+            raise BadRequest(
+                "there are blocks of a cache only where there is a cache: --cache-bytes"
+            )
         return None
 
     @classmethod

@@ -2,7 +2,7 @@
 them in the order of this import."""
 
 # isort: off
-from refmodel.cli import operations, inspection, devices, upkeep, bench, serving  # noqa: F401: each adds its commands
+from refmodel.cli import operations, inspection, devices, upkeep, bench, serving  # noqa: F401
 from refmodel.cli.commands import explained, main
 
 __all__ = ["explained", "main"]

@@ -6,35 +6,95 @@ from typing import IO, Any
 
 import click
 
-from refmodel import bench, cleaning, served
-from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, ENGINE, given, main
-from refmodel.layout import LAYOUTS
-from refmodel.profiles import DISK, PROFILES
-from refmodel.progress import progress
-from refmodel.result import describe
+from refmodel.array.layout import LAYOUTS
+from refmodel.bench import cleaning_theory, nbd_comparison, runner
+from refmodel.bench.profiles import DISK, PROFILES
+from refmodel.bench.progress import progress
+from refmodel.bench.results import describe
+from refmodel.cli.commands import (
+    CACHE,
+    CACHE_BLOCK,
+    COMPRESSION,
+    DEDUPLICATION,
+    ENGINE,
+    given,
+    main,
+)
 
 
-@main.command("bench", epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2")
+@main.command(
+    "bench",
+    epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2",
+)
 @click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
-@click.option("--profile", metavar="NAME", type=click.Choice([*PROFILES, "cleaning"]), multiple=True, help="A workload; may be repeated.  [default: the three of 4 KiB at random]")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    type=click.Choice([*PROFILES, "cleaning"]),
+    multiple=True,
+    help="A workload; may be repeated.  [default: the three of 4 KiB at random]",
+)
 @ENGINE
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), help="Of the devices.  [default: the profile's, where the engine has layouts]")
-@click.option("--scale", type=click.FloatRange(min=0.001), default=1.0, show_default=True, help="Of the disk, 64 MiB at 1, and of the number of operations.")
-@click.option("--snapshots", type=click.IntRange(min=0), default=0, show_default=True, help="How many are held from the beginning on.")
+@click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    help="Of the devices.  [default: the profile's, where the engine has layouts]",
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0.001),
+    default=1.0,
+    show_default=True,
+    help="Of the disk, 64 MiB at 1, and of the number of operations.",
+)
+@click.option(
+    "--snapshots",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How many are held from the beginning on.",
+)
 @click.option("--operations", type=click.IntRange(min=1), help="How many, whatever the scale.")
-@click.option("--blocks", type=click.IntRange(min=bench.FILL), help="Size of the disk, whatever the scale.")
-@click.option("--depth", type=click.IntRange(1, 1024), help="Operations in flight together.  [default: the profile's]")
+@click.option(
+    "--blocks", type=click.IntRange(min=runner.FILL), help="Size of the disk, whatever the scale."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 1024),
+    help="Operations in flight together.  [default: the profile's]",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
 @COMPRESSION
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
-@click.option("--nbd", is_flag=True, help="Instead of a profile: fio over NBD on RAID-6, on qcow2 in qemu-nbd, and on memory in nbdkit's Python plugin.")
-@click.option("--json", "json_file", type=click.File("w", lazy=False), metavar="FILE", help="Write the results to a file, one JSON object a line.")
-@click.option("--sync", is_flag=True, help="Wait for the medium at every flush, and measure the wall's seconds.")
+@click.option(
+    "--nbd",
+    is_flag=True,
+    help="Instead of a profile: fio over NBD on RAID-6, on qcow2 in qemu-nbd, and on memory in nbdkit's Python plugin.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.File("w", lazy=False),
+    metavar="FILE",
+    help="Write the results to a file, one JSON object a line.",
+)
+@click.option(
+    "--sync",
+    is_flag=True,
+    help="Wait for the medium at every flush, and measure the wall's seconds.",
+)
 @click.pass_context
-def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...], json_file: IO[str] | None, nbd: bool, **options) -> None:
+def bench_command(
+    ctx: click.Context,
+    disk: Path | None,
+    profile: tuple[str, ...],
+    json_file: IO[str] | None,
+    nbd: bool,
+    **options,
+) -> None:
     """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
 
     The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
@@ -48,12 +108,12 @@ def bench_command(ctx: click.Context, disk: Path | None, profile: tuple[str, ...
     if "cleaning" in names:
         if given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1:
             raise click.UsageError("the profile cleaning runs by itself, and takes no options")
-        for row in cleaning.table():
-            click.echo(cleaning.describe(row))
+        for row in cleaning_theory.table():
+            click.echo(cleaning_theory.describe(row))
         return
     for name in names:
         with progress(name) as watch_run:
-            result = bench.run(name, path=disk, watch=watch_run, **options)
+            result = runner.run(name, path=disk, watch=watch_run, **options)
         click.echo(describe(result))
         if json_file is not None:
             click.echo(json.dumps(result.as_dict()), file=json_file)
@@ -64,9 +124,15 @@ def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, 
         raise click.UsageError("--nbd goes with --layout, --blocks, --operations and --json alone")
     layout = options["layout"] or "raid6-4+2"
     try:
-        runs = list(served.compare(layout=layout, blocks=options["blocks"] or DISK, operations=options["operations"] or 10_000))
+        runs = list(
+            nbd_comparison.compare(
+                layout=layout,
+                blocks=options["blocks"] or DISK,
+                operations=options["operations"] or 10_000,
+            )
+        )
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(served.describe(runs, layout))
+    click.echo(nbd_comparison.describe(runs, layout))
     for name, run in runs if json_file is not None else ():
         click.echo(json.dumps({"server": name, "layout": layout, **run._asdict()}), file=json_file)

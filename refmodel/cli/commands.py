@@ -9,21 +9,48 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from refmodel import __version__, control
+from refmodel import __version__
 from refmodel.cache.settings import SMALLEST
-from refmodel.engines import DEFAULT, ENGINES, Disk, open_disk
-from refmodel.errors import DataLost, DiskBusy, DiskError, NotADisk
+from refmodel.core.errors import DataLost, DiskBusy, DiskError, NotADisk
+from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
+from refmodel.serving import command_socket
 
 REFUSED, BUSY, DAMAGED = 1, 4, 5
 
 EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has the disk open; 5 data is lost or damaged."
 DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
-ENGINE = click.option("--engine", type=click.Choice(list(ENGINES)), default=DEFAULT, show_default=True, help="Which engine's disk: docs/engines.md.")
-CACHE = click.option("--cache-bytes", type=click.IntRange(min=0), default=0, show_default=True, help="Size of a read cache in front of the disk; 0: none.")
-CACHE_BLOCK = click.option("--cache-block-bytes", type=click.IntRange(min=1), help=f"Of a cache block: 4 KiB to 1 MiB.  [default: {SMALLEST}]")
-COMPRESSION = click.option("--compression", is_flag=True, help="Compress blocks to whole eighths of one: 512 bytes of 4 KiB.")
-DEDUPLICATION = click.option("--deduplication", is_flag=True, help="Store blocks with the same data once.")
-UNSYNCED = click.option("--no-sync", is_flag=True, help="Do not wait for the medium at a flush. For tests and benchmarks only.")
+ENGINE = click.option(
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    default=DEFAULT,
+    show_default=True,
+    help="Which engine's disk: docs/engines.md.",
+)
+CACHE = click.option(
+    "--cache-bytes",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Size of a read cache in front of the disk; 0: none.",
+)
+CACHE_BLOCK = click.option(
+    "--cache-block-bytes",
+    type=click.IntRange(min=1),
+    help=f"Of a cache block: 4 KiB to 1 MiB.  [default: {SMALLEST}]",
+)
+COMPRESSION = click.option(
+    "--compression",
+    is_flag=True,
+    help="Compress blocks to whole eighths of one: 512 bytes of 4 KiB.",
+)
+DEDUPLICATION = click.option(
+    "--deduplication", is_flag=True, help="Store blocks with the same data once."
+)
+UNSYNCED = click.option(
+    "--no-sync",
+    is_flag=True,
+    help="Do not wait for the medium at a flush. For tests and benchmarks only.",
+)
 
 
 @dataclass
@@ -45,8 +72,12 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except DiskBusy as busy:
-            served = control.held.get() is not None  # this is the other process
-            answer = None if served else control.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
+            served = command_socket.held.get() is not None  # this is the other process
+            answer = (
+                None
+                if served
+                else command_socket.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
+            )
             if answer is None:
                 failed(*explained(busy))
             stdout, stderr, status = answer
@@ -60,7 +91,11 @@ class Commands(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="refmodel")
 def main() -> None:
     """A log-structured virtual disk with snapshots, on real files: one operation a call, on a disk that lasts."""
@@ -68,13 +103,17 @@ def main() -> None:
 
 def given(ctx: click.Context, options: dict) -> dict:
     """The options that were asked for: what was not is for the engine to choose."""
-    return {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    return {
+        name: value
+        for name, value in options.items()
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
 
 
 @contextmanager
 def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     """The disk in a folder: the one that this process serves, or opened for this command."""
-    if (served := control.held.get()) is not None:
+    if (served := command_socket.held.get()) is not None:
         yield served
         return
     disk = open_disk(path, sync=not no_sync)

@@ -6,15 +6,21 @@ from pathlib import Path
 import click
 
 from refmodel.cli.commands import DISK, REFUSED, disk_at, main
-from refmodel.disk import put_back
-from refmodel.engines import open_disk
-from refmodel.errors import DataLost
+from refmodel.core.errors import DataLost
+from refmodel.log_structured.disk import put_back
+from refmodel.registry import open_disk
 
 
 @main.command(epilog="A disk that cannot be opened without the device stays as it is.")
 @DISK
 @click.argument("device", type=int)
-@click.option("--mode", type=click.Choice(["absent", "degraded"]), default="absent", show_default=True, help="It may come back, or it will not.")
+@click.option(
+    "--mode",
+    type=click.Choice(["absent", "degraded"]),
+    default="absent",
+    show_default=True,
+    help="It may come back, or it will not.",
+)
 def fail(disk: Path, device: int, mode: str) -> None:
     """Pull a device out: the file is renamed to device-N.pulled."""
     with disk_at(disk) as opened:
@@ -61,7 +67,13 @@ def status(disk: Path) -> None:
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
         click.echo(f"layout {shape.layout}, tolerates {shape.m}; spares: {spares}")
         for standing in standings:
-            waits = f", repair in {max(0, shape.repair_timer - standing.absent):.0f} s" if standing.state == "absent" else ""
+            waits = (
+                f", repair in {max(0, shape.repair_timer - standing.absent):.0f} s"
+                if standing.state == "absent"
+                else ""
+            )
             lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
-            click.echo(f"{standing.leg:<12} component {standing.component}  device {standing.device}  {standing.state}{waits}{lacks}")
+            click.echo(
+                f"{standing.leg:<12} component {standing.component}  device {standing.device}  {standing.state}{waits}{lacks}"
+            )
     sys.exit(0 if array.redundant else REFUSED)

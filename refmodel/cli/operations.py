@@ -5,38 +5,114 @@ from pathlib import Path
 
 import click
 
+from refmodel.array.layout import LAYOUTS
 from refmodel.cache.settings import Settings
-from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, DISK, ENGINE, UNSYNCED, Call, disk_at, given, main
-from refmodel.engines import create, plan
-from refmodel.geometry import CLEANERS
-from refmodel.layout import LAYOUTS
+from refmodel.cli.commands import (
+    CACHE,
+    CACHE_BLOCK,
+    COMPRESSION,
+    DEDUPLICATION,
+    DISK,
+    ENGINE,
+    UNSYNCED,
+    Call,
+    disk_at,
+    given,
+    main,
+)
+from refmodel.log_structured.geometry import CLEANERS
+from refmodel.registry import create, plan
 
 
 @main.command("create")
 @DISK
 @ENGINE
-@click.option("--blocks", type=click.IntRange(min=1), required=True, help="Size of the virtual disk, in blocks.")
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    required=True,
+    help="Size of the virtual disk, in blocks.",
+)
 @click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
-@click.option("--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail.")
-@click.option("--repair-timer", type=float, default=3600, show_default=True, help="Seconds that a device may be absent before it is rebuilt on a spare.")
-@click.option("--repair-share", type=int, default=30, show_default=True, help="Percent of device I/Os that resync and rebuild may take.")
-@click.option("--cleaner", type=click.Choice(CLEANERS), default=CLEANERS[0], show_default=True, help="Which segment is cleaned first.")
-@click.option("--write-back", is_flag=True, help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.")
+@click.option(
+    "--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail."
+)
+@click.option(
+    "--repair-timer",
+    type=float,
+    default=3600,
+    show_default=True,
+    help="Seconds that a device may be absent before it is rebuilt on a spare.",
+)
+@click.option(
+    "--repair-share",
+    type=int,
+    default=30,
+    show_default=True,
+    help="Percent of device I/Os that resync and rebuild may take.",
+)
+@click.option(
+    "--cleaner",
+    type=click.Choice(CLEANERS),
+    default=CLEANERS[0],
+    show_default=True,
+    help="Which segment is cleaned first.",
+)
+@click.option(
+    "--write-back",
+    is_flag=True,
+    help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.",
+)
 @click.option("--block-bytes", type=int, default=4096, show_default=True)
-@click.option("--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment.")
-@click.option("--segments", type=int, help="Segments of the capacity leg.  [default: twice the disk's blocks, and a reserve]")
-@click.option("--log-bytes", type=int, help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]")
-@click.option("--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]")
-@click.option("--fanout", type=int, default=0, help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]")
-@click.option("--layers", type=int, help="Of a redo-log chain: base and deltas at most.  [default: 256]")
-@click.option("--table-cache", type=int, help="Of a redo-log chain: sectors of grain tables in memory; -1: all.  [default: the flavour's]")
-@click.option("--strip-blocks", type=int, help="Of an in-place array: blocks of a stripe on one device.  [default: 16]")
+@click.option(
+    "--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment."
+)
+@click.option(
+    "--segments",
+    type=int,
+    help="Segments of the capacity leg.  [default: twice the disk's blocks, and a reserve]",
+)
+@click.option(
+    "--log-bytes",
+    type=int,
+    help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]",
+)
+@click.option(
+    "--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]"
+)
+@click.option(
+    "--fanout",
+    type=int,
+    default=0,
+    help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]",
+)
+@click.option(
+    "--layers", type=int, help="Of a redo-log chain: base and deltas at most.  [default: 256]"
+)
+@click.option(
+    "--table-cache",
+    type=int,
+    help="Of a redo-log chain: sectors of grain tables in memory; -1: all.  [default: the flavour's]",
+)
+@click.option(
+    "--strip-blocks",
+    type=int,
+    help="Of an in-place array: blocks of a stripe on one device.  [default: 16]",
+)
 @COMPRESSION
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.pass_context
-def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, cache_bytes: int, cache_block_bytes: int | None, **options) -> None:
+def create_command(
+    ctx: click.Context,
+    disk: Path,
+    engine: str,
+    blocks: int,
+    cache_bytes: int,
+    cache_block_bytes: int | None,
+    **options,
+) -> None:
     """Make a new disk in an empty or absent folder."""
     shape = plan(engine, blocks, **given(ctx, options))
     create(disk, shape, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
@@ -45,12 +121,18 @@ def create_command(ctx: click.Context, disk: Path, engine: str, blocks: int, cac
 @main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")
 @DISK
 @click.argument("lba", type=int)
-@click.option("--text", help="Write this text, filled up with zeroes to whole blocks, in place of stdin.")
+@click.option(
+    "--text", help="Write this text, filled up with zeroes to whole blocks, in place of stdin."
+)
 @click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
-@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Blocks, with --fill.")
+@click.option(
+    "--count", type=click.IntRange(min=1), default=1, show_default=True, help="Blocks, with --fill."
+)
 @UNSYNCED
 @click.pass_obj
-def write(call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool) -> None:
+def write(
+    call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool
+) -> None:
     """Write whole blocks from LBA on: of stdin, filled up with zeroes to whole blocks, unless an option says otherwise."""
     if text is not None and fill is not None:
         raise click.UsageError("--text and --fill exclude each other")

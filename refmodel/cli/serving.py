@@ -5,17 +5,36 @@ from pathlib import Path
 
 import click
 
-from refmodel.adapter import Adapter
+from refmodel.adapter.dialogue import serve as speak
+from refmodel.adapter.engine_target import Adapter
+from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
-from refmodel.cli.commands import CACHE, CACHE_BLOCK, COMPRESSION, DEDUPLICATION, DISK, ENGINE, UNSYNCED, given, main
-from refmodel.dialogue import serve as speak
-from refmodel.layout import LAYOUTS
-from refmodel.serve import serve as become_nbdkit
+from refmodel.cli.commands import (
+    CACHE,
+    CACHE_BLOCK,
+    COMPRESSION,
+    DEDUPLICATION,
+    DISK,
+    ENGINE,
+    UNSYNCED,
+    given,
+    main,
+)
+from refmodel.serving.nbdkit_launch import serve as become_nbdkit
 
 
-@main.command(epilog="Any other command on the disk works meanwhile. Try: nbdinfo --list 'nbd+unix:///?socket=PATH'")
+@main.command(
+    epilog="Any other command on the disk works meanwhile. Try: nbdinfo --list 'nbd+unix:///?socket=PATH'"
+)
 @DISK
-@click.option("--socket", "socket_path", type=click.Path(path_type=Path), required=True, metavar="PATH", help="The Unix socket to listen on.")
+@click.option(
+    "--socket",
+    "socket_path",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="PATH",
+    help="The Unix socket to listen on.",
+)
 @UNSYNCED
 def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
     """Serve the disk over NBD until SIGTERM or SIGINT: live as the default export, each snapshot as a read-only export of its name."""
@@ -35,7 +54,9 @@ def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
-@click.option("--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG")
+@click.option(
+    "--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG"
+)
 @click.pass_context
 def adapter(ctx: click.Context, engine: str, plant: str | None, **options) -> None:
     """Speak the dialogue of the conformance kit on stdin and stdout."""

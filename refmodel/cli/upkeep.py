@@ -6,8 +6,8 @@ import click
 
 from refmodel.cache.disk import CachedDisk
 from refmodel.cli.commands import DISK, disk_at, main
-from refmodel.engines import Disk
-from refmodel.errors import Unsupported
+from refmodel.core.errors import Unsupported
+from refmodel.registry import Disk
 
 
 @main.command()

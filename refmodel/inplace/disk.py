@@ -8,22 +8,22 @@ device I/Os have a cause of their own, `journal`: without them a small write is 
 from collections.abc import Iterator
 from time import perf_counter_ns
 
-from refmodel import checkpoint as checkpoints
-from refmodel.array import Array
-from refmodel.checkpoint import Checkpoint
-from refmodel.enclosure import Enclosure
-from refmodel.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, UnknownOutcome
+from refmodel.array.array import Array
+from refmodel.core.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, UnknownOutcome
+from refmodel.core.validation import require_range, whole_blocks
+from refmodel.engine.open_disk import ArrayDisk
 from refmodel.inplace import stripes
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.resync import Resync
 from refmodel.inplace.stripes import Extent, Stripes
-from refmodel.log import DurableLog, Kind, Record, record_bytes
-from refmodel.opened import ArrayDisk
-from refmodel.refusals import require_range, whole_blocks
+from refmodel.journal import checkpoint as checkpoints
+from refmodel.journal.checkpoint import Checkpoint
+from refmodel.journal.durable_log import DurableLog, Kind, Record, record_bytes
+from refmodel.media.enclosure import Enclosure
 
 
 class InPlaceDisk(ArrayDisk):
-    """One open disk: a refmodel.engines.Disk, without snapshots and unmap."""
+    """One open disk: a refmodel.registry.Disk, without snapshots and unmap."""
 
     shape = InPlaceGeometry
 
@@ -65,7 +65,9 @@ class InPlaceDisk(ArrayDisk):
                 if number == 0:
                     raise
                 self._broken = True
-                raise UnknownOutcome(f"some of the writes happened, open the disk again: {lost}") from lost
+                raise UnknownOutcome(
+                    f"some of the writes happened, open the disk again: {lost}"
+                ) from lost
         for count in counts:
             self.done.add("write", started, count)
 
@@ -76,7 +78,9 @@ class InPlaceDisk(ArrayDisk):
             raise NoSuchSnapshot(f"there is no snapshot named {view!r}")
         require_range(self.geometry, lba, count)
         size = self.geometry.block_bytes
-        data = b"".join(self._guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground"))))
+        data = b"".join(
+            self._guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
+        )
         self.done.add("read", started, count)
         return data
 
@@ -149,7 +153,9 @@ class InPlaceDisk(ArrayDisk):
         length = 0
         for lba, data in writes:
             of_this = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
-            if together and not (touched.isdisjoint(of_this) and length + len(data) <= self.geometry.log_bytes // 8):
+            if together and not (
+                touched.isdisjoint(of_this) and length + len(data) <= self.geometry.log_bytes // 8
+            ):
                 yield together
                 together, touched, length = [], set(), 0
             together.append((lba, data))
@@ -161,8 +167,14 @@ class InPlaceDisk(ArrayDisk):
     def _perform(self, writes: list[tuple[int, bytes]]) -> None:
         """Journal writes to different stripes, and write them in place."""
         size = self.geometry.block_bytes
-        changed = [(lba, len(data) // size, self._guarded(self.stripes.changed, lba * size, data)) for lba, data in writes]
-        records = [Record(Kind.WRITE, lba, count, data=stripes.encode(extents)) for lba, count, extents in changed]
+        changed = [
+            (lba, len(data) // size, self._guarded(self.stripes.changed, lba * size, data))
+            for lba, data in writes
+        ]
+        records = [
+            Record(Kind.WRITE, lba, count, data=stripes.encode(extents))
+            for lba, count, extents in changed
+        ]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):
             self._guarded(self._checkpoint)
         try:
@@ -191,7 +203,9 @@ class InPlaceDisk(ArrayDisk):
         self.journal.truncate()
         self.checkpoints += 1
         where = self.journal.tail, self.journal.sequence, self.journal.generation
-        checkpoints.write(self.array.performance, Checkpoint(self.checkpoints, 0, *where, 0, 0, 0, 0, 0))
+        checkpoints.write(
+            self.array.performance, Checkpoint(self.checkpoints, 0, *where, 0, 0, 0, 0, 0)
+        )
         self.array.performance.flush("checkpoint")
 
     def _require_room(self, lba: int, data: bytes) -> None:
@@ -201,7 +215,9 @@ class InPlaceDisk(ArrayDisk):
         parity = sum(min(len(data), self.geometry.piece_bytes) for _ in touched) * self.geometry.m
         most = record_bytes(len(data) + parity + pieces * stripes.HEADER.size)
         if not self.journal.could_ever_fit(most):
-            raise NoSpace(f"{len(data)} bytes and their parity do not fit into the journal of {self.geometry.log_bytes}")
+            raise NoSpace(
+                f"{len(data)} bytes and their parity do not fit into the journal of {self.geometry.log_bytes}"
+            )
 
 
 create, open_disk = InPlaceDisk.create, InPlaceDisk.open

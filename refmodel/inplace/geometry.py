@@ -5,10 +5,13 @@ docs/engines.md has the whole picture.
 
 from dataclasses import asdict, dataclass
 
-from refmodel.layout import PAGE, OnArray, require_repairable
-from refmodel.refusals import require, require_block_bytes
+from refmodel.array.layout import PAGE, OnArray, require_repairable
+from refmodel.core.validation import require, require_block_bytes
 
-CHOICES = {"in-place-raid5": ("raid5-4+1", "raid5-2+1"), "in-place-raid6": ("raid6-4+2",)}  # engine -> its layouts, the default first
+CHOICES = {
+    "in-place-raid5": ("raid5-4+1", "raid5-2+1"),
+    "in-place-raid6": ("raid6-4+2",),
+}  # engine -> its layouts, the default first
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,28 @@ def plan(
     """
     layout = layout or CHOICES[engine][0]
     require(blocks >= 1, "a disk has at least 1 block")
-    require(layout in CHOICES[engine], f"the engine {engine} has the layouts {', '.join(CHOICES[engine])}, not {layout!r}")
+    require(
+        layout in CHOICES[engine],
+        f"the engine {engine} has the layouts {', '.join(CHOICES[engine])}, not {layout!r}",
+    )
     require_block_bytes(block_bytes)
     require(1 <= strip_blocks <= 65536, "a strip has 1 to 65536 blocks")
     require_repairable(spares, repair_timer, repair_share)
     if log_bytes is None:
         log_bytes = min(4 * blocks * block_bytes + (1 << 17), 1 << 26)
     smallest = 4 * (block_bytes + 1024)
-    require(log_bytes >= smallest and log_bytes % 512 == 0, f"the journal has at least {smallest} bytes, a multiple of 512")
-    return InPlaceGeometry(engine, blocks, block_bytes, layout, strip_blocks, log_bytes, spares, repair_timer, repair_share)
+    require(
+        log_bytes >= smallest and log_bytes % 512 == 0,
+        f"the journal has at least {smallest} bytes, a multiple of 512",
+    )
+    return InPlaceGeometry(
+        engine,
+        blocks,
+        block_bytes,
+        layout,
+        strip_blocks,
+        log_bytes,
+        spares,
+        repair_timer,
+        repair_share,
+    )

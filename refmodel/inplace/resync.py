@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from refmodel.array import Array
-from refmodel.component import Component, Member, State
-from refmodel.errors import DataLost
-from refmodel.layout import PAGE
+from refmodel.array.array import Array
+from refmodel.array.component import Component, Member, State
+from refmodel.array.layout import PAGE
+from refmodel.core.errors import DataLost
 
 
 class Resync:
@@ -20,7 +20,11 @@ class Resync:
     def begin(self, member: Member) -> None:
         """The member lacks everything."""
         for leg, component in self._array.components(member):
-            everything = self._stripes if leg is self._array.capacity else self._array.geometry.performance_bytes // PAGE
+            everything = (
+                self._stripes
+                if leg is self._array.capacity
+                else self._array.geometry.performance_bytes // PAGE
+            )
             component.missed = set(range(everything))
         self._cursor[member.index] = 0
 
@@ -30,7 +34,9 @@ class Resync:
 
     def step(self) -> bool:
         """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
-        return any(self._step(member) for member in self._array.in_state(State.STALE, State.RESYNCING))
+        return any(
+            self._step(member) for member in self._array.in_state(State.STALE, State.RESYNCING)
+        )
 
     def _step(self, member: Member) -> bool:
         member.state = State.RESYNCING

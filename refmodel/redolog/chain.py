@@ -19,12 +19,20 @@ def places(chain: list[Layer], lbas: Iterable[int], cause: str) -> dict[int, int
     return found
 
 
-def read(store: Store, found: dict[int, int | None], block_bytes: int, cause: str) -> dict[int, bytes]:
+def read(
+    store: Store, found: dict[int, int | None], block_bytes: int, cause: str
+) -> dict[int, bytes]:
     """Blocks by their places, in as few reads as places that follow each other allow."""
     data: dict[int, bytes] = {}
     for lbas, start in _runs(found, block_bytes):
-        raw = bytes(block_bytes) if start is ABSENT or start == ZERO else store.read(DATA, start, len(lbas) * block_bytes, cause)
-        data.update((lba, raw[at * block_bytes : (at + 1) * block_bytes]) for at, lba in enumerate(lbas))
+        raw = (
+            bytes(block_bytes)
+            if start is ABSENT or start == ZERO
+            else store.read(DATA, start, len(lbas) * block_bytes, cause)
+        )
+        data.update(
+            (lba, raw[at * block_bytes : (at + 1) * block_bytes]) for at, lba in enumerate(lbas)
+        )
     return data
 
 

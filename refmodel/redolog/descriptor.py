@@ -7,9 +7,9 @@ import json
 import struct
 from dataclasses import dataclass, field
 
-from refmodel.checksum import crc32c
-from refmodel.errors import DataLost, NoSuchSnapshot
-from refmodel.layout import PAGE
+from refmodel.array.layout import PAGE
+from refmodel.core.checksum import crc32c
+from refmodel.core.errors import DataLost, NoSuchSnapshot
 from refmodel.redolog.geometry import DESCRIPTOR_BYTES, SECTOR
 from refmodel.redolog.store import METADATA, Store
 
@@ -85,7 +85,9 @@ def write(store: Store, descriptor: Descriptor, cause: str) -> None:
 
 def newest(store: Store) -> Descriptor:
     """Raises DataLost if no copy is whole."""
-    found = [decode(store.read(METADATA, _place(copy), DESCRIPTOR_BYTES, "recovery")) for copy in (0, 1)]
+    found = [
+        decode(store.read(METADATA, _place(copy), DESCRIPTOR_BYTES, "recovery")) for copy in (0, 1)
+    ]
     whole = [descriptor for descriptor in found if descriptor is not None]
     if not whole:
         raise DataLost("no descriptor of the chain is whole")
@@ -95,7 +97,9 @@ def newest(store: Store) -> Descriptor:
 def encode(descriptor: Descriptor) -> bytes:
     facts = {
         "live": descriptor.live,
-        "snapshots": [[name, snapshot.top, snapshot.id] for name, snapshot in descriptor.snapshots.items()],
+        "snapshots": [
+            [name, snapshot.top, snapshot.id] for name, snapshot in descriptor.snapshots.items()
+        ],
         "parents": sorted((layer, descriptor.parents[layer]) for layer in descriptor.used - {BASE}),
         "next_id": descriptor.next_id,
     }
@@ -109,7 +113,11 @@ def encode(descriptor: Descriptor) -> bytes:
 
 def decode(raw: bytes) -> Descriptor | None:
     magic, crc, sequence, length = HEADER.unpack_from(raw)
-    if magic != MAGIC or HEADER.size + length > len(raw) or crc32c(raw[COVERED : HEADER.size + length]) != crc:
+    if (
+        magic != MAGIC
+        or HEADER.size + length > len(raw)
+        or crc32c(raw[COVERED : HEADER.size + length]) != crc
+    ):
         return None
     facts = json.loads(raw[HEADER.size : HEADER.size + length])
     snapshots = {name: Snapshot(top, id) for name, top, id in facts["snapshots"]}

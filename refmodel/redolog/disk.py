@@ -11,12 +11,20 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Self
 
-from refmodel import label as labels
-from refmodel.array import Clock
-from refmodel.component import Meter
-from refmodel.enclosure import Enclosure
-from refmodel.errors import DataLost, DiskError, NoSpace, NotADisk, SnapshotExists, UnknownOutcome
-from refmodel.opened import OpenDisk
+from refmodel.array import label as labels
+from refmodel.array.array import Clock
+from refmodel.array.component import Meter
+from refmodel.core.errors import (
+    DataLost,
+    DiskError,
+    NoSpace,
+    NotADisk,
+    SnapshotExists,
+    UnknownOutcome,
+)
+from refmodel.core.validation import require_name, require_range, whole_blocks
+from refmodel.engine.open_disk import OpenDisk
+from refmodel.media.enclosure import Enclosure
 from refmodel.redolog import chain
 from refmodel.redolog import descriptor as descriptors
 from refmodel.redolog.consolidation import Job
@@ -24,11 +32,10 @@ from refmodel.redolog.descriptor import BASE, Descriptor, Snapshot
 from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.redolog.layer import ABSENT, ZERO, Base, Blocks, Delta, Layer, TableCache
 from refmodel.redolog.store import Store
-from refmodel.refusals import require_name, require_range, whole_blocks
 
 
 class RedoLogDisk(OpenDisk):
-    """One open disk: a refmodel.engines.Disk."""
+    """One open disk: a refmodel.registry.Disk."""
 
     def __init__(self, enclosure: Enclosure, geometry: RedoLogGeometry) -> None:
         super().__init__(enclosure, geometry)
@@ -50,7 +57,9 @@ class RedoLogDisk(OpenDisk):
             disk = cls(enclosure, geometry)
             descriptors.write(disk.store, disk.descriptor, "foreground")
             disk.store.flush("foreground")
-            labels.write(enclosure.device(0), labels.Label(uuid.uuid4().hex, uuid.uuid4().hex, 0, geometry))
+            labels.write(
+                enclosure.device(0), labels.Label(uuid.uuid4().hex, uuid.uuid4().hex, 0, geometry)
+            )
         finally:
             enclosure.close()
 
@@ -181,7 +190,12 @@ class RedoLogDisk(OpenDisk):
     # How it is done.
 
     def _read(self, layers: list[Layer], lbas: range) -> dict[int, bytes]:
-        return chain.read(self.store, chain.places(layers, lbas, "foreground"), self.geometry.block_bytes, "foreground")
+        return chain.read(
+            self.store,
+            chain.places(layers, lbas, "foreground"),
+            self.geometry.block_bytes,
+            "foreground",
+        )
 
     def _put(self, blocks: Blocks) -> None:
         self.layers[self.descriptor.live].put(blocks, "foreground")
@@ -198,23 +212,37 @@ class RedoLogDisk(OpenDisk):
         old = self.descriptor
         snapshots = {**old.snapshots, name: Snapshot(old.live, old.next_id)}
         self._replace(
-            replace(old, live=top, snapshots=snapshots, parents={**old.parents, top: old.live}, next_id=old.next_id + 1), "foreground"
+            replace(
+                old,
+                live=top,
+                snapshots=snapshots,
+                parents={**old.parents, top: old.live},
+                next_id=old.next_id + 1,
+            ),
+            "foreground",
         )
 
     def _delete(self, name: str) -> None:
-        snapshots = {other: kept for other, kept in self.descriptor.snapshots.items() if other != name}
+        snapshots = {
+            other: kept for other, kept in self.descriptor.snapshots.items() if other != name
+        }
         self._replace(replace(self.descriptor, snapshots=snapshots), "foreground")
 
     def _revert(self, name: str) -> None:
         top = self._fresh(reserve=0)
         old = self.descriptor
-        self._replace(replace(old, live=top, parents={**old.parents, top: old.snapshot(name).top}), "foreground")
+        self._replace(
+            replace(old, live=top, parents={**old.parents, top: old.snapshot(name).top}),
+            "foreground",
+        )
 
     def _fresh(self, reserve: int) -> int:
         """An empty layer. Raises NoSpace if no more than a reserve of slots is free, whatever is consolidated."""
         while len(self.layers) + reserve >= self.geometry.layers:
             if not self._step():
-                raise NoSpace(f"the chain has {len(self.layers)} layers, of {self.geometry.layers} that it may have")
+                raise NoSpace(
+                    f"the chain has {len(self.layers)} layers, of {self.geometry.layers} that it may have"
+                )
         slot = min(set(range(self.geometry.layers)) - set(self.layers))
         layer = Delta(slot, self.geometry, self.store, self.tables)
         layer.begin("foreground")
@@ -254,20 +282,39 @@ class RedoLogDisk(OpenDisk):
 
     def _merge(self) -> None:
         """A step: the lower layer takes some of what the upper one has."""
-        places = chain.places([self.layers[self.job.upper]], self.job.due(self.layers[self.job.upper]), "consolidate")
+        places = chain.places(
+            [self.layers[self.job.upper]], self.job.due(self.layers[self.job.upper]), "consolidate"
+        )
         held = {lba: place for lba, place in places.items() if place is not ABSENT}
         data = chain.read(self.store, held, self.geometry.block_bytes, "consolidate")
         if held:
-            self.layers[self.job.lower].put({lba: None if held[lba] == ZERO else data[lba] for lba in held}, "consolidate")
+            self.layers[self.job.lower].put(
+                {lba: None if held[lba] == ZERO else data[lba] for lba in held}, "consolidate"
+            )
         self.merged += len(held)
 
     def _drop(self) -> None:
         """The upper layer goes; what stood or ended on it stands or ends on the lower one."""
         old, lower, upper = self.descriptor, self.job.lower, self.job.upper
-        moved = {slot: lower if parent == upper else parent for slot, parent in old.parents.items() if slot != upper}
-        snapshots = {name: replace(held, top=lower) if held.top == upper else held for name, held in old.snapshots.items()}
+        moved = {
+            slot: lower if parent == upper else parent
+            for slot, parent in old.parents.items()
+            if slot != upper
+        }
+        snapshots = {
+            name: replace(held, top=lower) if held.top == upper else held
+            for name, held in old.snapshots.items()
+        }
         self.job = None
-        self._replace(replace(old, live=lower if old.live == upper else old.live, snapshots=snapshots, parents=moved), "consolidate")
+        self._replace(
+            replace(
+                old,
+                live=lower if old.live == upper else old.live,
+                snapshots=snapshots,
+                parents=moved,
+            ),
+            "consolidate",
+        )
         self.dropped += 1
         self._emit("drop", lower=lower, upper=upper)
 

@@ -7,8 +7,8 @@ is flat: block after block. docs/engines.md has the whole picture.
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from refmodel.layout import PAGE
-from refmodel.refusals import require, require_block_bytes
+from refmodel.array.layout import PAGE
+from refmodel.core.validation import require, require_block_bytes
 
 SECTOR = 512  # bytes; a location counts them
 TABLE_ENTRIES = 4096  # of a grain table
@@ -77,7 +77,9 @@ class RedoLogGeometry:
 
     @property
     def layer_sectors(self) -> int:
-        return self.directory_sectors + self.tables * TABLE_SECTORS + self.blocks * self.block_sectors
+        return (
+            self.directory_sectors + self.tables * TABLE_SECTORS + self.blocks * self.block_sectors
+        )
 
     @property
     def layer_bytes(self) -> int:
@@ -95,7 +97,14 @@ class RedoLogGeometry:
         return asdict(self)
 
 
-def plan(engine: str, blocks: int, *, block_bytes: int = 4096, layers: int | None = None, table_cache: int | None = None) -> RedoLogGeometry:
+def plan(
+    engine: str,
+    blocks: int,
+    *,
+    block_bytes: int = 4096,
+    layers: int | None = None,
+    table_cache: int | None = None,
+) -> RedoLogGeometry:
     """Fill in what was not asked for. Raises BadRequest for what cannot work."""
     flavour = FLAVOURS[engine]
     require(blocks >= 1, "a disk has at least 1 block")

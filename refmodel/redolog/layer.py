@@ -9,13 +9,22 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
-from refmodel.errors import DataLost
+from refmodel.core.errors import DataLost
 from refmodel.redolog.geometry import (
-    ALL, ENTRY_BYTES, SECTOR, SECTOR_ENTRIES, TABLE_ENTRIES, TABLE_SECTORS, RedoLogGeometry,
+    ALL,
+    ENTRY_BYTES,
+    SECTOR,
+    SECTOR_ENTRIES,
+    TABLE_ENTRIES,
+    TABLE_SECTORS,
+    RedoLogGeometry,
 )  # fmt: skip
 from refmodel.redolog.store import DATA, METADATA, Store
 
-ABSENT, ZERO = None, -1  # in the place of a place: the layer does not have the block; it hides what is below with zeroes
+ABSENT, ZERO = (
+    None,
+    -1,
+)  # in the place of a place: the layer does not have the block; it hides what is below with zeroes
 UNMAPPED = 1 << 31  # in an entry: reads as zeroes; the place, if there is one, is kept
 LONGEST = 1 << 20  # bytes of one write of zeroes
 
@@ -65,7 +74,11 @@ class Base:
 
     def put(self, blocks: Blocks, cause: str) -> None:
         zero = bytes(self._block_bytes)
-        write_runs(self._store, [(self.place(lba, cause), data or zero) for lba, data in sorted(blocks.items())], cause)
+        write_runs(
+            self._store,
+            [(self.place(lba, cause), data or zero) for lba, data in sorted(blocks.items())],
+            cause,
+        )
 
     def extent(self, lba: int) -> int:
         return lba
@@ -74,14 +87,18 @@ class Base:
 class Delta:
     """A layer that has what was written to it. `slot` is the region that it is in."""
 
-    def __init__(self, slot: int, geometry: RedoLogGeometry, store: Store, cache: TableCache) -> None:
+    def __init__(
+        self, slot: int, geometry: RedoLogGeometry, store: Store, cache: TableCache
+    ) -> None:
         self._geometry = geometry
         self._store = store
         self._cache = cache
         self._start = geometry.layers_base + slot * geometry.layer_bytes
         self._slot = slot
         self._directory = array("I", bytes(geometry.directory_sectors * SECTOR))
-        self._next: int | None = geometry.directory_sectors  # the first sector that nothing is in; None: not known yet
+        self._next: int | None = (
+            geometry.directory_sectors
+        )  # the first sector that nothing is in; None: not known yet
 
     def begin(self, cause: str) -> None:
         """Make the region an empty layer; it counts once a descriptor names it."""
@@ -90,7 +107,9 @@ class Delta:
 
     def load(self, cause: str) -> None:
         """Read the directory, and every table if all are to be in memory. Raises DataLost."""
-        self._directory = array("I", self._store.read(METADATA, self._start, len(self._directory) * ENTRY_BYTES, cause))
+        self._directory = array(
+            "I", self._store.read(METADATA, self._start, len(self._directory) * ENTRY_BYTES, cause)
+        )
         self._next = None
         if self._geometry.table_cache == ALL:
             self._scan(cause)
@@ -122,11 +141,22 @@ class Delta:
         if not changed:
             return
         for table, location in new_tables.items():
-            held = {self._locate(lba)[1]: entry for lba, entry in changed.items() if self._locate(lba)[0] == table}
+            held = {
+                self._locate(lba)[1]: entry
+                for lba, entry in changed.items()
+                if self._locate(lba)[0] == table
+            }
             self._write_table(location, held, cause)
         if writes or new_tables:
             self._store.flush(cause)  # an entry never counts before what it leads to
-        self._write_entries({lba: entry for lba, entry in changed.items() if self._locate(lba)[0] not in new_tables}, cause)
+        self._write_entries(
+            {
+                lba: entry
+                for lba, entry in changed.items()
+                if self._locate(lba)[0] not in new_tables
+            },
+            cause,
+        )
         self._write_directory(new_tables, cause)
 
     # How it is done.
@@ -157,7 +187,9 @@ class Delta:
             self._require_inside(entry & ~UNMAPPED, self._geometry.block_sectors)
         return entry
 
-    def _placed(self, before: dict[int, int], blocks: Blocks) -> tuple[dict[int, int], list[tuple[int, bytes]]]:
+    def _placed(
+        self, before: dict[int, int], blocks: Blocks
+    ) -> tuple[dict[int, int], list[tuple[int, bytes]]]:
         """The entries that blocks get, and what is to be written where."""
         entries, writes = {}, []
         for lba, old in before.items():
@@ -172,7 +204,11 @@ class Delta:
 
     def _new_tables(self, tables: set[int]) -> dict[int, int]:
         """Room for those of the tables that are not there yet: table -> location."""
-        return {table: self._allocate(TABLE_SECTORS) for table in sorted(tables) if not self._directory[table]}
+        return {
+            table: self._allocate(TABLE_SECTORS)
+            for table in sorted(tables)
+            if not self._directory[table]
+        }
 
     def _allocate(self, sectors: int) -> int:
         if self._next is None:
@@ -193,7 +229,9 @@ class Delta:
             end = max(end, location + TABLE_SECTORS, last + block if last else 0)
             if self._geometry.table_cache == ALL:
                 for first in range(0, TABLE_ENTRIES, SECTOR_ENTRIES):
-                    self._cache.put(offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES])
+                    self._cache.put(
+                        offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES]
+                    )
         self._next = end
 
     def _grain_entries(self, entry: int) -> array:
@@ -212,7 +250,11 @@ class Delta:
         offset = self._start + location * SECTOR
         self._store.write(METADATA, offset, table.tobytes(), cause)
         used = {first - first % SECTOR_ENTRIES for first in held}
-        for first in range(0, TABLE_ENTRIES, SECTOR_ENTRIES) if self._geometry.table_cache == ALL else sorted(used):
+        for first in (
+            range(0, TABLE_ENTRIES, SECTOR_ENTRIES)
+            if self._geometry.table_cache == ALL
+            else sorted(used)
+        ):
             self._cache.put(offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES])
 
     def _write_entries(self, changed: dict[int, int], cause: str) -> None:
@@ -237,8 +279,14 @@ class Delta:
             self._store.write(METADATA, self._start + sector * SECTOR, entries.tobytes(), cause)
 
     def _require_inside(self, location: int, sectors: int) -> None:
-        if not self._geometry.directory_sectors <= location <= self._geometry.layer_sectors - sectors:
-            raise DataLost(f"a grain table of layer {self._slot} is damaged: it leads to sector {location}")
+        if (
+            not self._geometry.directory_sectors
+            <= location
+            <= self._geometry.layer_sectors - sectors
+        ):
+            raise DataLost(
+                f"a grain table of layer {self._slot} is damaged: it leads to sector {location}"
+            )
 
 
 Layer = Base | Delta

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 
-from refmodel.component import Meter
-from refmodel.device import Device
+from refmodel.array.component import Meter
+from refmodel.media.device import Device
 
 METADATA, DATA = "metadata", "data"  # the legs: descriptors, grain directories and tables; grains
 

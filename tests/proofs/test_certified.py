@@ -7,8 +7,8 @@ from agreement import PROFILES, disputed, doubtful, driven, scrambled, undeclare
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.explain import CLAUSES
-from conformance.oracles import Opinion, certified, model
+from conformance.judging.explain import CLAUSES
+from conformance.judging.oracles import Opinion, certified, model
 
 
 def judges(**others):
@@ -19,20 +19,28 @@ def test_it_agrees_with_the_model():
     """A small part of what agreement.py, which `make proofs` runs, asks of TLC as well."""
     good = [trace for profile in PROFILES for trace in driven(profile, 11, 8, 40)]
     batch = good + [scrambled(trace, step) for step in range(3) for trace in good]
-    batch += [doubtful(trace) for trace in good] + [undeclared(trace, i) for i, trace in enumerate(good)]
+    batch += [doubtful(trace) for trace in good] + [
+        undeclared(trace, i) for i, trace in enumerate(good)
+    ]
     found, said = disputed(batch, judges())
     assert found == {} and {each["certified"].at is None for each in said} == {True, False}
 
 
 def test_a_dispute_is_found():
     batch = driven("ack", 3, 4, 20)
-    found, _ = disputed(batch, judges(liar=lambda some: [Opinion(1 if i == 2 else None) for i in range(len(some))]))
+    found, _ = disputed(
+        batch, judges(liar=lambda some: [Opinion(1 if i == 2 else None) for i in range(len(some))])
+    )
     assert list(found) == [2]
-    assert found[2] == "certified: all allowed; model: all allowed; liar: operation 1 is not allowed"
+    assert (
+        found[2] == "certified: all allowed; model: all allowed; liar: operation 1 is not allowed"
+    )
 
 
 def test_what_gives_up_alone_is_in_dispute():
-    found, _ = disputed(driven("ack", 3, 2, 20), judges(lazy=lambda some: [Opinion(None, "too hard")] * len(some)))
+    found, _ = disputed(
+        driven("ack", 3, 2, 20), judges(lazy=lambda some: [Opinion(None, "too hard")] * len(some))
+    )
     assert len(found) == 2
 
 
@@ -45,4 +53,6 @@ def test_clauses_are_those_of_the_kit():
     source = (Path(__file__).parents[2] / "proofs" / "extraction" / "oracle.ml").read_text()
     clauses = dict(re.findall(r'(\w+)Clause -> "(.*)"', source))
     kit = {"Read": "read", "Snapshot": "snapshot", "Answer": "refusal", "Open": "open"}
-    assert {name: clauses[name] for name in kit} == {name: CLAUSES[key] for name, key in kit.items()}
+    assert {name: clauses[name] for name in kit} == {
+        name: CLAUSES[key] for name, key in kit.items()
+    }

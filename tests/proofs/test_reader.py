@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from agreement import PROFILES, driven
 
-from conformance import trace as traces
-from conformance.oracles import certified, model
+from conformance.contract import trace as traces
+from conformance.judging.oracles import certified, model
 
 FILES = 3000
 
@@ -34,8 +34,30 @@ def originals(tmp_path_factory) -> list[bytes]:
 
 def damaged(text: bytes, choose: random.Random) -> bytes:
     """The file with a few bytes, numbers, words or lines changed."""
-    words = [b"null", b"-1", b"0", b"1e3", b"18446744073709551616", b"9007199254740993", b"true", b"{}", b"[", b'"', b"}",
-             b"\\ud800", b"\xff", b"\x00", b'"live"', b"prefix", b"block", b"NaN", b"/*", b",", b'"ok":false', b"\n"]
+    words = [
+        b"null",
+        b"-1",
+        b"0",
+        b"1e3",
+        b"18446744073709551616",
+        b"9007199254740993",
+        b"true",
+        b"{}",
+        b"[",
+        b'"',
+        b"}",
+        b"\\ud800",
+        b"\xff",
+        b"\x00",
+        b'"live"',
+        b"prefix",
+        b"block",
+        b"NaN",
+        b"/*",
+        b",",
+        b'"ok":false',
+        b"\n",
+    ]
     for _ in range(choose.randint(1, 4)):
         at = choose.randrange(len(text))
         match choose.randrange(5):
@@ -52,7 +74,11 @@ def damaged(text: bytes, choose: random.Random) -> bytes:
             case _:
                 digits = [i for i, byte in enumerate(text) if 48 <= byte <= 57]
                 here = choose.choice(digits or [0])
-                text = text[:here] + b"%d" % choose.choice([0, 1, 2, 63, 64, 10**9, 2**53, 2**62, 2**64]) + text[here + 1 :]
+                text = (
+                    text[:here]
+                    + b"%d" % choose.choice([0, 1, 2, 63, 64, 10**9, 2**53, 2**62, 2**64])
+                    + text[here + 1 :]
+                )
         text = text or b"\n"
     return text
 
@@ -75,11 +101,15 @@ def test_damaged_files(program, originals, tmp_path):
         except traces.BadTrace:
             continue  # the kit's reader is stricter; that this one answers at all is what counts
         if verdict["accepted"] is None:
-            assert b"\\ud" in path.read_bytes(), path.read_text()  # half a surrogate pair is no text to OCaml
+            assert b"\\ud" in path.read_bytes(), (
+                path.read_text()
+            )  # half a surrogate pair is no text to OCaml
         elif "failure" not in trace.events[0]:
             read += 1
             opinion = model.judge_one(trace)
-            assert verdict["accepted"] is (opinion.at is None) and verdict["at"] == opinion.at, path.read_text()
+            assert verdict["accepted"] is (opinion.at is None) and verdict["at"] == opinion.at, (
+                path.read_text()
+            )
     assert read >= FILES // 20
 
 
@@ -105,11 +135,19 @@ def test_a_long_trace(program, tmp_path):
     header = {"trace": 1, "hello": {"crash_profile": "ack"}}
     ok = {"ok": True}
     with path.open("w") as out:
-        print(json.dumps(header), json.dumps({"op": "create", "blocks": 2**31 - 1, "result": ok}), sep="\n", file=out)
+        print(
+            json.dumps(header),
+            json.dumps({"op": "create", "blocks": 2**31 - 1, "result": ok}),
+            sep="\n",
+            file=out,
+        )
         print(json.dumps({"op": "unmap", "lba": 5, "count": 100_000, "result": ok}), file=out)
         for i in range(500_000):
             print(f'{{"op":"write","lba":{i % 64},"tags":[{i}],"result":{{"ok":true}}}}', file=out)
-            print(f'{{"op":"read","lba":{i % 64},"count":1,"result":{{"ok":true,"tags":[{i}]}}}}', file=out)
+            print(
+                f'{{"op":"read","lba":{i % 64},"count":1,"result":{{"ok":true,"tags":[{i}]}}}}',
+                file=out,
+            )
         print('{"op":"read","lba":0,"count":1,"result":{"ok":true,"tags":[7]}}', file=out)
     verdict = json.loads(run(program, path).stdout)
     assert (verdict["accepted"], verdict["at"]) == (False, 1_000_002)

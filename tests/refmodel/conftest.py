@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
-from refmodel.power import PowerSupply
-
-TINY = {"block_bytes": 512, "segment_blocks": 4, "fanout": 4}
+from refmodel.media.power_supply import PowerSupply
+from support.disks import TINY
 
 
 @pytest.fixture
@@ -33,8 +32,3 @@ def make(folder: Path) -> Iterator[Callable[..., LogStructuredDisk]]:
     yield make_disk
     for disk in opened:
         disk.abandon()
-
-
-def block(tag: int, size: int = 512) -> bytes:
-    """A block that says which write it came from."""
-    return tag.to_bytes(8, "little") * (size // 8)

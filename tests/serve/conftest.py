@@ -3,19 +3,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from server import MISSING, Server, refmodel
+
+from support.served import MISSING, Server, refmodel
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if MISSING:
         for item in items:
             if item.path.parent == Path(__file__).parent:
-                item.add_marker(pytest.mark.skip(reason=f"NOT RUN: {', '.join(MISSING)} missing (make serve-setup)"))
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason=f"NOT RUN: {', '.join(MISSING)} missing (make serve-setup)"
+                    )
+                )
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
     if MISSING:
-        terminalreporter.write_line(f"NOT RUN: tests/serve, for want of {', '.join(MISSING)} (make serve-setup)", red=True, bold=True)
+        terminalreporter.write_line(
+            f"NOT RUN: tests/serve, for want of {', '.join(MISSING)} (make serve-setup)",
+            red=True,
+            bold=True,
+        )
 
 
 @pytest.fixture

@@ -3,13 +3,23 @@
 import json
 from pathlib import Path
 
-from server import refmodel
-
-from refmodel.served import ENGINE, MEMORY, QCOW2, ROUNDS
+from refmodel.bench.nbd_comparison import ENGINE, MEMORY, QCOW2, ROUNDS
+from support.served import refmodel
 
 
 def test_three_servers_take_turns(tmp_path: Path) -> None:
-    done = refmodel("bench", "--nbd", "--layout", "raid5-2+1", "--blocks", 1024, "--operations", 200, "--json", tmp_path / "runs")
+    done = refmodel(
+        "bench",
+        "--nbd",
+        "--layout",
+        "raid5-2+1",
+        "--blocks",
+        1024,
+        "--operations",
+        200,
+        "--json",
+        tmp_path / "runs",
+    )
     runs = [json.loads(line) for line in (tmp_path / "runs").read_text().splitlines()]
     assert [run["server"] for run in runs] == [ENGINE, QCOW2, MEMORY] * ROUNDS
     assert all(run["iops"] > 0 and run["processor"] > 0 for run in runs)

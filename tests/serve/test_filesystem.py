@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from server import Server, refmodel, run
+
+from support.served import Server, refmodel, run
 
 EXT4 = shutil.which("mkfs.ext4", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 DEBUGFS = shutil.which("debugfs", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-NEEDED = pytest.mark.skipif(not (EXT4 and DEBUGFS), reason="NOT RUN: mkfs.ext4 and debugfs are missing (e2fsprogs)")
+NEEDED = pytest.mark.skipif(
+    not (EXT4 and DEBUGFS), reason="NOT RUN: mkfs.ext4 and debugfs are missing (e2fsprogs)"
+)
 
 
 def tree(root: Path, seed: bytes) -> Path:
@@ -34,7 +37,9 @@ def extracted(uri: str, folder: Path) -> dict[str, bytes]:
 
 
 @NEEDED
-def test_a_file_tree_is_read_back_from_the_snapshot(serve: Callable[..., Server], tmp_path: Path) -> None:
+def test_a_file_tree_is_read_back_from_the_snapshot(
+    serve: Callable[..., Server], tmp_path: Path
+) -> None:
     server = serve("--blocks", 8192, "--layout", "raid6-4+2")
     for name, seed in (("monday", b"monday\n"), ("tuesday", b"Tuesday, another day\n")):
         image = tmp_path / f"{name}.img"

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from server import Server, refmodel
+
+from support.served import Server, refmodel
 
 Serve = Callable[..., Server]
 JOB = {"size": "16m"}
@@ -50,7 +51,9 @@ def test_a_rebuild_goes_on_under_fio(serve: Serve) -> None:
     server = serve("--blocks", 4096, "--layout", "raid6-4+2", "--spares", 1)
     passed(server.fio("write", **JOB, do_verify=0))
     with ThreadPoolExecutor() as threads:
-        during = threads.submit(server.fio, "during", **JOB, verify_backlog=64, time_based=1, runtime=30)
+        during = threads.submit(
+            server.fio, "during", **JOB, verify_backlog=64, time_based=1, runtime=30
+        )
         time.sleep(2)
         refmodel("fail", server.disk, 2, "--mode", "degraded")
         assert during.running()

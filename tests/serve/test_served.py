@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from server import ENGINE, Server, refmodel, run
+
+from support.served import ENGINE, Server, refmodel, run
 
 Serve = Callable[..., Server]
 MIB = 1 << 20
@@ -22,7 +23,11 @@ def test_what_the_server_declares(serve: Serve) -> None:
     exports = json.loads(run("nbdinfo", "--json", "--list", server.uri()).stdout)["exports"]
     live, monday = exports
     assert (live["export-name"], live["is_read_only"], live["export-size"]) == ("", False, 4 * MIB)
-    assert (monday["export-name"], monday["is_read_only"], monday["export-size"]) == ("monday", True, 4 * MIB)
+    assert (monday["export-name"], monday["is_read_only"], monday["export-size"]) == (
+        "monday",
+        True,
+        4 * MIB,
+    )
     for able in ("can_flush", "can_fua", "can_trim", "can_zero", "can_fast_zero", "can_multi_conn"):
         assert live[able] is True, able
     assert live["block_size_preferred"] == 4096
@@ -36,7 +41,9 @@ def test_unaligned_requests_trim_zero_and_fua(serve: Serve) -> None:
         "write -z 1057k 1k", "read -P 0 1057k 1k", "read -P 0x12 1056k 1k", "read -P 0x12 1058k 30k", "flush",
     ]  # fmt: skip
     done = run("qemu-io", "-f", "raw", *(f"-c{line}" for line in script), server.uri())
-    assert b"error" not in done.stdout.lower() and b"failed" not in done.stdout.lower(), done.stdout.decode()
+    assert b"error" not in done.stdout.lower() and b"failed" not in done.stdout.lower(), (
+        done.stdout.decode()
+    )
     extents = json.loads(run("nbdinfo", "--json", "--map", server.uri()).stdout)
     data = [(extent["offset"], extent["length"]) for extent in extents if extent["type"] == 0]
     assert data == [(0, 8192), (1 * MIB + 32768, 32768)]
@@ -59,11 +66,25 @@ def test_images_go_in_and_out(serve: Serve, tmp_path: Path) -> None:
 def test_commands_on_a_disk_that_is_served(serve: Serve) -> None:
     server = serve("--blocks", 256, "--layout", "raid5-2+1", "--spares", 1)
     refmodel("write", server.disk, 5, stdin=b"by command")
-    assert b"read 10/10" in run("qemu-io", "-f", "raw", "-c", "read -P 0x62 20480 1", "-c", "read 20480 10", server.uri()).stdout
+    assert (
+        b"read 10/10"
+        in run(
+            "qemu-io",
+            "-f",
+            "raw",
+            "-c",
+            "read -P 0x62 20480 1",
+            "-c",
+            "read 20480 10",
+            server.uri(),
+        ).stdout
+    )
     refmodel("snapshot", server.disk, "s1")
     run("qemu-io", "-f", "raw", "-c", "write -P 0x33 20480 4096", server.uri())
     assert refmodel("read", server.disk, 5).stdout == b"\x33" * 4096
-    assert refmodel("read", server.disk, 5, "--view", "s1").stdout == b"by command".ljust(4096, b"\0")
+    assert refmodel("read", server.disk, 5, "--view", "s1").stdout == b"by command".ljust(
+        4096, b"\0"
+    )
     assert refmodel("ls", server.disk).stdout == b"s1\t1 blocks\n"
     refmodel("revert", server.disk, "s1")
     assert refmodel("read", server.disk, 5).stdout.startswith(b"by command")
@@ -87,7 +108,11 @@ def test_a_deleted_snapshot_is_never_read_as_another_of_its_name(serve: Serve) -
     server = serve("--blocks", 64)
     refmodel("snapshot", server.disk, "s")
     client = subprocess.Popen(
-        ["qemu-io", "-f", "raw", "-r", server.uri("s")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
+        ["qemu-io", "-f", "raw", "-r", server.uri("s")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
     )
     client.stdin.write(b"read -P 0 0 4k\n")
     while b"ops/sec" not in (line := client.stdout.readline()):
@@ -137,7 +162,9 @@ def test_what_is_left_of_a_killed_server_is_no_hindrance(serve: Serve) -> None:
     run("qemu-io", "-f", "raw", "-c", "write -P 0x44 4k 4k", server.uri())
     server.end(signal.SIGKILL)
     assert server.socket.exists()
-    assert refmodel("read", server.disk, 1).stdout == b"\x44" * 4096  # the control socket is stale, the disk is free
+    assert (
+        refmodel("read", server.disk, 1).stdout == b"\x44" * 4096
+    )  # the control socket is stale, the disk is free
     server.start()
     run("qemu-io", "-f", "raw", "-c", "read -P 0x44 4k 4k", server.uri())
     assert server.end() == 0
@@ -156,11 +183,24 @@ def test_a_rebuild_ends_without_any_client(serve: Serve) -> None:
 
 def test_top_shows_what_a_server_does(serve: Serve, tmp_path: Path) -> None:
     server = serve("--blocks", 1024)
-    top = subprocess.Popen([*ENGINE, "top", str(server.disk), "--interval", "10", "--count", "1"], stdout=subprocess.PIPE)
+    top = subprocess.Popen(
+        [*ENGINE, "top", str(server.disk), "--interval", "10", "--count", "1"],
+        stdout=subprocess.PIPE,
+    )
     time.sleep(4)
-    run("qemu-io", "-f", "raw", *(f"-cwrite -P 1 {lba * 4096} 4k" for lba in range(100)), server.uri())
+    run(
+        "qemu-io",
+        "-f",
+        "raw",
+        *(f"-cwrite -P 1 {lba * 4096} 4k" for lba in range(100)),
+        server.uri(),
+    )
     shown, _ = top.communicate(timeout=60)
-    rates = {row.split()[0]: row.split()[1:] for row in reversed(shown.decode().splitlines()) if row.strip()}
+    rates = {
+        row.split()[0]: row.split()[1:]
+        for row in reversed(shown.decode().splitlines())
+        if row.strip()
+    }
     assert float(rates["write"][0]) > 0 and "foreground" in rates and "µs" in rates["write"]
     server.end()
     done = refmodel("top", server.disk, status=1)

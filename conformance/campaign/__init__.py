@@ -1,0 +1,1 @@
+"""Campaigns: many traces are driven, judged in batches, shrunk and put together."""

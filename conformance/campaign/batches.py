@@ -1,0 +1,165 @@
+"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out the same.
+
+A part is so many traces in a row. What its programs are follows from the seed, its number, and what the target answered
+earlier in the same part, which steers the rest of it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from conformance.campaign.driver import Bench
+from conformance.contract.coverage import Coverage
+from conformance.contract.trace import Passed, Trace
+from conformance.judging import fault_excuses as faults
+from conformance.judging import oracles
+from conformance.judging.explain import PASS, Verdict
+from conformance.judging.judge import judge
+from conformance.judging.oracles import Opinion, Oracle
+from conformance.programs import generate
+from conformance.targets import Factory, resolve
+from conformance.targets.base import Unusable
+
+SAMPLE = 20  # traces of a campaign that are kept though they passed
+SLOW, SLOW_PARTS = (
+    "tlc",
+    2,
+)  # an oracle that is slow to start, and how many times as many traces a part has for it
+FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign is, in words that mean the same in every process."""
+
+    target: str
+    without: frozenset[str]
+    seed: int
+    ops: int
+    crashes: bool
+    oracles: tuple[str, ...]
+    most_failures: int
+    faults: tuple[str, ...] = ()  # of the media, by name
+
+    @property
+    def length(self) -> int:
+        """Traces in a part."""
+        return max(2, min(generate.BATCH, 3000 // self.ops)) * (
+            SLOW_PARTS if SLOW in self.oracles else 1
+        )
+
+
+@dataclass
+class Part:
+    """What came of one: its traces (those that passed shortened to nothing but their length) and what they showed."""
+
+    judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
+    counters: Counter = field(default_factory=Counter)
+    coverage: Coverage = field(default_factory=Coverage)
+    declared: frozenset[str] = frozenset()
+    inside: bool = False  # the engine said what happened inside
+    reason: str = ""  # why it ended early, and what an unusable target printed
+    output: str = ""
+
+
+def in_worker(plan: Plan, number: int, most: int) -> Part:
+    """As drive, in a process that has only the plan."""
+    factory = resolve(plan.target)
+    judges = {
+        name: oracle
+        for name, oracle in oracles.together(set(plan.oracles) - {oracles.INNER}).items()
+        if name in plan.oracles
+    }
+    factory = replace(factory, without=plan.without)
+    factory = faults.on_media(factory, plan.faults) if plan.faults else factory
+    return drive(factory, judges, plan, number, most)
+
+
+def drive(
+    factory: Factory, judges: Mapping[str, Oracle], plan: Plan, number: int, most: int
+) -> Part:
+    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail, or the target hangs."""
+    part, bench = Part(), Bench(factory)
+    judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
+    try:
+        _drive(bench, factory, judges, plan, number, most, part)
+    except Unusable as error:
+        part.reason, part.output = f"the target is unusable: {error.message}", error.output
+    finally:
+        bench.clear()
+    if judges.keys() - FAST and part.judged:
+        verdicts = judged([trace for trace, _ in part.judged], judges, plan.faults)
+        part.judged = [(trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts)]
+    part.inside = any(trace.geometry for trace, _ in part.judged)
+    first = number * plan.length
+    part.judged = [
+        (Passed(trace.operations, trace.crashes), verdict)
+        if verdict == PASS and first + index >= SAMPLE
+        else (trace, verdict)
+        for index, (trace, verdict) in enumerate(part.judged)
+    ]
+    return part
+
+
+def _drive(
+    bench: Bench,
+    factory: Factory,
+    judges: Mapping[str, Oracle],
+    plan: Plan,
+    number: int,
+    most: int,
+    part: Part,
+) -> None:
+    cuts = bench.cuts(factory.first)
+    at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
+    failures = 0
+    seeds = generate.drawn(generate.seeds(plan.ops), plan.seed, plan.length, number)
+    for index, drawn in enumerate(islice(seeds, min(plan.length, most))):
+        options, program = generate.written(
+            drawn, factory.knobs, bench.hello, plan.crashes, cuts, part.coverage.pairs
+        )
+        trace = bench.drive(program, trace_seed(plan.seed, number * plan.length + index), options)
+        part.declared |= set(trace.hello["capabilities"])
+        verdict = judged([trace], at_once, plan.faults)[0]
+        part.judged.append((trace, verdict))
+        part.coverage.add(trace)
+        part.counters.update(bench.counters())
+        if verdict.verdict == "inconclusive" and verdict.at == 0:
+            raise Unusable(verdict.reason)
+        failures += verdict.verdict == "fail"
+        if failures >= plan.most_failures or verdict.kind == "hang":
+            return
+
+
+def _once(judge: Oracle) -> Oracle:
+    """The oracle, which is not asked again of a trace that it judged; the traces are those of a part, and stay."""
+    opinions: dict[int, Opinion] = {}
+
+    def remembering(traces: Sequence[Trace]) -> list[Opinion]:
+        new = [trace for trace in traces if id(trace) not in opinions]
+        opinions.update(zip(map(id, new), judge(new), strict=True))
+        return [opinions[id(trace)] for trace in traces]
+
+    return remembering
+
+
+def judged(
+    some: list[Trace], judges: Mapping[str, Oracle], names: tuple[str, ...]
+) -> list[Verdict]:
+    """As judge, but for what these faults of the media excuse."""
+    if not names:
+        return judge(some, judges)
+    for trace in some:
+        trace.events = faults.without_lost_reads(names, trace)
+    return [
+        replace(verdict, verdict="pass", excuse=", ".join(names))
+        if faults.excuses(names, trace, verdict)
+        else verdict
+        for trace, verdict in zip(some, judge(some, judges))
+    ]
+
+
+def trace_seed(seed: int, number: int) -> int:
+    """The seed of trace `number` in a campaign."""
+    return (seed << 20 | number) & 0x7FFF_FFFF_FFFF_FFFF

@@ -1,0 +1,130 @@
+"""Is a target usable, and what does it declare? Asked one thing at a time, before anything is generated."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.campaign.driver import Bench
+from conformance.contract import trace as traces
+from conformance.contract.model import faults_of, init, step
+from conformance.judging.explain import explain
+from conformance.judging.oracles.model import judge_one
+from conformance.programs import swarm
+from conformance.targets import Factory
+from conformance.targets.base import Unusable
+
+PROFILES = {
+    "ack": "every acknowledged operation survives a power cut",
+    "prefix": "a power cut keeps the history up to some point, no earlier than the last flush",
+    "block": "each block keeps its value at the last flush or one written since",
+    None: "it promises nothing about power cuts: none are sent",
+}
+MEANINGS = {
+    "unmap": "blocks can be given back, and read as zeroes",
+    "flush": "makes durable what came before",
+    "snapshot": "views of the past, which can be read",
+    "delete": "of a snapshot",
+    "revert": "live becomes a snapshot again",
+    "crash": "its power can be cut",
+    "restart": "it can be closed and opened",
+    "device": "its devices can fail and return",
+    "clean": "background work can be asked for",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was asked of the target."""
+
+    what: str
+    ok: bool
+    detail: str = ""
+    hung: bool = False
+
+
+def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
+    """What the target says of itself, and what came of each check. Raises Unusable if it does not even say hello."""
+    bench = Bench(factory)
+    options = {knob: values[0] for knob, values in factory.knobs.items()}
+    try:
+        hello = bench.hello(options)
+        checks: list[Check] = []
+        for what, program in _programs(set(hello["capabilities"])):
+            checks.append(_tried(bench, options, what, program))
+            if checks[-1].hung:
+                break  # nobody wants to wait for the others
+        return hello, checks
+    finally:
+        bench.clear()
+
+
+def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """What is checked, each a short program that every sound target of these capabilities passes."""
+    create, write = {"op": "create", "blocks": 8}, {"op": "write", "lba": 2, "tags": [1, 2]}
+    read = {"op": "read", "lba": 0, "count": 8}
+    yield "creates a disk that reads as zeroes", [create, read]
+    yield "reads what was written", [create, write, read]
+    yield (
+        "refuses what reaches past the end",
+        [create, {**write, "lba": 7}, {**read, "lba": 1}, read],
+    )
+    for name in swarm.CAPABILITIES:
+        if name not in able or name == "device":
+            continue
+        snapshot = (
+            [{"op": "snapshot", "name": "s1"}]
+            if name in ("delete", "revert") and "snapshot" in able
+            else []
+        )
+        asked = {
+            "op": name,
+            **({"name": "s1"} if name in ("snapshot", "delete", "revert") else {}),
+            **({"lba": 2, "count": 1} if name == "unmap" else {}),
+        }
+        view = [{**read, "view": "s1"}] if name == "snapshot" else []
+        yield name, [create, write, *snapshot, asked, read, *view]
+
+
+def _tried(
+    bench: Bench, options: dict[str, Any], what: str, program: list[dict[str, Any]]
+) -> Check:
+    try:
+        trace = bench.drive(program, 0, options)
+    except Unusable as error:
+        return Check(what, False, error.message)
+    at = judge_one(trace).at
+    if at is None and "failure" in trace.events[-1]:
+        at = len(trace.events) - 1
+    if at is None:
+        return _unrefused(what, trace)
+    verdict = explain(trace, at)
+    wrong = (
+        verdict.reason
+        if verdict.verdict == "inconclusive"
+        else f"expected {verdict.expected}; came {verdict.actual}"
+    )
+    return Check(what, False, f"{traces.line(trace.events[at])}: {wrong}", verdict.kind == "hang")
+
+
+def _unrefused(what: str, trace: traces.Trace) -> Check:
+    """A trace that the contract allows is sound unless something was refused that it need not have been.
+
+    The contract lets a disk that is full refuse a write; one of 8 blocks with two of them written is not full, and a target
+    that refuses all the same would pass every test without having been tested."""
+    states = init(trace.hello)
+    for event in trace.events:
+        due = faults_of(states[0], event)
+        if event["result"] and not event["result"]["ok"] and not due:
+            return Check(
+                what,
+                False,
+                f"{traces.line(event)}: allowed, but on a disk of 8 blocks with next to nothing on it there "
+                "is no reason to refuse; what is refused cannot be tested",
+            )
+        states = step(states, event)
+    refused = [
+        event["result"]["error"]
+        for event in trace.events
+        if event["op"] == what and event["result"] and not event["result"]["ok"]
+    ]
+    return Check(what, True, f"refused with {refused[0]}" if refused else "")

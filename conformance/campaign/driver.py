@@ -1,0 +1,199 @@
+"""A target on the bench: a program goes in, a trace comes out."""
+
+import traceback
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.contract import tagged_block
+from conformance.contract import trace as traces
+from conformance.contract.trace import Event, Trace
+from conformance.targets import Factory
+from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
+
+KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
+LONGEST_MESSAGE = 300  # characters
+
+
+def drive(
+    target: Target,
+    program: list[Message],
+    seed: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Trace:
+    """Send the requests of the program, and a crash after each operation that was cut short; record the trace.
+
+    It ends early where the target fails or creates no disk."""
+    hello = {key: value for key, value in target.hello.items() if key != "ok"}
+    trace = Trace(hello, [], seed, dict(options or {}))
+    for request in _sent(program, trace):
+        event = ask(target, request, hello, len(trace.events), seed or 0)
+        trace.events.append(event)
+        if "failure" in event or event["op"] == "create" and not event["result"]["ok"]:
+            break
+    return trace
+
+
+def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
+    """The program, with the crashes that operations cut short call for."""
+    for request in program:
+        if request["op"] != "crash" and trace.events and trace.events[-1]["result"] is None:
+            yield {"op": "crash"}
+        yield request
+    while trace.events[-1]["result"] is None and "failure" not in trace.events[-1]:
+        yield {"op": "crash"}
+
+
+def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
+    """Send one request; the event that records it."""
+    cuttable = getattr(target, "cuts", False)
+    event = {key: value for key, value in request.items() if key not in ("cut", "kept") or cuttable}
+    trace_number = seed & 0xFFFF_FFFF_FFFF_FFFF
+    message = dict(event)
+    in_bytes = hello.get("payload") != "tags"
+    if in_bytes and event["op"] == "write":
+        tags = message.pop("tags")
+        message["data"] = b"".join(
+            tagged_block.encode(tag, lba, number, hello["block_size"], trace_number)
+            for lba, tag in enumerate(tags, event["lba"])
+        )
+    event["result"] = None
+    try:
+        response = _answer(target, message)
+        if response.get("events"):
+            event["events"] = response["events"]
+        decoded = in_bytes and event["op"] == "read" and response.get("ok") is True
+        if decoded:  # its tags need no checking
+            response = _decoded(response, event, hello["block_size"], trace_number)
+        wrong = traces.check_response(response, event["op"] == "read" and not decoded)
+        if wrong:
+            raise TargetFailure("protocol", f"its answer is none: {wrong}")
+        if event["op"] == "read" and response["ok"] and len(response["tags"]) != event["count"]:
+            raise TargetFailure(
+                "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
+            )
+        event["result"] = {key: response[key] for key in KEPT if key in response}
+        if "message" in response:
+            event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
+    except PowerCut as cut:
+        if cut.events:
+            event["events"] = cut.events
+    except TargetFailure as failure:
+        event["failure"] = {
+            "kind": failure.kind,
+            "message": failure.message,
+            "output": failure.output,
+        }
+    return event
+
+
+def _answer(target: Target, message: Message) -> Message:
+    """The response, a dict. What else a target in process may raise is its failure."""
+    try:
+        response = target.request(message)
+    except (PowerCut, TargetFailure):
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        raise TargetFailure(
+            "exit", f"it raised {text[:LONGEST_MESSAGE]}", traceback.format_exc()[-4000:]
+        ) from None
+    if not isinstance(response, dict):
+        raise TargetFailure(
+            "protocol", f"its answer is no object: {str(response)[:LONGEST_MESSAGE]}"
+        )
+    return response
+
+
+def _decoded(response: Message, event: Event, block_size: int, trace_number: int) -> Message:
+    """The response to a read, with tags in place of data."""
+    data, length = response.get("data"), event["count"] * block_size
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TargetFailure("protocol", "its answer to read has no data")
+    if len(data) != length:
+        raise TargetFailure(
+            "protocol", f"it returned {len(data)} bytes for {event['count']} blocks of {block_size}"
+        )
+    tags, found = [], []
+    for lba in range(event["lba"], event["lba"] + event["count"]):
+        at = (lba - event["lba"]) * block_size
+        tag = tagged_block.decode(bytes(data[at : at + block_size]), lba, trace_number)
+        if isinstance(tag, tagged_block.Damage):
+            found.append({"lba": lba, "kind": tag.kind, "detail": tag.detail})
+            tag = -1
+        tags.append(tag)
+    decoded = {key: value for key, value in response.items() if key not in ("data", "found")} | {
+        "tags": tags
+    }
+    return decoded | {"found": found} if found else decoded
+
+
+class Bench:
+    """The target on the bench: opened when first used, and again with other options or after a failure."""
+
+    def __init__(self, factory: Factory):
+        self._factory = factory
+        self._target: Target | None = None
+        self._options: dict[str, Any] = {}
+        self._hellos: dict[str, Message] = {}
+        self._counts = True
+
+    def on(self, options: Mapping[str, Any]) -> Target:
+        """A target with these options. Raises Unusable."""
+        if self._target is None or self._options != options:
+            self.clear()
+            try:
+                self._target = self._factory(dict(options))
+            except Unusable:
+                raise
+            except Exception as error:
+                raise Unusable(
+                    f"cannot open {self._factory.name}: {type(error).__name__}: {error}",
+                    traceback.format_exc()[-4000:],
+                ) from None
+            self._options = dict(options)
+            wrong = traces.check_hello(self._target.hello)
+            if wrong:
+                raise Unusable(f"its hello is none: {wrong}")
+        return self._target
+
+    def hello(self, options: Mapping[str, Any]) -> Message:
+        """What a target with these options says. Raises Unusable."""
+        key = repr(sorted(options.items()))
+        if key not in self._hellos:
+            self._hellos[key] = self.on(options).hello
+        return self._hellos[key]
+
+    def cuts(self, options: Mapping[str, Any]) -> bool:
+        """Whether a target with these options cuts the power within operations. Raises Unusable."""
+        return getattr(self.on(options), "cuts", False)
+
+    def drive(self, program: list[Message], seed: int | None, options: Mapping[str, Any]) -> Trace:
+        """As drive, on the target with these options."""
+        trace = drive(self.on(options), program, seed, options)
+        if "failure" in trace.events[-1] or trace.events[-1]["result"] is None:
+            self.clear()
+        return trace
+
+    def counters(self) -> Mapping[str, float]:
+        """The target's counters since it created its disk; nothing if it has none."""
+        if not self._counts or self._target is None:
+            return {}
+        try:
+            response = self._target.request({"op": "stats"})
+            counters = response["counters"] if response.get("ok") else None
+        except Exception:
+            counters = None
+            self.clear()
+        if not isinstance(counters, dict):
+            self._counts = False
+            return {}
+        return {key: value for key, value in counters.items() if isinstance(value, (int, float))}
+
+    def clear(self) -> None:
+        """Put the target away."""
+        target, self._target = self._target, None
+        if target is not None:
+            try:
+                target.close()
+            except Exception:
+                pass  # it was judged by its answers

@@ -1,0 +1,176 @@
+"""Campaigns: many traces, driven and judged in parts, and put together."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor
+
+from conformance.campaign.batches import FAST, Part, Plan, judged
+from conformance.campaign.driver import Bench
+from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
+from conformance.campaign.saved_campaign import Kept
+from conformance.campaign.workers import InProcess, Workers
+from conformance.contract.trace import Trace
+from conformance.judging.explain import Verdict, alike
+from conformance.judging.oracles import INNER, Oracle
+from conformance.programs import swarm
+from conformance.programs.shrink import shrink
+from conformance.targets import Factory
+from conformance.targets.base import Message, Unusable
+
+SHRINK_CONTRACT, SHRINK_DIALOGUE = (
+    20.0,
+    5.0,
+)  # seconds at most; after a failed dialogue the target starts anew
+
+
+def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int | None:
+    """How many parts such a campaign of `count` traces has; None if it has no end."""
+    return count and -(-count // Plan("", frozenset(), 0, ops, True, tuple(oracles), 0).length)
+
+
+def declared(factory: Factory) -> frozenset[str]:
+    """The capabilities of the target with the first of its options; none if it is unusable."""
+    bench = Bench(factory)
+    try:
+        return frozenset(bench.hello(factory.first)["capabilities"])
+    except Unusable:
+        return frozenset()
+    finally:
+        bench.clear()
+
+
+def campaign(
+    factory: Factory,
+    *,
+    count: int | None,
+    ops: int,
+    seed: int,
+    oracles: Mapping[str, Oracle],
+    crashes: bool = True,
+    faulty: tuple[str, ...] = (),
+    progress: Callable[[Campaign], None] = lambda result: None,
+    most_failures: int = MOST_FAILURES,
+    workers: Workers | None = None,
+    minutes: float | None = None,
+    kept: Kept | None = None,
+) -> Campaign:
+    """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
+
+    The same seed makes the same programs, whoever the `workers` are. Ends after `most_failures` failures, or one where the
+    target hangs; each is shrunk. `faulty` names faults of the media, which the factory has put there: what they excuse is
+    no failure. Ends after `minutes`, too, and when it is interrupted. `kept` goes on behind the last part that was whole."""
+    plan = Plan(
+        factory.name, factory.without, seed, ops, crashes, tuple(oracles), most_failures, faulty
+    )
+    how = f" --faults {','.join(faulty)}" if faulty else ""
+    result = Campaign(
+        factory.name,
+        seed,
+        most_failures=most_failures,
+        without=tuple(sorted(factory.without)),
+        faults=faulty,
+        how=how,
+        judges=tuple(name for name in oracles if name != INNER),
+    )
+    started = time.monotonic()
+    first = kept.resume(plan, result, oracles) if kept else 0
+    before = result.seconds
+    bench = Bench(factory)
+    workers = workers or InProcess(factory, oracles)
+    try:
+        for number, part in workers.parts(plan, first, count):
+            _merge(result, part, number * plan.length, plan, bench, oracles)
+            result.seconds = before + time.monotonic() - started
+            if kept and len(part.judged) == plan.length:
+                kept.save(plan, result, number + 1)
+            progress(result)
+            if (
+                part.reason
+                or _enough(result)
+                or minutes is not None
+                and time.monotonic() - started >= 60 * minutes
+            ):
+                break
+    except KeyboardInterrupt:
+        result.interrupted = True
+    except BrokenExecutor as error:
+        result.reason = f"a process that drives traces has ended: {error}"
+    finally:
+        bench.clear()
+        workers.close()
+    _never(result)
+    result.seconds = before + time.monotonic() - started
+    return result
+
+
+def _merge(
+    result: Campaign,
+    part: Part,
+    first: int,
+    plan: Plan,
+    bench: Bench,
+    oracles: Mapping[str, Oracle],
+) -> None:
+    """Add what came of the part whose first trace has the number `first`."""
+    at_once = {name: oracle for name, oracle in oracles.items() if name in FAST}
+    result.happened.merge(part.coverage)
+    result.counters.update(part.counters)
+    result.declared |= part.declared
+    result.reason, result.output = part.reason, part.output
+    if part.inside and INNER in oracles and INNER not in result.judges:
+        result.judges += (INNER,)
+    for number, (trace, verdict) in enumerate(part.judged, first):
+        result.judged.append((trace, verdict))
+        result.excused[verdict.kind] += bool(verdict.excuse)
+        if verdict.verdict == "fail":
+            by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
+            result.failures.append(
+                _shrunk(bench, result, trace, verdict, number, at_once)
+                if by_contract
+                else Failure(trace, verdict, number, trace.operations)
+            )
+            if _enough(result):
+                return
+
+
+def _never(result: Campaign) -> None:
+    """What might have happened of what was declared, and did not, is a row too; what was not declared was skipped."""
+    for kind, need in swarm.NEEDS.items():
+        if need is None or need in result.declared:
+            for outcome in OUTCOMES[kind]:
+                result.coverage[kind, outcome] += 0
+    result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
+
+
+def _enough(result: Campaign) -> bool:
+    return len(result.failures) >= result.most_failures or any(
+        f.verdict.kind == "hang" for f in result.failures
+    )
+
+
+def shape(trace: Trace, verdict: Verdict) -> tuple[str, str, tuple[str, ...]]:
+    """What is the same if one failure is found again: the class, the clause, and the operations up to it."""
+    last = len(trace.events) if verdict.at is None else verdict.at
+    return verdict.kind, verdict.clause, tuple(event["op"] for event in trace.events[: last + 1])
+
+
+def _shrunk(
+    bench: Bench,
+    result: Campaign,
+    trace: Trace,
+    verdict: Verdict,
+    number: int,
+    oracles: Mapping[str, Oracle],
+) -> Failure:
+    """The failure, shrunk; one of a class that was met before most likely is the same again, so it gets less time."""
+    before = trace.operations
+    met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
+
+    def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
+        again = bench.drive(program, trace.seed, trace.options)
+        found = judged([again], oracles, result.faults)[0]
+        return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
+
+    seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
+    short, found = shrink(trace, verdict, attempt, most_seconds=seconds)
+    return Failure(short, found, number, before)

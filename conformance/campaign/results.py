@@ -1,0 +1,98 @@
+"""What comes of a campaign."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from conformance.campaign.overlap import Overlap
+from conformance.contract.coverage import Coverage
+from conformance.contract.trace import Passed, Trace
+from conformance.judging.explain import Verdict
+
+MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
+
+# What may happen in a declared operation, as rows of the coverage: those that never happened are shown too.
+OUTCOMES = {
+    "write": ("ok", "out-of-range", "no-space", "cut"),
+    "read": ("ok", "out-of-range", "no-such-snapshot"),
+    "unmap": ("ok", "out-of-range", "no-space", "cut"),
+    "flush": ("ok", "cut"),
+    "snapshot": ("ok", "snapshot-exists", "bad-request", "no-space", "cut"),
+    "delete": ("ok", "no-such-snapshot", "cut"),
+    "revert": ("ok", "no-such-snapshot", "no-space", "cut"),
+    "crash": ("ok", "cut"),
+    "restart": ("ok", "cut"),
+    "clean": ("ok", "cut"),
+    "checkpoint": ("ok", "cut"),
+    "fail": ("ok",),
+    "return": ("ok",),
+    "replace": ("ok",),
+    "tick": ("ok",),
+    "settle": ("ok",),
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trace that failed, as short as it could be made, and how long it was."""
+
+    trace: Trace
+    verdict: Verdict
+    number: int  # of the trace in the campaign
+    before: int  # operations before shrinking
+
+
+@dataclass
+class Campaign:
+    """What came of many traces."""
+
+    target: str
+    seed: int
+    judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    happened: Coverage = field(default_factory=Coverage)
+    counters: Counter = field(default_factory=Counter)  # the target's own
+    skipped: list[str] = field(default_factory=list)  # capabilities not declared
+    reason: str = ""  # why the campaign is inconclusive
+    output: str = ""  # what an unusable target printed
+    seconds: float = 0.0
+    most_failures: int = MOST_FAILURES
+    judges: tuple[str, ...] = ()  # the oracles that judged every trace
+    without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
+    declared: frozenset[str] = frozenset()  # capabilities
+    interrupted: bool = False  # it was to go on
+    how: str = ""  # what else the command said that ran it
+    workloads: int = 0  # of an exhaustive campaign
+    faults: tuple[str, ...] = ()  # of the media, by name
+    excused: Counter = field(
+        default_factory=Counter
+    )  # class -> failures that an honest engine may show under these faults
+    resumed: int = 0  # of those, how many had passed before
+    states: int = 0  # crash states that were opened
+    overlap: Overlap | None = None  # of requests in flight together, if the run had any
+
+    @property
+    def operations(self) -> int:
+        return sum(trace.operations for trace, _ in self.judged)
+
+    @property
+    def crashes(self) -> int:
+        return sum(trace.crashes for trace, _ in self.judged)
+
+    @property
+    def coverage(self) -> Counter:
+        """(operation, outcome) -> times."""
+        return self.happened.outcomes
+
+    @property
+    def verdict(self) -> str:
+        """fail if any trace failed, else inconclusive if anything is, else pass."""
+        overlap = self.overlap.verdict if self.overlap else "pass"
+        if self.failures or overlap == "fail":
+            return "fail"
+        unclear = (
+            self.reason
+            or overlap != "pass"
+            or not (self.judged or self.resumed)
+            or any(v.verdict != "pass" for _, v in self.judged)
+        )
+        return "inconclusive" if unclear else "pass"

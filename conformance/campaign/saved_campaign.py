@@ -1,0 +1,103 @@
+"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten after each."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from conformance.campaign.batches import Plan
+from conformance.campaign.results import Campaign, Failure
+from conformance.contract.coverage import Coverage
+from conformance.contract.trace import Passed, Trace
+from conformance.judging.explain import PASS
+from conformance.judging.judge import judge
+from conformance.judging.oracles import Oracle
+
+
+class BadKept(Exception):
+    """A file that is no campaign, or not this one. One line."""
+
+
+class Kept:
+    """The file of one campaign, made by the first `save`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def resume(self, plan: Plan, result: Campaign, oracles: Mapping[str, Oracle]) -> int:
+        """Put what the file holds into the result; the number of the part that comes next. Raises BadKept."""
+        if not self._path.exists():
+            return 0
+        try:
+            held = json.loads(self._path.read_text(encoding="utf-8"))
+            if held["plan"] != _of(plan):
+                raise BadKept(
+                    f"{self._path}: of another campaign: give another file, or the same target, seed and options"
+                )
+            result.happened = Coverage.from_json(held["coverage"])
+            result.counters, result.declared = (
+                Counter(held["counters"]),
+                frozenset(held["declared"]),
+            )
+            result.judges, result.seconds = tuple(held["judges"]), float(held["seconds"])
+            result.judged = [(Passed(*short), PASS) if short else None for short in held["judged"]]
+            whole = [(number, Trace(**trace)) for number, trace in held["traces"]]
+            failed = [
+                (Trace(**one["trace"]), one["number"], one["before"]) for one in held["failures"]
+            ]
+            verdicts = (
+                judge([trace for _, trace in whole] + [trace for trace, *_ in failed], oracles)
+                if whole
+                else []
+            )
+            for (number, trace), verdict in zip(whole, verdicts):
+                result.judged[number] = trace, verdict
+            result.failures = [
+                Failure(trace, verdict, *rest)
+                for (trace, *rest), verdict in zip(failed, verdicts[len(whole) :])
+            ]
+            return int(held["next"])
+        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            raise BadKept(
+                f"{self._path}: no campaign that can go on: {type(error).__name__}: {error}"
+            ) from None
+
+    def save(self, plan: Plan, result: Campaign, following: int) -> None:
+        """Write the result down; `following` is the number of the part that comes next."""
+        whole = [
+            (number, trace)
+            for number, (trace, _) in enumerate(result.judged)
+            if isinstance(trace, Trace)
+        ]
+        held = {
+            "plan": _of(plan),
+            "next": following,
+            "seconds": result.seconds,
+            "judges": result.judges,
+            "declared": sorted(result.declared),
+            "counters": result.counters,
+            "coverage": result.happened.as_json(),
+            "judged": [
+                list(trace) if isinstance(trace, Passed) else None for trace, _ in result.judged
+            ],
+            "traces": [(number, asdict(trace)) for number, trace in whole],
+            "failures": [
+                {"trace": asdict(one.trace), "number": one.number, "before": one.before}
+                for one in result.failures
+            ],
+        }
+        beside = self._path.with_name(self._path.name + ".new")
+        beside.write_text(json.dumps(held), encoding="utf-8")
+        os.replace(beside, self._path)
+
+
+def _of(plan: Plan) -> dict[str, Any]:
+    return {
+        **asdict(plan),
+        "without": sorted(plan.without),
+        "oracles": sorted(plan.oracles),
+        "faults": list(plan.faults),
+    }

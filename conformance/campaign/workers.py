@@ -1,0 +1,117 @@
+"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All give the same parts."""
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count as numbers
+from typing import Any, Protocol
+
+from conformance.campaign.batches import Part, Plan, drive, in_worker
+from conformance.judging.oracles import Oracle
+from conformance.targets import Factory
+
+AHEAD = 2  # parts under way for each worker: what comes after the end is thrown away
+
+
+class NoCluster(Exception):
+    """The cluster cannot be reached, or dask is not there. One line."""
+
+
+class Workers(Protocol):
+    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count` traces are done."""
+
+    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]: ...
+
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """This process, one part after another."""
+
+    def __init__(self, factory: Factory, oracles: Mapping[str, Oracle]) -> None:
+        self._factory, self._oracles = factory, oracles
+
+    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+        for number, most in _wanted(plan, first, count):
+            yield number, drive(self._factory, self._oracles, plan, number, most)
+
+    def close(self) -> None:
+        pass
+
+
+class Elsewhere:
+    """Other processes: `submit` hands a call to one of `workers` and returns a future."""
+
+    def __init__(self, submit: Callable[..., Any], workers: int, close: Callable[[], None]) -> None:
+        self._submit, self._most, self._close = submit, AHEAD * workers, close
+
+    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+        wanted, under_way = _wanted(plan, first, count), deque()
+        try:
+            while True:
+                while len(under_way) < self._most and (one := next(wanted, None)):
+                    under_way.append((one[0], self._submit(in_worker, plan, *one)))
+                if not under_way:
+                    return
+                number, future = under_way.popleft()
+                yield number, future.result()
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+    def close(self) -> None:
+        self._close()
+
+
+def on_this_machine(jobs: int) -> Elsewhere:
+    """So many processes of their own. (Started anew: a fork would share the daemons of the engines.)
+
+    Where there is one for each processor, it stays there, with the engine that it starts: the two take turns, and whoever is
+    asked on another processor has to be woken there, and finds nothing in its caches."""
+    context = multiprocessing.get_context("spawn")
+    processors = sorted(os.sched_getaffinity(0))
+    places = context.SimpleQueue()
+    for number in range(jobs):
+        places.put(
+            {processors[number % len(processors)]} if jobs >= len(processors) else processors
+        )
+    pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
+    return Elsewhere(pool.submit, jobs, lambda: pool.shutdown(cancel_futures=True))
+
+
+def _stay(places: Any) -> None:
+    os.sched_setaffinity(0, places.get())
+
+
+def on_cluster(address: str) -> Elsewhere:
+    """The workers of the dask scheduler at this address; a cluster on this machine if it is "local". Raises NoCluster."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise NoCluster(
+            "dask.distributed is not installed: .venv/bin/pip install -r requirements-cluster.txt"
+        ) from None
+    try:
+        client = (
+            Client(n_workers=None, threads_per_worker=1, dashboard_address=None)
+            if address == "local"
+            else Client(address, timeout=10)
+        )
+    except (OSError, ValueError) as error:
+        raise NoCluster(f"no dask scheduler at {address}: {error}") from None
+    workers = len(client.scheduler_info(n_workers=-1)["workers"])
+    if not workers:
+        client.close()
+        raise NoCluster(f"the scheduler at {address} has no workers")
+    return Elsewhere(lambda *call: client.submit(*call, pure=False), workers, client.close)
+
+
+def _wanted(plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, int]]:
+    """The numbers of the parts, and how many traces each is to have."""
+    for number in numbers(first):
+        left = plan.length if count is None else count - number * plan.length
+        if left <= 0:
+            return
+        yield number, min(left, plan.length)

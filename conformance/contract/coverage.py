@@ -1,0 +1,70 @@
+"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive ones."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from conformance.contract.model import answer_of
+from conformance.contract.trace import Event, Trace
+
+Outcome = tuple[str, str]  # an operation, and what came of it
+
+
+def outcome_of(event: Event) -> str:
+    """What came of the operation: the answer, or how the target failed."""
+    return event["failure"]["kind"] if "failure" in event else answer_of(event)
+
+
+@dataclass
+class Coverage:
+    """How often. `outcomes` and `inside` are of single ones, the others of two in a row."""
+
+    outcomes: Counter = field(default_factory=Counter)  # Outcome -> times
+    pairs: Counter = field(default_factory=Counter)  # (Outcome, Outcome) -> times
+    inside: Counter = field(default_factory=Counter)  # name of an event -> times
+    inside_pairs: Counter = field(default_factory=Counter)  # (name, name) -> times
+
+    def add(self, trace: Trace) -> None:
+        """Count what happened in the trace, but for the creation of its disk."""
+        outcomes = [
+            (event["op"], outcome_of(event)) for event in trace.events if event["op"] != "create"
+        ]
+        inside = [
+            one["event"]
+            for event in trace.events
+            for one in event.get("events", ())
+            if "event" in one
+        ]
+        self.outcomes.update(outcomes)
+        self.pairs.update(pairwise(outcomes))
+        self.inside.update(inside)
+        self.inside_pairs.update(pairwise(inside))
+
+    def merge(self, other: "Coverage") -> None:
+        for mine, more in zip(self._counters(), other._counters()):
+            mine.update(more)
+
+    def as_json(self) -> list[list]:
+        """The counters as lists of `[key, times]`, in their order."""
+        return [
+            sorted(([key, times] for key, times in counter.items()), key=str)
+            for counter in self._counters()
+        ]
+
+    @classmethod
+    def from_json(cls, lists: list[list]) -> "Coverage":
+        return cls(*(Counter({_key(key): times for key, times in one}) for one in lists))
+
+    def _counters(self) -> tuple[Counter, ...]:
+        return self.outcomes, self.pairs, self.inside, self.inside_pairs
+
+
+def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
+    """Pairs of outcomes that both happened, or were to be expected, and never one after the other."""
+    single = sorted(declared)
+    return [(first, second) for first in single for second in single if not pairs[first, second]]
+
+
+def _key(key):
+    return tuple(map(_key, key)) if isinstance(key, list) else key

@@ -1,0 +1,278 @@
+"""Traces: the dialogue with a target, recorded as JSON Lines (trace.schema.json), and reading them safely."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fastjsonschema
+
+Event = dict[str, Any]
+
+LONGEST_LINE = 8 << 20  # bytes
+SCHEMA = Path(__file__).with_name("trace.schema.json")
+
+
+class BadTrace(Exception):
+    """A file that is no trace. One line that starts with file:line."""
+
+
+@dataclass
+class Trace:
+    """A recorded dialogue. `events[0]` is `create`; `origin` says where it was read from, or is empty."""
+
+    hello: dict[str, Any]
+    events: list[Event]
+    seed: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    origin: str = ""
+
+    @property
+    def operations(self) -> int:
+        """How many operations follow the creation of the disk."""
+        return sum(event["op"] != "create" for event in self.events)
+
+    @property
+    def crashes(self) -> int:
+        """How many power cuts."""
+        return sum(event["op"] == "crash" for event in self.events)
+
+    @property
+    def geometry(self) -> Event | None:
+        """The sizes of an engine that says what happens inside; None of one that does not."""
+        return next(
+            (
+                inside
+                for inside in self.events[0].get("events", ())
+                if inside.get("event") == "create"
+            ),
+            None,
+        )
+
+    @property
+    def program(self) -> list[Event]:
+        """The requests alone, as they may be sent again."""
+        kept = ("result", "events", "failure")
+        return [
+            {key: value for key, value in event.items() if key not in kept} for event in self.events
+        ]
+
+
+class Passed(NamedTuple):
+    """What is left of a trace that nobody needs any more: how long it was."""
+
+    operations: int
+    crashes: int
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write the trace as JSON Lines."""
+    header = {"trace": 1, "hello": trace.hello, "seed": trace.seed, "options": trace.options}
+    with path.open("w", encoding="utf-8") as out:
+        for line in (header, *trace.events):
+            out.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+
+def read(path: Path | str) -> Trace:
+    """The trace in the file. Raises BadTrace for whatever is wrong with it, an unreadable file too."""
+    path = Path(path)
+    hello: dict[str, Any] | None = None
+    trace = Trace({}, [], origin=str(path))
+    number = 0
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+                value = _parsed(line)
+                if hello is None:
+                    _check("header", value)
+                    hello = value["hello"]
+                    trace.hello, trace.seed, trace.options = (
+                        hello,
+                        value.get("seed"),
+                        value.get("options", {}),
+                    )
+                else:
+                    op = value.get("op")
+                    if not isinstance(op, str) or op not in _operations():
+                        raise ValueError(f"op must be one of {', '.join(sorted(_operations()))}")
+                    _check(op, value)
+                    if wrong := next(
+                        filter(None, map(check_inside, value.get("events", ()))), None
+                    ):
+                        raise ValueError(f"events: {wrong}")
+                    _follows(trace.events, value, hello)
+                    trace.events.append(value)
+    except OSError as error:
+        raise BadTrace(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise BadTrace(f"{path}:{number}: {error}") from None
+    if hello is None:
+        raise BadTrace(f"{path}:1: empty: a trace starts with a header line")
+    if not trace.events:
+        raise BadTrace(f"{path}:2: no operations: the first is create")
+    return trace
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise ValueError(f"the line is longer than {LONGEST_LINE >> 20} MiB")
+    if not line.endswith(b"\n"):
+        raise ValueError("the last line is cut off: it has no end of line")
+    try:
+        value = DECODER.decode(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 (byte {error.start + 1})") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} (column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError as error:  # such as an integer of ten thousand digits
+        raise ValueError(f"not JSON that can be read: {str(error).split(';')[0]}") from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def _check(definition: str, value: Any) -> None:
+    try:
+        _checker(definition)(value)
+    except fastjsonschema.JsonSchemaValueException as error:
+        shown = repr(error.value)
+        shown = shown if len(shown) <= 60 else shown[:60] + "..."
+        where = error.name.removeprefix("data.") if error.name != "data" else "the line"
+        text = error.message.removeprefix(error.name).strip()
+        if len(text) > 160:
+            text = text[:160] + "..."
+        raise ValueError(f"{where} {text}, is {shown}") from None
+
+
+def _follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
+    """Raise ValueError unless the event may come next, whatever the target answered."""
+    if (event["op"] == "create") != (not before):
+        raise ValueError("the first operation, and only the first, is create")
+    if event["op"] == "crash" and hello["crash_profile"] is None:
+        raise ValueError(
+            "a crash, but hello promises nothing about crashes (crash_profile is null)"
+        )
+    if before and before[-1]["result"] is None and event["op"] != "crash":
+        raise ValueError(
+            "the operation before was cut short (result is null): only crash may follow"
+        )
+    if event["op"] == "create" and event["result"] is None and "failure" not in event:
+        raise ValueError("create cannot be cut short")
+    result = event["result"]
+    if (
+        event["op"] == "read"
+        and result is not None
+        and result["ok"]
+        and len(result["tags"]) != event["count"]
+    ):
+        raise ValueError(
+            f"result.tags must be {event['count']} tags (count), is {len(result['tags'])}"
+        )
+    if "failure" in event and result is not None:
+        raise ValueError("a failure of the target, and yet a result")
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return json.loads(SCHEMA.read_text(encoding="utf-8"))
+
+
+@cache
+def _checker(name: str) -> Callable[[Any], Any]:
+    """The check of one definition of the schema. Raises JsonSchemaValueException."""
+    return fastjsonschema.compile(
+        {"$ref": f"#/definitions/{name}", "definitions": _schema()["definitions"]}
+    )
+
+
+@cache
+def _operations() -> frozenset[str]:
+    refs = (ref["$ref"].rpartition("/")[2] for ref in _schema()["oneOf"])
+    return frozenset(refs) - {"header"}
+
+
+def check_response(response: Any, with_tags: bool) -> str | None:
+    """Why the response is none, to a read `with_tags` or to anything else; None if it is one."""
+    try:
+        _check("read_result" if with_tags else "result", response)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def check_inside(inside: Event) -> str | None:
+    """Why an event that happened inside is none of its name; None if it is one, or nothing is known of that name."""
+    try:
+        if inside["event"] in _schema()["definitions"]["inside"]:
+            _check(f"inside/{inside['event']}", inside)
+    except ValueError as error:
+        return f"{inside['event']}: {error}"
+    return None
+
+
+def check_hello(hello: Any) -> str | None:
+    """Why a hello is none; None if it is one."""
+    try:
+        _check("hello", hello)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def numbered(events: Iterable[Event]) -> list[str]:
+    """Each event on a line with its index, for people."""
+    return [f"{index:4}  {line(event)}" for index, event in enumerate(events)]
+
+
+def line(event: Event) -> str:
+    """The event in a few words, such as `write 3: 7 8 -> ok`."""
+    words = [event["op"]]
+    if "lba" in event:
+        words.append(
+            str(event["lba"]) if event["op"] == "write" else f"{event['lba']}+{event['count']}"
+        )
+    words += [
+        str(event[key]) for key in ("name", "blocks", "device", "mode", "seconds") if key in event
+    ]
+    if event.get("view") is not None:
+        words.append(f"of {event['view']}")
+    text = " ".join(words)
+    if "tags" in event:
+        text += ": " + _shortened(event["tags"])
+    if "cut" in event:
+        text += f" (power cut at device write {event['cut']['after']})"
+    if event["op"] == "crash" and "kept" in event:
+        text += f" (kept of each write: {_masks(event['kept'])})"
+    if "failure" in event:
+        return f"{text} -> {event['failure']['kind']}"
+    if "result" not in event:
+        return text
+    result = event["result"]
+    if result is None:
+        return text + " -> cut short"
+    if not result["ok"]:
+        return f"{text} -> {result['error']}"
+    return f"{text} -> {_shortened(result['tags']) if 'tags' in result else 'ok'}"
+
+
+def _masks(kept: list[int]) -> str:
+    """What survived of each write that no flush had covered: the sectors that are 1, the first at the left."""
+    return " ".join(f"{mask & (1 << 32) - 1:b}"[::-1] for mask in kept[:24]) + (
+        " ..." if len(kept) > 24 else ""
+    )
+
+
+def _shortened(tags: list[int]) -> str:
+    shown = " ".join("?" if tag == -1 else str(tag) for tag in tags[:16])
+    return shown if len(tags) <= 16 else f"{shown} ... ({len(tags)} blocks)"

@@ -1,0 +1,1 @@
+"""Example targets: copy one and change it."""

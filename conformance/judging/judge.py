@@ -1,0 +1,49 @@
+"""What several oracles together make of traces."""
+
+from collections.abc import Mapping, Sequence
+
+from conformance.contract.trace import Trace
+from conformance.judging.explain import PASS, Verdict, disallowed_inside, explain
+from conformance.judging.oracles import INNER, Opinion, Oracle
+
+
+def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
+    """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
+
+    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that keeps the contract
+    still fails if what happened inside is not as it should be."""
+    opinions = {name: oracle(traces) for name, oracle in oracles.items()}
+    return [
+        _together(trace, {name: given[index] for name, given in opinions.items()})
+        for index, trace in enumerate(traces)
+    ]
+
+
+def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    within = opinions.pop(INNER, Opinion(None))
+    verdict = _of_contract(trace, opinions)
+    if verdict != PASS:
+        return verdict
+    if within.unsure:
+        return Verdict("inconclusive", reason=f"{INNER}: {within.unsure}")
+    return PASS if within.at is None else disallowed_inside(within.at, within.inside)
+
+
+def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
+    if len(set(sure.values())) > 1:
+        said = "; ".join(
+            f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
+            for name, at in sure.items()
+        )
+        return Verdict(
+            "inconclusive",
+            reason=f"the oracles disagree ({said}): a bug of this kit, please report it",
+        )
+    at = next(iter(sure.values()), None)
+    if at is None and "failure" in trace.events[-1]:
+        at = len(trace.events) - 1
+    if at is not None:
+        return explain(trace, at)
+    unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]
+    return Verdict("inconclusive", reason="; ".join(unsure)) if unsure else PASS

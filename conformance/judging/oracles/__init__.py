@@ -1,0 +1,58 @@
+"""Oracles: who judges a trace. Each says which event is the first that the contract does not allow.
+
+An oracle is a function from traces to opinions, one each, in their order: `model.judge`, `certified.judge`, `tlc.judge`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from conformance.contract.trace import Trace
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one oracle says of one trace.
+
+    `at` is the index in `trace.events` of the first event that the contract does not allow, None if it allows
+    all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by an oracle that judges what
+    happened inside: which spec does not allow which event there."""
+
+    at: int | None
+    unsure: str = ""
+    inside: str = ""
+
+
+Oracle = Callable[[Sequence[Trace]], list[Opinion]]
+
+INNER = "tlc inner"  # the oracle that comes with "tlc"
+NAMES = ("model", "certified", "tlc")
+
+
+class NoSuchOracle(Exception):
+    """The name is none of an oracle that can be used here. One line."""
+
+
+def named(name: str) -> Oracle:
+    """The oracle of that name. Raises NoSuchOracle."""
+    if name not in NAMES:
+        raise NoSuchOracle(f"there is no oracle '{name}': use {', '.join(NAMES)}")
+    module = import_module(f"conformance.judging.oracles.{name}")
+    if name == "certified":
+        module.oracle()  # is it built?
+    return module.judge
+
+
+def together(names: Iterable[str]) -> dict[str, Oracle]:
+    """The oracles of these names; with TLC its judge of what happened inside, and the certified one wherever it is built.
+
+    Raises NoSuchOracle."""
+    judges = {name: named(name) for name in dict.fromkeys(names)}
+    if "tlc" in judges:
+        judges[INNER] = import_module("conformance.judging.oracles.inner").judge
+    if "certified" not in judges:
+        try:
+            judges["certified"] = named("certified")
+        except NoSuchOracle:
+            pass  # the summary says that it did not judge
+    return judges

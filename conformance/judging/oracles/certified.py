@@ -1,0 +1,65 @@
+"""The oracle that is proved right: the checker of proofs/theories/Checker.v, extracted to OCaml.
+
+`make proofs` builds it. It accepts a trace if and only if the contract admits it (theorem
+`recorded_checker_exact`); what is trusted besides is in proofs/README.md.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from conformance.contract import trace as traces
+from conformance.contract.trace import Trace
+from conformance.judging.oracles import NoSuchOracle, Opinion
+
+BUILT = Path(__file__).parents[3] / "proofs" / "build" / "oracle"
+BATCH = 200  # traces a process
+
+
+def judge(batch: Sequence[Trace]) -> list[Opinion]:
+    """One opinion a trace, in their order. Raises NoSuchOracle where the checker has not been built."""
+    program = oracle()
+    begun = [i for i, trace in enumerate(batch) if "failure" not in trace.events[0]]
+    opinions = [Opinion(None)] * len(
+        batch
+    )  # of a target that failed at once the contract says nothing
+    for first in range(0, len(begun), BATCH):
+        some = begun[first : first + BATCH]
+        with TemporaryDirectory() as folder:
+            paths = [Path(folder) / f"{i}.jsonl" for i in some]
+            for i, path in zip(some, paths):
+                traces.write(batch[i], path)
+            for i, verdict in zip(some, verdicts(program, paths), strict=True):
+                opinions[i] = _opinion(verdict)
+    return opinions
+
+
+def oracle() -> Path:
+    """The checker's program: $CERTIFIED_ORACLE, or what `make -C proofs` builds. Raises NoSuchOracle."""
+    program = Path(os.environ.get("CERTIFIED_ORACLE", BUILT))
+    if not os.access(program, os.X_OK):
+        raise NoSuchOracle(f"the oracle 'certified' is not built ({program}): run make proofs")
+    return program
+
+
+def verdicts(program: Path, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """What the program says of each file, in their order: its JSON objects (proofs/extraction/oracle.ml)."""
+    done = subprocess.run([program, *paths], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    for path, line in zip(paths, lines):
+        yield json.loads(line)
+    for _ in paths[len(lines) :]:
+        yield {
+            "accepted": None,
+            "error": f"the oracle ended with status {done.returncode}: {done.stderr.strip()}",
+        }
+
+
+def _opinion(verdict: dict[str, Any]) -> Opinion:
+    if verdict["accepted"] is None:
+        return Opinion(None, verdict["error"])
+    return Opinion(verdict["at"])

@@ -1,0 +1,116 @@
+"""The oracle of the inside: the events of the reference engine, followed by TLC through the Trace specs below the contract.
+
+It is asked whenever the oracle `tlc` is. A trace without such events it passes over.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from conformance.contract.trace import Trace, check_inside
+from conformance.judging.oracles import Opinion, legs
+from conformance.judging.oracles.legs import Line, Place
+from conformance.judging.oracles.tlc import LARGEST_DISK, asked, profile_of
+from modelcheck.checkers import tlc
+from modelcheck.runs import traces
+
+DISK = frozenset(
+    (  # the events of LogStructuredDisk
+        "submit",
+        "log_append",
+        "apply",
+        "place",
+        "destage",
+        "clean",
+        "reclaim",
+        "checkpoint_nodes",
+        "checkpoint_commit",
+        "truncate",
+        "free",
+        "load",
+        "replay",
+        "recover",
+    )
+)
+KNOWN = DISK | legs.EVENTS | {"create"}
+
+
+def judge(batch: Sequence[Trace]) -> list[Opinion]:
+    """One opinion a trace, in their order; one run of TLC for each spec and config among what is to be followed."""
+    opinions = [_unfollowable(trace) or Opinion(None) for trace in batch]
+    followed = defaultdict(list)
+    for index, trace in enumerate(batch):
+        if trace.geometry and not opinions[index].unsure:
+            for spec, config, lines, places in followings(trace):
+                followed[spec, config].append((index, lines, places))
+    for (spec, config), some in sorted(followed.items()):
+        try:
+            reached = traces.follow([lines for _, lines, _ in some], f"Trace{spec}", config)
+        except (tlc.Unavailable, traces.Inconclusive) as reason:
+            for index, _, _ in some:
+                opinions[index] = Opinion(None, str(reason))
+            continue
+        for (index, lines, places), matched in zip(some, reached):
+            if matched < len(places) and not opinions[index].unsure:
+                opinions[index] = _earlier(
+                    opinions[index],
+                    Opinion(places[matched][0], inside=_words(spec, lines, places, matched)),
+                )
+    return opinions
+
+
+def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]]]:
+    """What is followed of a trace: through which spec, with which config, the lines, and where each is from."""
+    yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
+    for lines, places in legs.lines(trace):
+        yield "Redundancy", "TraceRedundancy", lines, places
+
+
+def _unfollowable(trace: Trace) -> Opinion | None:
+    """Why the events cannot be followed, if they cannot."""
+    if trace.geometry is None:
+        return None
+    for index, event in enumerate(trace.events):
+        for inside in event.get("events", ()):
+            if wrong := check_inside(inside):
+                return Opinion(None, f"operation {index}: an event inside is none: {wrong}")
+            if inside["event"] not in KNOWN:
+                return Opinion(
+                    None, f"operation {index}: no spec knows the event {inside['event']!r}"
+                )
+    if profile_of(trace) == "block" or trace.events[0]["blocks"] > LARGEST_DISK:
+        return Opinion(None, "the inner specs follow small disks of the profiles ack and prefix")
+    return None
+
+
+def _disk_lines(trace: Trace) -> tuple[list[Line], list[Place]]:
+    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events; and where each is from."""
+    lines: list[Line] = [{"trace": 1, "geometry": trace.geometry}]
+    places: list[Place] = []
+    for index, event in enumerate(trace.events):
+        if "failure" in event:
+            break
+        lines.append(asked(event))
+        places.append((index, None))
+        for number, inside in enumerate(event.get("events", ())):
+            if inside["event"] in DISK:
+                lines.append(inside)
+                places.append((index, number))
+    return lines, places
+
+
+def _earlier(one: Opinion, other: Opinion) -> Opinion:
+    return other if one.at is None or other.at is not None and other.at < one.at else one
+
+
+def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> str:
+    """Which line it is that the spec does not allow, and which clause it breaks where that is known."""
+    number, line = places[matched][1], lines[matched + 1]
+    if number is None:
+        return f"specs/{spec}.tla: the operation itself, by what was inside before it"
+    clause = (
+        f"; {legs.CLAUSES[line['event']]}"
+        if spec == "Redundancy" and line["event"] in legs.CLAUSES
+        else ""
+    )
+    return f"specs/{spec}.tla: event {number} of it, {json.dumps(line)}{clause}"

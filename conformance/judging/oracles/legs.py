@@ -1,0 +1,88 @@
+"""What specs/TraceRedundancy.tla reads of a trace: for each leg what became of its components, and what was read and written there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.contract.trace import Event, Trace
+
+Line = dict[str, Any]
+Place = tuple[
+    int, int | None
+]  # index of the operation, and of the event inside it, None for the operation itself
+
+LEGS = ("performance", "capacity")
+CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
+    "members": "a disk opens with the components that it was left with; who lacks something is not active",
+    "fail": "Fail: what fails is a component that can be reached, or a spare",
+    "return": "Return: who comes back was absent, and is stale if it missed anything",
+    "replace": "Replace: a new device takes the place of one that will not come back",
+    "rebuild": "Rebuild: on a spare, at once what is degraded, what is absent when the repair timer says so",
+    "missed": "Put: what was written and could not reach a component is missed by it",
+    "resync": "Fetch and Resync: what is copied comes from components that do not lack it",
+    "active": "CaughtUp: a component is active once it lacks nothing",
+    "read": "NeverStale: what may be read lacks nothing of it",
+    "write": "Write: what is written reaches every component that can be reached",
+    "submit": "Write: what is written can be read",
+}
+EVENTS = frozenset(CLAUSES)
+ALSO = frozenset(("checkpoint_nodes", "checkpoint_commit"))  # LogStructuredDisk's own
+
+
+def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
+    """For each leg where anything happened: a header, the events, and where each is from."""
+    for leg in LEGS:
+        found = list(_events(trace, leg))
+        if any(_tells(line) for line, _ in found):
+            yield (
+                [
+                    _header(trace.geometry, leg, [line for line, _ in found]),
+                    *(line for line, _ in found),
+                ],
+                [place for _, place in found],
+            )
+
+
+def _header(geometry: Event, leg: str, events: list[Line]) -> Line:
+    k, m = geometry["k"], geometry["m"]
+    stripes = sorted({stripe for line in events for stripe in _stripes(line)})
+    return {
+        "trace": 1,
+        "leg": leg,
+        "k": 1 if leg == "performance" else k,
+        "members": k + m,
+        "devices": geometry["devices"],
+        "components": m + 1 if leg == "performance" else k + m,
+        "timer": geometry["timer"],
+        "stripes": stripes,
+    }
+
+
+def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
+    for index, event in enumerate(trace.events):
+        if "failure" in event:
+            return
+        if event["op"] == "tick":
+            yield {"event": "tick", "seconds": event["seconds"]}, (index, None)
+        for number, inside in enumerate(event.get("events", ())):
+            if inside["event"] in EVENTS | ALSO and inside.get("leg", leg) == leg:
+                if leg == "performance" or inside["event"] != "submit":
+                    yield inside, (index, number)
+
+
+def _tells(line: Line) -> bool:
+    """Whether it says that not all was active, or was about to change."""
+    if line["event"] == "members":
+        return any(state != "active" for _, state in line["members"])
+    return line["event"] not in ALSO and line["event"] not in ("submit", "tick")
+
+
+def _stripes(line: Line) -> Iterator[int]:
+    yield from line.get("stripes", ())
+    yield from line.get("living", ())
+    yield from line.get("pages", ())
+    yield from (segment for segment, _ in line.get("usage", ()))
+    match line["event"]:
+        case "resync":
+            yield line["stripe"]
+        case "submit":
+            yield -line["sequence"]

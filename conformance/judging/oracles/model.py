@@ -1,0 +1,27 @@
+"""The oracle that is the contract in Python: conformance.contract.model."""
+
+from collections.abc import Sequence
+
+from conformance.contract import model
+from conformance.contract.trace import Trace
+from conformance.judging.oracles import Opinion
+
+
+def judge(traces: Sequence[Trace]) -> list[Opinion]:
+    """One opinion a trace, in their order."""
+    return [judge_one(trace) for trace in traces]
+
+
+def judge_one(trace: Trace) -> Opinion:
+    """Where the trace leaves the contract. A failure of the target is no event of the contract: it ends it."""
+    states = model.init(trace.hello)
+    for index, event in enumerate(trace.events):
+        if "failure" in event:
+            return Opinion(None)
+        try:
+            states = model.step(states, event)
+        except model.Undecided as reason:
+            return Opinion(None, f"operation {index}: {reason}")
+        if not states:
+            return Opinion(index)
+    return Opinion(None)

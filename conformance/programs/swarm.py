@@ -1,0 +1,100 @@
+"""Which kinds of requests a program is made of: a random subset of the operations with random weights, or a theme.
+
+Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even mixture of all of them does not.
+"""
+
+from random import Random
+
+# operation -> the capability that it needs, None where every target has it
+NEEDS = {
+    "write": None,
+    "read": None,
+    "unmap": "unmap",
+    "flush": "flush",
+    "snapshot": "snapshot",
+    "delete": "delete",
+    "revert": "revert",
+    "crash": "crash",
+    "restart": "restart",
+    "clean": "clean",
+    "checkpoint": "clean",
+    "fail": "device",
+    "return": "device",
+    "replace": "device",
+    "tick": "device",
+    "settle": "device",
+}
+CAPABILITIES = sorted({need for need in NEEDS.values() if need})
+DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
+BEYOND_TOLERANCE = (
+    "read",
+    "return",
+    "tick",
+    "settle",
+)  # what is asked while too many devices are gone
+# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting and cleaning.
+THEMES = (
+    {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
+    {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
+)
+# And with devices: ones that come and go under load; ones that are replaced while the disk is cleaned and cut; rebuilds.
+DEVICE_THEMES = (
+    {
+        "write": 10,
+        "read": 4,
+        "unmap": 1,
+        "fail": 4,
+        "return": 4,
+        "settle": 2,
+        "checkpoint": 2,
+        "restart": 1,
+    },
+    {
+        "write": 8,
+        "read": 4,
+        "fail": 3,
+        "replace": 3,
+        "tick": 2,
+        "settle": 2,
+        "clean": 2,
+        "snapshot": 1,
+        "delete": 1,
+    },
+    {"rebuild": 4, "write": 2, "delete": 1, "replace": 3, "settle": 3},
+)
+# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots alone; then as many fail as may.
+SCENES = {
+    "rebuild": (
+        "write",
+        "snapshot",
+        "write",
+        "checkpoint",
+        "fail",
+        "tick",
+        "replace",
+        "write",
+        "settle",
+        "fail",
+        "fail",
+    ),
+}
+
+
+def kinds(choose: Random, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
+    """Some operations and scenes, each as often as its weight says: a theme, or at random."""
+    themes = THEMES + DEVICE_THEMES if devices else THEMES
+    theme = choose.randrange(len(themes) + 4)
+    if theme < len(themes):
+        weights = {
+            kind: weight
+            for kind, weight in themes[theme].items()
+            if NEEDS[SCENES.get(kind, (kind,))[-1]] in {None, *capabilities}
+        }
+    else:
+        weights = {"write": 4 + choose.randrange(13), "read": 1 + choose.randrange(7)}
+        for kind, need in NEEDS.items():
+            if need in capabilities and (kind not in DEVICE_OPS or devices) and choose.randrange(4):
+                weights[kind] = choose.choice((1, 2, 6))
+    if can_crash:
+        weights["crash"] = choose.randrange(4)
+    return [kind for kind, weight in weights.items() for _ in range(weight)]

@@ -1,0 +1,255 @@
+"""A failing trace as a picture over time: what every block of every view may hold after each operation, and what came.
+
+Only the geometry is here; picture.svg.j2 draws it. A column is an operation, a band of rows a view, a row a
+block. The fill of a cell is what the contract allows there (several colours: any of them), darker where the operation
+changed it; a ring is what a read returned, red where that is not allowed.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.contract import model
+from conformance.contract.trace import Event, Trace, line
+from conformance.judging.explain import Verdict, allowed
+
+WIDTH, HEIGHT = 68, 26  # pixels of a cell
+LEFT, TOP, GAP = 100, 72, 32
+MOST_ROWS, MOST_COLUMNS = 12, 80
+MOST_TAGS = 4  # of those that a cell may hold, shown in it
+LIVE = "live"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the contract allows a block of a view to hold after an operation."""
+
+    x: int
+    y: int
+    parts: list[tuple[float, float, str]]  # x, width and colour of each value
+    label: str
+    changed: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class Ring:
+    """What a read returned for a block (`kind` read or wrong), or a cut write had in flight."""
+
+    x: int
+    y: int
+    colour: str
+    label: str
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """An operation: its number and name, the view it is about, its answer if that is not ok, and how it is marked."""
+
+    x: int
+    number: int
+    op: str
+    about: str
+    answer: str
+    mark: str  # "", crash, restart, cut, flush or failed
+    title: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """The rows of a view: LBA -> y."""
+
+    view: str
+    y: int
+    height: int
+    rows: dict[int, int]
+
+
+@dataclass
+class Picture:
+    """Everything to draw, in pixels."""
+
+    width: int
+    height: int = 0
+    columns: list[Column] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    rings: list[Ring] = field(default_factory=list)
+    arrow: tuple[float, float, float, float] | None = None  # from where the wrong data was written
+    left_out: str = ""
+
+
+def picture(trace: Trace, verdict: Verdict) -> Picture:
+    """The trace up to the operation that failed."""
+    last = len(trace.events) - 1 if verdict.at is None else verdict.at
+    first = max(0, last + 1 - MOST_COLUMNS)
+    rows = _rows(trace, last, verdict)
+    histories = _histories(trace, last, rows)
+    drawn = Picture(width=LEFT + (last + 1 - first) * WIDTH + 8)
+    places = _places(drawn, histories, rows)
+    for index in range(first, last + 1):
+        x, event = LEFT + (index - first) * WIDTH, trace.events[index]
+        drawn.columns.append(_column(event, index, x, index == last))
+        for view, history in histories.items():
+            for lba, tags in history[index].items():
+                changed = index == 0 or history[index - 1].get(lba) != tags
+                drawn.cells.append(
+                    _cell(x, places[view][lba], view, lba, tags, changed and index < last)
+                )
+        drawn.rings += _rings(event, x, places, histories, index)
+    _arrow(drawn, trace, verdict, first, last)
+    left_out = (
+        [f"{trace.events[0]['blocks'] - len(rows)} blocks"]
+        if len(rows) < trace.events[0]["blocks"]
+        else []
+    )
+    left_out += [f"the first {first} operations"] if first else []
+    drawn.left_out = " and ".join(left_out)
+    return drawn
+
+
+def _rows(trace: Trace, last: int, verdict: Verdict) -> list[int]:
+    """The blocks to show: the one that is wrong, then those that were changed most lately."""
+    size = trace.events[0]["blocks"]
+    found = dict.fromkeys(int(number) for number in re.findall(r"block (\d+) of", verdict.expected))
+    for event in reversed(trace.events[: last + 1]):
+        if event["op"] in ("write", "unmap"):
+            found |= dict.fromkeys(_range(event))
+    fitting = [lba for lba in found if lba < size]
+    return sorted(fitting[:MOST_ROWS] or range(min(size, 4)))
+
+
+def _range(event: Event) -> range:
+    return range(
+        event["lba"],
+        event["lba"] + (len(event["tags"]) if event["op"] == "write" else event["count"]),
+    )
+
+
+def _histories(trace: Trace, last: int, rows: list[int]) -> dict[str, list[dict[int, list[int]]]]:
+    """View -> after each operation what each block may hold; nothing while there is no such view."""
+    histories: dict[str, list[dict[int, list[int]]]] = {LIVE: []}
+    states = model.init(trace.hello)
+    for index, event in enumerate(trace.events[: last + 1]):
+        if index < last:
+            states = model.step(states, event)
+        names = {name for state in states for name in state.snaps}
+        for view in [LIVE, *sorted(names)]:
+            history = histories.setdefault(view, [])
+            history += [{}] * (index - len(history))
+            history.append(
+                {lba: sorted(allowed(states, None if view == LIVE else view, lba)) for lba in rows}
+            )
+    for history in histories.values():
+        history += [{}] * (last + 1 - len(history))
+    return histories
+
+
+def _places(
+    drawn: Picture, histories: dict[str, Any], rows: list[int]
+) -> dict[str, dict[int, int]]:
+    """Where each block of each view is drawn; sets the bands and the height."""
+    places, y = {}, TOP
+    for view in histories:
+        places[view] = {lba: y + number * HEIGHT for number, lba in enumerate(rows)}
+        drawn.bands.append(Band(view, y, len(rows) * HEIGHT, places[view]))
+        y += len(rows) * HEIGHT + GAP
+    drawn.height = y - GAP + 8
+    return places
+
+
+def _column(event: Event, index: int, x: int, failed: bool) -> Column:
+    answer = event["failure"]["kind"] if "failure" in event else model.answer_of(event)
+    mark = (
+        "failed" if failed else event["op"] if event["op"] in ("crash", "flush", "restart") else ""
+    )
+    if answer == "cut":
+        answer, mark = "power cut", "cut"
+    about = event.get("name") or event.get("view") or ""
+    return Column(
+        x, index, event["op"], about[:9], "" if answer == "ok" else answer, mark, line(event)
+    )
+
+
+def _cell(x: int, y: int, view: str, lba: int, tags: list[int], changed: bool) -> Cell:
+    width = WIDTH / len(tags[:MOST_TAGS])
+    parts = [
+        (x + number * width, width, colour(tag)) for number, tag in enumerate(tags[:MOST_TAGS])
+    ]
+    shown = [str(tag) if tag else "0" for tag in tags]
+    label = "|".join(shown) if len(tags) <= MOST_TAGS else f"{len(tags)} values"
+    return Cell(x, y, parts, label, changed, f"block {lba} of {view}: {' or '.join(shown)}")
+
+
+def _rings(
+    event: Event, x: int, places: dict[str, dict[int, int]], histories: dict[str, Any], index: int
+) -> list[Ring]:
+    """What a read returned, and what a write that was cut short had in hand."""
+    result, rings = event.get("result"), []
+    if event["op"] == "write" and result is None:
+        for lba, tag in zip(_range(event), event["tags"]):
+            if lba in places[LIVE]:
+                rings.append(
+                    Ring(
+                        x,
+                        places[LIVE][lba],
+                        colour(tag),
+                        str(tag),
+                        "flight",
+                        f"tag {tag} was in flight",
+                    )
+                )
+    if event["op"] != "read" or not result or not result["ok"]:
+        return rings
+    view = event.get("view") or LIVE
+    found = {one["lba"]: f"{one['kind']}: {one['detail']}" for one in result.get("found", ())}
+    for lba, tag in zip(_range(event), result["tags"]):
+        if lba in places.get(view, ()):
+            kind = "wrong" if tag not in histories[view][index].get(lba, ()) else "read"
+            detail = found.get(lba, f"tag {tag}")
+            held = re.search(r"tag (\d+)", detail)
+            shown = (held[1] if tag != -1 else f"{held[1]}?") if held else "?"
+            rings.append(
+                Ring(
+                    x,
+                    places[view][lba],
+                    colour(int(held[1]) if held else tag),
+                    shown,
+                    kind,
+                    f"block {lba} of {view} read as {detail}",
+                )
+            )
+    return rings
+
+
+def _arrow(drawn: Picture, trace: Trace, verdict: Verdict, first: int, last: int) -> None:
+    """From the operation that the wrong data came from to where it was read."""
+    wrong = next((ring for ring in drawn.rings if ring.kind == "wrong"), None)
+    written = re.search(r"operation (\d+)", verdict.source) or re.search(
+        r"operation (\d+)", verdict.actual
+    )
+    if wrong is None or written is None or not first <= int(written[1]) < last:
+        return
+    event, live = trace.events[int(written[1])], drawn.bands[0].rows
+    shown = [lba for lba in _range(event) if lba in live] if "lba" in event else []
+    tags = trace.events[last]["result"]["tags"]
+    same = [
+        lba for lba in shown if event["op"] == "write" and event["tags"][lba - event["lba"]] in tags
+    ]
+    if shown:
+        x = LEFT + (int(written[1]) - first) * WIDTH
+        drawn.arrow = (
+            x + WIDTH * 0.8,
+            live[(same or shown)[0]] + HEIGHT * 0.7,
+            wrong.x + 3,
+            wrong.y + HEIGHT / 2,
+        )
+
+
+def colour(tag: int) -> str:
+    """A colour for a tag: white for zeroes, grey for what is none of the kit's, else hues far apart."""
+    if tag <= 0:
+        return "#ffffff" if tag == 0 else "#9a9a9a"
+    return f"hsl({tag * 137.5 % 360:.0f} 70% 72%)"

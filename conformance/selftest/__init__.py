@@ -1,0 +1,1 @@
+"""The self-test: planted bugs and small wrong targets that the kit must find."""

@@ -1,0 +1,75 @@
+"""A corpus of small targets that are wrong in one way each, and what the kit has to say of them."""
+
+import sys
+from pathlib import Path
+
+from conformance.targets import Factory
+from conformance.targets.process import ProcessTarget
+
+SCRIPT = Path(__file__).parent
+PATIENCE = {
+    "hangs": 1.5,
+    "ignores-end-and-signals": 1.5,
+    "hangs-in-hello": 1.5,
+}  # seconds; 10 for the others
+
+# fault -> the classes that are right, and how many operations it takes at most
+DISKS = {
+    "aliased-snapshots": ({"snapshot-bleed", "stale"}, 4),
+    "one-snapshot-for-all": ({"snapshot-bleed"}, 5),
+    "revert-aliases": ({"snapshot-bleed", "stale"}, 5),
+    "partial-out-of-range-writes": ({"refused-write"}, 3),
+    "accepts-out-of-range": ({"missing-refusal"}, 2),
+    "wraps-the-address": ({"missing-refusal"}, 2),
+    "loses-acknowledged-writes": ({"lost-acknowledgement"}, 4),
+    "crash-loses-flushed-data": ({"lost-acknowledgement"}, 4),
+    "crash-loses-snapshots": ({"lost-snapshot"}, 3),
+    "unmap-ignored": ({"resurrected"}, 3),
+    "unmap-forgotten-by-crash": ({"resurrected", "lost-acknowledgement"}, 5),
+    "revert-deletes-snapshots": ({"lost-snapshot", "missing-refusal"}, 4),
+    "revert-ignored": ({"stale", "resurrected", "foreign", "zeroed", "misplaced"}, 5),
+    "wrong-error-code": ({"wrong-refusal"}, 1),
+    "accepts-duplicate-names": ({"missing-refusal"}, 2),
+    "accepts-bad-names": ({"missing-refusal"}, 1),
+    "refuses-reads": ({"wrong-refusal"}, 5),
+    "does-not-open-again": ({"unopenable"}, 1),
+    "create-keeps-the-old-disk": ({"foreign"}, 2),
+    "swaps-neighbours": ({"misplaced", "stale", "zeroed", "lost-acknowledgement"}, 3),
+    "tears-blocks": ({"torn", "garbage"}, 3),
+}
+
+# fault -> the class, and what the words must say
+DIALOGUES = {
+    "hangs": ("hang", "no answer to write within"),
+    "ignores-end-and-signals": ("hang", "no answer to flush"),
+    "prints-garbage": ("protocol", "not JSON"),
+    "prints-bytes": ("protocol", "not JSON"),
+    "prints-megabytes": ("protocol", "3145728 bytes"),
+    "nested": ("protocol", "not JSON"),
+    "exits": ("exit", "status 7"),
+    "raises": ("exit", "status 1"),
+    "closes-the-pipe": ("exit", "closed its stdout"),
+    "answers-twice": ("protocol", ""),
+    "chats-on-stdout": ("protocol", "DEBUG: writing"),
+    "wrong-length": ("protocol", "bytes for"),
+    "not-base64": ("protocol", "base64"),
+    "no-data": ("protocol", "no data"),
+    "not-an-object": ("protocol", "not a JSON object"),
+    "null": ("protocol", "not a JSON object"),
+    "ok-is-a-word": ("protocol", "ok"),
+    "invents-an-error": ("protocol", "error"),
+    "floods-stderr": ("exit", "status 1"),
+}
+
+UNUSABLE = {
+    "hangs-in-hello": "no answer to hello",
+    "exits-in-hello": "exited with status 1",
+    "bad-hello": "block_size",
+    "creates-nothing": "creates no disk",
+}
+
+
+def target(fault: str) -> Factory:
+    """The target that is wrong like this; or that is honest, by its name in `honest`."""
+    command = f"{sys.executable} {SCRIPT} {fault}"
+    return Factory(fault, lambda options: ProcessTarget(command, PATIENCE.get(fault, 10.0)))

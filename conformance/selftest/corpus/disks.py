@@ -1,0 +1,185 @@
+"""Disks that are wrong in one way: each is the honest example with one thing changed."""
+
+import re
+
+from dict_disk import BLOCK, DictDisk, Refused
+
+FAULTS = {}
+
+
+def wrong(cls):
+    """A disk that is wrong; its fault is its name with dashes."""
+    FAULTS[re.sub(r"(?<=.)([A-Z])", r"-\1", cls.__name__).lower()] = cls
+    return cls
+
+
+@wrong
+class AliasedSnapshots(DictDisk):
+    def snapshot(self, name):
+        super().snapshot(name)
+        self.snapshots[name] = self.live
+
+
+@wrong
+class OneSnapshotForAll(DictDisk):
+    def snapshot(self, name):
+        super().snapshot(name)
+        for other in self.snapshots:
+            self.snapshots[other] = self.snapshots[name]
+
+
+@wrong
+class RevertAliases(DictDisk):
+    def revert(self, name):
+        self.live = self.existing(name)
+
+
+@wrong
+class PartialOutOfRangeWrites(DictDisk):
+    def write(self, lba, data):
+        try:
+            super().write(lba, data)
+        except Refused:
+            for l in range(lba, min(self.blocks, lba + len(data) // BLOCK)):
+                self.live[l] = data[(l - lba) * BLOCK :][:BLOCK]
+            raise
+
+
+@wrong
+class AcceptsOutOfRange(DictDisk):
+    def check(self, lba, count):
+        pass
+
+
+@wrong
+class WrapsTheAddress(DictDisk):
+    def write(self, lba, data):
+        super().write(lba & 0xFFFF_FFFF, data)
+
+
+@wrong
+class LosesAcknowledgedWrites(DictDisk):
+    def create(self, blocks):
+        super().create(blocks)
+        self.durable = {}
+
+    def flush(self):
+        self.durable = dict(self.live)
+
+    def crash(self):
+        self.live = dict(self.durable)
+
+
+@wrong
+class CrashLosesFlushedData(DictDisk):
+    def flush(self):
+        self.old = dict(self.live)
+
+    def crash(self):
+        self.live = {l: data for l, data in self.live.items() if l}
+
+
+@wrong
+class CrashLosesSnapshots(DictDisk):
+    def crash(self):
+        self.snapshots.clear()
+
+
+@wrong
+class UnmapIgnored(DictDisk):
+    def unmap(self, lba, count):
+        self.check(lba, count)
+
+
+@wrong
+class UnmapForgottenByCrash(DictDisk):
+    def create(self, blocks):
+        super().create(blocks)
+        self.hidden = {}
+
+    def unmap(self, lba, count):
+        self.check(lba, count)
+        self.hidden |= {l: self.live.pop(l) for l in range(lba, lba + count) if l in self.live}
+
+    def crash(self):
+        self.live = self.hidden | self.live
+
+
+@wrong
+class RevertDeletesSnapshots(DictDisk):
+    def revert(self, name):
+        super().revert(name)
+        self.snapshots = {name: self.snapshots[name]}
+
+
+@wrong
+class RevertIgnored(DictDisk):
+    def revert(self, name):
+        self.existing(name)
+
+
+@wrong
+class WrongErrorCode(DictDisk):
+    def existing(self, name):
+        if name not in self.snapshots:
+            raise Refused("out-of-range")
+        return self.snapshots[name]
+
+
+@wrong
+class AcceptsDuplicateNames(DictDisk):
+    def snapshot(self, name):
+        self.snapshots.pop(name, None)
+        super().snapshot(name)
+
+
+@wrong
+class AcceptsBadNames(DictDisk):
+    def snapshot(self, name):
+        if name in self.snapshots:
+            raise Refused("snapshot-exists")
+        self.snapshots[name] = dict(self.live)
+
+
+@wrong
+class RefusesReads(DictDisk):
+    def read(self, lba, count, view=None):
+        if len(self.live) > 2:
+            raise Refused("data-lost")
+        return super().read(lba, count, view)
+
+
+@wrong
+class DoesNotOpenAgain(DictDisk):
+    def crash(self):
+        raise Refused("data-lost")
+
+
+@wrong
+class CreateKeepsTheOldDisk(DictDisk):
+    def create(self, blocks):
+        self.blocks = blocks
+        if not hasattr(self, "live"):
+            self.live, self.snapshots = {}, {}
+        self.snapshots.clear()
+
+
+@wrong
+class SwapsNeighbours(DictDisk):
+    def read(self, lba, count, view=None):
+        return super().read(lba ^ 1 if self.blocks > lba ^ 1 and count == 1 else lba, count, view)
+
+
+@wrong
+class TearsBlocks(DictDisk):
+    def write(self, lba, data):
+        old = self.live.get(lba, bytes(BLOCK))
+        super().write(lba, data)
+        if old != bytes(BLOCK):
+            self.live[lba] = self.live[lba][:256] + old[256:]
+
+
+@wrong
+class CreatesNothing(DictDisk):
+    def create(self, blocks):
+        raise Refused("no-space")

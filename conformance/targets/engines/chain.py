@@ -1,0 +1,268 @@
+"""Chains of qcow2 or VMDK files in qemu-storage-daemon: the redo-log design. A snapshot is a file that is written no more.
+
+- `snapshot` puts a new file over the live one; `revert` puts one over the snapshot's, and drops the live one. So files make
+  a tree, kept open whole; a snapshot is read from the file of its own.
+- `delete` merges: what is not named, not live and has one child goes, by `block-commit` (the child is written into it, and
+  takes its place) or by `block-stream` (it is copied into the child). With several children it stays, without a name.
+- The flush that the contract asks of `delete` comes before the merge, so merging may not lose what was durable.
+- Which file is which is known here, as libvirt or a `.vmsd` file would, and is durable.
+
+Blocks are of 512 bytes, as those of qcow2.py are and for the same reason. Each file has a `blklogwrites` of its own under
+it. Files know nothing of each other's flushes, so the power fails between operations, or in one that writes to the live
+file alone.
+"""
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from conformance.media import nbd
+from conformance.media.recorded import Recorded
+from conformance.targets.base import Message, Unusable
+from conformance.targets.engines import qemu
+from conformance.targets.engines.qemu_disk import QemuDisk
+from conformance.targets.engines.qemu_window import connected
+from conformance.targets.engines.recorded_disk import BLOCK, Refused
+
+
+@dataclass(eq=False)
+class Layer:
+    """One file, and the log of what was written to it."""
+
+    number: int
+    under: "Layer | None"
+    recorded: Recorded
+
+    @property
+    def node(self) -> str:
+        return f"q{self.number}"
+
+    @property
+    def device(self) -> str:
+        """The node that the file is written through. It stays writable: blklogwrites cannot be opened again otherwise."""
+        return f"w{self.number}"
+
+    @property
+    def depth(self) -> int:
+        return 1 + self.under.depth if self.under else 0
+
+
+class ChainTarget(QemuDisk):
+    """Options: `format` ("qcow2" or "vmdk"), and, of qcow2, `merge` ("commit" or "stream") and `cluster_size`."""
+
+    knobs: dict[str, list[Any]] = {
+        "merge": ["commit", "stream"],
+        "cluster_size": [512, 512, 4096, 65536],
+    }
+    cut_in = ("write", "unmap", "flush", "crash")
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._format, self._merge_by = (
+            options.get("format", "qcow2"),
+            options.get("merge", "commit"),
+        )
+        self._cluster_size = options.get("cluster_size", 65536)
+        if self._format not in ("qcow2", "vmdk") or self._merge_by not in ("commit", "stream"):
+            raise Unusable("format is qcow2 or vmdk, merge is commit or stream")
+        if self._format == "vmdk":
+            self._merge_by = "commit"  # qemu cannot stream into a VMDK: "Operation not supported"
+        super().__init__(f"{self._format} chain", _nothing)
+        self._layers: list[Layer] = []
+        self._names: dict[str, Layer] = {}
+        self._live: Layer | None = None
+        self._numbers = count()
+
+    # The operations.
+
+    def _snapshot(self, message: Message) -> None:
+        self._opened()
+        if message["name"] in self._names:
+            raise Refused("snapshot-exists", "")
+        below, self._live = self._live, self._made(self._live)
+        self._add(self._live, backing=False)
+        self._daemon.do(("blockdev-snapshot", {"node": below.node, "overlay": self._live.node}))
+        self._names[message["name"]] = below
+
+    def _delete(self, message: Message) -> None:
+        layer = self._existing(message["name"])
+        self._opened().flush()  # the contract asks for it; merging alone does not flush the live file
+        del self._names[message["name"]]
+        self._tidy(layer)
+
+    def _revert(self, message: Message) -> None:
+        target, old = self._existing(message["name"]), self._live
+        self._opened()
+        self._unexport()
+        self._live = self._made(target)
+        self._add(self._live)
+        self._device = self._export()
+        self._tidy(old)
+
+    # How they are done.
+
+    def _files(self) -> list[Recorded]:
+        return [layer.recorded for layer in self._layers]
+
+    def _written(self) -> Recorded:
+        return self._live.recorded
+
+    def _make(self) -> None:
+        self._layers, self._names = [], {}
+        self._live = self._made(None)
+
+    def _view(self, name: str) -> bytes:
+        """Read through an export of the layer's own."""
+        node = self._existing(name).node
+        self._opened()
+        self._daemon.do(("block-export-add", {"type": "nbd", "id": "v", "node-name": node}))
+        device = connected(self._daemon, node)
+        try:
+            return device.read(0, device.size)
+        finally:
+            device.close()
+            self._daemon.do(("block-export-del", {"id": "v", "mode": "hard"}))
+
+    def _existing(self, name: str) -> Layer:
+        if name not in self._names:
+            raise Refused("no-such-snapshot", "")
+        return self._names[name]
+
+    def _made(self, under: Layer | None) -> Layer:
+        """A new, empty file over another."""
+        number = next(self._numbers)
+        if self._format == "qcow2":
+            settings = ["-o", f"cluster_size={self._cluster_size}"]
+        else:
+            settings = ["-o", "subformat=monolithicSparse"]
+        if under is not None:
+            settings += ["-b", str(under.number), "-F", self._format]
+        qemu.image_tool(
+            "create",
+            "-q",
+            "-f",
+            self._format,
+            *settings,
+            str(number),
+            str(self._blocks * BLOCK),
+            folder=self._folder,
+        )
+        layer = Layer(
+            number, under, Recorded(self._folder / f"{number}", self._folder / f"{number}.log")
+        )
+        self._layers.append(layer)
+        return layer
+
+    def _tidy(self, layer: Layer | None) -> None:
+        """Merge the file away if nobody needs it by itself, and then perhaps the one under it."""
+        while layer is not None and layer is not self._live and layer not in self._names.values():
+            over = [other for other in self._layers if other.under is layer]
+            if len(over) > 1:
+                return
+            below = layer.under
+            if not over:
+                self._remove(layer)
+                self._layers.remove(layer)
+            elif self._merge_by == "stream":
+                self._streamed(layer, over[0])
+            else:
+                self._committed(layer, over[0])
+            layer = below
+
+    def _streamed(self, layer: Layer, over: Layer) -> None:
+        """Copy what the file holds into the one over it, which then lies on what is below."""
+        base = {"base-node": layer.under.node} if layer.under else {}
+        self._daemon.job("block-stream", {"device": over.node, **base})
+        self._remove(layer)
+        over.under = layer.under
+        self._layers.remove(layer)
+
+    def _committed(self, layer: Layer, over: Layer) -> None:
+        """Write what the file over it holds into this one, which then takes its place."""
+        top = (
+            over if not any(other.under is over for other in self._layers) else self._highest(over)
+        )
+        self._daemon.job(
+            "block-commit", {"device": top.node, "top-node": over.node, "base-node": layer.node}
+        )
+        self._remove(over)
+        for other in self._layers:
+            if other.under is over:
+                other.under = layer
+        self._names = {
+            name: layer if named is over else named for name, named in self._names.items()
+        }
+        self._live = layer if self._live is over else self._live
+        self._layers.remove(over)
+
+    def _highest(self, layer: Layer) -> Layer:
+        """A file at the end of a chain that goes through this one."""
+        while above := [other for other in self._layers if other.under is layer]:
+            layer = above[0]
+        return layer
+
+    def _open(self) -> nbd.Device:
+        for layer in sorted(self._layers, key=lambda layer: layer.depth):
+            self._add(layer)
+        return self._export()
+
+    def _add(self, layer: Layer, backing: bool = True) -> None:
+        file = {
+            "driver": "file",
+            "filename": str(layer.number),
+            "discard": "unmap",
+            "locking": "off",
+        }
+        log = {"driver": "file", "filename": f"{layer.number}.log", "locking": "off"}
+        node = {
+            "driver": self._format,
+            "node-name": layer.node,
+            "read-only": layer is not self._live,
+            "discard": "unmap",
+            "file": layer.device,
+            "backing": layer.under.node if backing and layer.under else None,
+        }
+        layer.recorded.begin_log()
+        self._daemon.do(
+            (
+                "blockdev-add",
+                {"driver": "blklogwrites", "node-name": layer.device, "file": file, "log": log},
+            ),
+            ("blockdev-add", node),
+        )
+
+    def _remove(self, layer: Layer) -> None:
+        """Close the file."""
+        self._daemon.do(
+            ("blockdev-del", {"node-name": layer.node}),
+            ("blockdev-del", {"node-name": layer.device}),
+        )
+
+    def _export(self) -> nbd.Device:
+        self._daemon.do(
+            (
+                "block-export-add",
+                {
+                    "type": "nbd",
+                    "id": "e",
+                    "node-name": self._live.node,
+                    "name": self.export,
+                    "writable": True,
+                },
+            )
+        )
+        return connected(self._daemon, self.export)
+
+    def _unexport(self) -> None:
+        self._device.close()
+        self._device = None
+        self._daemon.do(("block-export-del", {"id": "e", "mode": "hard"}))
+
+    def _shut(self) -> None:
+        if self._device is not None:
+            self._unexport()
+            for layer in sorted(self._layers, key=lambda layer: -layer.depth):
+                self._remove(layer)
+
+
+def _nothing(daemon: qemu.Daemon) -> None:
+    """There is nothing to set up."""

@@ -1,0 +1,254 @@
+"""LMDB as a disk of blocks: a block is an entry, an operation is a transaction, a snapshot is a read view.
+
+What it declares, and why (the comments on the flags of mdb_env_open in lmdb.h):
+
+- `ack` as it is opened by default: a commit flushes the data, then writes the meta page through, and returns.
+- `prefix` with metasync off (MDB_NOMETASYNC): it "maintains database integrity, but a system crash may undo the last
+  committed transaction". A flush is mdb_env_sync.
+- A snapshot is a read transaction, held for as long as the environment is open, beside a copy of all live entries, which is
+  what is left of it when the environment is opened again: LMDB's read views end with the process.
+- Blocks of 512 bytes; since a transaction is atomic, any size would do. NOSYNC is not offered: it promises nothing.
+
+LMDB reads its file through a map of its memory and writes it by pwrite. The file is a FUSE export of qemu-storage-daemon,
+over `blklogwrites`: whatever reaches it is logged, with every flush, and the kit decides what a power cut leaves of it.
+MDB_WRITEMAP is not offered: the kernel then has several writes in flight, which the export of qemu 7.2 mixes up
+(docs/findings). LMDB runs in this process: if it crashes, so does the run.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conformance.media.recorded import Recorded
+from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.engines import qemu
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused, log_writes
+
+try:
+    import lmdb
+except ImportError:
+    lmdb = None
+
+ROOM = 64 << 20  # bytes of the map: pages that a read view holds are not used again
+PROFILES = {"on": "ack", "off": "prefix"}  # of metasync
+LIVE = b""
+LBA = 8  # bytes
+
+
+class LmdbTarget(RecordedDisk):
+    """Option: `metasync`, "on" or "off"."""
+
+    knobs: dict[str, list[Any]] = {"metasync": ["on", "off"]}
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        if lmdb is None:
+            raise Unusable("lmdb is not installed: run make engines")
+        metasync = options.get("metasync", "on")
+        if metasync not in PROFILES:
+            raise Unusable(f"metasync is on or off, not {metasync}")
+        super().__init__("lmdb", ".".join(map(str, lmdb.version())), PROFILES[metasync])
+        self._metasync = metasync == "on"
+        self._daemon = qemu.borrow(_setup)
+        self._recorded = Recorded(self._daemon.folder / "disk", self._daemon.folder / "log", ROOM)
+        self._environment: Any = None
+        self._held: dict[bytes, Any] = {}  # the read views of snapshots
+
+    def request(self, message: Message) -> Message:
+        try:
+            return super().request(message)
+        except lmdb.Error as error:
+            raise TargetFailure(
+                "protocol", f"{message['op']}: {type(error).__name__}: {error}"
+            ) from None
+        except qemu.QmpError as error:
+            raise self._daemon.failure("protocol", f"{message['op']}: {error}") from None
+
+    def close(self) -> None:
+        try:
+            self._shut()
+        except (qemu.QmpError, TargetFailure):
+            self._daemon.close()
+            return
+        qemu.give_back(self._daemon, _setup)
+
+    # The operations.
+
+    def _write(self, message: Message) -> None:
+        data, lba = bytes(message["data"]), message["lba"]
+        self._within(lba, len(data) // BLOCK)
+        with self._change() as change:
+            for at in range(0, len(data), BLOCK):
+                change.put(_key(LIVE, lba + at // BLOCK), data[at : at + BLOCK])
+
+    def _unmap(self, message: Message) -> None:
+        self._within(message["lba"], message["count"])
+        with self._change() as change:
+            for lba in range(message["lba"], message["lba"] + message["count"]):
+                change.delete(_key(LIVE, lba))
+
+    def _read(self, message: Message) -> Message:
+        lba, count, name = message["lba"], message["count"], message.get("view", "").encode()
+        with self._opened().begin() as now:
+            if name:
+                _existing(now, name)
+            self._within(lba, count)
+            view, whose = (self._held[name], LIVE) if name in self._held else (now, name)
+            blocks = [view.get(_key(whose, at), bytes(BLOCK)) for at in range(lba, lba + count)]
+        return {"data": b"".join(blocks)}
+
+    def _flush(self, message: Message) -> None:
+        self._opened().sync(True)
+
+    def _snapshot(self, message: Message) -> None:
+        name = message["name"].encode()
+        with self._change() as change:
+            if change.get(name) is not None:
+                raise Refused("snapshot-exists", "")
+            change.put(name, b"")
+            _copy(change, LIVE, name)
+        self._held[name] = self._environment.begin()
+
+    def _delete(self, message: Message) -> None:
+        name = message["name"].encode()
+        with self._change() as change:
+            _existing(change, name)
+            change.delete(name)
+            _clear(change, name)
+        if name in self._held:
+            self._held.pop(name).abort()
+
+    def _revert(self, message: Message) -> None:
+        name = message["name"].encode()
+        with self._change() as change:
+            _existing(change, name)
+            _clear(change, LIVE)
+            _copy(change, name, LIVE)
+
+    # How they are done.
+
+    def _files(self) -> list[Recorded]:
+        return [self._recorded]
+
+    def _written(self) -> Recorded:
+        return self._recorded
+
+    def _make(self) -> None:
+        self._recorded.lay(_empty())
+
+    def _open_again(self) -> None:
+        try:
+            self._opened()
+        except lmdb.Error as error:
+            raise Refused("data-lost", str(error)) from None
+
+    def _opened(self) -> Any:
+        if self._environment is None:
+            path = self._daemon.folder / "db"
+            self._daemon.do(
+                (
+                    "block-export-add",
+                    {
+                        "type": "fuse",
+                        "id": "f",
+                        "node-name": "w",
+                        "mountpoint": str(path),
+                        "writable": True,
+                    },
+                )
+            )
+            try:
+                self._environment = lmdb.open(
+                    str(path),
+                    subdir=False,
+                    create=False,
+                    map_size=ROOM,
+                    metasync=self._metasync,
+                    readahead=False,
+                )
+            except lmdb.Error:
+                self._unmount()
+                raise
+        return self._environment
+
+    def _shut(self) -> None:
+        environment, self._environment = self._environment, None
+        if environment is not None:
+            while self._held:
+                self._held.popitem()[1].abort()
+            environment.close()
+            self._unmount()
+
+    def _unmount(self) -> None:
+        self._daemon.do(("block-export-del", {"id": "f", "mode": "hard"}))
+
+    def _change(self) -> Any:
+        """A transaction that writes; refused requests abort it."""
+        return self._opened().begin(write=True)
+
+    def _within(self, lba: int, count: int) -> None:
+        if lba + count > self._blocks:
+            raise Refused("out-of-range", "")
+
+
+def _key(view: bytes, lba: int) -> bytes:
+    """The entry of a block. The name alone is the entry of the snapshot itself; names have no NUL."""
+    return view + b"\0" + lba.to_bytes(LBA)
+
+
+def _entries(transaction: Any, view: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Those of a view's blocks; LMDB copies them, so the transaction may go on to change them."""
+    with transaction.cursor() as cursor:
+        found = cursor.set_range(view + b"\0")
+        while found and cursor.key().startswith(view + b"\0"):
+            yield cursor.item()
+            found = cursor.next()
+
+
+def _copy(change: Any, old: bytes, new: bytes) -> None:
+    for key, data in list(_entries(change, old)):
+        change.put(new + key[len(old) :], data)
+
+
+def _clear(change: Any, view: bytes) -> None:
+    for key, _ in list(_entries(change, view)):
+        change.delete(key)
+
+
+def _existing(transaction: Any, name: bytes) -> None:
+    if transaction.get(name) is None:
+        raise Refused("no-such-snapshot", "")
+
+
+def _setup(daemon: qemu.Daemon) -> None:
+    """The file and its log stay for the life of the daemon. A mount would outlive it."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        daemon.close()
+        raise Unusable("/dev/fuse is not to be had: the power of LMDB's file is cut through FUSE")
+    log_writes(daemon, ROOM)
+    mount = daemon.folder / "db"
+    mount.write_bytes(b"")
+    daemon.at_end(lambda: _unmounted(mount))
+
+
+def _unmounted(mount: Path) -> None:
+    if os.path.ismount(mount):
+        tool = (
+            ["umount", "-l"]
+            if os.geteuid() == 0
+            else [shutil.which("fusermount3") or "fusermount", "-uz"]
+        )
+        subprocess.run([*tool, mount], capture_output=True, check=False)
+
+
+@cache
+def _empty() -> bytes:
+    """A file with nothing in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/db"
+        lmdb.open(path, subdir=False, lock=False, map_size=ROOM).close()
+        return Path(path).read_bytes()

@@ -1,0 +1,123 @@
+"""What the targets in qemu-storage-daemon have in common: data over NBD, and what complaints of qemu mean."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from conformance.media import nbd
+from conformance.targets.base import Message, TargetFailure
+from conformance.targets.engines import qemu
+from conformance.targets.engines.qemu_window import connected
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
+
+
+class QemuDisk(RecordedDisk):
+    """A disk whose live view is a device of NBD. The daemon is one on which `setup` was called, and is given back.
+
+    It declares `block`: qemu promises what a disk with a volatile write cache does. What was flushed stays; of what was
+    written since, each sector may be there or not."""
+
+    export = "live"  # of the live disk
+
+    def __init__(self, name: str, setup: qemu.Setup) -> None:
+        super().__init__(name, f"qemu {qemu.version()}", "block")
+        self._setup, self._daemon = setup, qemu.borrow(setup)
+        self._folder = self._daemon.folder
+        self._device: nbd.Device | None = None
+        self._overlapped = False  # several connections have written
+        self._sound = True  # the daemon may be used again
+
+    def request(self, message: Message) -> Message:
+        op = message["op"]
+        try:
+            return super().request(message)
+        except (nbd.Refused, qemu.QmpError) as error:
+            self._sound = False
+            raise self._daemon.failure("protocol", f"{op}: {error}") from None
+        except TimeoutError as error:
+            self._sound = False
+            raise self._daemon.failure("hang", f"{op}: {error}") from None
+        except TargetFailure:
+            self._sound = False
+            raise
+
+    def close(self) -> None:
+        try:
+            if self._sound:
+                self._shut()
+                qemu.give_back(self._daemon, self._setup)
+                return
+        except (qemu.QmpError, TargetFailure):
+            pass
+        self._daemon.close()
+
+    def connect(self) -> nbd.Device:
+        """One more connection to the live disk. After the next flush the power may fail; before, the log is not to be trusted."""
+        self._opened()
+        self._overlapped = True
+        return connected(self._daemon, self.export)
+
+    def _write(self, message: Message) -> None:
+        data, device = bytes(message["data"]), self._opened()
+        self._asked(message, len(data), lambda at: device.write(at, data))
+
+    def _unmap(self, message: Message) -> None:
+        length, device = message["count"] * BLOCK, self._opened()
+        self._asked(message, length, lambda at: device.zero(at, length))
+
+    def _read(self, message: Message) -> Message:
+        length = message["count"] * BLOCK
+        if message.get("view") is None:
+            device = self._opened()
+            return {"data": self._asked(message, length, lambda at: device.read(at, length))}
+        at, view = message["lba"] * BLOCK, self._view(message["view"])
+        if at + length > len(view):
+            raise Refused("out-of-range", "the view ends before")
+        return {"data": view[at : at + length]}
+
+    def _flush(self, message: Message) -> None:
+        self._opened().flush()
+        if self._overlapped:
+            self._written().settle()
+            self._overlapped = False
+
+    def _open_again(self) -> None:
+        try:
+            self._opened()
+        except qemu.QmpError as error:
+            raise Refused("data-lost", str(error)) from None
+
+    def _opened(self) -> nbd.Device:
+        if self._device is None:
+            self._device = self._open()
+        return self._device
+
+    @abstractmethod
+    def _open(self) -> nbd.Device:
+        """Open the disk, which is shut; its live view. Raises QmpError."""
+
+    @abstractmethod
+    def _view(self, name: str) -> bytes:
+        """What the snapshot reads as. Raises Refused."""
+
+    def _asked(self, message: Message, length: int, ask: Callable[[int], Any]) -> Any:
+        """What the device answers. That it refuses what reaches past its end is right, with whatever error."""
+        at = message["lba"] * BLOCK
+        try:
+            return ask(at)
+        except nbd.Refused as error:
+            if at + length > self._blocks * BLOCK:
+                raise Refused("out-of-range", str(error)) from None
+            raise
+
+
+def refusal(error: qemu.QmpError) -> Exception:
+    """The refusal that a complaint of qemu's means; the complaint itself if it means none."""
+    text = str(error)
+    if "already exists" in text:
+        return Refused("snapshot-exists", text)
+    if "does not exist" in text or "No such file" in text or "Can't find" in text:
+        return Refused("no-such-snapshot", text)
+    if "No space" in text:
+        return Refused("no-space", text)
+    return error

@@ -1,0 +1,77 @@
+"""A device of a daemon that stays, while the image that it shows comes and goes.
+
+An export and a connection for every opening of an image cost as much processor time as the opening.
+"""
+
+from typing import Any
+
+from conformance.media import nbd
+from conformance.targets.engines import qemu
+
+PATIENCE = 20.0  # seconds
+SIZE = (
+    1 << 40
+)  # bytes of the device; what is behind the end of the image is refused by qemu's block layer
+
+
+def connected(daemon: qemu.Daemon, export: str) -> nbd.Device:
+    """The export as a device."""
+    return nbd.Device(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
+
+
+class Window:
+    """A raw node, exported as long as the daemon lives, over an image or over nothing. Raises QmpError."""
+
+    def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
+        self._nothing = f"{name}-nothing"
+        self._node = {
+            "driver": "raw",
+            "node-name": name,
+            "read-only": not writable,
+            "discard": "unmap",
+        }
+        nothing = {
+            "driver": "file",
+            "node-name": self._nothing,
+            "filename": self._nothing,
+            "locking": "off",
+        }
+        with (daemon.folder / self._nothing).open(
+            "wb"
+        ) as hole:  # a file, since raw keeps what its first child can
+            hole.truncate(SIZE)
+        daemon.do(
+            ("blockdev-add", nothing),
+            ("blockdev-add", {**self._node, "file": self._nothing}),
+            (
+                "block-export-add",
+                {"type": "nbd", "id": name, "node-name": name, "writable": writable},
+            ),
+        )
+        self.name, self.device = name, connected(daemon, name)
+        self._daemon, self._shown, self._images = daemon, "", 0
+        daemon.at_end(self.device.close)
+
+    def turn(self, image: dict[str, Any] | None) -> None:
+        """Open the image, if one is given, show it instead of what was shown, and close that. If it cannot be opened,
+        nothing is shown."""
+        if image is None and not self._shown:
+            return
+        before, self._shown, self._images = (
+            self._shown,
+            f"{self.name}-{self._images}" if image else "",
+            self._images + 1,
+        )
+        commands = [("blockdev-add", {**image, "node-name": self._shown})] if image else []
+        commands.append(
+            ("blockdev-reopen", {"options": [{**self._node, "file": self._shown or self._nothing}]})
+        )
+        try:
+            self._daemon.do(
+                *commands, *([("blockdev-del", {"node-name": before})] if before else [])
+            )
+        except qemu.QmpError:
+            if image:
+                self._shown = before
+                self.turn(None)
+            raise

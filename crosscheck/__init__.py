@@ -1,0 +1,1 @@
+"""Checks that need both the specs and the conformance kit."""

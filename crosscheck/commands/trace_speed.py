@@ -1,0 +1,35 @@
+"""`modelcheck trace-speed`: how fast traces are judged."""
+
+import click
+
+from crosscheck.trace_speed import measure
+from modelcheck.commands.output import console, table
+
+
+@click.command("trace-speed")
+@click.option(
+    "--events",
+    "sizes",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="May be repeated.  [default: 1000, 10000, 100000]",
+)
+@click.option("--target", default="model:ack", show_default=True, help="Whose traces.")
+def trace_speed(sizes: tuple[int, ...], target: str) -> None:
+    """How many events of traces TLC judges a second, refinement on and its start-up included, and the Python model beside it."""
+    rows = table(
+        "traces",
+        "events",
+        "TLC s",
+        "of it start-up",
+        "events/s",
+        "after start-up",
+        "model events/s",
+        "TLC : model",
+    )
+    for speed in measure(list(sizes) or [1000, 10_000, 100_000], target=target):
+        rows.add_row(
+            f"{speed.traces:,}", f"{speed.events:,}", f"{speed.tlc_seconds:.1f}", f"{speed.start_up:.1f}", f"{speed.tlc_rate:,.0f}",
+            f"{speed.running_rate:,.0f}", f"{speed.model_rate:,.0f}", f"{speed.tlc_rate / speed.model_rate:.2f}",
+        )  # fmt: skip
+    console.print(rows)

@@ -1,0 +1,1 @@
+"""What several chapters measure, and how."""

@@ -1,0 +1,79 @@
+"""A run over time: what clients saw, and what devices did for an operation, with the phases marked."""
+
+from itertools import accumulate
+
+from experiments.chapter import Figure
+from experiments.figures.plots import CAUSES, MUTED, bands, colour, logarithmic, panels, svg
+from refmodel.bench.clients import Window
+from refmodel.bench.results import Result, percentile
+
+CAUSE_ORDER = ["foreground", *(cause for cause in CAUSES if cause != "foreground")]
+
+
+def timeline(
+    result: Result,
+    control: Result,
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    log_latency: bool = False,
+) -> Figure:
+    """Operations a second, latency and device I/Os an operation; in grey, or dashed, the same operations with nothing done to the disk."""
+    drawing, (rate, latency, ios) = panels(3, height=1.95, sharex=True)
+    ends = [0, *accumulate(window.operations for window in result.windows)]
+    middles = [(low + high) / 2000 for low, high in zip(ends, ends[1:])]
+    edges = [0.0, *(at / 1000 for at in accumulate(part.operations for part in result.phases))]
+
+    for run, style in (
+        (control, {"color": "#b5b5b0", "linewidth": 1.4}),
+        (result, {"color": colour(result.engine)}),
+    ):
+        rate.plot(
+            middles, [window.operations / window.seconds / 1000 for window in run.windows], **style
+        )
+    rate.set(ylabel="thousand IOPS", ylim=(0, None))
+    for run, style in ((control, {"color": "#b5b5b0"}), (result, {"color": colour(result.engine)})):
+        for percent, line in ((50, "-"), (99, ":")):
+            latency.plot(
+                middles,
+                [percentile([window], percent) / 1000 for window in run.windows],
+                line,
+                linewidth=1.4,
+                **style,
+            )
+    latency.set(ylabel="latency, ms\n(99 % dotted)")
+    if log_latency:
+        logarithmic(latency)
+    else:
+        latency.set_ylim(0, None)
+    _stack(ios, result.windows, middles)
+    without = [window.devices.ios["foreground"] / window.operations for window in control.windows]
+    ios.plot(middles, without, "--", color="#f3f3ef", linewidth=1.2, zorder=3)
+    ios.set(ylabel="device I/Os\nan operation", xlabel="thousand operations done", ylim=(0, None))
+    bands((rate, latency, ios), edges, [part.name for part in result.phases])
+    rate.plot([], [], color=colour(result.engine), label=result.engine)
+    rate.plot([], [], color="#b5b5b0", label="the same operations,\nnothing done to the disk")
+    rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, labelcolor=MUTED)
+    dashed = " Dashed: what the same operations waited for with nothing done to the disk."
+    return Figure(name, title, caption + dashed, svg(drawing, name))
+
+
+def _stack(axis, windows: list[Window], at: list[float]) -> None:
+    causes = [
+        cause for cause in CAUSE_ORDER if any(window.devices.ios[cause] for window in windows)
+    ]
+    series = [
+        [window.devices.ios[cause] / window.operations for window in windows] for cause in causes
+    ]
+    axis.stackplot(
+        at,
+        series,
+        labels=causes,
+        colors=[colour(cause) for cause in causes],
+        step=None,
+        linewidth=0,
+    )
+    axis.legend(
+        loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, reverse=True, labelcolor=MUTED
+    )

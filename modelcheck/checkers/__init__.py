@@ -1,0 +1,1 @@
+"""Running TLC and Apalache, and reading what they print."""

@@ -1,0 +1,1 @@
+"""Mechanical mutants of the specs."""

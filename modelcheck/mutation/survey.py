@@ -1,0 +1,111 @@
+"""Mechanical mutants of the specs, tried on small runs: which are killed, by what, and which survive."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from modelcheck.checkers import tlc
+from modelcheck.checkers.tlc import SPECS
+from modelcheck.mutation import changes
+from modelcheck.mutation.changes import Edit
+from modelcheck.runs import check, models
+from modelcheck.runs.models import Run, Subject
+
+KEPT = tlc.BUILD / "mutation.jsonl"  # what was found, so that a run that was cut off goes on
+LONGEST = 300.0  # seconds a run; a mutant that takes longer has more states than anyone waits for
+HOW = ("property", "error", "counts", "equivalent", "survived")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one mutant.
+
+    `how` is "property" (one fails, or a deadlock), "error" (TLC cannot evaluate it, or does not end), "counts" (nothing fails,
+    but the states are not as many as listed, which fails `make specs`), "equivalent" (and specs/mutation.toml says why), or
+    "survived". `by` says what exactly."""
+
+    spec: str
+    edit: str
+    line: int
+    how: str
+    by: str
+
+
+def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Iterator[Tried]:
+    """Try `count` mutants of each subject, drawn by the seed. Raises BadList, ValueError and tlc.Unavailable."""
+    runs = {run.name: run for run in models.runs()}
+    reasons, known, lock = models.equivalents(), _known(), threading.Lock()
+    todo = [(subject, edit) for subject in models.subjects() if not specs or subject.spec in specs
+            for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)]  # fmt: skip
+
+    def attempt(task: tuple[Subject, Edit]) -> Tried:
+        subject, edit = task
+        key = _key(subject, edit, runs)
+        if key in known:
+            how, by = known[key]
+        else:
+            how, by = _tried(subject, edit, runs)
+            with lock, KEPT.open("a") as out:
+                out.write(
+                    json.dumps(
+                        {"key": key, "spec": subject.spec, "edit": edit.name, "how": how, "by": by}
+                    )
+                    + "\n"
+                )
+        if how == "survived" and (subject.spec, edit.name) in reasons:
+            how, by = "equivalent", reasons[subject.spec, edit.name]
+        return Tried(subject.spec, edit.name, edit.line, how, by)
+
+    KEPT.parent.mkdir(exist_ok=True)
+    for _, tried in check.side_by_side(attempt, todo, jobs):
+        yield tried
+
+
+def _source(spec: str) -> bytes:
+    return (SPECS / f"{spec}.tla").read_bytes()
+
+
+def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str]:
+    """How the mutant is killed, and by what."""
+    differs = ""
+    with tempfile.TemporaryDirectory(prefix="mutation-") as scratch:
+        folder = Path(scratch)
+        (folder / f"{subject.spec}.tla").write_bytes(edit.apply(_source(subject.spec)))
+        for run in (runs[name] for name in subject.runs):
+            shutil.copy(run.module_path, folder)
+            result = tlc.run(
+                folder / run.module_path.name, run.config_path, short=True, timeout=LONGEST
+            )
+            if result.status == "violated":
+                return "property", result.violated
+            if result.status != "ok":
+                return "error", result.message
+            if (result.distinct, result.depth) != (run.distinct, run.depth) and not differs:
+                differs = f"{run.name}: {result.distinct} states, depth {result.depth}; listed {run.distinct}, {run.depth}"
+    return ("counts", differs) if differs else ("survived", "")
+
+
+def _known() -> dict[str, tuple[str, str]]:
+    if not KEPT.exists():
+        return {}
+    lines = (json.loads(line) for line in KEPT.read_text().splitlines())
+    return {line["key"]: (line["how"], line["by"]) for line in lines}
+
+
+def _key(subject: Subject, edit: Edit, runs: dict[str, Run]) -> str:
+    """Of the mutant and all that it is tried on."""
+    parts = [edit.apply(_source(subject.spec))]
+    for name in subject.runs:
+        if name not in runs:
+            raise models.BadList(f"mutation.toml: there is no run {name}")
+        parts += [
+            runs[name].module_path.read_bytes(),
+            runs[name].config_path.read_bytes(),
+            repr(asdict(runs[name])).encode(),
+        ]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -1,0 +1,1 @@
+"""The lists of runs, and how a run compares with what is listed."""

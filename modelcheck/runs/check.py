@@ -1,0 +1,115 @@
+"""Runs that have to come out as listed: the result, the number of states, the depth, and every action taken."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TypeVar
+
+from modelcheck.checkers import process, tlc, tlc_config
+from modelcheck.checkers.tlc import SPECS, Result
+from modelcheck.runs.models import Mutant, Run
+
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+LONGEST = 1200.0  # seconds, for a small run or a mutant on a busy machine
+SHORT = 30.0  # seconds: in a run that is listed as longer Java's second compiler pays
+
+
+def side_by_side(
+    work: Callable[[Item], Out], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[Item, Out]]:
+    """What `work` makes of each item, as it is done; `jobs` at a time, begun in their order. Interrupted, it stops them."""
+    with ThreadPoolExecutor(jobs) as pool:
+        begun = {pool.submit(work, item): item for item in items}
+        try:
+            for done in as_completed(begun):
+                yield begun[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while not all(future.done() for future in begun):  # one may only be about to start
+                process.stop()
+                time.sleep(0.1)
+            raise
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run, what came of it, and in what it differs from the list, one line each."""
+
+    run: Run
+    result: Result
+    differences: list[str]
+
+
+def check(run: Run, *, workers: int = 1) -> Checked:
+    """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
+    small, exact = run.group == "small", workers == 1
+    result = tlc.run(
+        run.module_path,
+        run.config_path,
+        workers=workers,
+        heap=run.heap,
+        coverage=exact,
+        short=small and (run.seconds or 0) < SHORT,
+        options=[] if run.deadlock else ["-deadlock"],
+        timeout=LONGEST if small else None,
+    )
+    counts = ("distinct", "depth") if exact else ("distinct",)
+    return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
+
+
+def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[str]:
+    came = result.violated if result.status == "violated" else result.status
+    if came != run.expect:
+        yield f"{run.expect} was expected; it came to {came}" + (
+            f": {result.message}" if result.message else ""
+        )
+        return
+    for what in counts:
+        listed, counted = getattr(run, what), getattr(result, what)
+        if listed != counted:
+            yield f"{what}: {counted}; listed is {'nothing' if listed is None else listed}"
+    for action in result.unused:
+        if action not in run.unused:
+            yield f"action {action} was never taken"
+    for action in run.unused:
+        if result.taken.get(action):
+            yield f"action {action} was taken, though listed as unused"
+
+
+def _unsound(run: Run, result: Result) -> Iterator[str]:
+    """What leaves out states, and may not here."""
+    for name in tlc_config.unjustified(run.config_path, run.module_path):
+        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why it may"
+    if result.liveness:
+        for name in tlc_config.named(run.config_path.read_text(), tlc_config.REDUCING):
+            yield f"{run.config_path.name} checks liveness, where {name} may hide a counterexample"
+
+
+@dataclass(frozen=True)
+class Hunted:
+    mutant: Mutant
+    result: Result
+
+    @property
+    def found(self) -> bool:
+        """Whether the property that has to notice did, and no other first."""
+        return self.result.status == "violated" and self.result.violated in (
+            self.mutant.property,
+            "temporal",
+        )
+
+
+def hunt(mutant: Mutant) -> Hunted:
+    """Check one mutant against the property that has to fail. Raises tlc.Unavailable, and ValueError where no config has it."""
+    text = (SPECS / f"{mutant.config}.cfg").read_text()
+    try:
+        changed = tlc_config.only(text, mutant.property, mutant.override)
+    except ValueError as error:
+        raise ValueError(f"{mutant.module}: {mutant.config}.cfg: {error}") from None
+    return Hunted(
+        mutant,
+        tlc.run(SPECS / "mutants" / f"{mutant.module}.tla", changed, short=True, timeout=LONGEST),
+    )

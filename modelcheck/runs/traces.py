@@ -1,0 +1,101 @@
+"""Recorded traces, followed by TLC through a Trace module of the specs."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from modelcheck.checkers import tlc
+
+Lines = Sequence[Mapping[str, Any]]  # a trace: its header, then its events
+SOURCE = tlc.SPECS / "java" / "TraceFile.java"
+
+
+class Inconclusive(Exception):
+    """TLC came to no verdict. One line that says why."""
+
+
+def follow(
+    traces: Sequence[Lines], module: str, config: str, timeout: float | None = None
+) -> list[int]:
+    """How many events of each trace the module could match, in one run of TLC; `timeout` in seconds.
+
+    A trace is accepted if that is all of them. Raises Inconclusive and tlc.Unavailable."""
+    return reached_in(run(traces, module, config, timeout=timeout), len(traces)) if traces else []
+
+
+def run(
+    traces: Sequence[Lines],
+    module: str,
+    config: str,
+    *,
+    timeout: float | None = None,
+    folder: Path = tlc.SPECS,
+) -> tlc.Result:
+    """Follow the traces through a module of `folder`; what TLC printed. Raises Inconclusive and tlc.Unavailable."""
+    with tempfile.TemporaryDirectory(prefix="traces-") as scratch:
+        path = Path(scratch) / "traces.jsonl"
+        with path.open("w", encoding="utf-8") as out:
+            out.writelines(
+                json.dumps(line, separators=(",", ":")) + "\n" for trace in traces for line in trace
+            )
+        result = tlc.run(
+            folder / f"{module}.tla",
+            tlc.SPECS / f"{config}.cfg",
+            heap="4g",
+            stack="256m",
+            properties={"traces": str(path)},
+            classpath=[reader()],
+            timeout=timeout,
+            short=True,
+        )
+    if result.status != "ok":
+        raise Inconclusive(f"TLC, on {module}: {result.message or result.violated}")
+    return result
+
+
+def reached_in(result: tlc.Result, count: int) -> list[int]:
+    """How many events of each of the `count` traces were matched, of what TLC printed. Raises Inconclusive."""
+    for line in result.output.splitlines():
+        if line.startswith("Reached: "):
+            reached = [int(next_event) - 1 for next_event in line.split()[1:]]
+            if len(reached) == count:
+                return reached
+    raise Inconclusive(f"TLC ended, but did not say how far it followed the {count} traces")
+
+
+def reader() -> Path:
+    """The folder of the compiled TraceFile.java; compiles it for this jar if need be. Raises Unavailable."""
+    jar = tlc.jar()
+    version = hashlib.sha256(SOURCE.read_bytes() + str(jar.stat().st_size).encode()).hexdigest()[
+        :16
+    ]
+    folder = tlc.BUILD / "java" / version
+    if folder.exists():
+        return folder
+    javac = shutil.which("javac")
+    if not javac:
+        raise tlc.Unavailable(
+            "reading traces needs `javac` once, and there is none on the PATH "
+            "(Debian: apt-get install default-jdk-headless)"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(dir=folder.parent))
+    compiled = subprocess.run(
+        [javac, "-cp", str(jar), "-d", str(fresh), str(SOURCE)], capture_output=True, text=True
+    )
+    if compiled.returncode:
+        shutil.rmtree(fresh)
+        raise tlc.Unavailable(
+            f"javac cannot compile {SOURCE.name} against {jar.name}: {compiled.stderr.strip()[:200]}"
+        )
+    try:
+        os.rename(fresh, folder)
+    except OSError:  # another process was first
+        shutil.rmtree(fresh)
+    return folder

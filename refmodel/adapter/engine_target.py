@@ -1,0 +1,283 @@
+"""The engine in the dialogue of the conformance kit (design, section 5): one request, one response.
+
+`Adapter.request` speaks it with bytes for data; refmodel.adapter.dialogue over two streams with base64, as a process does.
+"""
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from refmodel import __version__
+from refmodel.adapter.dialogue import Message, data, integer, text
+from refmodel.array.layout import LAYOUTS
+from refmodel.bugs import BUGS
+from refmodel.cache.settings import Settings
+from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
+from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
+from refmodel.log_structured.geometry import with_reserve
+from refmodel.log_structured.scrub import scrub
+from refmodel.media.faults import FaultySupply, parse
+from refmodel.media.power_supply import PowerSupply
+from refmodel.observe.counters import work
+from refmodel.registry import DEFAULT, Disk, create, open_disk, plan
+
+
+class Adapter:
+    """One disk at a time, in a temporary folder, on devices whose power can be cut.
+
+    `engine` is one of refmodel.registry; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
+    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names
+    a bug of refmodel.bugs; `faults`, a list with `+` between, are those of refmodel.media.faults that its devices have, `fault_seed` says where. Beyond the design's dialogue
+    a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
+    chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: str = DEFAULT,
+        folder: Path | None = None,
+        plant: str = "",
+        capacity_percent: int | None = None,
+        cache_bytes: int = 0,
+        cache_block_bytes: int | None = None,
+        faults: str = "",
+        fault_seed: int = 0,
+        **geometry: Any,
+    ) -> None:
+        self._engine = engine
+        self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
+        self._geometry = geometry
+        self._capacity_percent = capacity_percent
+        self._bug = BUGS[plant] if plant else None
+        self._cache = (cache_bytes, cache_block_bytes)
+        self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
+        self.power = PowerSupply()  # whoever puts another here crashes the disk next
+        self._seed = 0
+        self._seconds = 0  # of the repair clock
+        self._lost = ""  # why the disk cannot be opened
+        self._disk: Disk | None = None
+        self._work: Counter[str] = Counter()  # of the disk's earlier openings
+        shape = self._plan(16)
+        self._told = not getattr(
+            shape, "reduces", False
+        )  # what the specs know nothing of is not told
+        self.hello: Message = {
+            "ok": True,
+            "name": "refmodel"
+            + (f" {engine}" if engine != DEFAULT else "")
+            + (" behind a read cache" if cache_bytes else "")
+            + (f" with planted bug {plant}" if plant else ""),
+            "version": __version__,
+            "block_size": shape.block_bytes,
+            "crash_profile": shape.crash_profile,
+            "capabilities": list(shape.capabilities),
+            "devices": shape.devices if "device" in shape.capabilities else 0,
+            "tolerates": shape.m,
+        }
+
+    def request(self, message: Message) -> Message:
+        """The response to a request. Raises PowerCut where its `cut` struck."""
+        cut = message.get("cut")
+        if cut is not None:
+            self._seed = cut["seed"]
+        try:
+            if message.get("op") == "crash":
+                return self._with_events(self._crash(cut, message.get("kept")))
+            if cut is not None:
+                self.power.cut_at(cut["after"])
+            return self._with_events(self._answer(message))
+        except DiskError as refusal:
+            return self._with_events({"ok": False, "error": refusal.code, "message": str(refusal)})
+        finally:
+            self.power.cut_at(None)
+
+    def events(self) -> list[Message]:
+        """What happened inside since this was last asked."""
+        if self._disk is None:
+            return []
+        events = self._disk.events or []
+        if events:
+            self._disk.events = []
+        return events
+
+    def happened(self) -> int:
+        """How many events `events` would give now."""
+        return 0 if self._disk is None else len(self._disk.events or ())
+
+    def scrub(self) -> list[str]:
+        """What a scrub finds wrong with the disk as it is open now; nothing while devices are gone, or for an engine that has no scrub."""
+        disk = self._disk
+        if (
+            not isinstance(disk, LogStructuredDisk)
+            or self._lost
+            or disk._broken
+            or not disk.array.redundant
+        ):
+            return []
+        found = scrub(disk)
+        repaired = (
+            found.repaired["page"] + found.repaired["chunk"]
+        )  # a power cut may tear the checkpoint slot that is written
+        return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])
+
+    def close(self) -> None:
+        self._let_go()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _answer(self, message: Message) -> Message:
+        op = message.get("op")
+        if op in ("hello", "bye"):
+            return self.hello if op == "hello" else {"ok": True}
+        if op == "create":
+            return self._create(integer(message, "blocks"))
+        if self._disk is None:
+            raise BadRequest("there is no disk yet: create comes first")
+        if self._lost:
+            return self._answer_closed(message)
+        disk = self._disk
+        match op:
+            case "write":
+                disk.write(integer(message, "lba"), data(message))
+            case "read":
+                view = None if message.get("view") is None else text(message, "view")
+                return {
+                    "ok": True,
+                    "data": disk.read(integer(message, "lba"), integer(message, "count"), view),
+                }
+            case "unmap":
+                disk.unmap(integer(message, "lba"), integer(message, "count"))
+            case "flush":
+                disk.flush()
+            case "snapshot":
+                disk.snapshot(text(message, "name"))
+            case "delete":
+                disk.delete(text(message, "name"))
+            case "revert":
+                disk.revert(text(message, "name"))
+            case "restart":
+                disk.close()
+                self._open()
+            case "fail":
+                disk.fail(integer(message, "device"), text(message, "mode"))
+            case "return":
+                disk.return_(integer(message, "device"))
+            case "replace":
+                disk.replace(integer(message, "device"))
+            case "tick":
+                self._seconds += integer(message, "seconds")
+                disk.tick()
+            case "clean":
+                disk.clean()
+            case "checkpoint":
+                disk.checkpoint()
+            case "settle":
+                disk.settle()
+            case "stats":
+                return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
+            case _:
+                raise Unsupported(f"there is no operation {op!r}")
+        return {"ok": True}
+
+    def _answer_closed(self, message: Message) -> Message:
+        """Too few devices are there to open the disk: all that helps is to bring one back."""
+        match message.get("op"):
+            case "return":
+                put_back(self._root / "disk", integer(message, "device"))
+            case "fail":
+                take_out(self._root / "disk", integer(message, "device"))
+            case "tick":
+                self._seconds += integer(message, "seconds")
+            case "restart":
+                pass
+            case _:
+                raise DataLost(self._lost)
+        self._open()
+        return {"ok": True}
+
+    def _create(self, blocks: int) -> Message:
+        shape = self._plan(blocks)
+        self._let_go()
+        shutil.rmtree(self._root / "disk", ignore_errors=True)
+        self.power = PowerSupply(shape.sector_bytes)
+        create(self._root / "disk", shape, sync=False, cache=Settings.asked(shape, *self._cache))
+        self._open()
+        if self._faults:
+            self._disk.close()
+            self.power = FaultySupply(
+                shape.sector_bytes, self._faults, getattr(shape, "members", 1), self._fault_seed
+            )
+            self._open()
+        if self._engine == DEFAULT and self._disk.events is not None:
+            sizes = {
+                "blocks": blocks,
+                "segments": shape.segments,
+                "stripe": shape.segment_blocks,
+                "k": shape.k,
+                "m": shape.m,
+                "devices": shape.devices,
+                "timer": shape.repair_timer,
+            }
+            self._disk.events.insert(0, {"event": "create", **sizes})
+        return {"ok": True}
+
+    def _plan(self, blocks: int):
+        if self._engine != DEFAULT:
+            return plan(self._engine, blocks, **self._geometry)
+        shape = dict(self._geometry)
+        k = LAYOUTS[shape.get("layout", "mirror")][0]
+        per_segment = shape.get("segment_blocks", 128)
+        shape["segment_blocks"] = per_segment + -per_segment % k
+        if self._capacity_percent is not None:
+            shape["segments"] = with_reserve(
+                -(-blocks * self._capacity_percent // (100 * shape["segment_blocks"]))
+            )
+        return plan(DEFAULT, blocks, **shape)
+
+    def _crash(self, cut: Message | None, kept: list[int] | None) -> Message:
+        """Cut the power unless it is off already, let the media keep what `kept` or the seed says, and recover."""
+        if self._disk is None:
+            raise BadRequest("there is no disk yet: create comes first")
+        if self.power.on:
+            self.power.cut()
+            if cut is None:
+                self._seed = self.power.writes
+        self._disk.abandon()
+        self.power.restore(self._seed, kept)
+        if cut is not None:
+            self.power.cut_at(cut["after"])
+        self._open()
+        return {"ok": True}
+
+    def _open(self) -> None:
+        path, now = self._root / "disk", lambda: self._seconds
+        self._lost = ""
+        try:
+            self._disk = open_disk(
+                path, sync=False, power=self.power, now=now, prepare=self._prepare
+            )
+            if self._bug is not None and self._bug.of_cache:
+                self._bug.plant(self._disk)
+        except DataLost as lost:
+            self._lost = str(lost)
+
+    def _prepare(self, disk: Disk) -> None:
+        disk.events = [] if self._told else None
+        if self._disk is not None:
+            self._work.update(work(self._disk))
+            disk.events = self._disk.events
+        self._disk = disk
+        if self._bug is not None and not self._bug.of_cache:
+            self._bug.plant(disk)
+
+    def _with_events(self, response: Message) -> Message:
+        events = self.events()
+        return {**response, "events": events} if events else response
+
+    def _let_go(self) -> None:
+        if self._disk is not None:
+            self._disk.abandon()
+            self._disk = None
+        self._work.clear()

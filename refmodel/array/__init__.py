@@ -1,0 +1,1 @@
+"""The array: layouts, legs and their components, parity, labels, membership."""

@@ -1,0 +1,1 @@
+"""The bench: workload profiles, clients, results, and what they are compared with."""

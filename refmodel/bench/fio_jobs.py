@@ -1,0 +1,84 @@
+"""The workload profiles as job files for fio, against any NBD server: `python -m refmodel.bench.fio_jobs FOLDER` writes them, `URI=... fio FILE` runs one.
+
+A phase is a job that waits for the one before it (`stonewall`). What fio cannot do, snapshots and devices that fail, stands in a comment where it is due.
+"""
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from refmodel.bench.profiles import BLOCK, DISK, PROFILES, Access, Phase, Profile
+
+IOPS = 10_000  # what a rate in percent is a share of; the first phase tells what a server can do
+CLIENTS = 8  # that a constant rate is divided among
+
+
+def job_file(name: str) -> str:
+    """The profile as a job file. Raises KeyError."""
+    profile = PROFILES[name]
+    head = [
+        f"# {name}: {profile.what}",
+        f"# Taken from {profile.published}" if profile.published else "# This project's own",
+        "# Made from refmodel/bench/profiles.py by refmodel/bench/fio_jobs.py. Set URI, for example to nbd+unix:///?socket=PATH",
+        "[global]", "ioengine=nbd", "uri=${URI}", "group_reporting=1", "randseed=1", "norandommap=1", f"filesize={DISK * BLOCK}",
+    ]  # fmt: skip
+    rated = any(phase.rate for phase in profile.phases)
+    if rated:
+        head += [
+            f"# A rate is a share of {IOPS:,} IOPS, divided among {CLIENTS} clients.",
+            "# Requests are sent when they are due, whatever became of the last ones: latency is not left out "
+            "where the server stalls.",
+            "io_submit_mode=offload",
+        ]
+    jobs = [
+        line for number, phase in enumerate(profile.phases) for line in _job(profile, phase, number)
+    ]
+    return "\n".join([*head, *jobs]) + "\n"
+
+
+def _job(profile: Profile, phase: Phase, number: int) -> list[str]:
+    access = phase.access or profile.access
+    operations = max(1, round(phase.length * profile.unit))
+    lines = [""]
+    for action, times in groupby(phase.actions):
+        count = len(list(times))
+        lines.append(
+            f"# Here, by other means: {action}"
+            + (f", {count} times over the phase" if count > 1 else "")
+        )
+    lines += [f"[{phase.name}]", "stonewall"] if number else [f"[{phase.name}]"]
+    lines += [*kind(access), f"bs={access.blocks * BLOCK >> 10}k"]
+    if access.span < 1:
+        lines.append(f"size={int(DISK * access.span) // access.blocks * access.blocks * BLOCK}")
+    if phase.rate:
+        clients = [
+            f"numjobs={CLIENTS}",
+            f"rate_iops={round(IOPS * phase.rate / CLIENTS)}",
+            "iodepth=64",
+        ]
+        lines += [*clients, f"io_size={max(1, operations // CLIENTS) * access.blocks * BLOCK}"]
+    else:
+        lines += [f"iodepth={access.in_flight}", f"io_size={operations * access.blocks * BLOCK}"]
+    return lines
+
+
+def kind(access: Access) -> list[str]:
+    """What fio calls it."""
+    words = {0.0: ("write", "randwrite"), 1.0: ("read", "randread")}.get(
+        access.reads, ("rw", "randrw")
+    )
+    lines = [f"rw={words[access.random > 0]}"]
+    if 0 < access.reads < 1:
+        lines.append(f"rwmixread={round(100 * access.reads)}")
+    if 0 < access.random < 1:
+        lines.append(f"percentage_random={round(100 * access.random)}")
+    if access.skew:
+        lines.append(f"random_distribution=zipf:{access.skew:g}")
+    return lines
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    for name in PROFILES:
+        (folder / f"{name}.fio").write_text(job_file(name))

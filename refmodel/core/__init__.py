@@ -1,0 +1,1 @@
+"""What every layer uses: errors, validation, checksums, the clock, events, histograms."""

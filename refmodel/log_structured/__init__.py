@@ -1,0 +1,1 @@
+"""The log-structured engine: maps, chunks, views, cleaner, checkpoints, recovery."""

@@ -1,0 +1,109 @@
+"""The audit: do the maps agree with each other? Exactly what is reachable is allocated, and counted.
+
+It costs a walk over everything, so it belongs to tests, to `scrub`, and to whoever changes the engine.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from refmodel.log_structured.chunks.deduplication import ALIAS, target_of
+from refmodel.log_structured.maps.cow_btree import LAST, Tree
+from refmodel.log_structured.state import State
+
+
+def audit(state: State) -> list[str]:
+    """What is wrong, one line each; empty if nothing is. Reclaim may be under way."""
+    state.settle()
+    return [*_chunks(state), *_sharing(state), *_segments(state), *_pages(state)]
+
+
+def _chunks(state: State) -> Iterator[str]:
+    """Every chunk that a view holds is somewhere, and no chunk is anywhere that no view holds."""
+    stored = {mba for mba, _ in state.chunks.middle.items()}
+    referred = {target_of(pba) for _, (pba, _) in state.chunks.middle.items() if pba & ALIAS}
+    banked = set(state.chunks.bank)
+    if both := stored & banked:
+        yield f"chunks {sorted(both)} are in the bank and in a segment"
+    held: set[int] = set()
+    for view in state.views.by_id.values():
+        held.update(mba for lba, mba in view.map.items(view.cursor))
+    if dangling := held - stored - banked:
+        yield f"chunks {sorted(dangling)} are held by a view and stored nowhere"
+    if leaked := (stored | banked) - held - referred:
+        yield f"chunks {sorted(leaked)} are stored and held by no view"
+    if astray := set(state.chunks.moving) - stored:
+        yield f"chunks {sorted(astray)} are moving and stored nowhere"
+
+
+def _sharing(state: State) -> Iterator[str]:
+    """References count who shares, and the index leads to what is stored."""
+    middle, (index, references) = dict(state.chunks.middle.items()), state.chunks.sharing.maps
+    views = state.views.by_id.values()
+    held = {mba for view in views for _, mba in view.map.items(view.cursor)} & middle.keys()
+    counted = Counter(target_of(middle[mba][0]) if middle[mba][0] & ALIAS else mba for mba in held)
+    for mba, (count, key) in references.items():
+        if middle.get(mba, (ALIAS, 0))[0] & ALIAS:
+            yield f"chunk {mba} has references and is not stored"
+        if count != counted[mba]:
+            yield f"{counted[mba]} chunks share chunk {mba}, {count} are counted"
+        if index.get(key) is None:
+            yield f"the index lacks chunk {mba} or its like"
+    if astray := {mba for _, (_, mba) in index.items()} - {mba for mba, _ in references.items()}:
+        yield f"the index leads to chunks {sorted(astray)}, which have no references"
+    if uncounted := {mba for mba, count in counted.items() if count > 1} - {
+        mba for mba, _ in references.items()
+    }:
+        yield f"chunks {sorted(uncounted)} are shared and have no references"
+    if dangling := counted.keys() - middle.keys():
+        yield f"chunks {sorted(dangling)} are shared and stored nowhere"
+
+
+def _segments(state: State) -> Iterator[str]:
+    """The owners are the inverse of the middle map, and the usage table counts them."""
+    places = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
+    if places != dict(state.segments.owners.items()):
+        yield "the segments' owners are not the inverse of the middle map"
+    counted = state.segments.places.by_segment(list(places))
+    if counted != Counter(
+        {segment: usage.live for segment, usage in state.segments.sealed.items()}
+    ):
+        yield "the usage table does not count what lives in the segments"
+    if state.segments.live != counted.total():
+        yield f"{counted.total()} units live in segments, {state.segments.live} are counted"
+    if overlap := set(state.segments.sealed) & set(state.segments.dead):
+        yield f"segments {sorted(overlap)} are sealed and dead"
+    known = (
+        state.segments.free_count
+        + state.segments.reserved_count
+        + len(state.segments.sealed)
+        + len(state.segments.dead)
+    )
+    if known != state.segments.count:
+        yield f"{state.segments.count - known} of {state.segments.count} segments are neither free nor in use"
+
+
+def _pages(state: State) -> Iterator[str]:
+    """Exactly the reachable pages are in use."""
+    reachable: set[int] = set()
+    for tree in state.service_maps:
+        reach(tree, tree.root, 0, LAST, reachable)
+    for view in state.views.by_id.values():
+        reach(view.map, view.map.root, view.cursor, LAST, reachable)
+    if leaked := state.pages.in_use.keys() - reachable:
+        yield f"pages {sorted(leaked)} are in use and not reachable"
+    if dangling := reachable - state.pages.in_use.keys():
+        yield f"pages {sorted(dangling)} are reachable and not in use"
+
+
+def reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> None:
+    """Collect the pages below a page that lead to keys from `low` on."""
+    if not page or page in reachable:
+        return
+    reachable.add(page)
+    node = tree.pages.get(page, tree.kind, "scrub")
+    if node.level == 0:
+        return
+    for at, child in enumerate(node.values):
+        child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
+        if child_end > low:
+            reach(tree, child, low, child_end, reachable)

@@ -1,0 +1,208 @@
+"""Where things are: the sizes that a disk is created with and the regions that follow from them.
+
+On the devices: what any array has (refmodel.array.layout). In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
+In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
+"""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from refmodel.array.layout import LAYOUTS, PAGE, OnArray, require_repairable
+from refmodel.core.validation import require, require_block_bytes
+
+RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
+MANY_SEGMENTS = (
+    64  # from here on there is room to keep chunks that die early apart from those that live long
+)
+RESERVE = 4  # segments kept from users where chunks are not kept apart
+BATCH = 64  # of so many segments one is freed at a time
+CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
+UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
+MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
+REDUCTIONS = ("compression", "deduplication")
+
+
+@dataclass(frozen=True)
+class Geometry(OnArray):
+    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+
+    blocks: int  # of the virtual disk
+    block_bytes: int
+    layout: str
+    segments: int
+    segment_blocks: int
+    log_bytes: int
+    pages: int
+    fanout: int  # entries of a tree node at most; 0: as many as a page holds
+    write_back: bool
+    spares: int = 0  # devices beyond the members, when the disk is made
+    repair_timer: float = (
+        3600.0  # seconds that a component may be absent before it is rebuilt elsewhere
+    )
+    cleaner: str = "cost-benefit"
+    repair_share: int = (
+        30  # percent of device I/Os that resync and rebuild may take while there is other work
+    )
+    compression: bool = False  # of chunks, to whole eighths of a block
+    deduplication: bool = False  # of chunks, when they are destaged
+
+    engine = "log-structured"
+    sector_bytes = 512  # what a device has to write whole or not at all
+    capabilities = (
+        "unmap",
+        "flush",
+        "snapshot",
+        "delete",
+        "revert",
+        "crash",
+        "restart",
+        "device",
+        "clean",
+    )
+
+    @cached_property
+    def crash_profile(self) -> str:
+        """What a power cut leaves, in the contract's words."""
+        return "prefix" if self.write_back else "ack"
+
+    @cached_property
+    def segment_bytes(self) -> int:
+        return self.segment_blocks * self.block_bytes
+
+    @cached_property
+    def reduces(self) -> bool:
+        """Whether data may be stored in less space than its blocks."""
+        return any(getattr(self, name) for name in REDUCTIONS)
+
+    @cached_property
+    def chunk_units(self) -> int:
+        """In how many units the space of a chunk is counted."""
+        return UNITS if self.compression else 1
+
+    @cached_property
+    def segment_units(self) -> int:
+        return self.segment_blocks * self.chunk_units
+
+    @cached_property
+    def usable_chunks(self) -> int:
+        """How many chunks all views together may hold, of those that are stored as they are."""
+        return (self.segments - self.reserve_segments) * self.segment_blocks
+
+    @cached_property
+    def separate(self) -> bool:
+        """Whether chunks are destaged in streams; the other policies are what theory knows: one log."""
+        return self.segments >= MANY_SEGMENTS and self.cleaner == "cost-benefit"
+
+    @cached_property
+    def cleaning_batch(self) -> int:
+        """How many segments are freed at a time, beyond the first."""
+        return self.segments // BATCH
+
+    @cached_property
+    def reserve_segments(self) -> int:
+        """Kept from users, so that the cleaner and checkpoints always have room."""
+        return reserve(self.segments) if self.separate else RESERVE
+
+    @cached_property
+    def pages_base(self) -> int:
+        end = self.log_base + self.log_bytes
+        return end + -end % PAGE
+
+    @cached_property
+    def performance_bytes(self) -> int:
+        return self.pages_base + self.pages * PAGE
+
+    @cached_property
+    def device_bytes(self) -> int:
+        return self.capacity_base + self.segments * self.segment_bytes // self.k
+
+    def as_dict(self) -> dict:
+        """What the label holds: reductions only if they are on."""
+        return {
+            name: value for name, value in asdict(self).items() if value or name not in REDUCTIONS
+        }
+
+
+def plan(
+    blocks: int,
+    *,
+    layout: str = "mirror",
+    block_bytes: int = 4096,
+    segment_blocks: int = 128,
+    segments: int | None = None,
+    log_bytes: int | None = None,
+    pages: int | None = None,
+    fanout: int = 0,
+    write_back: bool = False,
+    spares: int = 0,
+    repair_timer: float = 3600.0,
+    cleaner: str = "cost-benefit",
+    repair_share: int = 30,
+    compression: bool = False,
+    deduplication: bool = False,
+) -> Geometry:
+    """Fill in what was not asked for. Raises BadRequest for what cannot work.
+
+    By default the capacity leg holds twice the disk's blocks, so that snapshots have room, and the log a full write
+    of a small disk or 64 MiB. Files are sparse: what is not used takes no space.
+    """
+    require(blocks >= 1, "a disk has at least 1 block")
+    require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
+    require_block_bytes(block_bytes)
+    k = LAYOUTS[layout][0]
+    require(
+        1 <= segment_blocks <= 65536 and segment_blocks % k == 0,
+        f"a segment has 1 to 65536 blocks, a multiple of {k}",
+    )
+    require_repairable(spares, repair_timer, repair_share)
+    require(fanout == 0 or 3 <= fanout <= 128, "the fanout is 3 to 128, or 0 for what a page holds")
+    if segments is None:
+        segments = with_reserve(-(-2 * blocks // segment_blocks) + 1)
+    require(
+        segments > reserve(segments),
+        f"at least {reserve(segments) + 1} segments, of which {reserve(segments)} are a reserve",
+    )
+    require(cleaner in CLEANERS, f"cleaner {cleaner!r} is not one of: {', '.join(CLEANERS)}")
+    smallest_log = 2 * (RECORD_UNIT + block_bytes) + 4 * RECORD_UNIT
+    if log_bytes is None:
+        log_bytes = max(smallest_log, min(3 * blocks * block_bytes + (1 << 16), 1 << 26))
+        log_bytes += -log_bytes % PAGE
+    require(
+        log_bytes >= smallest_log and log_bytes % RECORD_UNIT == 0,
+        f"the log has at least {smallest_log} bytes, a multiple of {RECORD_UNIT}",
+    )
+    if pages is None:
+        fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
+        chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
+        pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
+    require(pages >= 64, "at least 64 pages")
+    return Geometry(
+        blocks,
+        block_bytes,
+        layout,
+        segments,
+        segment_blocks,
+        log_bytes,
+        pages,
+        fanout,
+        write_back,
+        spares,
+        repair_timer,
+        cleaner,
+        repair_share,
+        compression,
+        deduplication,
+    )
+
+
+def reserve(segments: int) -> int:
+    """How many of so many segments users do not get at most: with many, each stream needs room, and cleaning is to be cheap."""
+    return RESERVE if segments < MANY_SEGMENTS else 12 + segments // 16
+
+
+def with_reserve(segments: int) -> int:
+    """How many segments there must be for users to get so many."""
+    total = segments + reserve(segments)
+    while total - reserve(total) < segments:
+        total += 1
+    return total

@@ -1,0 +1,69 @@
+"""Scrub: read every copy of everything that is stored, repair what is wrong from what is good, say what is lost.
+
+Labels and the log are not listed: opening a disk has already made their copies the same.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from refmodel.array.layout import PAGE
+from refmodel.array.leg import Check, Leg
+from refmodel.core.errors import DataLost
+from refmodel.journal import checkpoint as checkpoints
+from refmodel.log_structured.audit import audit
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.resync import chunk_checks, page_check
+
+
+@dataclass
+class Findings:
+    verified: Counter[str] = field(default_factory=Counter)  # kind of thing -> how many
+    repaired: Counter[str] = field(default_factory=Counter)  # kind of thing -> copies rewritten
+    lost: list[str] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)  # between the maps
+
+    @property
+    def clean(self) -> bool:
+        return not self.lost and not self.contradictions
+
+
+def scrub(disk: LogStructuredDisk) -> Findings:
+    """Verify and repair the whole disk. What is lost is reported, never raised."""
+    found = Findings()
+    state = disk.state
+
+    def verify(what: str, leg: Leg, stripe: int, checks: list[Check], names: list[str]) -> None:
+        found.verified[what] += len(checks)
+        repaired, lost = leg.verify(stripe, checks, "scrub")
+        found.repaired[what] += repaired
+        offsets = {check.offset for check in lost}
+        found.lost += [
+            f"{name} is lost" for name, check in zip(names, checks) if check.offset in offsets
+        ]
+
+    for slot in checkpoints.slots(state.performance):
+        check = Check(
+            checkpoints.offset(slot.number),
+            PAGE,
+            lambda page, whole=checkpoints.encode(slot): page == whole,
+        )
+        verify(
+            "checkpoint",
+            state.performance,
+            check.offset // PAGE,
+            [check],
+            [f"checkpoint {slot.number}"],
+        )
+    for page, _, _ in state.pages.stored():
+        check = page_check(state, page)
+        verify("page", state.performance, check.offset // PAGE, [check], [f"page {page}"])
+    try:
+        for segment in sorted(state.segments.sealed):
+            names = [f"chunk {mba}" for _, mba in state.segments.living(segment)]
+            verify("chunk", state.capacity, segment, chunk_checks(state, segment), names)
+        found.contradictions = audit(state)
+    except DataLost as lost:
+        found.contradictions.append(f"the maps cannot be walked: {lost}")
+    state.performance.flush("scrub")
+    state.capacity.flush("scrub")
+    return found

@@ -1,0 +1,49 @@
+"""Who holds how much space: what each view would give back if it alone went, and what views share."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from refmodel.log_structured.views import State, Views
+
+
+class Held(NamedTuple):
+    """Chunks of one view."""
+
+    name: str  # empty for live
+    mapped: int
+    exclusive: int  # held by no other view, those that are being reclaimed included
+
+
+def by_view(views: Views) -> list[Held]:
+    """Live and every snapshot, the oldest first. It walks every map."""
+    maps = {
+        view.id: [mba for _, mba in view.map.items(view.cursor)] for view in views.by_id.values()
+    }
+    holders = Counter(mba for held in maps.values() for mba in held)
+    shown = [*views.in_order(), views.live]
+    return [
+        Held(view.name, len(maps[view.id]), sum(holders[mba] == 1 for mba in maps[view.id]))
+        for view in shown
+    ]
+
+
+def pinned(views: Views) -> str:
+    """What snapshots alone hold, in words, the largest first."""
+    live = {mba for _, mba in views.live.map.items()}
+    held = {
+        mba
+        for view in views.by_id.values()
+        if view.state is State.SNAPSHOT
+        for _, mba in view.map.items()
+    } - live
+    if not held:
+        return "no snapshot holds any of them alone"
+    largest = sorted(
+        (space for space in by_view(views) if space.name and space.exclusive),
+        key=lambda space: -space.exclusive,
+    )
+    each = ", ".join(f"{space.name} {space.exclusive}" for space in largest[:5])
+    shared = len(held) - sum(space.exclusive for space in largest)
+    also = [f"{len(largest) - 5} more"] if len(largest) > 5 else []
+    also += [f"{shared} shared by several"] if shared else []
+    return f"{len(held)} of them by snapshots only ({', '.join(filter(None, [each, *also]))})"

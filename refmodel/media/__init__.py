@@ -1,0 +1,1 @@
+"""Devices, the enclosure that holds them, power cuts and faults of media."""

@@ -1,0 +1,121 @@
+"""The enclosure of a disk: a folder with a file per device, that devices are pulled out of and put into.
+
+A device that was pulled keeps what it holds, under another name, until it is put back or a new one takes its place.
+"""
+
+import fcntl
+import os
+import re
+from pathlib import Path
+
+from refmodel.core.errors import DiskBusy, NotADisk
+from refmodel.media.device import Device, FileDevice
+from refmodel.media.power_supply import PowerSupply
+
+NAME = re.compile(r"device-(\d+)")
+WITNESS = "witness"
+PULLED = ".pulled"
+
+
+class Enclosure:
+    """The devices that one process has to itself. With `power` every device is fed by that supply, so that it can be cut."""
+
+    def __init__(self, path: Path, *, sync: bool = True, power: PowerSupply | None = None) -> None:
+        if not path.is_dir():
+            raise NotADisk(f"there is no disk at {path}")
+        self.path = path
+        self._sync = sync
+        self._power = power
+        self._open: dict[str, Device] = {}
+        self._lock = _lock(path)
+
+    @staticmethod
+    def build(path: Path, devices: int, device_bytes: int, witness_bytes: int) -> None:
+        """Put new, all-zero devices into an empty or absent folder. Raises NotADisk if the folder is in use."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise NotADisk(f"{path} exists and is not an empty folder")
+        path.mkdir(parents=True, exist_ok=True)
+        for index in range(devices):
+            FileDevice.create(path / _name(index), device_bytes)
+        if witness_bytes:
+            FileDevice.create(path / WITNESS, witness_bytes)
+
+    def present(self) -> list[int]:
+        """Which devices are there."""
+        return self._numbers("")
+
+    def pulled(self) -> list[int]:
+        """Which were pulled, and may be put back."""
+        return self._numbers(PULLED)
+
+    def device(self, index: int) -> Device:
+        """The device in a place. Raises FileNotFoundError."""
+        return self._opened(_name(index))
+
+    def witness(self) -> Device | None:
+        """The small device that decides which of two halves is current, where a layout needs one."""
+        try:
+            return self._opened(WITNESS)
+        except FileNotFoundError:
+            return None
+
+    def pull(self, index: int) -> None:
+        """Take a device out, if it is there. What it was given before stays on it."""
+        name = _name(index)
+        if (device := self._open.pop(name, None)) is not None:
+            device.close()
+        if self._power is not None:
+            self._power.forget(name)
+        if (self.path / name).exists():
+            os.replace(self.path / name, self.path / (name + PULLED))
+
+    def insert(self, index: int) -> bool:
+        """Put a device back that was pulled. Says whether there was one."""
+        pulled = self.path / (_name(index) + PULLED)
+        if not pulled.exists():
+            return False
+        os.replace(pulled, self.path / _name(index))
+        return True
+
+    def renew(self, index: int, size: int) -> Device:
+        """A new, all-zero device in the place of the one that was there."""
+        self.pull(index)
+        (self.path / (_name(index) + PULLED)).unlink(missing_ok=True)
+        FileDevice.create(self.path / _name(index), size)
+        return self.device(index)
+
+    def close(self) -> None:
+        for device in self._open.values():
+            device.close()
+        self._open.clear()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _numbers(self, suffix: str) -> list[int]:
+        matches = (
+            NAME.fullmatch(file.name.removesuffix(suffix))
+            for file in self.path.iterdir()
+            if file.name.endswith(suffix)
+        )
+        return sorted(int(match[1]) for match in matches if match)
+
+    def _opened(self, name: str) -> Device:
+        if name not in self._open:
+            device: Device = FileDevice(self.path / name, sync=self._sync)
+            self._open[name] = device if self._power is None else self._power.feed(device)
+        return self._open[name]
+
+
+def _name(index: int) -> str:
+    return f"device-{index}"
+
+
+def _lock(path: Path) -> int:
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise DiskBusy(path) from None
+    return lock

@@ -1,0 +1,1 @@
+"""Looking at a disk: counters, exporters, descriptions and pictures."""

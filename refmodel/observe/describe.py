@@ -1,0 +1,95 @@
+"""What a disk looks like inside, in words: its shape, the log, the views, the maps, the segments."""
+
+from collections.abc import Iterator
+
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.geometry import REDUCTIONS
+from refmodel.log_structured.maps.node import Kind
+from refmodel.log_structured.views import View
+
+SEGMENTS_SHOWN = 64
+
+
+def describe(disk: LogStructuredDisk) -> str:
+    """A few dozen lines, for a person."""
+    parts = (_shape(disk), _log(disk), _views(disk), _maps(disk), _segments(disk))
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _shape(disk: LogStructuredDisk) -> Iterator[str]:
+    shape = disk.geometry
+    yield f"disk      {shape.blocks} blocks of {size(shape.block_bytes)}: {size(shape.blocks * shape.block_bytes)}"
+    yield f"layout    {shape.layout} on {shape.devices} devices of {size(shape.device_bytes)}"
+    if shape.reduces:
+        yield f"reduction {', '.join(name for name in REDUCTIONS if getattr(shape, name))}; space is counted in units of {size(shape.block_bytes // shape.chunk_units)}"
+    yield f"profile   {'prefix: write-back is on' if shape.write_back else 'ack: what is acknowledged is durable'}"
+
+
+def _log(disk: LogStructuredDisk) -> Iterator[str]:
+    log = disk.state.log
+    yield f"durable log   {size(log.used)} of {size(disk.geometry.log_bytes)} used, from position {log.tail} to {log.head}"
+    yield f"              next record {log.sequence}, generation {log.generation}, {log.remirrored} copies made good when it was opened"
+    yield f"checkpoint    number {disk.state.checkpoint_number}, in slot {disk.state.checkpoint_number % 2}"
+    yield f"bank          {len(disk.state.chunks.bank)} chunks wait to be destaged"
+
+
+def _views(disk: LogStructuredDisk) -> Iterator[str]:
+    views = disk.state.views
+    yield "views"
+
+    def below(parent: int, depth: int) -> Iterator[str]:
+        for view in sorted(
+            views.children(parent), key=lambda view: (view.taken or 1 << 64, view.id)
+        ):
+            yield f"  {'   ' * depth}{_view(view)}"
+            yield from below(view.id, depth + 1)
+
+    yield from below(0, 0)
+
+
+def _view(view: View) -> str:
+    mapped = sum(1 for _ in view.map.items())
+    what = f"{mapped} blocks mapped, root page {view.map.root or 'none'}"
+    if view.name:
+        return f"{view.name}: {what}, taken at {view.taken}"
+    if view.taken:
+        return f"(deleted): reclaim has come to block {view.cursor}"
+    return f"live: {what}"
+
+
+def _maps(disk: LogStructuredDisk) -> Iterator[str]:
+    pages = disk.state.pages
+    names = {
+        Kind.LOGICAL: "logical maps (LBA to MBA)",
+        Kind.MIDDLE: "middle map (MBA to PBA)",
+        Kind.SEGMENT_OWNERS: "segment owners (PBA to MBA)",
+        Kind.SEGMENT_USAGE: "segment usage table",
+        Kind.VIEWS: "view table",
+    }
+    if disk.geometry.deduplication:
+        names |= {Kind.FINGERPRINTS: "index of fingerprints", Kind.REFERENCES: "references"}
+    yield f"pages     {len(pages.in_use)} in use, {pages.free_count} free, {len(pages.pending)} free after the next checkpoint"
+    for kind, name in names.items():
+        yield f"  {name:<28} {pages.used[kind]:>6} nodes"
+    if pages.damaged:
+        yield f"  no good copy of pages {', '.join(map(str, pages.damaged))}"
+
+
+def _segments(disk: LogStructuredDisk) -> Iterator[str]:
+    segments, shape = disk.state.segments, disk.geometry
+    yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({disk.geometry.reserve_segments} kept back)"
+    yield f"          {disk.state.chunks.live} of {shape.usable_chunks} chunks that all views together may hold"
+    for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
+        bar = ("#" * round(32 * usage.live / segments.units)).ljust(32, ".")
+        yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"
+    if len(segments.sealed) > SEGMENTS_SHOWN:
+        yield f"  and {len(segments.sealed) - SEGMENTS_SHOWN} more"
+
+
+def size(count: float) -> str:
+    """A byte count for people."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
+            return f"{count:.4g} {unit}"
+        count = count / 1024
+    raise AssertionError

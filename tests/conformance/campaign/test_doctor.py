@@ -1,0 +1,74 @@
+"""`conformance doctor`: what it says of targets that are sound, wrong, silent or not there."""
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.campaign.doctor import MEANINGS
+from conformance.cli import main
+from conformance.programs.swarm import CAPABILITIES
+from conformance.selftest.corpus import SCRIPT as FAULTY
+from conformance.targets.model import ModelTarget
+
+
+def doctor(target):
+    result = CliRunner().invoke(main, ["doctor", "--target", target])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("target", ["refmodel", "model:block", f"exec:python3 {FAULTY} none"])
+def test_a_sound_target_is_usable(target):
+    status, output = doctor(target)
+    assert status == 0 and output.endswith("usable\n") and "WRONG" not in output
+    assert "crash profile" in output and "device        " in output
+
+
+@pytest.mark.parametrize(
+    "fault, says",
+    [
+        ("unmap-ignored", "WRONG         unmap"),
+        ("accepts-out-of-range", "WRONG         refuses what reaches past the end"),
+        ("does-not-open-again", "WRONG         crash"),
+        ("exits", "status 7"),
+        ("prints-garbage", "not JSON"),
+    ],
+)
+def test_what_is_wrong_at_once_is_said(fault, says):
+    status, output = doctor(f"exec:python3 {FAULTY} {fault}")
+    assert status == 1 and says in output and "will fail" in output
+
+
+def test_what_cannot_be_tested():
+    for target in (
+        "exec:/nonexistent/engine",
+        f"exec:python3 {FAULTY} exits-in-hello",
+        f"exec:python3 {FAULTY} bad-hello",
+    ):
+        status, output = doctor(target)
+        assert status == 3 and "unusable" in output
+
+
+def test_it_does_not_wait_twice_for_what_hangs(monkeypatch):
+    monkeypatch.setattr("conformance.targets.process.ProcessTarget.__init__.__defaults__", (2.0,))
+    status, output = doctor(f"exec:python3 {FAULTY} hangs")
+    assert status == 1 and output.count("WRONG") == 1 and "no answer to write" in output, output
+
+
+def test_every_capability_has_a_meaning():
+    assert set(MEANINGS) == set(CAPABILITIES)
+
+
+@pytest.mark.parametrize("op", ["write", "unmap", "snapshot", "revert"])
+def test_what_refuses_without_reason_cannot_be_tested(op, monkeypatch):
+    """The contract allows it, full disks being what they are; `run` would pass it with nothing tested."""
+    answer = ModelTarget.request
+    refuse = {"ok": False, "error": "no-space"}
+    monkeypatch.setattr(
+        ModelTarget,
+        "request",
+        lambda self, message: (
+            refuse if message["op"] == op and message.get("lba", 0) < 7 else answer(self, message)
+        ),
+    )
+    status, output = doctor("model:ack")
+    assert status == 1 and f"{op}" in output and "no reason to refuse" in " ".join(output.split())

@@ -1,0 +1,259 @@
+"""Campaigns: coverage, counters, shrinking, and a failure that explains itself."""
+
+import json
+
+import pytest
+
+from conformance.campaign.driver import drive
+from conformance.campaign.random_campaign import campaign
+from conformance.contract.model import faults_of
+from conformance.contract.trace import Trace
+from conformance.judging.explain import explain
+from conformance.judging.judge import judge
+from conformance.judging.oracles import Opinion, named
+from conformance.programs.shrink import shrink
+from conformance.reports import report
+from conformance.targets import Factory
+from conformance.targets.base import PowerCut
+from conformance.targets.model import ModelTarget
+
+MODEL = {"model": named("model")}
+PROGRAM = [{"op": "create", "blocks": 4}, {"op": "write", "lba": 0, "tags": [1, 2]}]
+
+
+class Deaf(ModelTarget):
+    """Loses the second half of every write that is long and comes after a snapshot."""
+
+    knobs = {"profile": ["ack"]}
+
+    def request(self, message):
+        state = self._states[0]
+        if (
+            message["op"] == "write"
+            and len(message["tags"]) > 1
+            and state.snaps
+            and not faults_of(state, message)
+        ):
+            super().request({**message, "tags": message["tags"][:1]})
+            return {"ok": True}
+        return super().request(message)
+
+
+def test_a_failure_is_short_and_explained():
+    result = campaign(
+        Factory("deaf", Deaf, {}, Deaf.knobs),
+        count=100,
+        ops=40,
+        seed=2,
+        oracles=MODEL,
+        crashes=False,
+    )
+    assert result.verdict == "fail"
+    failure = result.failures[0]
+    assert failure.trace.operations <= 4 and failure.before > 4
+    words = "\n".join(failure.verdict.words(failure.trace))
+    assert (
+        "written by operation" in words
+        and "expected" in words
+        and "clause    Read: a view" in words
+    )
+    again = campaign(
+        Factory("deaf", Deaf, {}, Deaf.knobs),
+        count=100,
+        ops=40,
+        seed=2,
+        oracles=MODEL,
+        crashes=False,
+    )
+    assert again.failures[0].trace.events == failure.trace.events
+
+
+def test_json_and_junit():
+    result = campaign(
+        Factory("deaf", Deaf, {}, Deaf.knobs), count=100, ops=40, seed=2, oracles=MODEL
+    )
+    found = json.loads(json.dumps(report.as_json(result)))
+    keys = {
+        "target",
+        "verdict",
+        "seed",
+        "traces",
+        "operations",
+        "crashes",
+        "seconds",
+        "skipped",
+        "failures",
+    }
+    assert keys <= set(found)
+    assert {"trace", "operations", "at", "class", "clause", "expected", "actual"} <= set(
+        found["failures"][0]
+    )
+    assert found["skipped"] == ["device"]
+    assert report.as_junit(result).count("<failure") == len(result.failures)
+
+
+def test_what_never_happened_is_a_row():
+    result = campaign(Factory("model", ModelTarget), count=10, ops=20, seed=1, oracles=MODEL)
+    rows = {(op, outcome): times for op, outcome, times in report.coverage(result)}
+    assert rows["write", "no-space"] == 0 and rows["write", "ok"] > 0
+    assert not any(op == "fail" for op, _ in rows), "not declared"
+
+
+def test_an_operation_cut_short_is_followed_by_a_crash():
+    class Cut(ModelTarget):
+        def request(self, message):
+            if message["op"] in ("write", "crash") and "cut" in message:
+                raise PowerCut
+            return super().request(message)
+
+    cut = {"after": 1, "seed": 0}
+    trace = drive(
+        Cut({}), [PROGRAM[0], {**PROGRAM[1], "cut": cut}, {"op": "read", "lba": 0, "count": 1}]
+    )
+    assert [event["op"] for event in trace.events] == ["create", "write", "crash", "read"]
+    trace = drive(Cut({}), [PROGRAM[0], {**PROGRAM[1], "cut": cut}, {"op": "crash", "cut": cut}])
+    assert [event["op"] for event in trace.events] == ["create", "write", "crash", "crash"]
+    assert [event["result"] is None for event in trace.events] == [False, True, True, False]
+
+
+def test_targets_in_process_may_do_anything():
+    class Raises(ModelTarget):
+        def request(self, message):
+            if message["op"] == "write":
+                raise KeyError("lba")
+            return super().request(message)
+
+    class Lies(ModelTarget):
+        def request(self, message):
+            return None if message["op"] == "write" else super().request(message)
+
+    trace = drive(Raises({}), PROGRAM)
+    assert (
+        trace.events[-1]["failure"]["kind"] == "exit"
+        and "KeyError" in trace.events[-1]["failure"]["message"]
+    )
+    assert judge([trace], MODEL)[0].kind == "exit"
+    trace = drive(Lies({}), PROGRAM)
+    assert trace.events[-1]["failure"]["kind"] == "protocol"
+
+
+def test_oracles_that_disagree_make_it_inconclusive():
+    trace = drive(ModelTarget({}), PROGRAM)
+    other = {"other": lambda traces: [Opinion(1) for _ in traces]}
+    verdict = judge([trace], MODEL | other)[0]
+    assert verdict.verdict == "inconclusive" and "disagree" in verdict.reason
+    unsure = {"other": lambda traces: [Opinion(None, "no Java") for _ in traces]}
+    verdict = judge([trace], MODEL | unsure)[0]
+    assert verdict.verdict == "inconclusive" and "no Java" in verdict.reason
+
+
+def test_shrinking_keeps_a_failure_that_does_not_come_again():
+    trace = drive(ModelTarget({}), PROGRAM)
+    verdict = explain(trace, 1)
+    assert shrink(trace, verdict, lambda program: None) == (trace, verdict)
+
+
+HELLO = {"block_size": 512, "crash_profile": "ack", "capabilities": []}
+OK = {"ok": True}
+START = [
+    {"op": "create", "blocks": 4, "result": OK},
+    {"op": "write", "lba": 0, "tags": [1, 2], "result": OK},
+    {"op": "snapshot", "name": "s", "result": OK},
+    {"op": "write", "lba": 0, "tags": [3], "result": OK},
+]
+
+
+def read(*tags, **more):
+    return {
+        "op": "read",
+        "lba": 0,
+        "count": len(tags),
+        **more,
+        "result": {"ok": True, "tags": list(tags)},
+    }
+
+
+REJECTED = {
+    "stale": ([read(1, 2)], "stale", "operation 1: write 0: 1 2"),
+    "lost": (
+        [{"op": "crash", "result": OK}, read(1, 2)],
+        "lost-acknowledgement",
+        "snapshot s holds it",
+    ),
+    "bleed": ([read(3, 2, view="s")], "snapshot-bleed", "operation 3"),
+    "zeroed": (
+        [{"op": "write", "lba": 1, "tags": [4], "result": OK}, {**read(0), "lba": 1}],
+        "stale",
+        "",
+    ),
+    "foreign": ([read(9, 2)], "foreign", "no operation of this trace wrote it"),
+    "misplaced": ([read(3, 3)], "misplaced", "operation 3"),
+    "resurrected": (
+        [{"op": "unmap", "lba": 0, "count": 1, "result": OK}, read(3, 2)],
+        "resurrected",
+        "operation 3",
+    ),
+    "refused": (
+        [
+            {
+                "op": "write",
+                "lba": 3,
+                "tags": [5, 6],
+                "result": {"ok": False, "error": "out-of-range"},
+            },
+            {**read(5), "lba": 3},
+        ],
+        "refused-write",
+        "operation 4",
+    ),
+    "torn": (
+        [
+            {
+                **read(-1),
+                "result": {
+                    "ok": True,
+                    "tags": [-1],
+                    "found": [{"lba": 0, "kind": "torn", "detail": "sectors 0-3 tag 3, 4-7 tag 1"}],
+                },
+            }
+        ],
+        "torn",
+        "",
+    ),
+    "missing refusal": ([{"op": "snapshot", "name": "s", "result": OK}], "missing-refusal", ""),
+    "wrong code": (
+        [{"op": "delete", "name": "t", "result": {"ok": False, "error": "out-of-range"}}],
+        "wrong-refusal",
+        "",
+    ),
+    "lost snapshot": (
+        [{"op": "delete", "name": "s", "result": {"ok": False, "error": "no-such-snapshot"}}],
+        "lost-snapshot",
+        "taken by operation 2",
+    ),
+    "snapshot back": (
+        [
+            {"op": "delete", "name": "s", "result": OK},
+            {"op": "crash", "result": OK},
+            {"op": "revert", "name": "s", "result": OK},
+        ],
+        "resurrected-snapshot",
+        "deleted by operation 4",
+    ),
+    "unopenable": (
+        [{"op": "crash", "result": {"ok": False, "error": "data-lost"}}],
+        "unopenable",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_classes(case):
+    events, kind, source = REJECTED[case]
+    trace = Trace(HELLO, START + events)
+    verdict = judge([trace], MODEL)[0]
+    assert verdict.verdict == "fail" and verdict.at == len(trace.events) - 1
+    assert verdict.kind == kind, verdict
+    assert source in verdict.source, verdict
+    assert verdict.clause and verdict.expected and verdict.actual

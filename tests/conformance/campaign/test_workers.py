@@ -1,0 +1,213 @@
+"""Campaigns in several processes, on a cluster, in several goes: always the same traces."""
+
+import json
+import os
+import time
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.campaign import batches, workers
+from conformance.campaign.random_campaign import campaign
+from conformance.campaign.saved_campaign import BadKept, Kept
+from conformance.cli import main
+from conformance.contract.trace import Passed
+from conformance.judging.oracles import named
+from conformance.programs import generate, swarm
+from conformance.targets import Factory, resolve
+from conformance.targets.base import Unusable
+
+MODEL = {"model": named("model")}
+COUNT = 130  # two parts and some
+LOSES = "python:support.losing_target:Loses"
+
+
+@pytest.fixture(autouse=True)
+def beside(monkeypatch):
+    """Worker processes find `support` too."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+
+
+def run(target="model", **more):
+    return campaign(
+        resolve(target), **{"count": COUNT, "ops": 20, "seed": 9, "oracles": MODEL, **more}
+    )
+
+
+def essence(result):
+    """All of a result but how long it took."""
+    return (
+        result.verdict,
+        result.happened,
+        result.counters,
+        result.skipped,
+        result.judges,
+        result.operations,
+        result.crashes,
+        json.dumps(
+            [
+                (trace if isinstance(trace, Passed) else asdict(trace), verdict.kind)
+                for trace, verdict in result.judged
+            ]
+        ),
+        json.dumps([(one.number, one.before, one.trace.events) for one in result.failures]),
+    )
+
+
+def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_built():
+    """Which judges as soon as it is there."""
+    asked = []
+
+    def certified(traces):
+        asked.extend(traces)
+        return MODEL["model"](traces)
+
+    with_it, without = run(LOSES, oracles={**MODEL, "certified": certified}), run(LOSES)
+    assert asked
+    with_it.judges = without.judges
+    assert essence(with_it) == essence(without)
+
+
+@pytest.mark.parametrize("target", ["refmodel", LOSES])
+def test_the_same_seed_gives_the_same_wherever_it_runs(target):
+    alone = run(target)
+    assert essence(alone) == essence(run(target, workers=workers.on_this_machine(2)))
+    assert (alone.verdict == "fail") == (target == LOSES)
+    if target == LOSES:
+        assert len(alone.failures) == 3 and len(alone.judged) == alone.failures[-1].number + 1
+
+
+def where(seconds: float) -> set[int]:
+    time.sleep(seconds)
+    return os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize("jobs, each", [(1, 2), (2, 1), (3, 1)])
+def test_one_process_for_each_processor_stays_there(monkeypatch, jobs, each):
+    some = sorted(os.sched_getaffinity(0))[:2]
+    if len(some) < 2:
+        pytest.skip("NOT RUN: there is one processor only")
+    monkeypatch.setattr(
+        "conformance.campaign.workers.os.sched_getaffinity", lambda process: set(some)
+    )
+    pool = workers.on_this_machine(jobs)
+    try:
+        places = [future.result() for future in [pool._submit(where, 0.5) for _ in range(jobs)]]
+    finally:
+        pool.close()
+    assert set().union(*places) == set(some) and {len(place) for place in places} == {each}
+
+
+def test_and_on_a_cluster():
+    pytest.importorskip(
+        "distributed", reason="NOT RUN: dask.distributed is not installed: requirements-cluster.txt"
+    )
+    assert essence(run()) == essence(run(workers=workers.on_cluster("local")))
+
+
+def test_what_passed_is_forgotten_but_a_sample():
+    whole = [trace for trace, _ in run().judged if not isinstance(trace, Passed)]
+    assert len(whole) == batches.SAMPLE
+
+
+@pytest.mark.parametrize("target", ["refmodel", LOSES])
+def test_it_goes_on_where_it_was(tmp_path, target):
+    file = tmp_path / "kept"
+    once = run(target)
+    for count in (50, 110, COUNT):
+        result = run(target, count=count, kept=Kept(file))
+    assert essence(once) == essence(result)
+    file.write_text(file.read_text()[:-40])
+    with pytest.raises(BadKept, match="no campaign that can go on"):
+        run(target, kept=Kept(file))
+
+
+def test_another_campaign_is_not_gone_on_with(tmp_path):
+    run(count=50, kept=Kept(tmp_path / "kept"))
+    with pytest.raises(BadKept, match="of another campaign"):
+        run(count=50, seed=10, kept=Kept(tmp_path / "kept"))
+
+
+def test_it_stops_in_time_and_when_interrupted():
+    result = run(count=None, minutes=1e-6)
+    assert (
+        len(result.judged) == generate.BATCH and result.verdict == "pass" and not result.interrupted
+    )
+
+    def interrupt(result):
+        if len(result.judged) > 60:
+            raise KeyboardInterrupt
+
+    result = run(count=None, progress=interrupt)
+    assert (
+        result.interrupted and len(result.judged) == 2 * generate.BATCH and result.verdict == "pass"
+    )
+
+
+def test_what_workers_cannot_open_is_said():
+    def opened(options):
+        raise Unusable("no such engine")
+
+    result = campaign(Factory("none", opened), count=10, ops=5, seed=1, oracles=MODEL)
+    assert result.verdict == "inconclusive" and "no such engine" in result.reason
+    result = run("exec:/nonexistent/engine", workers=workers.on_this_machine(2))
+    assert result.verdict == "inconclusive" and "cannot start" in result.reason
+
+
+def test_the_command_line(tmp_path):
+    def invoked(*words):
+        done = CliRunner().invoke(
+            main, ["run", "--target", "model", "--ops", "10", "--oracle", "model", *words]
+        )
+        assert "Traceback" not in done.output
+        return done.exit_code, done.output
+
+    found = []
+    for jobs in ("1", "2"):
+        status, output = invoked(
+            "--traces", "120", "--seed", "4", "--jobs", jobs, "--json", str(tmp_path / jobs)
+        )
+        found.append(json.loads((tmp_path / jobs).read_text()) | {"seconds": 0})
+        assert status == 0, output
+    assert (
+        found[0] == found[1] and found[0]["traces"] == 120 and found[0]["pairs"]["happened"] > 100
+    )
+    status, output = invoked(
+        "--minutes", "0.0001", "--jobs", "1", "--seed", "1", "--resume", str(tmp_path / "kept")
+    )
+    assert status == 0 and ("50 traces" in output or "100 traces" in output), (
+        "a part, twice as long where the certified checker judges"
+    )
+    assert invoked("--resume", str(tmp_path / "kept"))[0] == 2
+    status, output = invoked("--resume", str(tmp_path / "kept"), "--seed", "2")
+    assert status == 2 and "another campaign" in output
+    status, output = invoked("--scheduler", "tcp://127.0.0.1:9")
+    assert status == 2 and ("no dask scheduler" in output or "not installed" in output)
+
+
+def test_steering_sees_more_pairs():
+    """Of operations that follow each other, in as many requests; both counts are in the message."""
+
+    def pairs(steered, seed):
+        seen, requests = set(), 0
+        for drawn in islice(generate.drawn(generate.seeds(30), seed, 50), 25):
+            sought = {((first, ""), (second, "")): 1 for first, second in seen} if steered else {}
+            _, program = generate.written(drawn, {}, lambda options: HELLO, True, True, sought)
+            seen |= {(first["op"], second["op"]) for first, second in zip(program, program[1:])}
+            requests += len(program)
+        return len(seen), requests
+
+    for seed in range(1, 4):
+        plain, steered = pairs(False, seed), pairs(True, seed)
+        assert steered[0] > 1.05 * plain[0] and steered[1] < 1.1 * plain[1], (plain, steered)
+
+
+HELLO = {
+    "crash_profile": "prefix",
+    "capabilities": swarm.CAPABILITIES,
+    "devices": 4,
+    "tolerates": 1,
+}

@@ -1,0 +1,142 @@
+"""Faults of the media: an honest engine stands those within its redundancy, and what it may show beyond is told from what it may not."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.campaign.random_campaign import campaign
+from conformance.cli import main
+from conformance.contract.trace import Trace
+from conformance.judging import fault_excuses
+from conformance.judging.explain import Verdict
+from conformance.judging.oracles import named
+from conformance.targets import resolve
+from refmodel.log_structured.maps.page_store import Pages
+from refmodel.media import faults as media
+
+MODEL = {"model": named("model")}
+
+
+def run(name, count=40, target="refmodel", seed=4):
+    names = fault_excuses.parse(name)
+    return campaign(
+        fault_excuses.on_media(resolve(target), names),
+        count=count,
+        ops=30,
+        seed=seed,
+        oracles=MODEL,
+        faulty=names,
+        most_failures=1,
+    )
+
+
+@pytest.mark.parametrize("name", fault_excuses.FAULTS)
+def test_the_reference_engine_stands_a_fault_of_one_device(name):
+    result = run(name)
+    assert result.verdict == "pass" and not sum(result.excused.values()), [
+        f.verdict for f in result.failures
+    ]
+
+
+@pytest.mark.parametrize("name", fault_excuses.FAULTS)
+def test_on_every_device_it_bites(name):
+    result = run(name + "@all", 60)
+    assert sum(result.excused.values()) > 0 and not result.excused["exit"]
+    assert result.verdict == "pass", [failure.verdict for failure in result.failures]
+
+
+def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_off():
+    """The witness of a mirror among them, and all of them while the disk is opened."""
+    result = run("vanishing-device@all", 60, "refmodel:layout=mirror")
+    assert result.verdict == "pass" and result.excused["wrong-refusal"] > 30, [
+        failure.verdict for failure in result.failures
+    ]
+
+
+@pytest.mark.parametrize("name", ["lost-write", "lying-flush", "misdirected-write"])
+def test_an_engine_that_believes_whatever_is_whole_is_found(name, monkeypatch):
+    monkeypatch.setattr(Pages, "_newest", lambda pages, page, kind, cause: 0)
+    assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
+
+
+def test_a_device_that_vanishes_while_the_disk_is_opened(monkeypatch):
+    monkeypatch.setattr(media, "MOST_IOS", 12)
+    assert run("vanishing-device").verdict == "pass"
+
+
+def test_what_is_excused():
+    trace = Trace(
+        {"tolerates": 1},
+        [{"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost"}}],
+    )
+    lost = Verdict("fail", 0, "wrong-refusal")
+    assert fault_excuses.excuses(("bit-flip@all",), trace, lost) and not fault_excuses.excuses(
+        ("bit-flip",), trace, lost
+    )
+    assert fault_excuses.excuses(("bit-flip",), Trace({"tolerates": 0}, trace.events), lost), (
+        "no redundancy to be within"
+    )
+    assert not fault_excuses.excuses((), trace, lost)
+    for kind in ("garbage", "torn", "foreign", "misplaced"):
+        wrong = Trace(
+            {"tolerates": 1},
+            [{"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [9]}}],
+        )
+        assert not fault_excuses.excuses(("bit-flip@all",), wrong, Verdict("fail", 0, kind))
+    assert not fault_excuses.without_lost_reads(
+        ("bit-flip@all",), trace
+    ) and fault_excuses.without_lost_reads(("bit-flip",), trace)
+
+
+def call(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_on_the_command_line(tmp_path):
+    found = tmp_path / "found.json"
+    done = call(
+        "run",
+        "--target",
+        "refmodel",
+        "--faults",
+        "misdirected-write@all",
+        "--traces",
+        20,
+        "--seed",
+        4,
+        "--json",
+        found,
+        "--report",
+        tmp_path / "out",
+    )
+    result = json.loads(found.read_text())
+    assert (
+        done.exit_code == 0 and result["faults"] == ["misdirected-write@all"] and result["excused"]
+    ), done.output
+    assert "failures that an honest engine may show" in " ".join(done.output.split())
+    trace = tmp_path / "out" / "traces" / "00000.jsonl"
+    assert (
+        json.loads(trace.read_text().splitlines()[0])["options"]["faults"]
+        == "misdirected-write@all"
+    ), "a replay has it too"
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["--target", "refmodel", "--faults", "gremlins"], "no fault 'gremlins'"),
+        (["--target", "model", "--faults", "bit-flip"], "media that the kit owns"),
+        (
+            ["--target", "refmodel", "--faults", "bit-flip", "--crashes", "exhaustive"],
+            "--faults and --overlap are of random runs",
+        ),
+    ],
+)
+def test_wrong_usage(words, says):
+    done = call("run", *words)
+    assert (
+        done.exit_code == 2
+        and says in " ".join(done.output.split())
+        and "Traceback" not in done.output
+    )

@@ -1,0 +1,186 @@
+"""The HTML report: what is on the page, that it needs nothing else, and that a browser draws it."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign, Failure
+from conformance.contract.trace import Trace
+from conformance.judging import explain
+from conformance.judging.explain import CLAUSES, KINDS
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+from conformance.reports import html, picture
+from conformance.selftest.corpus import SCRIPT as FAULTY
+from conformance.targets import Factory
+from conformance.targets.process import ProcessTarget
+
+MODEL = {"model": named("model")}
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+OK = {"ok": True}
+HELLO = {
+    "name": "<script>alert(1)</script>",
+    "block_size": 512,
+    "crash_profile": "block",
+    "capabilities": [],
+}
+BLEED = [
+    {"op": "create", "blocks": 40, "result": OK},
+    {"op": "write", "lba": 20, "tags": [1, 2], "result": OK},
+    {"op": "snapshot", "name": "s", "result": OK},
+    {"op": "write", "lba": 20, "tags": [3], "result": None},
+    {"op": "crash", "result": OK},
+    {"op": "read", "lba": 20, "count": 2, "view": "s", "result": {"ok": True, "tags": [3, 2]}},
+]
+
+
+def failed(events):
+    trace = Trace(HELLO, events)
+    return trace, judge([trace], MODEL)[0]
+
+
+def test_the_picture_shows_what_was_allowed_and_what_came():
+    trace, verdict = failed(BLEED)
+    drawn = picture.picture(trace, verdict)
+    assert [band.view for band in drawn.bands] == ["live", "s"] and list(drawn.bands[0].rows) == [
+        20,
+        21,
+    ]
+    assert [(ring.kind, ring.label) for ring in drawn.rings] == [
+        ("flight", "3"),
+        ("wrong", "3"),
+        ("read", "2"),
+    ]
+    after_crash = [cell.label for cell in drawn.cells if cell.x == picture.LEFT + 4 * picture.WIDTH]
+    assert after_crash == ["1|3", "2", "1", "2"]
+    assert drawn.columns[3].answer == "power cut" and drawn.columns[5].mark == "failed"
+    assert drawn.arrow[0] < drawn.arrow[2] and drawn.left_out == "38 blocks"
+
+
+def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters():
+    events = [
+        BLEED[0],
+        *({"op": "write", "lba": n % 40, "tags": [n + 1], "result": OK} for n in range(200)),
+        {"op": "read", "lba": 39, "count": 1, "result": {"ok": True, "tags": [1]}},
+    ]
+    drawn = picture.picture(*failed(events))
+    assert (
+        len(drawn.columns) == picture.MOST_COLUMNS and len(drawn.bands[0].rows) == picture.MOST_ROWS
+    )
+    assert 39 in drawn.bands[0].rows and "28 blocks and the first 122 operations" == drawn.left_out
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{**BLEED[0], "result": None, "failure": {"kind": "exit", "message": "gone"}}],
+        [
+            BLEED[0],
+            {
+                **BLEED[1],
+                "result": None,
+                "failure": {"kind": "hang", "message": "late", "output": "</pre><b>"},
+            },
+        ],
+        [*BLEED[:4], {"op": "crash", "result": {"ok": False, "error": "data-lost"}}],
+        [*BLEED[:3], {"op": "snapshot", "name": "s", "result": OK}],
+        [
+            *BLEED[:2],
+            {
+                "op": "read",
+                "lba": 20,
+                "count": 1,
+                "result": {
+                    "ok": True,
+                    "tags": [-1],
+                    "found": [
+                        {"lba": 20, "kind": "torn", "detail": "sectors 0-3 tag 1, 4-7 zeroes"}
+                    ],
+                },
+            },
+        ],
+    ],
+)
+def test_every_kind_of_failure_can_be_drawn(events):
+    trace, verdict = failed(events)
+    result = Campaign("t", 1, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 0, 9)])
+    text = html.page(result, 30)
+    assert verdict.kind in text and "<svg" in text and "<b>" not in text
+
+
+def test_the_page_needs_nothing_else_and_trusts_nothing():
+    trace, verdict = failed(BLEED)
+    result = Campaign(
+        "exec:<img src=x>", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)]
+    )
+    result.coverage.update({("write", "ok"): 2, ("write", "no-space"): 0})
+    text = html.page(result, 30)
+    assert "<script" not in text and "<img" not in text
+    assert not re.search(r"<[^>]*(src|href)\s*=|url\((?!#)|@import", text)
+    assert "never happened" in text and CLAUSES["snapshot"] in text and "snapshot-bleed" in text
+    assert "conformance run --target" in text
+
+
+def test_the_same_failure_is_shown_once():
+    trace, verdict = failed(BLEED)
+    many = [Failure(trace, verdict, number, 50) for number in (3, 8, 9)]
+    text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many), 30)
+    assert text.count("<svg") == 1 and "3 times" in text and "trace 3, 8, 9" in text
+
+
+def test_every_class_has_a_meaning():
+    source = Path(explain.__file__).read_text()
+    named_there = set(
+        re.findall(r'kind(?:, clause)?(?:, source)? = "([a-z-]+)"|return "([a-z-]+)", "', source)
+    )
+    assert {one or two for one, two in named_there} <= set(KINDS)
+
+
+@pytest.mark.skipif(
+    BROWSER is None,
+    reason="NOT RUN: no chromium or chrome on the PATH: nobody looked at the report",
+)
+def test_a_browser_draws_it(tmp_path):
+    command = f"{sys.executable} {FAULTY} aliased-snapshots"
+    result = campaign(
+        Factory("aliased", lambda options: ProcessTarget(command)),
+        count=40,
+        ops=30,
+        seed=1,
+        oracles=MODEL,
+    )
+    assert result.verdict == "fail"
+    (tmp_path / "report.html").write_text(html.page(result, 30), encoding="utf-8")
+    shot = tmp_path / "shot.png"
+    subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            f"--user-data-dir={tmp_path}",
+            "--window-size=1200,900",
+            f"--screenshot={shot}",
+            (tmp_path / "report.html").as_uri(),
+        ],
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    with Image.open(shot) as image:
+        colours = {
+            colour: times for times, colour in image.convert("RGB").getcolors(maxcolors=1 << 24)
+        }
+    assert colours[0xB3, 0x26, 0x1E] > 500, (
+        "the verdict, and the ring around what is wrong, are red"
+    )
+    assert len(colours) > 50

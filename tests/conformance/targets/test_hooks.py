@@ -1,0 +1,158 @@
+"""Hooks files: engines that are a device and some commands, and what is wrong with a file or a command."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance import targets
+from conformance.campaign.random_campaign import campaign
+from conformance.cli import main
+from conformance.judging.oracles import named
+from conformance.targets import hooks
+
+EXAMPLES = Path(hooks.__file__).parents[1] / "examples"
+MODEL = {"model": named("model")}
+COPIES = (EXAMPLES / "file_copies.toml").read_text()
+
+
+def run(path, count=10, crashes=True):
+    return campaign(
+        targets.resolve(str(path)), count=count, ops=20, seed=1, oracles=MODEL, crashes=crashes
+    )
+
+
+def variant(folder, old, new):
+    assert old in COPIES
+    path = folder / "variant.toml"
+    path.write_text(COPIES.replace(old, new))
+    return path
+
+
+def test_copies_of_a_file_keep_the_contract():
+    result = run(EXAMPLES / "file_copies.toml")
+    assert result.verdict == "pass", result.failures or result.reason
+    assert result.skipped == ["clean", "crash", "device"]
+
+
+@pytest.mark.skipif(shutil.which("qemu-nbd") is None, reason="NOT RUN: no qemu-nbd: make engines")
+def test_qcow2_behind_qemu_nbd_keeps_the_contract_when_killed():
+    result = run(EXAMPLES / "qemu_nbd.toml", count=4)
+    assert result.verdict == "pass", result.failures or result.reason
+
+
+def test_a_wrong_hook_is_found(tmp_path):
+    result = run(variant(tmp_path, 'cp ./$NAME.copy disk"', 'ls ./$NAME.copy"'), count=30)
+    assert result.verdict == "fail" and result.failures[0].verdict.kind in (
+        "stale",
+        "zeroed",
+        "resurrected",
+    )
+
+
+@pytest.mark.parametrize(
+    "old, new, kind, says",
+    [
+        (
+            '"rm ./$NAME.copy"',
+            '"echo out of paper; exit 5"',
+            "exit",
+            "the command delete ended with status 5",
+        ),
+        (
+            '"cp ./$NAME.copy disk"',
+            '"sleep 60"',
+            "hang",
+            "the command revert did not end within 3 seconds",
+        ),
+        (
+            '"sync -d disk"',
+            '"sleep 60 & echo started"',
+            None,
+            "",
+        ),  # what runs on in the background holds nobody up
+        ('data = "disk"', 'data = "elsewhere"', "exit", "cannot open elsewhere"),
+        ('data = "disk"', 'data = "nbd+unix:///?socket=$DIR/none"', "exit", "No such file"),
+        ('"sync -d disk"', '"no-such-command-at-all"', "exit", "status 127"),
+    ],
+)
+def test_hooks_that_fail_or_hang(tmp_path, old, new, kind, says):
+    path = variant(tmp_path, old, new)
+    path.write_text("seconds = 3\n" + path.read_text())
+    started = time.monotonic()
+    result = run(path, count=20)
+    assert time.monotonic() - started < 60
+    if kind is None:
+        assert result.verdict == "pass", result.failures
+        return
+    assert result.verdict == "fail"
+    verdict = result.failures[0].verdict
+    assert verdict.kind == kind and says in verdict.actual, verdict
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("", "must contain"),
+        ("data = 3\n[commands]\ncreate = 'true'\n", "data must be string"),
+        ("data = 'x'\n[commands]\n", "commands must contain"),
+        ("data = 'x'\ndate = 'y'\n[commands]\ncreate = 'true'\n", "must not contain {'date'}"),
+        ("data = 'x'\n[commands]\ncreate = 'true'\nsnapshot = 'true'\n", "give view"),
+        ("data = 'x'\n[commands]\ncreate = 'true'\ncrash = 'true'\n", "crash_profile"),
+        ("data = 'x'\nblock_size = 100\n[commands]\ncreate = 'true'\n", "block_size"),
+        (
+            "data = 'x'\nblock_size = 1000000000000000000000000\n[commands]\ncreate = 'true'\n",
+            "block_size",
+        ),
+        (
+            "data = 'x'\n[commands]\ncreate = 'true'\n[refusals]\n'(' = 'no-space'\n",
+            "regular expression",
+        ),
+        (
+            "data = 'x'\n[commands]\ncreate = 'true'\n[refusals]\n'a' = 'moon'\n",
+            "refusals.a must be one of",
+        ),
+        ("data = \n", "not TOML"),
+        ("x = " + "[" * 100_000, "nested too deeply"),
+        ("#" * (2 << 20), "larger than 1 MiB"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_status_two(tmp_path, text, says):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    result = CliRunner().invoke(main, ["run", "--target", str(path)])
+    assert result.exit_code == 2 and "Traceback" not in result.output
+    with pytest.raises(hooks.BadHooks, match=str(path)) as error:
+        hooks.read(path)
+    message = str(error.value)
+    assert says in message, message
+    assert "\n" not in message and len(message) < 400
+
+
+def test_a_missing_file(tmp_path):
+    result = CliRunner().invoke(main, ["run", "--target", str(tmp_path / "none.toml")])
+    assert result.exit_code == 2 and "No such file" in result.output
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.tuples(st.integers(0, len(COPIES)), st.integers(0, 40), st.binary(max_size=12)).map(
+            lambda edit: COPIES.encode()[: edit[0]] + edit[2] + COPIES.encode()[edit[0] + edit[1] :]
+        ),
+    )
+)
+def test_any_file_is_read_or_refused_in_one_line(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.toml"
+    path.write_bytes(content)
+    try:
+        read = hooks.read(path)
+    except hooks.BadHooks as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error)
+    else:
+        assert read["commands"]["create"] and read["data"]

@@ -1,0 +1,159 @@
+"""The engine's inner events, followed by TLC through LogStructuredDisk: honest ones, planted bugs, and changed events."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+
+from conformance.contract.trace import Trace
+from conformance.judging import oracles
+from conformance.judging.judge import judge
+from conformance.judging.oracles import inner
+from crosscheck.inner_traces import generated
+
+BUGS = {  # in so many traces it has to be found
+    "victim-freed-early": 20,
+    "checkpoint-before-data": 8,
+    "dead-segment-reused-early": 12,
+    "overwrite-drops-shared": 10,
+    "unmap-in-shared-leaf": 10,
+    "sequence-starts-again": 3,
+    "recovery-miscounts-segments": 8,
+    "acknowledged-before-flush": 2,
+    "log-truncated-early": 8,
+    "record-replayed-twice": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def honest() -> list[Trace]:
+    return generated("refmodel", 25)
+
+
+def first(trace: Trace, event: str) -> dict:
+    return next(
+        inside
+        for operation in trace.events
+        for inside in operation.get("events", ())
+        if inside["event"] == event
+    )
+
+
+def dropped(event: str) -> Callable[[Trace], None]:
+    """The trace without the first event of that name."""
+
+    def change(trace: Trace) -> None:
+        gone = first(trace, event)
+        for operation in trace.events:
+            operation["events"] = [
+                inside for inside in operation.get("events", ()) if inside is not gone
+            ]
+
+    return change
+
+
+def other(event: str, field: str, value: Callable[[object], object]) -> Callable[[Trace], None]:
+    """The trace with another value in the first event of that name where the value makes a difference."""
+
+    def change(trace: Trace) -> None:
+        for operation in trace.events:
+            for inside in operation.get("events", ()):
+                if inside["event"] == event and value(inside[field]) != inside[field]:
+                    inside[field] = value(inside[field])
+                    return
+        raise StopIteration
+
+    return change
+
+
+CHANGES = {
+    "a record is left out": dropped("submit"),
+    "a record is not flushed": dropped("log_append"),
+    "an operation does not take effect": dropped("apply"),
+    "a checkpoint counts that was not written": dropped("checkpoint_nodes"),
+    "a segment is written twice": other("destage", "segment", lambda segment: 0),
+    "a chunk is destaged twice": other("destage", "mbas", lambda mbas: [mbas[0]] * len(mbas)),
+    "a segment that is in use becomes free": other("free", "segment", lambda segment: segment + 1),
+    "an MBA is given out again": other("apply", "mbas", lambda mbas: [1] * len(mbas)),
+    "a chunk is dropped that is needed": other("apply", "dropped", lambda mbas: mbas + [2]),
+    "an older checkpoint is loaded": other("load", "number", lambda number: number - 1),
+    "the usage table is wrong": other(
+        "checkpoint_nodes", "usage", lambda usage: [(s, live + 1) for s, live in usage]
+    ),
+    "a record is replayed that was not the next": other(
+        "replay", "sequence", lambda sequence: sequence + 1
+    ),
+    "a number is left out": other("submit", "sequence", lambda sequence: sequence + 1),
+}
+
+
+def test_the_engine_is_a_behaviour_of_its_spec(honest: list[Trace]) -> None:
+    assert all(trace.geometry for trace in honest)
+    verdicts = judge(honest, {oracles.INNER: inner.judge})
+    assert [
+        verdict.words(trace)
+        for trace, verdict in zip(honest, verdicts)
+        if verdict.verdict != "pass"
+    ] == []
+
+
+def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
+    changed, names = [], []
+    for name, change in CHANGES.items():
+        for trace in honest:
+            broken = copy.deepcopy(trace)
+            try:
+                change(broken)
+            except StopIteration:  # it has no such event
+                continue
+            if names.count(name) < 5:
+                changed.append(broken)
+                names.append(name)
+    assert set(names) == set(CHANGES)
+    found = {name for name, opinion in zip(names, inner.judge(changed)) if opinion.at is not None}
+    assert found == set(CHANGES)
+
+
+def test_planted_bugs_are_found_inside() -> None:
+    traces = {bug: generated(f"refmodel:plant={bug}", count) for bug, count in BUGS.items()}
+    opinions = iter(inner.judge([trace for some in traces.values() for trace in some]))
+    found = {bug for bug, some in traces.items() for _ in some if next(opinions).inside}
+    assert found == set(BUGS)
+
+
+def test_a_verdict_names_operation_and_event(honest: list[Trace]) -> None:
+    trace = copy.deepcopy(
+        next(
+            trace
+            for trace in honest
+            if any(
+                inside["event"] == "destage"
+                for operation in trace.events
+                for inside in operation.get("events", ())
+            )
+        )
+    )
+    at = next(
+        index
+        for index, operation in enumerate(trace.events)
+        if any(inside["event"] == "destage" for inside in operation.get("events", ()))
+    )
+    first(trace, "destage")["mbas"] = [10**6]
+    [verdict] = judge([trace], {"model": oracles.named("model"), oracles.INNER: inner.judge})
+    assert (verdict.verdict, verdict.kind, verdict.at) == ("fail", "inside", at)
+    assert '"event": "destage"' in verdict.actual and "LogStructuredDisk" in verdict.actual
+
+
+def test_an_unknown_event_is_inconclusive(honest: list[Trace]) -> None:
+    trace = copy.deepcopy(honest[0])
+    trace.events[0]["events"].append({"event": "merge"})
+    [verdict] = judge([trace], {oracles.INNER: inner.judge})
+    assert verdict.verdict == "inconclusive" and "merge" in verdict.reason
+
+
+def test_a_trace_without_inner_events_is_passed_over(honest: list[Trace]) -> None:
+    trace = copy.deepcopy(honest[0])
+    for operation in trace.events:
+        operation.pop("events", None)
+    assert trace.geometry is None
+    assert judge([trace], {oracles.INNER: inner.judge})[0].verdict == "pass"

@@ -1,0 +1,115 @@
+"""The bench counts what it does; and the claim that snapshots cost nothing, in device I/Os."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from refmodel.array.layout import LAYOUTS
+from refmodel.bench import runner
+from refmodel.cli import main
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_write_takes_the_same_device_ios_whatever_snapshots_there_are(layout: str) -> None:
+    none, many = (
+        runner.run(
+            "4k-random-write", layout=layout, blocks=512, operations=400, depth=1, snapshots=count
+        )
+        for count in (0, 12)
+    )
+    mirrors = LAYOUTS[layout][1] + 1
+    assert none.devices.ios["foreground"] == many.devices.ios["foreground"] == 400 * mirrors
+    assert none.digest == many.digest
+
+
+def test_a_read_takes_one_device_io_whatever_snapshots_there_are() -> None:
+    none, many = (
+        runner.run("4k-random-read", blocks=512, operations=300, snapshots=count)
+        for count in (0, 12)
+    )
+    assert none.devices.ios == many.devices.ios == {"foreground": 300}
+
+
+def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    arguments = [
+        "bench",
+        str(tmp_path / "d"),
+        "--profile",
+        "4k-random-write",
+        "--operations",
+        "64",
+        "--blocks",
+        "64",
+        "--compare",
+    ]
+    done = CliRunner().invoke(main, [*arguments, "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    assert (
+        "times the rate of SQLite" in done.output
+        and "foreground" in done.output
+        and "scale 1:" in done.output
+    )
+    result = json.loads(file.read_text())
+    assert result["operations"] == 64 and result["user_bytes"] == 64 * 4096
+    assert result["foreground_device_ios"] == 2 * 64 / 16 and result["device_bytes_by_cause"][
+        "foreground"
+    ] == 2 * 4 * (16 * 4096 + 512)
+    assert (tmp_path / "d" / "device-0").exists() and not (tmp_path / "d" / "control").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, status, said",
+    [
+        (
+            ["--profile", "hpe-8k-50", "--engine", "in-place-raid5"],
+            1,
+            "has no snapshots: it cannot run hpe-8k-50",
+        ),
+        (
+            ["--profile", "4k-random-read", "--engine", "in-place-raid5", "--snapshots", "2"],
+            1,
+            "has no snapshots",
+        ),
+        (["--profile", "netone-steady", "--engine", "redo-se"], 1, "has no devices that may fail"),
+        (
+            ["--profile", "4k-random-read", "--engine", "redo-se", "--layout", "mirror"],
+            1,
+            "no option --layout",
+        ),
+        (["--profile", "4k-random-read", "--cache-block-bytes", "8192"], 1, "--cache-bytes"),
+        (["--profile", "4k-random-read", "--json", "/nowhere/file"], 2, "/nowhere/file"),
+        (["--profile", "cleaning", "--seed", "2"], 2, "takes no options"),
+        (["--profile", "hpe"], 2, "'hpe' is not one of"),
+        (["--scale", "0"], 2, "range"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is_run(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], status: int, said: str
+) -> None:
+    monkeypatch.setattr(runner, "prepare", lambda *arguments: pytest.fail("a disk was filled"))
+    done = CliRunner().invoke(main, ["bench", *arguments])
+    assert (done.exit_code, said in done.output) == (status, True), done.output
+
+
+def test_what_an_interrupted_bench_has_done_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, file = runner.run, tmp_path / "results.json"
+
+    def interrupted(profile: str, **options) -> runner.Result:
+        if profile == "4k-random-write":
+            raise KeyboardInterrupt
+        return run(profile, **options)
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    profiles = ["--profile", "4k-random-read", "--profile", "4k-random-write"]
+    done = CliRunner().invoke(
+        main, ["bench", *profiles, "--operations", "64", "--blocks", "64", "--json", str(file)]
+    )
+    assert done.exit_code == 1 and "Aborted" in done.output
+    assert [json.loads(line)["profile"] for line in file.read_text().splitlines()] == [
+        "4k-random-read"
+    ]

@@ -1,0 +1,14 @@
+"""SIGKILL under load; `make kill` does it 500 times a layout."""
+
+from pathlib import Path
+
+import pytest
+
+from refmodel.array.layout import LAYOUTS
+from refmodel.bench import kill_test
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_acknowledged_is_lost(folder: Path, layout: str) -> None:
+    found = kill_test.campaign(folder, 12, layout)
+    assert found.wrong == [] and found.kills == 12 and found.acknowledged > 12

@@ -1,0 +1,139 @@
+"""Profiles: the same operations by the same seed, what is documented, what fio is given; and clients that leave no stall out."""
+
+import os
+import random
+import shutil
+import subprocess
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from refmodel.bench import profiles, runner
+from refmodel.bench.clients import Clients, RepairClock, Stopwatch
+from refmodel.bench.fio_jobs import job_file
+from refmodel.bench.profiles import PROFILES, Access, Phase, Stretch, digest, requests, stretches
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_asks_for_the_same_by_the_same_seed(name: str) -> None:
+    first, again, other = (list(stretches(PROFILES[name], 2048, 20, seed)) for seed in (1, 1, 2))
+    assert digest(first) == digest(again)
+    draws = any(0 < stretch.access.reads < 1 or stretch.access.random for stretch in first)
+    assert draws == (digest(first) != digest(other))
+    assert all(
+        0 <= lba and lba + count <= 2048 for stretch in first for _, lba, count in stretch.requests
+    )
+
+
+def test_the_digest_tells_the_order_and_the_actions() -> None:
+    access = Access(0, 1)
+    asked = list(requests(access, 64, 10, random.Random(1)))
+    runs = [
+        [Stretch(Phase("run", 1), access, asked, actions)] for actions in ({}, {3: ["snapshot"]}, {4: ["snapshot"]})
+    ] + [[Stretch(Phase("run", 1), access, asked[::-1], {})]]  # fmt: skip
+    assert len({digest(run) for run in runs}) == 4
+
+
+def test_requests_are_as_their_access_says() -> None:
+    mixed = list(requests(Access(0.7, 2), 4096, 4000, random.Random(1)))
+    assert sum(request.read for request in mixed) == pytest.approx(2800, abs=100)
+    in_order = [
+        lba for _, lba, _ in requests(Access(1, 8, random=0, span=0.5), 128, 16, random.Random(1))
+    ]
+    assert in_order == [*range(0, 64, 8)] * 2
+    skewed = [lba for _, lba, _ in requests(Access(1, 1, skew=0.9), 1000, 5000, random.Random(1))]
+    assert sum(sorted((skewed.count(lba) for lba in set(skewed)), reverse=True)[:100]) > 0.5 * 5000
+
+
+def test_actions_are_spread_over_their_phase() -> None:
+    (_, snapshots, *_) = stretches(PROFILES["hpe-8k-50"], 2048, 50, 1)
+    assert snapshots.actions == {number: ["snapshot"] for number in range(0, 100, 10)}
+
+
+def test_the_document_and_the_job_files_are_what_the_table_says() -> None:
+    assert (ROOT / "docs/workloads.md").read_text() == profiles.document(), (
+        "python -m refmodel.bench.profiles > docs/workloads.md"
+    )
+    files = {path.stem: path.read_text() for path in (ROOT / "workloads").glob("*.fio")}
+    assert files == {name: job_file(name) for name in PROFILES}, (
+        "python -m refmodel.bench.fio_jobs workloads"
+    )
+
+
+@pytest.mark.skipif(
+    shutil.which("fio") is None,
+    reason="NOT RUN: no fio (make serve-setup): nobody parsed the job files",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_fio_takes_the_job_file(name: str, tmp_path: Path) -> None:
+    environment = os.environ | {"URI": "nbd+unix:///?socket=nobody"}
+    done = subprocess.run(
+        ["fio", "--parse-only", str(ROOT / "workloads" / f"{name}.fio")],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+
+
+class Stalling:
+    """A disk that needs a millisecond for a request, and once fifty."""
+
+    def __init__(self, watch: "SimulatedTime") -> None:
+        self.meters, self.from_memory = {}, {}
+        self._watch, self._asked = watch, 0
+
+    def write(self, lba: int, data: bytes) -> None:
+        self._asked += 1
+        self._watch.seconds += 0.05 if self._asked == 10 else 0.001
+
+    def background(self) -> bool:
+        return False
+
+
+class SimulatedTime(Stopwatch):
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def wait_until(self, moment: float) -> None:
+        self.seconds = max(self.seconds, moment)
+
+
+def test_a_stall_is_charged_to_all_who_waited() -> None:
+    """At a constant rate of 500 a second, 50 ms of standstill make 25 requests late, and half as many again while the queue empties."""
+    watch, access = SimulatedTime(), Access(0, 1, in_flight=1)
+    asked = list(requests(access, 64, 200, random.Random(1)))
+    clients = Clients(Stalling(watch), nullcontext(), watch, RepairClock())
+    stretch = Stretch(Phase("run", 1, rate=0.5), access, asked, {})
+    (window,) = clients.run(stretch, 500, 1)
+    late = [latency for latency in window.latencies if latency > 0.0015]
+    assert len(late) == pytest.approx(49, abs=1) and max(late) == pytest.approx(0.05)
+    assert window.seconds == pytest.approx(0.399)
+
+
+def test_what_fails_is_rebuilt_while_clients_go_on() -> None:
+    result = runner.run("netone-steady", scale=0.05)
+    assert (
+        result.part("timer: rebuild").devices.ios["rebuild"] > 0
+        and result.part("dead: rebuild").devices.ios["rebuild"] > 0
+    )
+    assert result.part("path back").devices.ios["resync"] > 0
+    before = ("maximum", "steady", "hold")
+    assert not any(
+        result.part(name).devices.ios[cause] for name in before for cause in ("resync", "rebuild")
+    )
+
+
+def test_a_cache_that_holds_all_has_all_that_is_read() -> None:
+    none, all_of_it = (
+        runner.run("vfrc-sizing", scale=0.02, cache_bytes=size) for size in (0, 64 * 1024 * 1024)
+    )
+    assert none.part("run").hit_rate == 0
+    assert all_of_it.part("run").hit_rate == 1

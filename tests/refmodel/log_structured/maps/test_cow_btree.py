@@ -1,0 +1,92 @@
+"""The tree against a dictionary, and what copying on write may and may not touch."""
+
+from types import SimpleNamespace
+
+import hypothesis
+from hypothesis import strategies as st
+
+from refmodel.core.clock import Clock
+from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.maps.cow_btree import Tree
+from refmodel.log_structured.maps.node import Kind, decode, encode, is_node
+from refmodel.log_structured.maps.page_store import Pages
+
+KEYS = st.integers(0, 60)
+
+
+def new_tree() -> Tree:
+    pages = Pages(SimpleNamespace(), plan(64, pages=20000), Clock())
+    return Tree(pages, Kind.LOGICAL, fanout=3)
+
+
+@hypothesis.given(st.lists(st.tuples(KEYS, st.booleans())))
+def test_is_a_map(steps: list[tuple[int, bool]]) -> None:
+    tree, model = new_tree(), {}
+    for number, (key, put) in enumerate(steps):
+        if put:
+            assert tree.put(key, number) == model.get(key)
+            model[key] = number
+        else:
+            assert tree.remove(key) == model.pop(key, None)
+    assert list(tree.items()) == sorted(model.items())
+    assert list(tree.items(10, 30)) == [
+        item for item in sorted(model.items()) if 10 <= item[0] < 30
+    ]
+    assert all(tree.get(key) == model.get(key) for key in range(61))
+    if not model:
+        assert tree.root == 0 and not tree.pages.in_use
+
+
+@hypothesis.given(st.lists(KEYS, min_size=1), st.lists(st.tuples(KEYS, st.booleans())))
+def test_a_frozen_tree_never_changes(before: list[int], after: list[tuple[int, bool]]) -> None:
+    tree = new_tree()
+    for key in before:
+        tree.put(key, key)
+    snapshot = Tree(tree.pages, Kind.LOGICAL, tree.root, fanout=3)
+    pages_before = set(tree.pages.in_use)
+    tree.frozen = tree.pages.clock.tick()
+    tree.release = lambda node: None
+    for key, put in after:
+        if put:
+            tree.put(key, 1000)
+        else:
+            tree.remove(key)
+    assert list(snapshot.items()) == [(key, key) for key in sorted(set(before))]
+    assert pages_before <= tree.pages.in_use.keys()
+
+
+def test_an_update_copies_the_path_once() -> None:
+    tree = new_tree()
+    for key in range(50):
+        tree.put(key, key)
+    height = tree.height()
+    tree.frozen = tree.pages.clock.tick()
+    tree.release = lambda node: None
+    created = tree.pages.created
+    tree.put(7, 1)
+    assert tree.pages.created == created + height
+    tree.put(7, 2)
+    assert tree.pages.created == created + height
+
+
+def test_growing_at_the_right_end_fills_leaves() -> None:
+    tree = new_tree()
+    for key in range(300):
+        tree.put(key, key)
+    assert tree.pages.created <= 300 / 3 * 1.6
+
+
+def test_a_node_knows_its_page_and_a_flipped_bit() -> None:
+    tree = new_tree()
+    tree.put(1, 2)
+    node = tree.pages.get(tree.root, Kind.LOGICAL)
+    data = encode(node)
+    again = decode(data)
+    assert (again.keys, again.values, again.born) == ([1], [2], node.born)
+    assert is_node(node.page, Kind.LOGICAL, data)
+    assert not is_node(node.page + 1, Kind.LOGICAL, data)
+    assert not is_node(node.page, Kind.MIDDLE, data)
+    for at in (0, 5, 9, 30, 40, 4095):
+        flipped = bytearray(data)
+        flipped[at] ^= 1
+        assert not is_node(node.page, Kind.LOGICAL, bytes(flipped))

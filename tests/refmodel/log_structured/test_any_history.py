@@ -1,0 +1,37 @@
+"""Any history of operations, with power cuts anywhere: the disk is what the contract allows, and its maps agree."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from refmodel.log_structured.audit import audit
+from refmodel.log_structured.scrub import scrub
+from support.histories import WEIGHTS, History
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_history(folder: Path, seed: int) -> None:
+    history = History(folder, seed)
+    for _ in range(150):
+        history.step()
+    assert history.read_all() == history.content()
+    history.disk.settle()
+    assert scrub(history.disk).clean and history.read_all() == history.content()
+    assert audit(history.disk.state) == []
+    history.disk.abandon()
+
+
+def test_histories_reach_what_they_are_for(folder: Path) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(8):
+        history = History(folder.parent / str(seed), 1000 + seed)
+        for _ in range(150):
+            history.step()
+        seen += history.seen
+        history.disk.abandon()
+    assert (
+        not {*WEIGHTS, "cut", "cut in recovery", "cut and a device gone", "no-space"}
+        - {"crash"}
+        - seen.keys()
+    )

@@ -1,0 +1,200 @@
+"""A second implementation, of reading alone: written from docs/formats.md, it shares no code with the engine but the checksum's library."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import google_crc32c
+import pytest
+import zstandard
+
+from refmodel import LogStructuredDisk
+from support.disks import block
+
+LEAF = {1: "<Q", 2: "<QI", 3: "<Q", 4: "<IQ", 5: "<64sQQQQQB", 6: "<16sQ", 7: "<IQ"}
+
+ALIAS = 1 << 63
+REDUCTIONS = [
+    {},
+    {"compression": True},
+    {"deduplication": True},
+    {"compression": True, "deduplication": True},
+]
+
+
+def crc(data: bytes) -> int:
+    return google_crc32c.value(data)
+
+
+class Reader:
+    """Reads a disk's views from one device: the newest checkpoint, and the log behind it."""
+
+    def __init__(self, device: Path) -> None:
+        self.data = device.read_bytes()
+        assert self.data[:8] == b"LFSLABEL" and crc(self.data[12:4096]) == self.u32(8)
+        self.shape = json.loads(self.data[56 : 56 + self.u32(52)])
+        self.performance = 16384
+        self.pages = self.performance + 8192 + -(-self.shape["log_bytes"] // 4096) * 4096
+        self.capacity = self.pages + 4096 * self.shape["pages"]
+        slots = [self.slot(0), self.slot(1)]
+        number, _, position, sequence, generation, _, middle, _, _, views, index, references = max(
+            filter(None, slots)
+        )
+        places = dict(self.entries(middle))
+        self.chunks = {mba: self.chunk(*place) for mba, place in places.items() if place[0] < ALIAS}
+        shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}
+        self.chunks |= {mba: self.chunks[target] for mba, target in shared.items()}
+        self.shared, self.references = shared, dict(self.entries(references))
+        for key, (rest, mba) in self.entries(index):
+            assert (
+                hashlib.blake2b(self.stored(places[mba][0]), digest_size=24).digest()
+                == key.to_bytes(8, "little") + rest
+            )
+        self.live: dict[int, bytes] = {}
+        self.snapshots: dict[str, dict[int, bytes]] = {}
+        for _, (name, root, _, _, _, _, state) in self.entries(views):
+            content = {lba: self.chunks[mba] for lba, mba in self.entries(root)}
+            if state == 0:
+                self.live = content
+            elif state == 1:
+                self.snapshots[name.rstrip(b"\0").decode()] = content
+        for kind, lba, count, name, payload in self.records(position, sequence, generation):
+            self.replay(kind, lba, count, name, payload)
+
+    def u32(self, at: int) -> int:
+        return struct.unpack_from("<I", self.data, at)[0]
+
+    def slot(self, which: int) -> tuple | None:
+        page = self.data[self.performance + 4096 * which :][:4096]
+        if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
+            return None
+        return struct.unpack_from("<QQQQIQQQQQQQ", page, 12)
+
+    def entries(self, page: int) -> Iterator[tuple]:
+        if not page:
+            return
+        node = self.data[self.pages + 4096 * page :][:4096]
+        magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
+        assert magic == b"LFSN" and check == crc(node[8:]) and number == page
+        keys = struct.unpack_from(f"<{count}Q", node, 32)
+        form = struct.Struct("<Q" if level else LEAF[kind])
+        values = list(form.iter_unpack(node[32 + 8 * count :][: count * form.size]))
+        for key, value in zip(keys, values):
+            if level:
+                yield from self.entries(value[0])
+            else:
+                yield key, value[0] if len(value) == 1 else value
+
+    def chunk(self, pba: int, check: int) -> bytes:
+        data = self.stored(pba)
+        assert crc(data) == check
+        return (
+            data
+            if len(data) == self.shape["block_bytes"]
+            else zstandard.ZstdDecompressor().decompress(data)
+        )
+
+    def stored(self, pba: int) -> bytes:
+        size = length = self.shape["block_bytes"]
+        at = pba * size
+        if self.shape.get("compression"):
+            at, length = (pba >> 3) * size // 8, (pba % 8 + 1) * size // 8
+        return self.data[self.capacity + at :][:length]
+
+    def records(self, position: int, sequence: int, generation: int) -> Iterator[tuple]:
+        size = self.shape["log_bytes"]
+        ring = self.data[self.performance + 8192 :][:size] * 2
+        while True:
+            record = ring[position % size :]
+            magic, check, number, era, kind, name_length, lba, count, length, flushed = (
+                struct.unpack_from("<4sIQIHHQIIQ", record)
+            )
+            end = -(-(48 + name_length + length) // 512) * 512
+            follows = number == sequence and (era == generation or kind == 1 and era > generation)
+            if magic != b"LFSR" or check != crc(record[8:end]) or not follows:
+                return
+            assert flushed < number
+            yield (
+                kind,
+                lba,
+                count,
+                record[48 : 48 + name_length].decode(),
+                record[48 + name_length :][:length],
+            )
+            position, sequence, generation = position + end, sequence + 1, era
+
+    def replay(self, kind: int, lba: int, count: int, name: str, payload: bytes) -> None:
+        size = self.shape["block_bytes"]
+        match kind:
+            case 8:
+                writes = struct.unpack_from("<I", payload)[0]
+                at = 4 + 12 * writes
+                for lba, blocks in struct.iter_unpack("<QI", payload[4:at]):
+                    self.replay(2, lba, blocks, "", payload[at : at + blocks * size])
+                    at, count = at + blocks * size, count - blocks
+                assert at == len(payload) and not count
+            case 2:
+                self.live |= {lba + at: payload[at * size : (at + 1) * size] for at in range(count)}
+            case 3:
+                self.live = {
+                    at: data for at, data in self.live.items() if not lba <= at < lba + count
+                }
+            case 4:
+                self.snapshots[name] = dict(self.live)
+            case 5:
+                del self.snapshots[name]
+            case 6:
+                self.live = dict(self.snapshots[name])
+            case 7:
+                per = self.shape["segment_blocks"]
+                (segments,) = struct.unpack_from("<I", payload)
+                for segment, *checks in struct.iter_unpack(
+                    f"<{1 + per}I", payload[4 : 4 + segments * 4 * (1 + per)]
+                ):
+                    slots = [segment * per + at for at in range(per)]
+                    pbas = [
+                        slot * 64 + 7 if self.shape.get("compression") else slot for slot in slots
+                    ]
+                    self.live |= {
+                        lba + at: self.chunk(pba, check)
+                        for at, (pba, check) in enumerate(zip(pbas, checks))
+                    }
+                    lba, count = lba + per, count - per
+                self.replay(2, lba, count, "", payload[4 + segments * 4 * (1 + per) :])
+
+    def content(self, view: dict[int, bytes]) -> bytes:
+        zero = bytes(self.shape["block_bytes"])
+        return b"".join(view.get(lba, zero) for lba in range(self.shape["blocks"]))
+
+
+@pytest.mark.parametrize(
+    "options", REDUCTIONS, ids=lambda options: " and ".join(options) or "as it is"
+)
+def test_a_reader_written_from_the_document_reads_every_view(
+    make: Callable[..., LogStructuredDisk], folder: Path, options: dict
+) -> None:
+    disk = make(40, segments=60, log_bytes=16384 - 512, **options)
+    for number in range(1, 120):
+        disk.write(number * 7 % 40, block(number % 50 if options else number))
+        if number % 17 == 0:
+            disk.snapshot(f"s{number}")
+        if number == 60:
+            disk.delete("s34")
+            disk.checkpoint()
+        if number == 90:
+            disk.write(5, b"".join(block(200 + at) for at in range(21)))
+        if number == 70:
+            disk.revert("s51")
+            disk.unmap(3, 9)
+        if number == 115:
+            disk.write_many([(2, block(301)), (10, block(302) + block(303)), (2, block(304))])
+    disk.flush()
+    for device in ("device-0", "device-1"):
+        reader = Reader(folder / device)
+        assert bool(reader.shared and reader.references) == options.get("deduplication", False)
+        assert reader.content(reader.live) == disk.read(0, 40)
+        assert reader.snapshots.keys() == disk.state.views.names.keys()
+        for name, view in reader.snapshots.items():
+            assert reader.content(view) == disk.read(0, 40, name)

@@ -1,0 +1,149 @@
+"""Space: a disk is overwritten for ever in bounded space, and a full one can still be freed."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from refmodel import LogStructuredDisk, create, open_disk, plan
+from refmodel.core.errors import NoSpace
+from refmodel.log_structured.audit import audit
+from refmodel.log_structured.geometry import with_reserve
+from support.disks import block
+
+
+@pytest.mark.parametrize("segment_blocks", [1, 4, 16])
+def test_overwritten_for_ever_with_no_room_to_spare(
+    make: Callable[..., LogStructuredDisk], segment_blocks: int
+) -> None:
+    blocks = 64
+    disk = make(
+        blocks,
+        segment_blocks=segment_blocks,
+        segments=with_reserve(blocks // segment_blocks),
+        log_bytes=8192,
+    )
+    choose = random.Random(1)
+    content = [0] * blocks
+    for tag in range(1, 3000):
+        lba = tag - 1 if tag <= blocks else choose.randrange(blocks)
+        disk.write(lba, block(tag))
+        content[lba] = tag
+    assert disk.state.chunks.live == disk.geometry.usable_chunks == blocks
+    assert disk.read(0, blocks) == b"".join(map(block, content))
+    assert audit(disk.state) == []
+
+
+def test_full_of_snapshots_then_freed(make: Callable[..., LogStructuredDisk]) -> None:
+    blocks = 32
+    disk = make(blocks, segments=4 + 2 * blocks // 4)
+    everything = b"".join(map(block, range(1, blocks + 1)))
+    disk.write(0, everything)
+    disk.snapshot("pinned")
+    with pytest.raises(NoSpace, match="held.*by snapshots"):
+        for round in range(1, 4):
+            disk.write(0, everything)
+            disk.snapshot(f"s{round}")
+    disk.read(0, blocks)
+    disk.unmap(0, 4)
+    disk.delete("pinned")
+    disk.write(0, everything)
+    assert disk.read(0, blocks) == everything
+    assert audit(disk.state) == []
+
+
+def test_a_full_disk_opens_and_frees(make: Callable[..., LogStructuredDisk], folder: Path) -> None:
+    disk = make(16, segments=4 + 8, log_bytes=16384)
+    names = []
+    with pytest.raises(NoSpace):
+        for number in range(1000):
+            names.append(f"s{number}")
+            disk.write(number % 16, block(number + 1))
+            disk.snapshot(names[-1])
+    disk.close()
+    disk = open_disk(folder, sync=False)
+    for name in list(disk.state.views.names):
+        disk.delete(name)
+    disk.settle()
+    disk.checkpoint()
+    assert disk.state.chunks.live == len({lba for lba, _ in disk.state.views.live.map.items()})
+    assert audit(disk.state) == []
+    disk.close()
+
+
+def test_deletion_frees_exactly_what_only_it_held(make: Callable[..., LogStructuredDisk]) -> None:
+    disk = make(64)
+    disk.write(0, b"".join(map(block, range(1, 65))))
+    disk.snapshot("old")
+    disk.write(10, block(100) * 5)
+    disk.snapshot("new")
+    disk.write(12, block(200) * 5)
+    live = disk.state.chunks.live
+    disk.delete("new")
+    disk.settle()
+    assert (
+        live - disk.state.chunks.live == 3
+    )  # 12, 13, 14 as `new` had them; 10 and 11 are still live's
+    disk.delete("old")
+    disk.settle()
+    assert disk.state.chunks.live == 64
+
+
+def test_a_write_larger_than_the_log_goes_straight_to_the_capacity_leg(
+    make: Callable[..., LogStructuredDisk], folder: Path
+) -> None:
+    disk = make(64, log_bytes=8192, segment_blocks=4)
+    data = b"".join(block(tag) for tag in range(1, 64))
+    disk.write(1, data)
+    written = sum(
+        meter.bytes_written["foreground"]
+        for (leg, _), meter in disk.array.meters.items()
+        if leg == "performance"
+    )
+    assert written < len(data)
+    disk.abandon()
+    disk = open_disk(folder, sync=False)
+    assert disk.read(0, 64) == bytes(512) + data
+    assert audit(disk.state) == []
+    disk.abandon()
+
+
+def test_a_refusal_says_which_snapshots_hold_how_much(
+    make: Callable[..., LogStructuredDisk],
+) -> None:
+    disk = make(16, segments=4 + 6)  # 24 chunks for all views
+    for lba in range(16):
+        disk.write(lba, block(lba + 1))
+    disk.snapshot("old")
+    for lba in range(5):
+        disk.write(lba, block(100 + lba))
+    disk.snapshot("new")
+    with pytest.raises(
+        NoSpace,
+        match=r"24 of 24 chunks are held, 8 of them by snapshots only \(old 5, new 2, 1 shared by several\)",
+    ):
+        for lba in (0, 1, 15, 2):
+            disk.write(lba, block(200))
+
+
+def test_a_huge_disk_costs_what_it_holds(tmp_path: Path) -> None:
+    """I/Os of creation, opening, snapshot and deletion are those of a small disk."""
+    counts = []
+    for name, size in (("small", 1 << 26), ("huge", 1 << 40)):
+        create(tmp_path / name, plan(size // 4096, layout="raid6-4+2"), sync=False)
+        disk = open_disk(tmp_path / name, sync=False)
+        opened = ios(disk)
+        disk.write(size // 8192, bytes(4096 * 300))
+        disk.snapshot("s")
+        snapshot = ios(disk) - opened
+        disk.write(size // 8192, bytes(4096 * 300))
+        before = ios(disk)
+        disk.delete("s")
+        counts.append((opened, snapshot, ios(disk) - before))
+        disk.abandon()
+    assert counts[0] == counts[1]
+
+
+def ios(disk: LogStructuredDisk) -> int:
+    return disk.array.performance.ios + disk.array.capacity.ios

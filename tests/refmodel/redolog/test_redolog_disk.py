@@ -1,0 +1,246 @@
+"""Redo-log chains: what reads cost, what consolidation keeps, what survives, what damage is called."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from refmodel.core.errors import DataLost, NoSpace, Unsupported
+from refmodel.media.power_supply import PowerSupply
+from refmodel.observe.counters import counters, work
+from refmodel.redolog.disk import RedoLogDisk
+from refmodel.redolog.geometry import FLAVOURS
+from refmodel.registry import create, open_disk, plan
+from support.disks import block
+
+BLOCKS = 256
+
+
+@pytest.fixture
+def chain(folder: Path) -> Iterator[Callable[..., RedoLogDisk]]:
+    opened: list[RedoLogDisk] = []
+
+    def make(
+        engine: str = "redo-se", blocks: int = BLOCKS, *, power: PowerSupply | None = None, **shape
+    ) -> RedoLogDisk:
+        create(folder, plan(engine, blocks, **{"block_bytes": 512, **shape}), sync=False)
+        opened.append(open_disk(folder, sync=False, power=power))
+        return opened[-1]
+
+    yield make
+    for disk in opened:
+        disk.abandon()
+
+
+def ios(disk: RedoLogDisk, *causes: str) -> int:
+    found = work(disk)
+    return sum(
+        count
+        for name, count in found.items()
+        if name.split(".")[-1] in causes and name.split(".")[-2] in ("reads", "writes")
+    )
+
+
+def cost_of_reads(disk: RedoLogDisk) -> int:
+    before = ios(disk, "foreground")
+    for lba in range(0, BLOCKS - 1, 3):
+        disk.read(lba)
+    return ios(disk, "foreground") - before
+
+
+def deepen(disk: RedoLogDisk, depth: int) -> None:
+    """Snapshots over a disk that was written once; each delta has a little at the end of the disk, so that none has what is read."""
+    for number in range(depth):
+        disk.snapshot(f"s{number}")
+        disk.write(BLOCKS - 1, block(number + 2))
+
+
+@pytest.mark.parametrize("engine", ["redo-se", "redo-vmfs"])
+def test_reads_cost_a_look_up_for_each_layer(
+    chain: Callable[..., RedoLogDisk], engine: str
+) -> None:
+    disk = chain(engine, table_cache=0)
+    disk.write(0, block(1) * BLOCKS)
+    reads = len(range(0, BLOCKS - 1, 3))
+    assert cost_of_reads(disk) == reads
+    for depth in (1, 2, 3):
+        disk.snapshot(f"d{depth}")
+        disk.write(BLOCKS - 1, block(depth + 1))
+        assert cost_of_reads(disk) == reads * (1 + depth)
+
+
+def test_a_chain_whose_tables_are_in_memory_costs_what_a_flat_disk_does(
+    chain: Callable[..., RedoLogDisk],
+) -> None:
+    disk = chain("redo-vsan")
+    disk.write(0, block(1) * BLOCKS)
+    flat = cost_of_reads(disk)
+    deepen(disk, 8)
+    assert cost_of_reads(disk) == flat
+    disk.close()
+    disk = open_disk(disk._enclosure.path, sync=False)
+    assert cost_of_reads(disk) == flat
+    disk.abandon()
+
+
+def test_a_first_write_to_a_delta_costs_its_entry_and_a_second_does_not(
+    chain: Callable[..., RedoLogDisk],
+) -> None:
+    disk = chain()
+    disk.snapshot("s")
+    disk.write(0, block(1))  # and a grain table
+    before = ios(disk, "foreground")
+    disk.write(1, block(2))
+    assert ios(disk, "foreground") - before == 2
+    before = ios(disk, "foreground")
+    disk.write(1, block(3))
+    assert ios(disk, "foreground") - before == 1
+
+
+def test_deleting_gives_the_depth_back(chain: Callable[..., RedoLogDisk]) -> None:
+    disk = chain(table_cache=0)
+    disk.write(0, block(1) * BLOCKS)
+    flat = cost_of_reads(disk)
+    deepen(disk, 6)
+    deep = cost_of_reads(disk)
+    for number in range(6):
+        disk.delete(f"s{number}")
+    disk.settle()
+    assert deep > 6 * flat and cost_of_reads(disk) == flat
+    found = counters(disk)
+    assert found["layers"] == 1 and found["consolidation.layers"] == 6
+    assert ios(disk, "consolidate") > 0
+
+
+def test_writes_that_race_a_consolidation_are_kept(chain: Callable[..., RedoLogDisk]) -> None:
+    disk = chain()
+    disk.snapshot("s")
+    disk.write(0, block(1) * BLOCKS)
+    disk.delete("s")
+    content, choose = [1] * BLOCKS, random.Random(1)
+    steps = 0
+    while disk.background():
+        lba, steps = choose.randrange(BLOCKS), steps + 1
+        content[lba] = 100 + steps
+        disk.write(lba, block(content[lba]))
+    assert steps > 8
+    assert disk.read(0, BLOCKS) == b"".join(map(block, content))
+    assert counters(disk)["layers"] == 1
+
+
+def test_a_tree_of_layers_is_merged_only_where_nobody_else_needs_it(
+    chain: Callable[..., RedoLogDisk],
+) -> None:
+    disk = chain()
+    disk.write(0, block(1))
+    disk.snapshot("s1")
+    disk.write(0, block(2))
+    disk.snapshot("s2")
+    disk.revert("s1")
+    disk.write(1, block(3))
+    disk.delete("s1")  # two layers stand on the base now, and no view ends in it
+    disk.settle()
+    assert counters(disk)["layers"] == 3
+    assert disk.read(0, 2) == block(1) + block(3)
+    assert disk.read(0, 2, "s2") == block(2) + bytes(512)
+    disk.delete("s2")
+    disk.settle()
+    assert counters(disk)["layers"] == 1 and disk.read(0, 2) == block(1) + block(3)
+
+
+@pytest.mark.parametrize("engine", FLAVOURS)
+def test_a_power_cut_at_any_write_of_a_consolidation_loses_nothing(
+    folder: Path, engine: str
+) -> None:
+    content = [(lba % 3) + 1 for lba in range(40)]
+    for cut in range(1, 200):
+        power = PowerSupply()
+        shape = plan(engine, 40, block_bytes=512)
+        create(folder, shape, sync=False)
+        disk = open_disk(folder, sync=False, power=power)
+        disk.write(0, block(1) * 40)
+        disk.snapshot("s1")
+        for lba in range(40):
+            if content[lba] > 1:
+                disk.write(lba, block(content[lba]))
+        disk.snapshot("s2")
+        disk.delete("s1")
+        power.cut_at(cut)
+        try:
+            disk.settle()
+            ended = True
+        except BaseException:
+            ended = False
+        disk.abandon()
+        power.cut_at(None)
+        if power.on:
+            power.cut()
+        power.restore(cut)
+        disk = open_disk(folder, sync=False, power=power)
+        for view in (None, "s2"):
+            assert disk.read(0, 40, view) == b"".join(map(block, content)), cut
+        disk.settle()
+        assert disk.read(0, 40) == b"".join(map(block, content)), cut
+        assert counters(disk)["layers"] == 2
+        disk.abandon()
+        for file in folder.iterdir():
+            file.unlink()
+        if ended:
+            break
+    assert ended and cut > 4
+
+
+def test_a_chain_that_is_full_refuses_snapshots_and_nothing_else(
+    chain: Callable[..., RedoLogDisk],
+) -> None:
+    disk = chain(layers=4)
+    for number in range(2):
+        disk.snapshot(f"s{number}")
+        disk.write(0, block(number + 1))
+    with pytest.raises(NoSpace):
+        disk.snapshot("s2")
+    disk.revert("s0")
+    assert disk.read(0) == bytes(512) and disk.read(0, 1, "s1") == block(1)
+    disk.delete("s1")
+    disk.snapshot("s2")
+
+
+def test_a_format_without_unmap_says_so(chain: Callable[..., RedoLogDisk]) -> None:
+    with pytest.raises(Unsupported):
+        chain("redo-vmfs").unmap(0, 1)
+
+
+def test_a_grain_table_that_leads_out_of_its_layer_is_damage(
+    chain: Callable[..., RedoLogDisk], folder: Path
+) -> None:
+    disk = chain()
+    disk.snapshot("s")
+    disk.write(0, block(1))
+    disk.close()
+    shape = disk.geometry
+    with (folder / "device-0").open("r+b") as device:
+        device.seek(shape.layers_base + shape.layer_bytes + shape.directory_sectors * 512 + 512)
+        device.write(b"\xff\xff\xff\x7f")
+    disk = open_disk(folder, sync=False)
+    with pytest.raises(DataLost, match="grain table of layer 1"):
+        disk.read(0)
+    disk.abandon()
+
+
+def test_either_descriptor_may_be_damaged(chain: Callable[..., RedoLogDisk], folder: Path) -> None:
+    disk = chain()
+    disk.write(0, block(1))
+    disk.snapshot("s")
+    newest = disk.descriptor.sequence
+    disk.close()
+    for copy in (newest - 1, newest):
+        with (folder / "device-0").open("r+b") as device:
+            device.seek(8192 + copy % 2 * 65536 + 20)
+            device.write(b"\xff" * 8)
+        if copy != newest:
+            disk = open_disk(folder, sync=False)
+            assert disk.snapshots() == ["s"] and disk.read(0) == block(1)
+            disk.abandon()
+    with pytest.raises(DataLost, match="descriptor"):
+        open_disk(folder, sync=False)

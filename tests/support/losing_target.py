@@ -1,0 +1,24 @@
+"""A target that loses block 2 after its sixth crash: a failure that only some traces reach."""
+
+from conformance.targets.model import ModelTarget
+
+
+class Loses(ModelTarget):
+    """Loses what was written to block 2 in the sixth power cut of a trace."""
+
+    knobs = {"profile": ["ack", "prefix"]}
+
+    def request(self, message):
+        answer = super().request(message)
+        if message["op"] == "create":
+            self._crashes = 0
+        if message["op"] == "crash":
+            self._crashes += 1
+        if (
+            self._crashes > 5
+            and message["op"] == "read"
+            and answer["ok"]
+            and message["lba"] <= 2 < message["lba"] + message["count"]
+        ):
+            answer["tags"][2 - message["lba"]] = 0
+        return answer

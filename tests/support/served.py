@@ -1,0 +1,82 @@
+"""A disk that is served, for tests: the server as a process, and the clients that are real."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ENGINE = [sys.executable, "-m", "refmodel"]
+PROGRAMS = ("nbdkit", "fio", "qemu-io", "qemu-img", "nbdcopy", "nbdinfo")
+MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
+BOUND = 120  # seconds; the machine may be busy
+
+
+def run(
+    *arguments: object, status: int | None = 0, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """A program with its output; it has to end with the status, unless that is None."""
+    done = subprocess.run([*map(str, arguments)], input=stdin, capture_output=True, timeout=BOUND)
+    assert status is None or done.returncode == status, (
+        f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
+    )
+    return done
+
+
+def refmodel(
+    *arguments: object, status: int | None = 0, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    return run(*ENGINE, *arguments, status=status, stdin=stdin)
+
+
+class Server:
+    def __init__(self, folder: Path) -> None:
+        self.disk = folder / "disk"
+        self.socket = folder / "nbd.sock"
+        self._log = folder / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def uri(self, snapshot: str = "") -> str:
+        return f"nbd+unix:///{snapshot}?socket={self.socket}"
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def start(self) -> None:
+        with self._log.open("wb") as log:
+            command = [*ENGINE, "serve", str(self.disk), "--socket", str(self.socket), "--no-sync"]
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + BOUND
+        while "serving" not in self.log:
+            assert self._process.poll() is None and time.monotonic() < deadline, self.log
+            time.sleep(0.05)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End it with a signal. Returns its exit status, or minus the signal."""
+        assert self._process is not None
+        self._process.send_signal(how)
+        return self._process.wait(BOUND)
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.end(signal.SIGKILL)
+
+    def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+        """One fio job against live. Aligned blocks of 4 to 64 KiB at random, verified by CRC-32C, unless told otherwise."""
+        job = {
+            "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
+            "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,
+        } | options  # fmt: skip
+        folder = self.disk.parent
+        text = "\n".join(f"{key}={value}" for key, value in job.items())
+        (folder / f"{name}.fio").write_text(f"[{name}]\n{text}\n")
+        environment = os.environ | {"HOME": str(folder)}
+        return subprocess.run(
+            ["fio", f"--output={folder / name}.out", str(folder / f"{name}.fio")],
+            cwd=folder, env=environment, capture_output=True, timeout=4 * BOUND,
+        )  # fmt: skip
