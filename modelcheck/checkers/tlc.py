@@ -12,9 +12,14 @@ from pathlib import Path
 
 from modelcheck.checkers import process
 
-ROOT = Path(__file__).resolve().parents[2]
-SPECS = ROOT / "specs"
-BUILD = ROOT / "build"
+PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGED = PACKAGE / "specs"  # an installed package carries the specs
+SPECS = PACKAGED if PACKAGED.is_dir() else PACKAGE.parent / "specs"
+BUILD = (
+    Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "logdisk"
+    if PACKAGED.is_dir()
+    else PACKAGE.parent / "build"
+)
 
 
 class Unavailable(Exception):

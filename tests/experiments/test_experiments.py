@@ -89,18 +89,6 @@ def test_without_qemu_its_rows_are_not_run(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
-@pytest.mark.skipif(
-    bool(qcow2.missing()),
-    reason=f"NOT RUN: {', '.join(qcow2.missing())} missing (make serve-setup)",
-)
-@pytest.mark.parametrize("how", ["internal", "external"])
-def test_qcow2_climbs_and_comes_down(how: str) -> None:
-    rungs = list(qcow2.ladder(how, blocks=1024, writes=50, reads=200, most=2))
-    assert [rung.snapshots for rung in rungs] == [0, 1, 2, 1, 0] and all(
-        rung.read.iops > 0 for rung in rungs
-    )
-
-
 def drawn(name: str) -> str:
     drawing, (axis,) = plots.panels(1)
     axis.plot([1, 2], [3, 4])

@@ -1,9 +1,6 @@
 """Requests that overlap: the checker against all orders, a device that caches, and qemu-nbd with four connections."""
 
-import json
 import random
-import shutil
-import subprocess
 import threading
 import time
 from itertools import permutations
@@ -199,71 +196,6 @@ def test_a_connection_that_breaks_is_a_failure(monkeypatch):
     monkeypatch.setattr(Connection, "read", refuse)
     found = overlap.run(targets.Factory("shared", Disk), 2, 2, 20, seed=1)
     assert found.verdict == "fail" and "broken pipe" in found.said
-
-
-@pytest.mark.skipif(
-    shutil.which("qemu-storage-daemon") is None,
-    reason="NOT RUN: no qemu-storage-daemon: make engines",
-)
-def test_a_run_of_qcow2_has_them(tmp_path):
-    said = CliRunner().invoke(
-        main,
-        [
-            "run",
-            "--target",
-            "qcow2",
-            "--without",
-            "unmap",
-            "--traces",
-            "2",
-            "--ops",
-            "20",
-            "--seed",
-            "1",
-            "--overlap",
-            "3",
-            "--json",
-            str(tmp_path / "json"),
-            "--junit",
-            str(tmp_path / "junit"),
-        ],
-    )
-    found = json.loads((tmp_path / "json").read_text())["overlap"]
-    assert said.exit_code == 0 and found["verdict"] == "pass" and found["calls"] >= 60, said.output
-    assert (
-        "1 round of 3 connections at once" in " ".join(said.output.split())
-        and "overlap" in (tmp_path / "junit").read_text()
-    )
-
-
-@pytest.mark.skipif(shutil.which("qemu-nbd") is None, reason="NOT RUN: no qemu-nbd: make engines")
-@pytest.mark.parametrize("kind", ["raw", "qcow2"])
-def test_qemu_nbd(tmp_path, kind):
-    try:
-        nbd.library()
-    except nbd.Unavailable as unavailable:
-        pytest.skip(f"NOT RUN: {unavailable}")
-    subprocess.run(["qemu-img", "create", "-q", "-f", kind, tmp_path / "disk", "64k"], check=True)
-    server = subprocess.Popen(
-        ["qemu-nbd", "-f", kind, "-t", "-e", "4", "-k", tmp_path / "socket", tmp_path / "disk"]
-    )
-    try:
-        while not (tmp_path / "socket").exists():
-            time.sleep(0.01)
-        uri = f"nbd+unix:///?socket={tmp_path / 'socket'}"
-        history = overlap.drive(lambda: nbd.Device(uri, 20.0), 4, 100, seed=2)
-        said = CliRunner().invoke(main, ["overlap", uri, "--requests", "20"])
-    finally:
-        server.terminate()
-        server.wait()
-    assert judge(history).verdict == "pass"
-    assert said.exit_code == 1 and "of another trace" not in said.output, (
-        "the disk was not zero-filled any more"
-    )
-    ends = sorted((call.invoked, call.returned) for call in history)
-    assert any(later[0] < earlier[1] for earlier, later in zip(ends, ends[1:])), (
-        "requests did overlap"
-    )
 
 
 def test_no_server_is_inconclusive():

@@ -1,9 +1,6 @@
 """Profiles: the same operations by the same seed, what is documented, what fio is given; and clients that leave no stall out."""
 
-import os
 import random
-import shutil
-import subprocess
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -61,23 +58,6 @@ def test_the_document_and_the_job_files_are_what_the_table_says() -> None:
     assert files == {name: job_file(name) for name in PROFILES}, (
         "python -m refmodel.bench.fio_jobs workloads"
     )
-
-
-@pytest.mark.skipif(
-    shutil.which("fio") is None,
-    reason="NOT RUN: no fio (make serve-setup): nobody parsed the job files",
-)
-@pytest.mark.parametrize("name", PROFILES)
-def test_fio_takes_the_job_file(name: str, tmp_path: Path) -> None:
-    environment = os.environ | {"URI": "nbd+unix:///?socket=nobody"}
-    done = subprocess.run(
-        ["fio", "--parse-only", str(ROOT / "workloads" / f"{name}.fio")],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
 
 
 class Stalling:

@@ -1,0 +1,23 @@
+"""Hooks files that name an NBD URI."""
+
+from conformance import targets
+from conformance.campaign.random_campaign import campaign
+from support.examples import EXAMPLES, MODEL
+
+
+def test_qcow2_behind_qemu_nbd_keeps_the_contract_when_killed():
+    result = campaign(
+        targets.resolve(str(EXAMPLES / "qemu_nbd.toml")), count=4, ops=20, seed=1, oracles=MODEL
+    )
+    assert result.verdict == "pass", result.failures or result.reason
+
+
+def test_a_socket_that_nobody_serves_is_named(tmp_path):
+    path = tmp_path / "none.toml"
+    text = (EXAMPLES / "file_copies.toml").read_text()
+    assert 'data = "disk"' in text
+    path.write_text(text.replace('data = "disk"', 'data = "nbd+unix:///?socket=$DIR/none"'))
+    result = campaign(targets.resolve(str(path)), count=20, ops=20, seed=1, oracles=MODEL)
+    assert result.verdict == "fail"
+    verdict = result.failures[0].verdict
+    assert verdict.kind == "exit" and "No such file" in verdict.actual, verdict

@@ -1,0 +1,18 @@
+"""The example targets, and a short campaign that each of them must pass."""
+
+from pathlib import Path
+
+from conformance import targets
+from conformance.campaign.random_campaign import campaign
+from conformance.judging.oracles import named
+
+EXAMPLES = Path(targets.__file__).parents[1] / "examples"
+MODEL = {"model": named("model")}
+
+
+def passes(name, count=25):
+    result = campaign(targets.resolve(name), count=count, ops=30, seed=3, oracles=MODEL)
+    assert result.verdict == "pass", [
+        f.verdict.words(f.trace) for f in result.failures
+    ] or result.reason
+    return result
