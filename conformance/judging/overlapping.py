@@ -4,10 +4,11 @@ A request is in flight from its call to its answer. The search walks along the c
 of a trace. It keeps every configuration that is still possible: which requests in flight have taken
 effect, and the state of the contract (`conformance.contract.model`) after them. A request takes
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
-linearization (Lowe, "Testing for linearizability", 2017), with two reductions that lose nothing:
+linearization (Lowe, "Testing for linearizability", 2017), with three reductions that lose nothing:
 
 - Before a request, only those are tried that it depends on, directly or through others. The rest
   commutes with it, and can take effect afterwards.
+- Tags that no read returned are one tag: no answer can tell them apart.
 - Under the profile `prefix`, two configurations that differ only in what a power cut may leave are
   one configuration with the union of both: until the power cut, no answer depends on it.
 """
@@ -24,6 +25,7 @@ MOST_STEPS = 400_000  # steps of the contract, for one trace
 OVERLAPPING = frozenset(["read", "write", "unmap", "flush", "snapshot", "delete", "revert"])
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
+UNSEEN = -2  # stands for every tag that no read returned
 WHOLE = 1 << 63  # more blocks than any disk has
 
 
@@ -125,6 +127,12 @@ class _Search:
         by_block = hello.get("atomic") == "block"
         crashes = any(event["op"] == "crash" for event in self.trace.events)
         self._rules = _Rules(hello.get("crash_profile") if crashes else None)
+        self._seen = {
+            tag
+            for event in self.trace.events
+            if event["op"] == "read" and event["result"] is not None and event["result"]["ok"]
+            for tag in event["result"]["tags"]
+        }
         self._steps: dict[int, list[Step]] = {}
         self._number = 0
         for _, answered, index in _timeline(self.trace.events):
@@ -144,6 +152,11 @@ class _Search:
         if event["op"] not in OVERLAPPING or "failure" in event:
             return
         self._steps[index] = []
+        if event["op"] == "write":
+            event = {
+                **event,
+                "tags": [tag if tag in self._seen else UNSEEN for tag in event["tags"]],
+            }
         for part in _parts(event, by_block):
             step = Step(self._number, part)
             self._number += 1

@@ -57,7 +57,11 @@ def history(choose: random.Random, requests: int, blocks: int = 2) -> Trace:
             whole = event["op"] not in ("read", "write", "unmap") or model.faults_of(
                 states[0], event
             )
-            parts = [dict(event)] if whole else _parts({**event, **_pretend(event)}, hello["atomic"] == "block")
+            parts = (
+                [dict(event)]
+                if whole
+                else _parts({**event, **_pretend(event)}, hello["atomic"] == "block")
+            )
             flying.append((len(events) - 1, parts, []))
         elif flying and act < 0.8:
             number = choose.randrange(len(flying))
@@ -91,7 +95,9 @@ def history(choose: random.Random, requests: int, blocks: int = 2) -> Trace:
 def _request(choose: random.Random, blocks: int, tag: int) -> Event:
     lba = choose.randrange(blocks)
     count = choose.choice([1, min(2, blocks - lba)])
-    op = choose.choice(["read"] * 4 + ["write"] * 4 + ["unmap", "flush", "snapshot", "delete", "revert"])
+    op = choose.choice(
+        ["read"] * 4 + ["write"] * 4 + ["unmap", "flush", "snapshot", "delete", "revert"]
+    )
     if op == "write":
         return {"op": op, "lba": lba, "tags": [tag + n + 1 for n in range(count)]}
     if op == "read":
@@ -161,7 +167,9 @@ def admitted(trace: Trace) -> bool:
                 continue
             if event["op"] == "crash":
                 rest = frozenset(m for m in left - {n} if steps[m][2] != event["answered"])
-                if any(steps[m][1] is not None and steps[m][1] < event["answered"] for m in left - {n}):
+                if any(
+                    steps[m][1] is not None and steps[m][1] < event["answered"] for m in left - {n}
+                ):
                     continue
             else:
                 rest = left - {n}
