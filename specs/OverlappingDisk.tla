@@ -13,7 +13,7 @@
 (* VirtualDisk's, seen through the steps that requests take.               *)
 (*                                                                         *)
 (* Left out: operations that are sent alone (create, restart, devices).    *)
-(* How to break it: let Answer not wait for `left` to be empty, or let     *)
+(* How to break it: let Reply not wait for `left` to be empty, or let     *)
 (* PowerCut keep `flight`; then run MCOverlappingDisk.                     *)
 (***************************************************************************)
 EXTENDS VirtualDisk, TLC
@@ -72,9 +72,10 @@ Take(id, step) ==       \* The request, or one block of it, takes effect.
         /\ step \in f.left
         /\ \E data \in Returned(f.request, step) :
             /\ Effect(f.request, step, "ok", data)
-            /\ flight' = [flight EXCEPT ![id].left = @ \ {step},
-                                        ![id].data = [i \in DOMAIN data |->
-                                            data[i]] @@ @]
+            /\ flight' = [flight EXCEPT
+                    ![id].left = @ \ {step},
+                    ![id].data = IF step = Whole \/ data = Nothing THEN data
+                                 ELSE (step + 1 :> data[1]) @@ @]
 
 Refuse(id, r) ==        \* A refusal is one step of the whole request.
     LET f == flight[id]
@@ -84,7 +85,7 @@ Refuse(id, r) ==        \* A refusal is one step of the whole request.
         /\ Effect(f.request, Whole, r, Nothing)
         /\ flight' = [flight EXCEPT ![id].left = {}, ![id].r = r]
 
-Answer_(id) ==          \* The request is answered, with what its steps came to.
+Reply(id) ==          \* The request is answered, with what its steps came to.
     /\ id \in DOMAIN flight
     /\ flight[id].known
     /\ flight[id].left = {}
@@ -117,7 +118,7 @@ OverlapNext ==
         \/ \E q \in Request : Call(id, q)
         \/ \E step \in {Whole} \union 0 .. Size : Take(id, step)
         \/ \E r \in Answers : Refuse(id, r)
-        \/ Answer_(id) \/ AnswerUnknown(id) \/ Forget(id)
+        \/ Reply(id) \/ AnswerUnknown(id) \/ Forget(id)
     \/ PowerCut \/ Recover
 
 OverlapSpec == OverlapInit /\ [][OverlapNext]_overlap
