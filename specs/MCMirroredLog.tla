@@ -6,6 +6,7 @@ EXTENDS MirroredLog
 
 CONSTANTS
     Operations, \* How many operations there may be,
+    Checkpoints,    \* checkpoints,
     Crashes,    \* power cuts,
     Pulls,      \* devices that go,
     Spares,     \* devices that are replaced,
@@ -15,11 +16,14 @@ CONSTANTS
 (* Bounds histories, not the design: nothing in it counts any of these. *)
 Few ==
     /\ issued' <= Operations
-    /\ newest'.number <= Operations + 1
+    /\ newest'.number <= Checkpoints + 1
     /\ trouble'.crashes <= Crashes
     /\ trouble'.pulls <= Pulls
     /\ trouble'.spares <= Spares
     /\ trouble'.damages <= Damages
+
+(* While the log is being opened nobody looks whether a device has come back: it might as well come later. *)
+Unhurried == here' \ here # {} => phase \in {"down", "up"} /\ ~ Saving
 
 (* A record decays where another current mirror has it: that is one failure at a time. *)
 Tolerable ==

@@ -144,10 +144,14 @@ Fail(c) ==              \* A device does not answer: that is on record before an
     /\ phase \notin {"down", "damaged"}
     /\ c \in Reachable /\ record.on[c] \notin here
     /\ LET now == [state EXCEPT ![c] = "absent"]
-       IN  IF \E d \in Member : now[d] = "active"
+           left == \E d \in Member : now[d] = "active"
+       IN  IF left /\ phase # "assembled"
            THEN Save(record.on, now) /\ phase' = phase
-           ELSE /\ state' = now /\ record' = record /\ untold' = {} /\ votes' = 0
-                /\ phase' = IF phase = "up" /\ ~ Saving THEN "up" ELSE "down"
+           ELSE /\ state' = now         \* No change goes under a term that does not count yet: Loaded sees to it.
+                /\ untold' = IF left THEN untold \ {record.on[c]} ELSE {}
+                /\ votes' = IF left THEN votes ELSE 0
+                /\ phase' = IF left \/ (phase = "up" /\ ~ Saving) THEN phase ELSE "down"
+                /\ UNCHANGED record
     /\ Leave(c)
     /\ UNCHANGED <<media, book, world, history>>
 

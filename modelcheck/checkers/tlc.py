@@ -22,6 +22,9 @@ BUILD = (
 )
 
 
+UNNAMED = "temporal"  # what is violated, where TLC does not name it
+
+
 class Unavailable(Exception):
     """TLC cannot run here. One line that says what is missing."""
 
@@ -43,7 +46,8 @@ class Result:
 
     status: str
     message: str = ""  # one line, for "timeout" and "error"
-    violated: str = ""  # a property's name, "Deadlock", or "temporal" where TLC does not name it
+    violated: str = ""  # a property's name, "Deadlock", or UNNAMED where TLC does not name it
+    stated: tuple[str, int] | None = None  # where UNNAMED is stated: module and line, if TLC says so
     distinct: int = 0
     generated: int = 0
     depth: int = 0
@@ -177,7 +181,7 @@ COMPLETED = "Model checking completed. No error has been found."
 VIOLATED = [
     re.compile(r"^Error: Invariant (\S+) is violated", re.M),
     re.compile(r"^Error: Action property (\S+) is violated", re.M),
-    re.compile(r"^Error: (Action) property line .* is violated", re.M),
+    re.compile(r"^Error: (Action) property line (\d+), .* of module (\w+) is violated", re.M),
     re.compile(r"^Error: Temporal property (\S+) was violated", re.M),
     re.compile(r"^Error: (Temporal) properties were violated", re.M),
     re.compile(r"^Error: (Deadlock) reached", re.M),
@@ -224,8 +228,10 @@ def parse(output: str) -> Result:
     found = [match for match in (pattern.search(output) for pattern in VIOLATED) if match]
     if found:
         result.status = "violated"
-        name = min(found, key=lambda match: match.start()).group(1)
-        result.violated = "temporal" if name in ("Temporal", "Action") else name
+        first = min(found, key=lambda match: match.start())
+        result.violated = UNNAMED if first[1] in ("Temporal", "Action") else first[1]
+        if first[1] == "Action" and len(first.groups()) == 3:
+            result.stated = (first[3], int(first[2]))
     elif COMPLETED in output:
         result.status = "ok"
     else:

@@ -31,8 +31,8 @@ def named(text: str, kinds: tuple[str, ...]) -> list[str]:
     return [word for _, section, words in sections(text) if section in kinds for word in words]
 
 
-def only(text: str, checked: str, override: str = "") -> str:
-    """The config with no property but `checked` ("Deadlock" is one too), and an operator overridden.
+def only(text: str, checked: str) -> str:
+    """Return the config with no property but `checked` ("Deadlock" is one too).
 
     Raises ValueError if the config does not check it."""
     kept, kind = [], None
@@ -43,8 +43,6 @@ def only(text: str, checked: str, override: str = "") -> str:
             kind = section
     if kind is None and checked != "Deadlock":
         raise ValueError(f"it does not check {checked}")
-    if override:
-        kept.append(f"CONSTANT {override}")
     if kind is not None:
         kept.append(f"{'INVARIANT' if kind.startswith('INV') else 'PROPERTY'} {checked}")
     return "\n".join(kept) + "\n"
@@ -54,7 +52,7 @@ def unjustified(config: Path, module: Path) -> list[str]:
     """The symmetries, views and constraints of a config whose definition has no comment that says why they may be.
 
     The comment stands right above the definition or on its first line."""
-    texts = [path.read_text() for path in _extended(module)]
+    texts = [path.read_text() for path in extended(module)]
     return [
         name
         for name in named(config.read_text(), REDUCING)
@@ -62,8 +60,8 @@ def unjustified(config: Path, module: Path) -> list[str]:
     ]
 
 
-def _extended(module: Path) -> Iterator[Path]:
-    """The module and those of its folder that it extends, directly or not."""
+def extended(module: Path) -> Iterator[Path]:
+    """Yield the module and those of its folder that it extends, directly or not."""
     todo, seen = [module], set()
     while todo:
         path = todo.pop()

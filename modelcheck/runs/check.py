@@ -4,11 +4,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from modelcheck.checkers import process, tlc, tlc_config
-from modelcheck.checkers.tlc import SPECS, Result
-from modelcheck.runs.models import Mutant, Run
+from modelcheck.checkers.tlc import Result
+from modelcheck.runs import naming
+from modelcheck.runs.models import Run
 
 Item = TypeVar("Item")
 Out = TypeVar("Out")
@@ -46,16 +48,21 @@ class Checked:
 def check(run: Run, *, workers: int = 1) -> Checked:
     """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
     small, exact = run.group == "small", workers == 1
-    result = tlc.run(
-        run.module_path,
-        run.config_path,
-        workers=workers,
-        heap=run.heap,
-        coverage=exact,
-        short=small and (run.seconds or 0) < SHORT,
-        options=[] if run.deadlock else ["-deadlock"],
-        timeout=LONGEST if small else None,
-    )
+
+    def tried(config: Path | str) -> Result:
+        return tlc.run(
+            run.module_path,
+            config,
+            workers=workers,
+            heap=run.heap,
+            coverage=exact,
+            short=small and (run.seconds or 0) < SHORT,
+            options=[] if run.deadlock else ["-deadlock"],
+            timeout=LONGEST if small else None,
+        )
+
+    result = tried(run.config_path)
+    result.violated = naming.named(result, run.module_path, run.config_path.read_text(), tried)
     counts = ("distinct", "depth") if exact else ("distinct",)
     return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
 
@@ -86,30 +93,3 @@ def _unsound(run: Run, result: Result) -> Iterator[str]:
     if result.liveness:
         for name in tlc_config.named(run.config_path.read_text(), tlc_config.REDUCING):
             yield f"{run.config_path.name} checks liveness, where {name} may hide a counterexample"
-
-
-@dataclass(frozen=True)
-class Hunted:
-    mutant: Mutant
-    result: Result
-
-    @property
-    def found(self) -> bool:
-        """Whether the property that has to notice did, and no other first."""
-        return self.result.status == "violated" and self.result.violated in (
-            self.mutant.property,
-            "temporal",
-        )
-
-
-def hunt(mutant: Mutant) -> Hunted:
-    """Check one mutant against the property that has to fail. Raises tlc.Unavailable, and ValueError where no config has it."""
-    text = (SPECS / f"{mutant.config}.cfg").read_text()
-    try:
-        changed = tlc_config.only(text, mutant.property, mutant.override)
-    except ValueError as error:
-        raise ValueError(f"{mutant.module}: {mutant.config}.cfg: {error}") from None
-    return Hunted(
-        mutant,
-        tlc.run(SPECS / "mutants" / f"{mutant.module}.tla", changed, short=True, timeout=LONGEST),
-    )

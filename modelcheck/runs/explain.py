@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelcheck.checkers import values
-from modelcheck.checkers.tlc import Result
+from modelcheck.checkers.tlc import UNNAMED, Result
 
 WIDEST = 36  # characters of a column
 
@@ -65,7 +65,7 @@ def verdict(result: Result, checked: str = "") -> str:
     nameless = (
         f"{checked} fails." if checked else "A property of steps or of whole behaviours fails."
     )
-    said = {"Deadlock": "No action is possible.", "temporal": nameless}
+    said = {"Deadlock": "No action is possible.", UNNAMED: nameless}
     text = said.get(result.violated, f"{result.violated} fails.")
     if result.lasso:
         text += f" From the last step it goes back to step {result.lasso}, for ever."

@@ -1,4 +1,4 @@
-"""The lists of runs: specs/models.toml and, beside the broken operators, specs/mutants/*.toml."""
+"""The lists of runs: specs/models.toml, specs/mutation.toml and specs/mutants/*.toml."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -43,15 +43,22 @@ class Run:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A spec with one operator broken, and the property that must notice."""
+    """A piece of text of a spec, what it becomes, and the property that must notice."""
 
-    module: str
+    name: str
+    file: str
+    old: str
+    new: str
     config: str
-    override: str
     property: str
     evidence: str
     what: str
     bug: int | None = None
+
+    @property
+    def module(self) -> str:
+        """The model that the config is of: MCSharedTree of MCSharedTree-tiny."""
+        return self.config.split("-")[0]
 
 
 def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
