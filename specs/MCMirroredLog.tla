@@ -11,7 +11,8 @@ CONSTANTS
     Pulls,      \* devices that go,
     Spares,     \* devices that are replaced,
     Damages,    \* records that decay,
-    Whole       \* and whether another current mirror then has the record whole.
+    Whole,      \* and whether another current mirror then has the record whole.
+    Steady      \* Voters that never go.
 
 (* Bounds histories, not the design: nothing in it counts any of these. *)
 Few ==
@@ -21,6 +22,7 @@ Few ==
     /\ trouble'.pulls <= Pulls
     /\ trouble'.spares <= Spares
     /\ trouble'.damages <= Damages
+    /\ Steady \subseteq here'
 
 (* While the log is being opened nobody looks whether a device has come back: it might as well come later. *)
 Unhurried == here' \ here # {} => phase \in {"down", "up"} /\ ~ Saving
