@@ -48,6 +48,13 @@ def only(text: str, checked: str) -> str:
     return "\n".join(kept) + "\n"
 
 
+def without_properties(text: str) -> str:
+    """Return the config with nothing to check and nothing that leaves states out."""
+    dropped = (*CHECKED, *REDUCING)
+    kept = [line for line, section, _ in sections(text) if section not in dropped]
+    return "\n".join(kept) + "\n"
+
+
 def unjustified(config: Path, module: Path) -> list[str]:
     """The symmetries, views and constraints of a config whose definition has no comment that says why they may be.
 

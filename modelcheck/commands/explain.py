@@ -21,7 +21,7 @@ def explain(subject: str) -> None:
     run = next((run for run in models.runs() if run.name == subject), None)
     if mutant or run:
         with console.status(subject):
-            result = planted.hunt(mutant).result if mutant else check.check(run).result
+            result = planted.hunt(mutant, explained=True).result if mutant else check.check(run).result
     elif subject == "-" or Path(subject).is_file():
         result = tlc.parse(click.open_file(subject, errors="replace").read())
         if result.status == "error" and not result.trace:

@@ -33,7 +33,7 @@ def mutants(names: tuple[str, ...], show: bool, write: Path | None, jobs: int) -
         _write(chosen, write)
         return
     started = time.monotonic()
-    hunted = done(planted.hunt, chosen, jobs, lambda mutant: mutant.name)
+    hunted = done(lambda mutant: planted.hunt(mutant, show), chosen, jobs, lambda mutant: mutant.name)
     rows = table("mutant", "bug", "found by", "depth", "states", "seconds", "what")
     survivors = []
     for mutant in chosen:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from modelcheck.checkers import tlc, tlc_config
 from modelcheck.checkers.tlc import SPECS, Result
+from modelcheck.runs import arguments
 from modelcheck.runs.check import LONGEST
 from modelcheck.runs.models import Mutant
 
@@ -24,13 +25,17 @@ class Hunted:
         return self.result.status == "violated" and self.result.violated == self.mutant.property
 
 
-def hunt(mutant: Mutant) -> Hunted:
-    """Check one mutant against the property that has to fail.
+def hunt(mutant: Mutant, explained: bool = False) -> Hunted:
+    """Check one mutant against the property that has to fail. `explained` finds out the arguments
+    of the actions that lead there.
 
     Raises tlc.Unavailable, and ValueError where `plant` does."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
         module = plant(mutant, Path(scratch))
         result = tlc.run(module, module.with_suffix(".cfg"), short=True, timeout=LONGEST)
+        if explained:
+            config = module.with_suffix(".cfg").read_text()
+            result = arguments.labelled(result, module, config)
     if result.violated == tlc.UNNAMED:
         result.violated = mutant.property  # the only one that was checked
     return Hunted(mutant, result)
@@ -51,11 +56,12 @@ def plant(mutant: Mutant, folder: Path) -> Path:
         text = tlc_config.only(config, mutant.property)
     except (OSError, ValueError) as error:
         raise ValueError(f"{mutant.name}: {mutant.config}.cfg: {error}") from None
-    for name in _needed(mutant.module):
+    model = mutant.config.split("-")[0]  # MCSharedTree of MCSharedTree-tiny
+    for name in _needed(model):
         (folder / f"{name}.tla").write_text((SPECS / f"{name}.tla").read_text())
     (folder / mutant.file).write_text(source.replace(mutant.old, mutant.new))
-    (folder / f"{mutant.module}.cfg").write_text(text)
-    return folder / f"{mutant.module}.tla"
+    (folder / f"{model}.cfg").write_text(text)
+    return folder / f"{model}.tla"
 
 
 def _needed(module: str) -> set[str]:

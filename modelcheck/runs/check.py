@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from modelcheck.checkers import process, tlc, tlc_config
 from modelcheck.checkers.tlc import Result
-from modelcheck.runs import naming
+from modelcheck.runs import arguments, naming
 from modelcheck.runs.models import Run
 
 Item = TypeVar("Item")
@@ -63,6 +63,8 @@ def check(run: Run, *, workers: int = 1) -> Checked:
 
     result = tried(run.config_path)
     result.violated = naming.named(result, run.module_path, run.config_path.read_text(), tried)
+    if result.violated not in ("", run.expect):
+        result = arguments.labelled(result, run.module_path, run.config_path.read_text())
     counts = ("distinct", "depth") if exact else ("distinct",)
     return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
 

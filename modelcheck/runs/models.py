@@ -55,11 +55,6 @@ class Mutant:
     what: str
     bug: int | None = None
 
-    @property
-    def module(self) -> str:
-        """The model that the config is of: MCSharedTree of MCSharedTree-tiny."""
-        return self.config.split("-")[0]
-
 
 def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
     """The runs of a group, or all. Raises BadList."""
