@@ -17,7 +17,9 @@ OTHERS = ("SPECIFICATION", "INIT", "NEXT", "CONSTANT", "CONSTANTS", "CHECK_DEADL
 
 
 def sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Each line, the section that it stands in ("" before the first), and its words without the section's."""
+    """Yield each line, its section ("" before the first one), and its words.
+
+    The word that begins a section is not among them."""
     section = ""
     for line in text.splitlines():
         words = line.split("\\*")[0].split()
@@ -56,9 +58,9 @@ def without_properties(text: str) -> str:
 
 
 def unjustified(config: Path, module: Path) -> list[str]:
-    """The symmetries, views and constraints of a config whose definition has no comment that says why they may be.
+    """Return the symmetries, views and constraints of a config that have no reason.
 
-    The comment stands right above the definition or on its first line."""
+    The reason is a comment right above the definition or on its first line."""
     texts = [path.read_text() for path in extended(module)]
     return [
         name
@@ -82,6 +84,6 @@ def extended(module: Path) -> Iterator[Path]:
 
 def _commented(text: str, name: str) -> bool:
     found = re.search(rf"^(.*)\n{name} ==(.*)$", text, re.M)
-    return bool(found) and (
+    return found is not None and (
         found[1].rstrip().endswith("*)") or found[1].startswith("\\*") or "\\*" in found[2]
     )

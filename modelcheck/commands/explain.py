@@ -16,12 +16,16 @@ from modelcheck.runs import explain as counterexample
 def explain(subject: str) -> None:
     """Show a counterexample as a table of what changes: a row a step, a column a variable.
 
-    NAME is a mutant or a run, which is checked now; FILE is what TLC printed, "-" standard input."""
+    NAME is a mutant or a run, which is checked now. FILE holds the output of TLC; "-" is standard
+    input."""
     mutant = next((mutant for mutant in models.mutants() if mutant.name == subject), None)
     run = next((run for run in models.runs() if run.name == subject), None)
-    if mutant or run:
+    if mutant is not None:
         with console.status(subject):
-            result = planted.hunt(mutant, explained=True).result if mutant else check.check(run).result
+            result = planted.hunt(mutant, explained=True).result
+    elif run is not None:
+        with console.status(subject):
+            result = check.check(run).result
     elif subject == "-" or Path(subject).is_file():
         result = tlc.parse(click.open_file(subject, errors="replace").read())
         if result.status == "error" and not result.trace:

@@ -33,7 +33,9 @@ def mutants(names: tuple[str, ...], show: bool, write: Path | None, jobs: int) -
         _write(chosen, write)
         return
     started = time.monotonic()
-    hunted = done(lambda mutant: planted.hunt(mutant, show), chosen, jobs, lambda mutant: mutant.name)
+    hunted = done(
+        lambda mutant: planted.hunt(mutant, show), chosen, jobs, lambda mutant: mutant.name
+    )
     rows = table("mutant", "bug", "found by", "depth", "states", "seconds", "what")
     survivors = []
     for mutant in chosen:
@@ -72,4 +74,6 @@ def _write(chosen: list[Mutant], folder: Path) -> None:
         place = folder / mutant.name
         place.mkdir(parents=True, exist_ok=True)
         model = planted.plant(mutant, place)
-        click.echo(f"cd {place} && java -jar tla2tools.jar {model.stem}   # {mutant.property} fails")
+        click.echo(
+            f"cd {place} && java -jar tla2tools.jar {model.stem}   # {mutant.property} fails"
+        )

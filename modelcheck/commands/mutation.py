@@ -8,7 +8,6 @@ import click
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.mutation import survey
 
-
 LEAST = 0.85  # of the mutants that count
 
 
@@ -44,5 +43,7 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, jobs: int) -> None:
     console.print(rows)
     seconds = time.monotonic() - started
     part = survey.share(tried)
-    console.print(f"{len(tried)} mutants, {part:.1%} of those that count break a property, {seconds:.0f} s")
+    console.print(
+        f"{len(tried)} mutants, {part:.1%} of those that count break a property, {seconds:.0f} s"
+    )
     sys.exit(0 if tried and part >= LEAST else 1)

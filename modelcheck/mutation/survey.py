@@ -1,4 +1,4 @@
-"""Mechanical mutants of the specs, tried on small runs: which break a property, and which survive."""
+"""Mechanical mutants of the specs, tried on small runs: which ones break a property."""
 
 import hashlib
 import json
@@ -27,8 +27,8 @@ class Tried:
 
     `how` is "property" (one fails, a deadlock is reached, or an action that the runs take is never
     taken), "error" (TLC cannot evaluate the mutant), "equivalent" (specs/mutation.toml says why) or
-    "survived". `by` says what exactly. A number of states that differs from the list is no property:
-    it is said of a survivor."""
+    "survived". `by` gives the details. A number of states that is not the listed one is no
+    property: `by` tells it of a survivor."""
 
     spec: str
     edit: str
@@ -45,11 +45,17 @@ def share(tried: Sequence[Tried]) -> float:
 
 
 def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Iterator[Tried]:
-    """Try `count` mutants of each subject, drawn by the seed. Raises BadList, ValueError and tlc.Unavailable."""
+    """Yield `count` mutants of each subject, drawn by the seed, and what came of them.
+
+    Raises BadList, ValueError and tlc.Unavailable."""
     runs = {run.name: run for run in models.runs()}
     reasons, known, lock = models.equivalents(), _known(), threading.Lock()
-    todo = [(subject, edit) for subject in models.subjects() if not specs or subject.spec in specs
-            for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)]  # fmt: skip
+    chosen = [subject for subject in models.subjects() if not specs or subject.spec in specs]
+    todo = [
+        (subject, edit)
+        for subject in chosen
+        for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)
+    ]
 
     def attempt(task: tuple[Subject, Edit]) -> Tried:
         subject, edit = task

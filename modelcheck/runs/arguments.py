@@ -1,4 +1,4 @@
-"""The arguments of the actions in a counterexample, which TLC does not print: TLC is asked for them.
+"""The arguments of the actions in a counterexample. TLC does not print them, so it is asked again.
 
 A module is made whose states are those of the counterexample, and whose steps are the calls of its
 actions in Next, under the quantifiers that bind their arguments. Each call that leads from one

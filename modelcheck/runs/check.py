@@ -1,4 +1,4 @@
-"""Runs that have to come out as listed: the result, the number of states, the depth, and every action taken."""
+"""Compares runs with the list: the result, the number of states, the depth, the actions taken."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,9 @@ SHORT = 30.0  # seconds: in a run that is listed as longer Java's second compile
 def side_by_side(
     work: Callable[[Item], Out], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Out]]:
-    """What `work` makes of each item, as it is done; `jobs` at a time, begun in their order. Interrupted, it stops them."""
+    """Yield each item with the result of `work`, as it is done.
+
+    `jobs` items are worked on at a time, begun in their order. An error stops the others."""
     with ThreadPoolExecutor(jobs) as pool:
         begun = {pool.submit(work, item): item for item in items}
         try:
@@ -46,7 +48,9 @@ class Checked:
 
 
 def check(run: Run, *, workers: int = 1) -> Checked:
-    """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
+    """Run TLC as listed, and compare. With more than one worker depth and actions are not compared.
+
+    Raises tlc.Unavailable."""
     small, exact = run.group == "small", workers == 1
 
     def tried(config: Path | str) -> Result:
@@ -91,7 +95,7 @@ def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[
 def _unsound(run: Run, result: Result) -> Iterator[str]:
     """What leaves out states, and may not here."""
     for name in tlc_config.unjustified(run.config_path, run.module_path):
-        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why it may"
+        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why"
     if result.liveness:
         for name in tlc_config.named(run.config_path.read_text(), tlc_config.REDUCING):
             yield f"{run.config_path.name} checks liveness, where {name} may hide a counterexample"

@@ -80,7 +80,7 @@ def mutants() -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A spec that is mutated mechanically, and the runs that its mutants are tried on, in this order."""
+    """A spec that is mutated mechanically, and the runs that try its mutants, in this order."""
 
     spec: str
     runs: list[str]

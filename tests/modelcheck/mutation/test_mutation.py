@@ -1,4 +1,4 @@
-"""Mechanical mutants: what is changed in a module, that the choice lasts, and that what is found is kept."""
+"""Mechanical mutants: what is changed, that the choice lasts, that the results are kept."""
 
 from pathlib import Path
 
