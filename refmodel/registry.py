@@ -15,9 +15,9 @@ from refmodel.array import label as labels
 from refmodel.array.component import Meter
 from refmodel.array.label import Shape
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest
-from refmodel.core.histogram import Operations
+from refmodel.core.operation_stats import OperationStats
 from refmodel.inplace import disk as inplace
 from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.geometry import plan as plan_in_place
@@ -39,7 +39,7 @@ class Disk(Protocol):
     """
 
     geometry: Shape
-    done: Operations  # what users had it do
+    operations: OperationStats  # what users had it do
     events: list[dict] | None  # what happened inside is appended here, if it is a list
 
     @property
@@ -139,7 +139,9 @@ def plan(engine: str, blocks: int, **options: Any) -> Shape:
     return ENGINES[engine].plan(blocks, **options)
 
 
-def create(path: Path, shape: Shape, *, sync: bool = True, cache: Settings | None = None) -> None:
+def create(
+    path: Path, shape: Shape, *, sync: bool = True, cache: CacheSettings | None = None
+) -> None:
     """Make a new disk in an empty or absent folder, with a read cache if there is to be one. Raises NotADisk if the folder is in use."""
     ENGINES[shape.engine].create(path, shape, sync=sync)
     if cache is not None:
@@ -159,7 +161,7 @@ def open_disk(
         path, sync=sync, power=power, now=now, prepare=prepare
     )
     try:
-        settings = Settings.load(path)
+        settings = CacheSettings.load(path)
         return disk if settings is None else CachedDisk(disk, path, settings)
     except BaseException:
         disk.abandon()

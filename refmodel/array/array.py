@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from refmodel.array import label as labels
-from refmodel.array.component import REACHABLE, WRITABLE, Component, Member, Meter, State
+from refmodel.array.component import REACHABLE, WRITABLE, Component, ComponentState, Member, Meter
 from refmodel.array.label import Label
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Leg
@@ -24,17 +24,17 @@ from refmodel.core.errors import BadRequest, DataLost
 from refmodel.log_structured.geometry import Geometry
 from refmodel.media.enclosure import Enclosure
 
-Clock = Callable[[], float]  # seconds
-Device = tuple[int, str]  # index and id
+RepairClock = Callable[[], float]  # seconds
+DeviceId = tuple[int, str]  # index and id
 
 
-class Standing(NamedTuple):
+class ComponentStatus(NamedTuple):
     """A component as `status` shows it."""
 
     leg: str
     component: int
     device: int
-    state: State
+    state: ComponentState
     lacks: int  # stripes; of interest while stale or resyncing
     absent: float  # seconds
 
@@ -47,7 +47,7 @@ class Array:
         enclosure: Enclosure,
         geometry: Geometry,
         record: Membership,
-        now: Clock,
+        now: RepairClock,
     ) -> None:
         self.geometry = geometry
         self.now = now
@@ -55,10 +55,10 @@ class Array:
         self.emit: Callable[..., None] = lambda event, **facts: None
         self._enclosure = enclosure
         self._disk = record.disk
-        self.spares: list[Device] = [*record.spares]
-        self._away: list[Device] = [*record.away]
+        self.spares: list[DeviceId] = [*record.spares]
+        self._away: list[DeviceId] = [*record.away]
         self.members = [
-            Member(e.index, e.id, State(e.state), e.since, e.left, e.catches_up)
+            Member(e.index, e.id, ComponentState(e.state), e.since, e.left, e.catches_up)
             for e in record.members
         ]
         self._quorum = Quorum(
@@ -79,11 +79,13 @@ class Array:
         )
 
     @classmethod
-    def found(cls, enclosure: Enclosure, geometry: Geometry, now: Clock = time.time) -> "Array":
+    def found(
+        cls, enclosure: Enclosure, geometry: Geometry, now: RepairClock = time.time
+    ) -> "Array":
         """The members and spares of a new disk, on the fresh devices of an enclosure, not yet on record."""
         devices = [(index, uuid.uuid4().hex) for index in range(geometry.devices)]
         entries = [
-            Entry(index, id, State.ACTIVE, 0, 0.0, "resync")
+            Entry(index, id, ComponentState.ACTIVE, 0, 0.0, "resync")
             for index, id in devices[: geometry.members]
         ]
         record = Membership(uuid.uuid4().hex, 0, entries, devices[geometry.members :])
@@ -93,7 +95,7 @@ class Array:
         return array
 
     @classmethod
-    def assemble(cls, enclosure: Enclosure, now: Clock = time.time) -> "Array":
+    def assemble(cls, enclosure: Enclosure, now: RepairClock = time.time) -> "Array":
         """The members of the disk in an enclosure, as the newest record and what is there say.
 
         Raises NotADisk if there is none, DataLost if too little of it is there.
@@ -136,12 +138,12 @@ class Array:
 
     @property
     def redundant(self) -> bool:
-        return {member.state for member in self.members} == {State.ACTIVE}
+        return {member.state for member in self.members} == {ComponentState.ACTIVE}
 
     def is_active(self, member: Member) -> bool:
-        return member.state is State.ACTIVE
+        return member.state is ComponentState.ACTIVE
 
-    def in_state(self, *states: State) -> list[Member]:
+    def in_state(self, *states: ComponentState) -> list[Member]:
         return [member for member in self.members if member.state in states]
 
     def components(self, member: Member) -> list[tuple[Leg, Component]]:
@@ -154,13 +156,13 @@ class Array:
             if component.member is member
         ]
 
-    def standing(self) -> Iterator[Standing]:
+    def standing(self) -> Iterator[ComponentStatus]:
         """Every component."""
         for leg in (self.performance, self.capacity):
             for number, component in enumerate(leg.components):
                 member = component.member
-                absent = self.now() - member.left if member.state is State.ABSENT else 0.0
-                yield Standing(
+                absent = self.now() - member.left if member.state is ComponentState.ABSENT else 0.0
+                yield ComponentStatus(
                     leg.name, number, member.index, member.state, len(component.missed), absent
                 )
 
@@ -168,7 +170,7 @@ class Array:
 
     def fail(self, device: int, mode: str) -> None:
         """The device goes: it may come back ("absent") or will not ("degraded")."""
-        if mode not in (State.ABSENT, State.DEGRADED):
+        if mode not in (ComponentState.ABSENT, ComponentState.DEGRADED):
             raise BadRequest(f"a device fails as absent or degraded, not as {mode!r}")
         self._require_device(device)
         if (member := self._member(device)) is None:
@@ -179,9 +181,11 @@ class Array:
             self._away.append(spare)
             self._enclosure.pull(device)
             self._changed()
-        elif member.reachable or (member.state is State.ABSENT and mode == State.DEGRADED):
+        elif member.reachable or (
+            member.state is ComponentState.ABSENT and mode == ComponentState.DEGRADED
+        ):
             self._enclosure.pull(device)
-            self._leave(member, State(mode))
+            self._leave(member, ComponentState(mode))
         else:
             raise BadRequest(f"device {device} is {member.state} already")
         self.emit("fail", device=device, mode=mode)
@@ -190,8 +194,8 @@ class Array:
         """The device is back: it becomes a spare, or its member, which is given then, catches up."""
         self._require_device(device)
         member = self._member(device)
-        if member is not None and member.state is not State.ABSENT:
-            hint = "; replace it" if member.state is State.DEGRADED else ""
+        if member is not None and member.state is not ComponentState.ABSENT:
+            hint = "; replace it" if member.state is ComponentState.DEGRADED else ""
             raise BadRequest(f"device {device} is {member.state}, not absent{hint}")
         if not self._enclosure.insert(device) and device not in self._enclosure.present():
             raise BadRequest(f"device {device} is not there to come back")
@@ -199,7 +203,7 @@ class Array:
         id = label.device if label is not None and label.disk == self._disk else ""
         if member is not None and id == member.id:
             member.device = self._enclosure.device(device)
-            member.state = State.STALE if member.recorded else State.ACTIVE
+            member.state = ComponentState.STALE if member.recorded else ComponentState.ACTIVE
             member.recorded = True
         elif (device, id) in self._away:
             self._away.remove((device, id))
@@ -244,7 +248,7 @@ class Array:
         spare = next(filter(self._is_there, self.spares), None) if member is not None else None
         if member is None or spare is None:
             return None
-        if member.state is State.ABSENT:
+        if member.state is ComponentState.ABSENT:
             self._away.append((member.index, member.id))
         self.spares.remove(spare)
         before = member.index
@@ -254,7 +258,7 @@ class Array:
 
     def activate(self, member: Member) -> None:
         """The member lacks nothing any more."""
-        member.state = State.ACTIVE
+        member.state = ComponentState.ACTIVE
         for _, component in self.components(member):
             component.missed.clear()
         self.save()
@@ -289,13 +293,17 @@ class Array:
     def _meet(self, member: Member, found: dict[int, Label]) -> None:
         """Now that the disk is opened: is the member's device there, and what is it worth?"""
         label = found.get(member.index)
-        if label is not None and label.device == member.id and member.state is not State.DEGRADED:
+        if (
+            label is not None
+            and label.device == member.id
+            and member.state is not ComponentState.DEGRADED
+        ):
             member.device = self._enclosure.device(member.index)
-            if member.state is not State.ACTIVE:
-                member.state = State.STALE
+            if member.state is not ComponentState.ACTIVE:
+                member.state = ComponentState.STALE
         elif member.state in REACHABLE:
-            member.recorded = member.state is not State.ACTIVE
-            member.state, member.left = State.ABSENT, self.now()
+            member.recorded = member.state is not ComponentState.ACTIVE
+            member.state, member.left = ComponentState.ABSENT, self.now()
 
     def tell_members(self) -> None:
         """What the disk was found to be made of when it was opened."""
@@ -309,8 +317,8 @@ class Array:
         if gone:
             self._changed()
 
-    def _leave(self, member: Member, state: State) -> None:
-        if member.state is State.ACTIVE:
+    def _leave(self, member: Member, state: ComponentState) -> None:
+        if member.state is ComponentState.ACTIVE:
             member.since, member.catches_up, member.recorded = self.durable(), "resync", False
         member.state, member.left, member.device = state, self.now(), None
         for _, component in self.components(member):
@@ -322,8 +330,8 @@ class Array:
         if not member.reachable:
             return
         self._enclosure.pull(member.index)
-        self._leave(member, State.ABSENT)
-        self.emit("fail", device=member.index, mode=str(State.ABSENT))
+        self._leave(member, ComponentState.ABSENT)
+        self.emit("fail", device=member.index, mode=str(ComponentState.ABSENT))
         self.require_writable()
 
     def _changed(self) -> None:
@@ -333,19 +341,21 @@ class Array:
                 member.recorded = True
             self.save()
 
-    def _begin(self, member: Member, device: Device) -> None:
+    def _begin(self, member: Member, device: DeviceId) -> None:
         member.index, member.id = device
         member.device = self._enclosure.device(member.index)
-        member.state, member.since, member.catches_up = State.RESYNCING, 0, "rebuild"
+        member.state, member.since, member.catches_up = ComponentState.RESYNCING, 0, "rebuild"
         for leg, component in self.components(member):
             component.meter = self.meters[leg.name, member.index]
         self.save()
 
     def _due(self, member: Member) -> bool:
         waited = self.now() - member.left >= self.geometry.repair_timer
-        return member.state is State.DEGRADED or (member.state is State.ABSENT and waited)
+        return member.state is ComponentState.DEGRADED or (
+            member.state is ComponentState.ABSENT and waited
+        )
 
-    def _is_there(self, spare: Device) -> bool:
+    def _is_there(self, spare: DeviceId) -> bool:
         """Whether a spare can be used: it may have gone, or been exchanged, while nobody looked at it."""
         index, id = spare
         label = (

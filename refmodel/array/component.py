@@ -9,7 +9,7 @@ from refmodel.media.device import Device
 Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
 
 
-class State(StrEnum):
+class ComponentState(StrEnum):
     __hash__ = str.__hash__  # Enum's own is written in Python
 
     ACTIVE = "active"
@@ -20,10 +20,10 @@ class State(StrEnum):
 
 
 ACTIVE = (
-    State.ACTIVE
+    ComponentState.ACTIVE
 )  # for where every I/O asks: looking up a member of an Enum costs more than the comparison
-REACHABLE = (State.ACTIVE, State.STALE, State.RESYNCING)
-WRITABLE = (State.ACTIVE, State.RESYNCING)
+REACHABLE = (ComponentState.ACTIVE, ComponentState.STALE, ComponentState.RESYNCING)
+WRITABLE = (ComponentState.ACTIVE, ComponentState.RESYNCING)
 
 
 @dataclass(eq=False, slots=True)
@@ -32,7 +32,7 @@ class Member:
 
     index: int  # of the device
     id: str  # of the device: a new one in the same place has another
-    state: State = State.ACTIVE
+    state: ComponentState = ComponentState.ACTIVE
     since: int = 0  # unless active: it may lack what was born after this time
     left: float = 0.0  # when it became absent, in seconds of the repair clock
     catches_up: str = "resync"  # or by "rebuild", from nothing

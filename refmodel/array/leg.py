@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from refmodel.array import parity
-from refmodel.array.component import ACTIVE, Component, Member, State
+from refmodel.array.component import ACTIVE, Component, ComponentState, Member
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
 
@@ -229,7 +229,9 @@ class Leg:
         if component.member.state is ACTIVE:
             return True
         stripes = range(offset // self.stripe_bytes, -(-(offset + length) // self.stripe_bytes))
-        return component.member.state is State.RESYNCING and component.missed.isdisjoint(stripes)
+        return component.member.state is ComponentState.RESYNCING and component.missed.isdisjoint(
+            stripes
+        )
 
     def _holders(self, offset: int, length: int) -> dict[int, Component]:
         """Piece -> the component that has it, where it may be read."""

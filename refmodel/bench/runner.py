@@ -26,7 +26,7 @@ from refmodel.bench.profiles import (
 )
 from refmodel.bench.results import Result
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.counters import reduction
@@ -99,7 +99,9 @@ def run(
             {"compression": compression, "deduplication": deduplication},
         )
         _require_able(shape, profile, parts, snapshots)
-        create(path, shape, sync=sync, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
+        create(
+            path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+        )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
             closing(Listener(path, disk, turn)),

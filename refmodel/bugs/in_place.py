@@ -1,6 +1,6 @@
 """Bugs of in-place arrays."""
 
-from refmodel.array.component import State
+from refmodel.array.component import ComponentState
 from refmodel.bugs.registry import bug
 from refmodel.inplace.disk import InPlaceDisk
 
@@ -33,7 +33,7 @@ def in_place_return_without_resync(disk: InPlaceDisk) -> None:
     def return_active(device: int):
         member = return_(device)
         if member is not None:
-            member.state = State.ACTIVE
+            member.state = ComponentState.ACTIVE
         return member
 
     disk.array.return_ = return_active

@@ -2,8 +2,8 @@
 
 from refmodel.bugs.registry import after, bug
 from refmodel.core.checksum import crc32c
-from refmodel.journal import durable_log as logs
-from refmodel.journal.durable_log import Kind
+from refmodel.journal import record as records
+from refmodel.journal.record import RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 
 
@@ -15,13 +15,17 @@ def torn_record_accepted(disk: LogStructuredDisk) -> None:
     def find_unchecked():
         if (found := find()) is not None:
             return found
-        header = log._read(log._leg.active()[0], logs.RECORD_UNIT)
-        length = logs.stored_bytes(header)
+        header = log._read(log._leg.active()[0], records.RECORD_UNIT)
+        length = records.stored_bytes(header)
         if length is None or log.used + length > log._size:
             return None
         raw = log._read(log._leg.active()[0], length)
-        fixed = logs.MAGIC + crc32c(raw[logs.COVERED :]).to_bytes(4, "little") + raw[logs.COVERED :]
-        record = logs.decode(fixed)
+        fixed = (
+            records.MAGIC
+            + crc32c(raw[records.COVERED :]).to_bytes(4, "little")
+            + raw[records.COVERED :]
+        )
+        record = records.decode(fixed)
         return (record, raw) if record is not None and log._is_next(record) else None
 
     log._find = find_unchecked
@@ -34,8 +38,8 @@ def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
 
     def recover_and_skip(tail: int, sequence: int, generation: int):
         yield from recover(tail, sequence, generation)
-        if log._read(log._leg.active()[0], logs.RECORD_UNIT).startswith(logs.MAGIC):
-            log.head += logs.RECORD_UNIT
+        if log._read(log._leg.active()[0], records.RECORD_UNIT).startswith(records.MAGIC):
+            log.head += records.RECORD_UNIT
 
     log.recover = recover_and_skip
 
@@ -74,7 +78,7 @@ def replay_writes_over(disk: LogStructuredDisk) -> None:
 
     def recover_in_place(tail: int, sequence: int, generation: int):
         for record in recover(tail, sequence, generation):
-            for at in range(record.count if record.kind is Kind.WRITE else 0):
+            for at in range(record.count if record.kind is RecordKind.WRITE else 0):
                 place = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
                 if place is not None:
                     state.capacity.write(
@@ -112,7 +116,7 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
         record = None
         for record in recover(tail, sequence, generation):
             yield record
-        if record is not None and record.kind is not Kind.OPEN:
+        if record is not None and record.kind is not RecordKind.OPEN:
             yield record
 
     log.recover = recover_twice

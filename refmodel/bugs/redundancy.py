@@ -1,8 +1,8 @@
 """Bugs of mirrors, parity and rebuilds."""
 
-from refmodel.array.component import State as Standing
+from refmodel.array.component import ComponentState
 from refmodel.bugs.registry import after, bug
-from refmodel.journal.durable_log import Record
+from refmodel.journal.record import Record
 from refmodel.log_structured.disk import LogStructuredDisk
 
 
@@ -39,9 +39,9 @@ def missed_is_forgotten(disk: LogStructuredDisk) -> None:
 
 @bug(38, "md 1a855a060665", "a device whose rebuild a power cut interrupted is taken for in sync")
 def partly_rebuilt_is_in_sync(disk: LogStructuredDisk) -> None:
-    for member in disk.array.in_state(Standing.STALE):
+    for member in disk.array.in_state(ComponentState.STALE):
         if member.catches_up == "rebuild":
-            member.state = Standing.ACTIVE
+            member.state = ComponentState.ACTIVE
 
 
 @bug(39, "md 8313b8e57f55", "a device that returns is taken for in sync")
@@ -50,7 +50,7 @@ def returned_without_resync(disk: LogStructuredDisk) -> None:
     return_ = array.return_
 
     def return_active(device: int):
-        for member in array.in_state(Standing.ABSENT):
+        for member in array.in_state(ComponentState.ABSENT):
             member.recorded = member.recorded and member.index != device
         return return_(device)
 
@@ -63,7 +63,7 @@ def write_skips_resyncing(disk: LogStructuredDisk) -> None:
         write = leg._write
 
         def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> bool:
-            wanted = component.member.state is not Standing.RESYNCING or cause in (
+            wanted = component.member.state is not ComponentState.RESYNCING or cause in (
                 "resync",
                 "rebuild",
             )
@@ -79,7 +79,7 @@ def missed_is_cleared(disk: LogStructuredDisk) -> None:
     def keep_and_clear() -> None:
         keep_progress()
         array.progressed(
-            {member.index: array.durable() for member in array.in_state(Standing.ABSENT)}
+            {member.index: array.durable() for member in array.in_state(ComponentState.ABSENT)}
         )
 
     disk.state.on_checkpoint = keep_and_clear
@@ -94,10 +94,10 @@ def good_one_is_thrown_away(disk: LogStructuredDisk) -> None:
     def swap(member, device: int) -> None:
         if (
             member is not None
-            and member.state is Standing.STALE
-            and (others := array.in_state(Standing.ACTIVE))
+            and member.state is ComponentState.STALE
+            and (others := array.in_state(ComponentState.ACTIVE))
         ):
-            member.state, others[0].state = Standing.ACTIVE, Standing.STALE
+            member.state, others[0].state = ComponentState.ACTIVE, ComponentState.STALE
             others[0].since = array.durable()
             resync.begin(others[0])
 
@@ -173,7 +173,7 @@ def copied_to_wrong_offset(disk: LogStructuredDisk) -> None:
 def half_built_is_read(disk: LogStructuredDisk) -> None:
     for leg in (disk.state.performance, disk.state.capacity):
         leg.readable = lambda component, offset, length: (
-            component.member.state in (Standing.ACTIVE, Standing.RESYNCING)
+            component.member.state in (ComponentState.ACTIVE, ComponentState.RESYNCING)
         )
         leg.resync = lambda to, stripe, checks, cause, resync=leg.resync: resync(
             to, stripe, [], cause

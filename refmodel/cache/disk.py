@@ -15,9 +15,10 @@ from typing import Any
 
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSpace, OutOfRange, Unsupported
-from refmodel.core.histogram import Histogram, Operations
+from refmodel.core.histogram import Histogram
+from refmodel.core.operation_stats import OperationStats
 from refmodel.media.device import FileDevice
 
 LEG = "cache"
@@ -27,10 +28,12 @@ HIT, MISS, PARTIAL = "hit", "miss", "partial"
 class CachedDisk:
     """A refmodel.registry.Disk: what it does not do itself is the disk's behind it."""
 
-    def __init__(self, disk: Any, folder: Path, settings: Settings) -> None:
+    def __init__(self, disk: Any, folder: Path, settings: CacheSettings) -> None:
         self.disk = disk
         self.geometry = disk.geometry
-        self.done = Operations()  # as users see it; disk.done is what reached the disk
+        self.operations = (
+            OperationStats()
+        )  # as users see it; disk.operations is what reached the disk
         self.settings = settings
         self.blocks: Counter[str] = (
             Counter()
@@ -61,7 +64,7 @@ class CachedDisk:
     def events(self, events: list[dict] | None) -> None:
         self.disk.events = events
 
-    # Operations of the contract.
+    # OperationStats of the contract.
 
     def write(self, lba: int, data: bytes) -> None:
         self.write_many([(lba, data)])
@@ -71,14 +74,14 @@ class CachedDisk:
         self._through(lambda: self.disk.write_many(writes))
         for lba, data in writes:
             self._changed(lba, data)
-            self.done.add("write", started, len(data) // self.geometry.block_bytes)
+            self.operations.add("write", started, len(data) // self.geometry.block_bytes)
 
     def unmap(self, lba: int, count: int) -> None:
         started = perf_counter_ns()
         self._through(lambda: self.disk.unmap(lba, count))
         for flash in self._caches:
             flash.drop(lba, count)
-        self.done.add("unmap", started, count)
+        self.operations.add("unmap", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         started = perf_counter_ns()
@@ -90,7 +93,7 @@ class CachedDisk:
             data = self.disk.read(lba, count, view)  # which refuses what is to be refused
         else:
             data = self._read(lba, count, started)
-        self.done.add("read", started, count)
+        self.operations.add("read", started, count)
         return data
 
     def read_many(self, reads: list[tuple[int, int]], view: str | None = None) -> list[bytes]:
@@ -127,7 +130,7 @@ class CachedDisk:
         """Another size, or another block, from now on and after the next opening. The cache is empty then: slots come to mean other blocks."""
         if self._copy is not None:
             raise BadRequest("the cache cannot be resized while the virtual machine moves")
-        settings = Settings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
+        settings = CacheSettings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
         settings.save(self._folder)
         self._leave(self._flash)
         self.settings = settings
@@ -223,7 +226,7 @@ class CachedDisk:
     def _timed(self, name: str, *arguments: str) -> None:
         started = perf_counter_ns()
         getattr(self.disk, name)(*arguments)
-        self.done.add(name, started)
+        self.operations.add(name, started)
 
     def _cold(self) -> Flash:
         """An empty cache on a device of its own, that nobody finds again once it was left."""

@@ -13,7 +13,7 @@ SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
 
 
 @dataclass(frozen=True)
-class Settings:
+class CacheSettings:
     bytes: int
     block_bytes: int  # of a cache block: a power of 2, and whole blocks of the disk
 
@@ -22,7 +22,7 @@ class Settings:
         return self.bytes // self.block_bytes
 
     @classmethod
-    def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "Settings":
+    def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "CacheSettings":
         """Raises BadRequest for what cannot work."""
         if (
             not SMALLEST <= block_bytes <= LARGEST
@@ -37,7 +37,7 @@ class Settings:
         return cls(bytes, block_bytes)
 
     @classmethod
-    def asked(cls, shape: Shape, bytes: int, block_bytes: int | None) -> "Settings | None":
+    def asked(cls, shape: Shape, bytes: int, block_bytes: int | None) -> "CacheSettings | None":
         """What was asked for; None where there is to be no cache. Raises BadRequest for what cannot work."""
         if bytes:
             return cls.of(shape, bytes, block_bytes or SMALLEST)
@@ -48,7 +48,7 @@ class Settings:
         return None
 
     @classmethod
-    def load(cls, folder: Path) -> "Settings | None":
+    def load(cls, folder: Path) -> "CacheSettings | None":
         """None where the disk has no cache. Raises NotADisk if the file cannot be read."""
         try:
             return cls(**json.loads((folder / NAME).read_text()))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from refmodel.array.array import Array, Clock, Standing
+from refmodel.array.array import Array, ComponentStatus, RepairClock
 from refmodel.array.component import Member, Meter
 from refmodel.array.label import Shape
 from refmodel.core.errors import DiskError, NotADisk, UnknownOutcome, Unsupported
 from refmodel.core.events import note
-from refmodel.core.histogram import Operations
+from refmodel.core.operation_stats import OperationStats
 from refmodel.media.enclosure import Enclosure
 from refmodel.media.power_supply import PowerSupply
 
@@ -29,7 +29,7 @@ class OpenDisk(ABC):
         *,
         sync: bool = True,
         power: PowerSupply | None = None,
-        now: Clock = time.time,
+        now: RepairClock = time.time,
         prepare: Callable[[Self], None] | None = None,
     ) -> Self:
         """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
@@ -50,7 +50,7 @@ class OpenDisk(ABC):
 
     @classmethod
     @abstractmethod
-    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+    def _found(cls, enclosure: Enclosure, now: RepairClock) -> Self:
         """The disk in an enclosure, not yet recovered."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class OpenDisk(ABC):
         self.events: list[dict] | None = (
             None  # what happened inside is appended here, if it is a list
         )
-        self.done = Operations()
+        self.operations = OperationStats()
 
     @property
     def from_memory(self) -> Counter[str]:
@@ -85,7 +85,7 @@ class OpenDisk(ABC):
     def replace(self, device: int) -> None:
         raise self._lacks("devices that may fail")
 
-    def status(self) -> list[Standing]:
+    def status(self) -> list[ComponentStatus]:
         raise self._lacks("devices that may fail")
 
     def _lacks(self, what: str) -> Unsupported:
@@ -128,7 +128,7 @@ class ArrayDisk(OpenDisk):
             enclosure.close()
 
     @classmethod
-    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+    def _found(cls, enclosure: Enclosure, now: RepairClock) -> Self:
         array = Array.assemble(enclosure, now)
         if not isinstance(array.geometry, cls.shape):
             raise NotADisk(f"{enclosure.path} holds a disk of the engine {array.geometry.engine}")
@@ -169,7 +169,7 @@ class ArrayDisk(OpenDisk):
         self._require_usable()
         self._rebuild()
 
-    def status(self) -> list[Standing]:
+    def status(self) -> list[ComponentStatus]:
         """Every component and its state."""
         return list(self.array.standing())
 

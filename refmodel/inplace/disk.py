@@ -14,11 +14,12 @@ from refmodel.core.validation import require_range, whole_blocks
 from refmodel.engine.open_disk import ArrayDisk
 from refmodel.inplace import stripes
 from refmodel.inplace.geometry import InPlaceGeometry
-from refmodel.inplace.resync import Resync
+from refmodel.inplace.resync import StripeResync
 from refmodel.inplace.stripes import Extent, Stripes
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
-from refmodel.journal.durable_log import DurableLog, Kind, Record, record_bytes
+from refmodel.journal.durable_log import DurableLog
+from refmodel.journal.record import Record, RecordKind, record_bytes
 from refmodel.media.enclosure import Enclosure
 
 
@@ -30,16 +31,22 @@ class InPlaceDisk(ArrayDisk):
     def __init__(self, enclosure: Enclosure, array: Array) -> None:
         super().__init__(enclosure, array)
         self.stripes = Stripes(array.capacity, array.geometry)
-        self.journal = DurableLog(array.performance, array.geometry, self._emit, cause="journal")
+        self.journal = DurableLog(
+            array.performance,
+            array.geometry.log_base,
+            array.geometry.log_bytes,
+            self._emit,
+            cause="journal",
+        )
         self.checkpoints = 0
-        self.resync = Resync(array, array.geometry.stripes, self._settled)
+        self.resync = StripeResync(array, array.geometry.stripes, self._settled)
 
     def recover(self) -> None:
         """Write again what the journal has."""
         slot = checkpoints.newest(self.array.performance)
         self.checkpoints = slot.number
         for record in self.journal.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
-            if record.kind is Kind.WRITE:
+            if record.kind is RecordKind.WRITE:
                 self.stripes.write(stripes.decode(record.data), "recovery")
         self.array.record_absent()
         self.resync.begin_all()
@@ -69,7 +76,7 @@ class InPlaceDisk(ArrayDisk):
                     f"some of the writes happened, open the disk again: {lost}"
                 ) from lost
         for count in counts:
-            self.done.add("write", started, count)
+            self.operations.add("write", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         started = perf_counter_ns()
@@ -81,7 +88,7 @@ class InPlaceDisk(ArrayDisk):
         data = b"".join(
             self._guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
         )
-        self.done.add("read", started, count)
+        self.operations.add("read", started, count)
         return data
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
@@ -111,7 +118,7 @@ class InPlaceDisk(ArrayDisk):
         """What was acknowledged is durable already: it is in the journal."""
         started = perf_counter_ns()
         self._require_usable()
-        self.done.add("flush", started)
+        self.operations.add("flush", started)
 
     def close(self) -> None:
         if not self._broken and self.array.writable:
@@ -172,7 +179,7 @@ class InPlaceDisk(ArrayDisk):
             for lba, data in writes
         ]
         records = [
-            Record(Kind.WRITE, lba, count, data=stripes.encode(extents))
+            Record(RecordKind.WRITE, lba, count, data=stripes.encode(extents))
             for lba, count, extents in changed
         ]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):

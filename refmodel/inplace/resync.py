@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from refmodel.array.array import Array
-from refmodel.array.component import Component, Member, State
+from refmodel.array.component import Component, ComponentState, Member
 from refmodel.array.layout import PAGE
 from refmodel.core.errors import DataLost
 
 
-class Resync:
+class StripeResync:
     """`settled` makes the stripes durable and the journal empty, of this life's generation: then a member needs neither, and what it has behind the end counts for nothing."""
 
     def __init__(self, array: Array, stripes: int, settled: Callable[[], None]) -> None:
@@ -29,17 +29,18 @@ class Resync:
         self._cursor[member.index] = 0
 
     def begin_all(self) -> None:
-        for member in self._array.in_state(State.STALE, State.RESYNCING):
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             self.begin(member)
 
     def step(self) -> bool:
         """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
         return any(
-            self._step(member) for member in self._array.in_state(State.STALE, State.RESYNCING)
+            self._step(member)
+            for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
         )
 
     def _step(self, member: Member) -> bool:
-        member.state = State.RESYNCING
+        member.state = ComponentState.RESYNCING
         leg = self._array.capacity
         component = next(component for component in leg.components if component.member is member)
         if component.missed:
@@ -51,7 +52,7 @@ class Resync:
         if not self._array.writable:
             return False
         self._settled()
-        if member.state is State.RESYNCING:
+        if member.state is ComponentState.RESYNCING:
             self._array.activate(member)
         return True
 

@@ -5,107 +5,36 @@ the generation of the log. The first record after the disk was opened begins a g
 what an earlier life left behind the end of the log can never be taken for a continuation of it.
 """
 
-import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from functools import reduce
+from collections.abc import Callable, Iterator
 
 from refmodel.array.component import Component
 from refmodel.array.leg import Leg
-from refmodel.core.checksum import crc32c, extend
 from refmodel.core.errors import DataLost
-from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
+from refmodel.journal.record import (
+    HEADER,
+    MAGIC,
+    RECORD_UNIT,
+    Record,
+    RecordKind,
+    decode,
+    encode,
+    stored_bytes,
+)
 
-MAGIC = b"LFSR"
-HEADER = struct.Struct(
-    "<4sIQIHHQIIQ"
-)  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
-PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
 LOOK = 1 << 20  # bytes of the ring that are looked at together
-ZEROES = bytes(RECORD_UNIT)
-COVERED = 8  #                           LBA, count, payload length, flushed; the checksum covers from this byte on
-TABLE, EXTENT = (
-    struct.Struct("<I"),
-    struct.Struct("<QI"),
-)  # how many writes there are; LBA and count of blocks of each
-
-
-class Kind(IntEnum):
-    __hash__ = int.__hash__  # Enum's own is written in Python
-
-    OPEN = 1  # a generation begins
-    WRITE = 2
-    UNMAP = 3
-    SNAPSHOT = 4
-    DELETE = 5
-    REVERT = 6
-    PLACE = 7  # a write whose whole segments are on the capacity leg already
-    WRITES = 8  # writes that were in flight together
-
-
-OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {
-    Kind.PLACE: "write",
-    Kind.WRITES: "write",
-}
-
-
-@dataclass(slots=True)
-class Record:
-    kind: Kind
-    lba: int = 0
-    count: int = 0
-    name: str = ""
-    data: bytes = b""
-    sequence: int = 0
-    generation: int = 0
-    flushed: int = 0  # the last record that was durable when this one was written
-    writes: Sequence[
-        tuple[int, bytes]
-    ] = ()  # of WRITES, in place of `data`: LBA and whole blocks of each
-
-    @property
-    def body(self) -> list[bytes]:
-        """What is stored behind the header and the name, in parts, so that the data of many writes is copied once."""
-        if self.kind is not Kind.WRITES:
-            return [self.data]
-        blocks = [data for _, data in self.writes]
-        size = sum(map(len, blocks)) // self.count
-        numbers = [number for lba, data in self.writes for number in (lba, len(data) // size)]
-        return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Which record it is, and of what operation, as events tell it."""
-        op = OPERATIONS[self.kind]
-        return {"sequence": self.sequence, "op": op} | (
-            {"lba": self.lba, "count": self.count}
-            if self.count
-            else {"name": self.name}
-            if self.name
-            else {}
-        )
-
-    @property
-    def stored_bytes(self) -> int:
-        """How long it is in the log."""
-        table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
-        return record_bytes(
-            len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name
-        )
 
 
 class DurableLog:
     """Positions count bytes since the log began; the place in the ring is the position modulo its size."""
 
     def __init__(
-        self, leg: Leg, geometry: Geometry, emit: Callable[..., None], cause: str = "foreground"
+        self, leg: Leg, base: int, size: int, emit: Callable[..., None], cause: str = "foreground"
     ) -> None:
         self._leg = leg
         self._cause = cause  # what appending is counted under
         self.emit: Callable[..., None] | None = emit  # None while nobody listens
-        self._base = geometry.log_base
-        self._size = geometry.log_bytes
+        self._base = base  # byte offset of the ring in the leg
+        self._size = size  # bytes
         self._begun = False  # whether this life's generation has been begun
         self.tail = 0  # position of the oldest record that is still needed
         self.head = 0  # position behind the newest record
@@ -138,7 +67,7 @@ class DurableLog:
         """Begin this life's generation, unless it was begun: what any component has behind the head belongs to none from now on."""
         if not self._begun:
             self.generation += 1
-            self._write(Record(Kind.OPEN))
+            self._write(Record(RecordKind.OPEN))
             self.flush(self._cause)
             self._begun = True
 
@@ -246,7 +175,7 @@ class DurableLog:
         if record.sequence != self.sequence:
             return False
         return record.generation == self.generation or (
-            record.kind is Kind.OPEN and record.generation > self.generation
+            record.kind is RecordKind.OPEN and record.generation > self.generation
         )
 
     def _read(self, component: Component, length: int) -> bytes:
@@ -268,65 +197,3 @@ class DurableLog:
                 for offset, part in self._places(raw):
                     self._leg.write_component(component, offset, part, "recovery")
                 self.remirrored += 1
-
-
-def record_bytes(payload: int, name: str = "") -> int:
-    """Stored size of a record."""
-    return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
-
-
-def encode(record: Record) -> bytes:
-    name, body = record.name.encode("ascii"), record.body
-    length = sum(map(len, body))
-    fields = (
-        FIELDS.pack(
-            record.sequence,
-            record.generation,
-            record.kind,
-            len(name),
-            record.lba,
-            record.count,
-            length,
-            record.flushed,
-        )
-        + name
-    )
-    body.append(ZEROES[: -(HEADER.size + len(name) + length) % RECORD_UNIT])
-    return b"".join([PREFIX.pack(MAGIC, reduce(extend, body, crc32c(fields))), fields, *body])
-
-
-def stored_bytes(header: bytes) -> int | None:
-    """How long the record is that begins like this, if one does."""
-    magic, _, _, _, _, name_length, _, _, payload, _ = HEADER.unpack_from(header)
-    if magic != MAGIC:
-        return None
-    length = HEADER.size + name_length + payload
-    return length + -length % RECORD_UNIT
-
-
-def decode(raw: bytes) -> Record | None:
-    """The record, if it is whole."""
-    magic, crc, sequence, generation, kind, name_length, lba, count, payload, flushed = (
-        HEADER.unpack_from(raw)
-    )
-    if magic != MAGIC or crc32c(raw[COVERED:]) != crc:
-        return None
-    name_end = HEADER.size + name_length
-    name = raw[HEADER.size : name_end].decode("ascii")
-    body = raw[name_end : name_end + payload]
-    if kind == Kind.WRITES:
-        return Record(
-            Kind.WRITES, lba, count, name, b"", sequence, generation, flushed, _writes(body, count)
-        )
-    return Record(Kind(kind), lba, count, name, body, sequence, generation, flushed)
-
-
-def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
-    """The writes of a record that has several, of so many blocks together."""
-    at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
-    size = (len(body) - at) // count
-    writes = []
-    for lba, blocks in EXTENT.iter_unpack(body[TABLE.size : at]):
-        writes.append((lba, body[at : at + blocks * size]))
-        at += blocks * size
-    return writes

@@ -25,7 +25,7 @@ from refmodel.core.errors import (
 )
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.open_disk import ArrayDisk
-from refmodel.journal.durable_log import OPERATIONS, Kind, Record
+from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.resync import Resync
@@ -84,7 +84,7 @@ class LogStructuredDisk(ArrayDisk):
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
         (count,) = whole_blocks(self.geometry, [(lba, data)])
-        record = Record(Kind.WRITE, lba, count, data=data)
+        record = Record(RecordKind.WRITE, lba, count, data=data)
         if (
             len(data) < self.geometry.segment_bytes
             or self.geometry.reduces
@@ -100,12 +100,12 @@ class LogStructuredDisk(ArrayDisk):
         In a power cut all of them happen, or none. Raises what `write` does; then none of them happened.
         """
         counts = whole_blocks(self.geometry, writes)
-        self._perform(Record(Kind.WRITES, count=sum(counts), writes=writes), counts)
+        self._perform(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
         require_range(self.geometry, lba, count)
-        self._perform(Record(Kind.UNMAP, lba, count), [count])
+        self._perform(Record(RecordKind.UNMAP, lba, count), [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """`count` blocks from `lba` on, of a snapshot or of live. Raises OutOfRange, NoSuchSnapshot, DataLost."""
@@ -124,7 +124,7 @@ class LogStructuredDisk(ArrayDisk):
             else [lba for lba, _ in reads]
         )
         found = self.state.chunks.read_many(source.map.get_many(lbas))
-        self.done.add("read", started, *counts)
+        self.operations.add("read", started, *counts)
         if len(found) == len(counts):
             return found
         blocks = iter(found)
@@ -150,24 +150,24 @@ class LogStructuredDisk(ArrayDisk):
         require_name(name)
         if name in self.state.views.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
-        self._perform(Record(Kind.SNAPSHOT, name=name))
+        self._perform(Record(RecordKind.SNAPSHOT, name=name))
 
     def delete(self, name: str) -> None:
         """Drop a snapshot; what only it held is freed in the background. Raises NoSuchSnapshot."""
         self._require_snapshot(name)
-        self._perform(Record(Kind.DELETE, name=name), refusable=False)
+        self._perform(Record(RecordKind.DELETE, name=name), refusable=False)
 
     def revert(self, name: str) -> None:
         """Live becomes what the snapshot is; every snapshot stays. Raises NoSuchSnapshot, NoSpace."""
         self._require_snapshot(name)
-        self._perform(Record(Kind.REVERT, name=name))
+        self._perform(Record(RecordKind.REVERT, name=name))
 
     def flush(self) -> None:
         """What was acknowledged is durable."""
         started = perf_counter_ns()
         self._require_usable()
         self.state.log.flush()
-        self.done.add("flush", started)
+        self.operations.add("flush", started)
 
     def close(self) -> None:
         """Flush, and let go of the disk."""
@@ -201,7 +201,7 @@ class LogStructuredDisk(ArrayDisk):
     def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
         payload = bytes(self.state.chunks.placed_bytes(len(write.data)))
-        record = Record(Kind.PLACE, write.lba, write.count, data=payload)
+        record = Record(RecordKind.PLACE, write.lba, write.count, data=payload)
 
         def place() -> None:
             record.data = self.state.chunks.place(write.data)
@@ -232,7 +232,7 @@ class LogStructuredDisk(ArrayDisk):
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        self.done.add(kind, started, *counts)
+        self.operations.add(kind, started, *counts)
 
     def _prepare(self, record: Record, refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from refmodel.array.layout import LAYOUTS, PAGE, OnArray, require_repairable
 from refmodel.core.validation import require, require_block_bytes
+from refmodel.journal.record import RECORD_UNIT
 
-RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = (
     64  # from here on there is room to keep chunks that die early apart from those that live long
 )

@@ -10,8 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from refmodel.array.array import Array
-from refmodel.array.component import Component, Member
-from refmodel.array.component import State as Standing
+from refmodel.array.component import Component, ComponentState, Member
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
 from refmodel.core.checksum import crc32c
@@ -57,12 +56,12 @@ class Resync:
 
     def begin_all(self) -> None:
         """After the disk was opened: for every member that is not active but there."""
-        for member in self._array.in_state(Standing.STALE, Standing.RESYNCING):
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             self.begin(member)
 
     def step(self) -> bool:
         """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
-        for member in self._array.in_state(Standing.STALE, Standing.RESYNCING):
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if self._step(member):
                 return True
         return False
@@ -79,7 +78,7 @@ class Resync:
 
     def progress(self) -> dict[int, int]:
         """Stripes left to copy, by device."""
-        stale = self._array.in_state(Standing.STALE, Standing.RESYNCING)
+        stale = self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
         return {member.index: len(self._queues.get(member.index, ())) for member in stale}
 
     def _step(self, member: Member) -> bool:
@@ -98,7 +97,7 @@ class Resync:
                 return False  # until more devices are back
             if queue and queue[0] is lack and member.reachable:
                 queue.popleft()
-                member.state = Standing.RESYNCING
+                member.state = ComponentState.RESYNCING
             return True
         if not self._array.writable:
             return False

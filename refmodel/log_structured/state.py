@@ -10,7 +10,8 @@ from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
-from refmodel.journal.durable_log import DurableLog, Kind, Record
+from refmodel.journal.durable_log import DurableLog
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.chunks.chunk_store import Chunks
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.geometry import Geometry
@@ -29,7 +30,7 @@ class State:
         self.capacity = capacity
         self.emit = emit
         self.clock = Clock()
-        self.log = DurableLog(performance, geometry, emit)
+        self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, emit)
         self.pages = Pages(performance, geometry, self.clock)
         self.segments = Segments(self.pages, geometry)
         self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
@@ -46,19 +47,19 @@ class State:
     def apply(self, record: Record) -> None:
         """Make the operation of a durable record happen."""
         match record.kind:
-            case Kind.WRITES:
+            case RecordKind.WRITES:
                 self._write(record.writes, record.count)
-            case Kind.WRITE:
+            case RecordKind.WRITE:
                 self._write([(record.lba, record.data)], record.count)
-            case Kind.PLACE:
+            case RecordKind.PLACE:
                 self._place(record.lba, record.data)
-            case Kind.UNMAP:
+            case RecordKind.UNMAP:
                 self._unmap(record.lba, record.count)
-            case Kind.SNAPSHOT:
+            case RecordKind.SNAPSHOT:
                 self.views.snapshot(record.name)
-            case Kind.DELETE:
+            case RecordKind.DELETE:
                 self.views.delete(record.name)
-            case Kind.REVERT:
+            case RecordKind.REVERT:
                 self.views.revert(record.name)
         self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
         self._made, self._taken, self._dropped = [], [], []
@@ -192,7 +193,7 @@ class State:
         replayed = 0
         for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
             self.emit("replay", **record.facts)
-            if record.kind is not Kind.OPEN:
+            if record.kind is not RecordKind.OPEN:
                 self.apply(record)
             replayed += 1
         self.emit("recover", checkpoint=slot.number, replayed=replayed)

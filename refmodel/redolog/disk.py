@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Self
 
 from refmodel.array import label as labels
-from refmodel.array.array import Clock
+from refmodel.array.array import RepairClock
 from refmodel.array.component import Meter
 from refmodel.core.errors import (
     DataLost,
@@ -64,7 +64,7 @@ class RedoLogDisk(OpenDisk):
             enclosure.close()
 
     @classmethod
-    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
+    def _found(cls, enclosure: Enclosure, now: RepairClock) -> Self:
         if 0 not in enclosure.present():
             raise DataLost("the only device was pulled; bring it back")
         label = labels.read(enclosure.device(0))
@@ -98,7 +98,7 @@ class RedoLogDisk(OpenDisk):
             blocks |= {lba + at: data[at * size : (at + 1) * size] for at in range(count)}
         self._change("write", lambda: self._put(blocks))
         for count in counts:
-            self.done.add("write", started, count)
+            self.operations.add("write", started, count)
 
     def unmap(self, lba: int, count: int) -> None:
         """Zeroes that hide what is below. Raises Unsupported for a format that has none."""
@@ -107,7 +107,7 @@ class RedoLogDisk(OpenDisk):
             raise self._lacks("unmap")
         require_range(self.geometry, lba, count)
         self._change("unmap", lambda: self._put(dict.fromkeys(range(lba, lba + count))))
-        self.done.add("unmap", started, count)
+        self.operations.add("unmap", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         started = perf_counter_ns()
@@ -115,7 +115,7 @@ class RedoLogDisk(OpenDisk):
         layers = self._chain(view)
         require_range(self.geometry, lba, count)
         data = self._guarded(self._read, layers, range(lba, lba + count))
-        self.done.add("read", started, count)
+        self.operations.add("read", started, count)
         return b"".join(data.values())
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
@@ -155,7 +155,7 @@ class RedoLogDisk(OpenDisk):
         started = perf_counter_ns()
         self._require_usable()
         self._guarded(self.store.flush, "foreground")
-        self.done.add("flush", started)
+        self.operations.add("flush", started)
 
     def close(self) -> None:
         if not self._broken:
@@ -327,7 +327,7 @@ class RedoLogDisk(OpenDisk):
     def _timed(self, name: str, work: Callable[..., None], *arguments: str) -> None:
         started = perf_counter_ns()
         self._change(name, lambda: work(*arguments))
-        self.done.add(name, started)
+        self.operations.add(name, started)
 
     def _change(self, name: str, work: Callable[[], None]) -> None:
         self._require_usable()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refmodel import create, open_disk, plan, registry
-from refmodel.array.component import State
+from refmodel.array.component import ComponentState
 from refmodel.array.layout import LAYOUTS
 from refmodel.core.errors import BadRequest, DataLost, NotADisk
 from refmodel.log_structured.scrub import scrub
@@ -376,7 +376,7 @@ def test_what_cannot_be_done_to_a_device_is_said(disk: Callable[..., Disk]) -> N
     one.disk.fail(1, "degraded")
     with pytest.raises(BadRequest, match="device 1 is degraded, not absent; replace it"):
         one.disk.return_(1)
-    assert one.disk.array.in_state(State.DEGRADED)
+    assert one.disk.array.in_state(ComponentState.DEGRADED)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.observe.counters import counters, work
 from refmodel.registry import create, open_disk, plan
@@ -25,7 +25,7 @@ def cached(folder: Path) -> Iterator[Callable[..., CachedDisk]]:
         bytes: int = 1 << 16, block_bytes: int = 4096, *, engine: str = "redo-se", size: int = 512
     ) -> CachedDisk:
         shape = plan(engine, BLOCKS, block_bytes=size)
-        create(folder, shape, sync=False, cache=Settings.of(shape, bytes, block_bytes))
+        create(folder, shape, sync=False, cache=CacheSettings.of(shape, bytes, block_bytes))
         opened.append(open_disk(folder, sync=False))
         return opened[-1]
 
@@ -179,7 +179,7 @@ def test_another_size_empties_it_and_stays(cached: Callable[..., CachedDisk], fo
     disk.read(0)
     assert backend_reads(disk) == before + 1
     disk.close()
-    assert Settings.load(folder) == Settings(1 << 17, 8192)
+    assert CacheSettings.load(folder) == CacheSettings(1 << 17, 8192)
     with closing(open_disk(folder, sync=False)) as again:
         assert counters(again)["cache.slots"] == 16 and counters(again)["cache.used_slots"] == 0
 
@@ -237,7 +237,7 @@ def test_it_is_gone_when_the_disk_is_opened_again_and_leaves_nothing_behind(
 )
 def test_sizes_that_cannot_be(bytes: int, block_bytes: int) -> None:
     with pytest.raises(BadRequest):
-        Settings.of(plan("redo-se", BLOCKS), bytes, block_bytes)
+        CacheSettings.of(plan("redo-se", BLOCKS), bytes, block_bytes)
 
 
 def test_settings_that_are_damaged_are_said_to_be(

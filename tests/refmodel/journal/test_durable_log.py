@@ -6,14 +6,14 @@ import pytest
 
 from refmodel import create, open_disk, plan
 from refmodel.core.errors import DataLost
-from refmodel.journal.durable_log import Kind, Record, decode, encode, stored_bytes
+from refmodel.journal.record import Record, RecordKind, decode, encode, stored_bytes
 from refmodel.media.power_supply import PowerSupply
 from support.disks import TINY, block
 
 
 @pytest.mark.parametrize("record", [
-    Record(Kind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2),
-    Record(Kind.WRITES, count=3, sequence=9, generation=2, writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)]),
+    Record(RecordKind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2),
+    Record(RecordKind.WRITES, count=3, sequence=9, generation=2, writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)]),
 ])  # fmt: skip
 def test_a_record_is_whole_or_not_there(record: Record) -> None:
     raw = encode(record)
