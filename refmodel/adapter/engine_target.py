@@ -113,7 +113,7 @@ class Adapter:
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
-            or disk._broken
+            or not disk.usable
             or not disk.array.redundant
         ):
             return []

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from refmodel.array.label import Shape
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch, Window
 from refmodel.bench.dataset import Files
 from refmodel.bench.peers import PEERS
@@ -28,6 +27,7 @@ from refmodel.bench.results import Result
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.counters import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan

@@ -1,6 +1,6 @@
 """Bugs of the log, checkpoints and recovery."""
 
-from refmodel.bugs.registry import after, bug
+from refmodel.bugs.registry import after, bug, override
 from refmodel.core.checksum import crc32c
 from refmodel.journal import record as records
 from refmodel.journal.record import RecordKind
@@ -10,25 +10,23 @@ from refmodel.log_structured.disk import LogStructuredDisk
 @bug(28, "f2fs 1e87a78d95ec, a468f0ef516f", "a torn record is accepted at roll-forward")
 def torn_record_accepted(disk: LogStructuredDisk) -> None:
     log = disk.state.log
-    find = log._find
+    next_record, leg = log.next_record, disk.state.performance
 
-    def find_unchecked():
-        if (found := find()) is not None:
+    def next_unchecked() -> tuple[records.Record, bytes] | None:
+        if (found := next_record()) is not None:
             return found
-        header = log._read(log._leg.active()[0], records.RECORD_UNIT)
-        length = records.stored_bytes(header)
-        if length is None or log.used + length > log._size:
+        raw = log.raw_record(leg.active()[0])
+        if raw is None:
             return None
-        raw = log._read(log._leg.active()[0], length)
         fixed = (
             records.MAGIC
             + crc32c(raw[records.COVERED :]).to_bytes(4, "little")
             + raw[records.COVERED :]
         )
         record = records.decode(fixed)
-        return (record, raw) if record is not None and log._is_next(record) else None
+        return (record, raw) if record is not None and log.continues(record) else None
 
-    log._find = find_unchecked
+    override(log, "next_record", next_unchecked)
 
 
 @bug(29, "cqlite 1390", "the log goes on behind a torn tail instead of over it")
@@ -38,7 +36,9 @@ def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
 
     def recover_and_skip(tail: int, sequence: int, generation: int):
         yield from recover(tail, sequence, generation)
-        if log._read(log._leg.active()[0], records.RECORD_UNIT).startswith(records.MAGIC):
+        if log.read_head(disk.state.performance.active()[0], records.RECORD_UNIT).startswith(
+            records.MAGIC
+        ):
             log.head += records.RECORD_UNIT
 
     log.recover = recover_and_skip

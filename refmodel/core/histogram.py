@@ -1,14 +1,19 @@
-"""Histograms that cost an increment: bucket i counts the values above 2**(i-1), up to 2**i."""
+"""Histograms with buckets of powers of 2: to count a value costs one increment.
+
+Bucket i counts the values above 2**(i-1), up to 2**i.
+"""
 
 from collections.abc import Iterator
 
 
 class Histogram:
+    """Counts of integers from 1 to 2**63 by bucket, and their total."""
+
     __slots__ = ("buckets", "total")
 
     def __init__(self) -> None:
         self.buckets = [0] * 64
-        self.total = 0  # of all values
+        self.total = 0  # the sum of all values
 
     def add(self, value: int, times: int = 1) -> None:
         """Count a value of at least 1."""
@@ -17,10 +22,14 @@ class Histogram:
 
     @property
     def count(self) -> int:
+        """How many values were counted."""
         return sum(self.buckets)
 
     def cumulative(self) -> Iterator[tuple[int, int]]:
-        """Upper bound of each bucket up to the last that counted anything, and how many values lie at or below it."""
+        """Yield (upper bound, number of values at or below it) for each bucket, in order.
+
+        The last one is the last bucket that counted a value.
+        """
         below = 0
         last = max((at for at, count in enumerate(self.buckets) if count), default=-1)
         for at in range(last + 1):

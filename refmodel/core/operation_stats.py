@@ -1,4 +1,4 @@
-"""Statistics of the operations that users had a disk do: how long each took, and how long it was."""
+"""Statistics of the operations that users asked of a disk: how many, how long, how large."""
 
 from collections import defaultdict
 from time import perf_counter_ns
@@ -7,14 +7,18 @@ from refmodel.core.histogram import Histogram
 
 
 class OperationStats:
-    """What users had the disk do, by the name of the operation: how long each took, in nanoseconds, and how many blocks it was about."""
+    """For each operation's name, histograms of its latency (nanoseconds) and length (blocks)."""
 
     def __init__(self) -> None:
         self.nanoseconds: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
 
     def add(self, name: str, started: int, *blocks: int) -> None:
-        """Operations that began together at `started`, by perf_counter_ns, are done; so many blocks each, if they are about blocks."""
+        """Count operations that began together at `started` (a perf_counter_ns) and end now.
+
+        `blocks` has the length of each, in blocks; with none, one operation without a length is
+        counted.
+        """
         self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
         for length in set(blocks):
             self.blocks[name].add(length, blocks.count(length))
@@ -27,4 +31,5 @@ class OperationStats:
         )
 
     def blocks_of(self, name: str) -> int:
+        """How many blocks all operations of a name had together."""
         return self.blocks[name].total if name in self.blocks else 0

@@ -1,4 +1,4 @@
-"""A record of the durable log: one operation, as it is stored."""
+"""A record of the durable log: one operation as it is stored, or several writes together."""
 
 import struct
 from collections.abc import Sequence
@@ -10,19 +10,19 @@ from refmodel.core.checksum import crc32c, extend
 
 RECORD_UNIT = 512  # bytes; the size of a record is a multiple of it
 MAGIC = b"LFSR"
-HEADER = struct.Struct(
-    "<4sIQIHHQIIQ"
-)  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
+# magic, CRC-32C of what follows it, sequence, generation, kind, name length, LBA, count,
+# payload length, flushed
+HEADER = struct.Struct("<4sIQIHHQIIQ")
 PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
+COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
-COVERED = 8  #                           LBA, count, payload length, flushed; the checksum covers from this byte on
-TABLE, EXTENT = (
-    struct.Struct("<I"),
-    struct.Struct("<QI"),
-)  # how many writes there are; LBA and count of blocks of each
+TABLE = struct.Struct("<I")  # how many writes a record has
+EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
 
 
 class RecordKind(IntEnum):
+    """The kind of a record, as it is stored."""
+
     __hash__ = int.__hash__  # Enum's own is written in Python
 
     OPEN = 1  # a generation begins
@@ -38,26 +38,29 @@ class RecordKind(IntEnum):
 OPERATIONS = {kind: kind.name.lower() for kind in RecordKind} | {
     RecordKind.PLACE: "write",
     RecordKind.WRITES: "write",
-}
+}  # the operation that a record of each kind is of
 
 
 @dataclass(slots=True)
 class Record:
+    """A record. The log sets the last three numbers when the record is appended."""
+
     kind: RecordKind
-    lba: int = 0
-    count: int = 0
-    name: str = ""
+    lba: int = 0  # logical block address
+    count: int = 0  # blocks
+    name: str = ""  # of a snapshot
     data: bytes = b""
     sequence: int = 0
     generation: int = 0
     flushed: int = 0  # the last record that was durable when this one was written
-    writes: Sequence[
-        tuple[int, bytes]
-    ] = ()  # of WRITES, in place of `data`: LBA and whole blocks of each
+    writes: Sequence[tuple[int, bytes]] = ()  # of WRITES, instead of `data`: (LBA, whole blocks)
 
     @property
     def body(self) -> list[bytes]:
-        """What is stored behind the header and the name, in parts, so that the data of many writes is copied once."""
+        """What is stored behind the header and the name.
+
+        It is in parts, so that the data of many writes is copied only once.
+        """
         if self.kind is not RecordKind.WRITES:
             return [self.data]
         blocks = [data for _, data in self.writes]
@@ -67,19 +70,15 @@ class Record:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Which record it is, and of what operation, as events tell it."""
-        op = OPERATIONS[self.kind]
-        return {"sequence": self.sequence, "op": op} | (
-            {"lba": self.lba, "count": self.count}
-            if self.count
-            else {"name": self.name}
-            if self.name
-            else {}
-        )
+        """The record's sequence number and operation, as events tell them."""
+        facts: dict[str, object] = {"sequence": self.sequence, "op": OPERATIONS[self.kind]}
+        if self.count:
+            return facts | {"lba": self.lba, "count": self.count}
+        return facts | {"name": self.name} if self.name else facts
 
     @property
     def stored_bytes(self) -> int:
-        """How long it is in the log."""
+        """The size of the record in the log, in bytes."""
         table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
         return record_bytes(
             len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name
@@ -87,11 +86,12 @@ class Record:
 
 
 def record_bytes(payload: int, name: str = "") -> int:
-    """Stored size of a record."""
+    """Return the stored size of a record with so many bytes of payload, in bytes."""
     return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
 
 
 def encode(record: Record) -> bytes:
+    """Return the bytes that store a record."""
     name, body = record.name.encode("ascii"), record.body
     length = sum(map(len, body))
     fields = (
@@ -112,16 +112,15 @@ def encode(record: Record) -> bytes:
 
 
 def stored_bytes(header: bytes) -> int | None:
-    """How long the record is that begins like this, if one does."""
+    """Return the size of the record that begins with these bytes, if one does."""
     magic, _, _, _, _, name_length, _, _, payload, _ = HEADER.unpack_from(header)
     if magic != MAGIC:
         return None
-    length = HEADER.size + name_length + payload
-    return length + -length % RECORD_UNIT
+    return record_bytes(name_length + payload)
 
 
 def decode(raw: bytes) -> Record | None:
-    """The record, if it is whole."""
+    """Return the record that is stored in the bytes; None if it is damaged."""
     magic, crc, sequence, generation, kind, name_length, lba, count, payload, flushed = (
         HEADER.unpack_from(raw)
     )
@@ -131,22 +130,15 @@ def decode(raw: bytes) -> Record | None:
     name = raw[HEADER.size : name_end].decode("ascii")
     body = raw[name_end : name_end + payload]
     if kind == RecordKind.WRITES:
+        writes = _writes(body, count)
         return Record(
-            RecordKind.WRITES,
-            lba,
-            count,
-            name,
-            b"",
-            sequence,
-            generation,
-            flushed,
-            _writes(body, count),
+            RecordKind.WRITES, lba, count, name, b"", sequence, generation, flushed, writes
         )
     return Record(RecordKind(kind), lba, count, name, body, sequence, generation, flushed)
 
 
 def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
-    """The writes of a record that has several, of so many blocks together."""
+    """The writes of a record that has several, of `count` blocks together."""
     at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
     size = (len(body) - at) // count
     writes = []

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from refmodel.array.array import Array
+from refmodel.array.label import DEFAULT_ENGINE
 from refmodel.core.errors import (
     BadRequest,
     DiskError,
@@ -24,7 +25,7 @@ from refmodel.core.errors import (
     UnknownOutcome,
 )
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
-from refmodel.engine.open_disk import ArrayDisk
+from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
@@ -36,43 +37,27 @@ from refmodel.media.enclosure import Enclosure
 RECLAIM_STEPS = 1  # of background reclaim before each change
 
 
-class LogStructuredDisk(ArrayDisk):
+class LogStructuredDisk(ArrayDisk[Geometry]):
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
 
+    engines = (DEFAULT_ENGINE,)
     shape = Geometry
+    legs_emit = True
+    resync: Resync
 
-    def __init__(self, enclosure: Enclosure, array: Array) -> None:
-        self._listeners: tuple = ()
+    def __init__(self, enclosure: Enclosure, array: Array[Geometry]) -> None:
         super().__init__(enclosure, array)
-        self.state = State(array.geometry, array.performance, array.capacity, self._emit)
-        self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
+        self.state = State(array)
+        self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, array.events.emit)
         self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
-        self._listeners = (
-            array.performance,
-            array.capacity,
-            self.state.log,
-        )  # what tells more than is cheap, if anybody listens
-        self.events = None
-        array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log after it."""
-        self.array.tell_members()
-        self.state.recover(self.array.record_absent)
+        self.array.emit_members()
+        self.state.recover(self.array.record_missing)
         self.resync.begin_all()
-
-    @property
-    def events(self) -> list[dict] | None:
-        """What happened inside is appended here, if it is a list."""
-        return self._events
-
-    @events.setter
-    def events(self, events: list[dict] | None) -> None:
-        self._events = events
-        for part in self._listeners:
-            part.emit = None if events is None else self._emit
 
     @property
     def from_memory(self) -> Counter[str]:

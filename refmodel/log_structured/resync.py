@@ -10,11 +10,13 @@ from functools import partial
 from typing import NamedTuple
 
 from refmodel.array.array import Array
-from refmodel.array.component import Component, ComponentState, Member
+from refmodel.array.component import Component
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
+from refmodel.array.member import ComponentState, Member
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
+from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import is_node
 from refmodel.log_structured.state import State
 
@@ -27,7 +29,7 @@ class Lack(NamedTuple):
 
 
 class Resync:
-    def __init__(self, state: State, array: Array) -> None:
+    def __init__(self, state: State, array: Array[Geometry]) -> None:
         self._state = state
         self._array = array
         self._queues: dict[int, deque[Lack]] = {}  # by device: the oldest first
@@ -41,7 +43,8 @@ class Resync:
         lacks = []
         for leg, component in self._array.components(member):
             born = self._births(leg, member.since)
-            component.missed = set(born)
+            component.lack_nothing()
+            component.lack(born)
             self._state.emit(
                 "missed",
                 leg=leg.name,
@@ -51,7 +54,7 @@ class Resync:
             )
             lacks += [Lack(birth, leg, component, stripe) for stripe, birth in born.items()]
             if leg is self._array.performance:
-                component.missed |= set(range(self._first_page))
+                component.lack(range(self._first_page))
         self._queues[member.index] = deque(sorted(lacks, key=lambda lack: lack.born))
 
     def begin_all(self) -> None:
@@ -68,8 +71,8 @@ class Resync:
 
     def keep_progress(self) -> None:
         """After a checkpoint: put on record how far each member is."""
-        durable = self._array.durable()
-        self._array.progressed(
+        durable = self._state.clock.durable
+        self._array.record_progress(
             {
                 device: min(durable, queue[0].born - 1 if queue else durable)
                 for device, queue in self._queues.items()
@@ -97,7 +100,7 @@ class Resync:
                 return False  # until more devices are back
             if queue and queue[0] is lack and member.reachable:
                 queue.popleft()
-                member.state = ComponentState.RESYNCING
+                member.begin_resync()
             return True
         if not self._array.writable:
             return False

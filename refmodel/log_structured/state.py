@@ -5,8 +5,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from refmodel.array.leg import Leg
-from refmodel.core.clock import Clock
+from refmodel.array.array import Array
 from refmodel.core.errors import DataLost
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
@@ -20,17 +19,15 @@ from refmodel.log_structured.maps.page_store import Pages
 from refmodel.log_structured.reclaim import Reclaim
 from refmodel.log_structured.views import Views
 
-Emit = Callable[..., None]
-
 
 class State:
-    def __init__(self, geometry: Geometry, performance: Leg, capacity: Leg, emit: Emit) -> None:
-        self.geometry = geometry
-        self.performance = performance
-        self.capacity = capacity
-        self.emit = emit
-        self.clock = Clock()
-        self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, emit)
+    def __init__(self, array: Array[Geometry]) -> None:
+        self.geometry = geometry = array.geometry
+        self.performance = performance = array.performance
+        self.capacity = capacity = array.capacity
+        self.emit = emit = array.events.emit
+        self.clock = array.clock
+        self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
         self.pages = Pages(performance, geometry, self.clock)
         self.segments = Segments(self.pages, geometry)
         self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
@@ -200,10 +197,10 @@ class State:
 
     def load(self) -> Checkpoint:
         """Take over the newest checkpoint. Raises DataLost if none is whole."""
-        slot = checkpoints.newest(self.performance)
+        slot = checkpoints.recover_newest(self.performance)
         self.checkpoint_number = slot.number
         self.clock.now = slot.clock
-        self.pages.durable = self.clock.tick()
+        self.clock.durable = self.clock.tick()
         self.segments.load(slot.owners, slot.usage)
         self.chunks.middle.root = slot.middle
         self.chunks.sharing.index.root, self.chunks.sharing.references.root = (

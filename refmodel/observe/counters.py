@@ -264,13 +264,13 @@ LOG_STRUCTURED = [
 ]  # fmt: skip
 
 REDO_LOG = [
-    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.layers))),
-    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.descriptor.chain(None)))),
-    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tables.hits)),
-    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tables.misses)),
-    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.merged)),
-    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.dropped)),
-    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.descriptor.snapshots))),
+    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.tree.layers))),
+    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.tree.descriptor.chain(None)))),
+    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tree.tables.hits)),
+    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tree.tables.misses)),
+    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.consolidation.merged)),
+    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.consolidation.dropped)),
+    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.tree.descriptor.snapshots))),
 ]  # fmt: skip
 
 ARRAY = [family for family in LOG_STRUCTURED if family.name in ("repairs", "components")]

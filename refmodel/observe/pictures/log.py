@@ -61,14 +61,12 @@ def _records(disk: LogStructuredDisk) -> Iterator[Record]:
 
 def _ring_read(leg, component, shape, position: int, length: int) -> bytes:
     at = position % shape.log_bytes
-    part = leg.read_component(
-        component, shape.log_base + at, min(length, shape.log_bytes - at), "scrub"
-    )
-    return (
-        part
-        if len(part) == length
-        else part + leg.read_component(component, shape.log_base, length - len(part), "scrub")
-    )
+    first = min(length, shape.log_bytes - at)
+    part = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
+    if first == length:
+        return part
+    rest = length - first
+    return part + (leg.read_component(component, shape.log_base, rest, "scrub") or bytes(rest))
 
 
 def _x(position: int, size: int) -> float:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from refmodel.array.component import ComponentState
+from refmodel.array.member import ComponentState
 from refmodel.log_structured.disk import LogStructuredDisk
 
 SHOWN = 64  # segments at most
@@ -29,7 +29,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
     for number, component in enumerate(leg.components):
         member = component.member
         cells = [{
-            "column": column, "parity": leg._piece(number, column["segment"]) >= leg.k,
+            "column": column, "parity": leg.striping.piece(number, column["segment"]) >= leg.k,
             "missing": column["state"] == "sealed" and not leg.readable(component, column["segment"] * leg.stripe_bytes, leg.stripe_bytes),
         } for column in columns]  # fmt: skip
         rows.append(

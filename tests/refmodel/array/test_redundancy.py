@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refmodel import create, open_disk, plan, registry
-from refmodel.array.component import ComponentState
+from refmodel.array.member import ComponentState
 from refmodel.array.layout import LAYOUTS
 from refmodel.core.errors import BadRequest, DataLost, NotADisk
 from refmodel.log_structured.scrub import scrub

@@ -161,7 +161,7 @@ def test_the_journal_is_forgotten_when_it_is_full(array: Callable[..., InPlaceDi
         disk.write(lba, block(lba + 1))
     disk.write_many([(lba, block(lba + 1)) for lba in range(1, BLOCKS, 2)])
     disk.abandon()
-    disk = open_disk(disk._enclosure.path, sync=False)
+    disk = open_disk(disk.folder, sync=False)
     assert disk.read(0, BLOCKS) == b"".join(block(lba + 1) for lba in range(BLOCKS))
     with pytest.raises(NoSpace):
         disk.write(0, block(1) * 16)

@@ -79,7 +79,7 @@ def test_a_chain_whose_tables_are_in_memory_costs_what_a_flat_disk_does(
     deepen(disk, 8)
     assert cost_of_reads(disk) == flat
     disk.close()
-    disk = open_disk(disk._enclosure.path, sync=False)
+    disk = open_disk(disk.folder, sync=False)
     assert cost_of_reads(disk) == flat
     disk.abandon()
 
@@ -232,7 +232,7 @@ def test_either_descriptor_may_be_damaged(chain: Callable[..., RedoLogDisk], fol
     disk = chain()
     disk.write(0, block(1))
     disk.snapshot("s")
-    newest = disk.descriptor.sequence
+    newest = disk.tree.descriptor.sequence
     disk.close()
     for copy in (newest - 1, newest):
         with (folder / "device-0").open("r+b") as device:
