@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from refmodel.array.layout import PAGE
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.core.errors import DataLost, NotADisk
 from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
@@ -121,7 +121,7 @@ def encode(label: Label) -> bytes:
     disk, device = UUID(label.disk).bytes, UUID(label.device).bytes
     covered = HEADER.pack(MAGIC, 0, VERSION, disk, device, label.index, len(body))[COVERED:] + body
     covered = covered.ljust(PAGE - COVERED, b"\0")
-    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+    return MAGIC + stored_checksum(covered) + covered
 
 
 @lru_cache(maxsize=64)  # a process that crashes a disk again and again reads the same labels

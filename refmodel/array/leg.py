@@ -185,7 +185,7 @@ class Leg(ComponentSet):
             holders = self._holders(stripe * self.stripe_bytes, self.stripe_bytes)
             for piece, component in holders.items():
                 held = self.read_component(component, start, self.piece_bytes, cause)
-                if held != pieces[piece]:
+                if held is None or held != pieces[piece]:
                     self._repair(component, start, pieces[piece])
         return self.repairs - before, lost
 

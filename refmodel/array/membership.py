@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from refmodel.array.layout import MEMBERSHIP_BASE, PAGE
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.media.device import Device
 
 MAGIC = b"LFSMEMBR"
@@ -85,7 +85,7 @@ def encode(membership: Membership) -> bytes:
     covered = (HEADER.pack(MAGIC, 0, membership.sequence, len(body))[COVERED:] + body).ljust(
         PAGE - COVERED, b"\0"
     )
-    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+    return MAGIC + stored_checksum(covered) + covered
 
 
 @lru_cache(maxsize=64)  # all copies are alike, on all members

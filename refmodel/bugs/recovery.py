@@ -1,7 +1,7 @@
 """Bugs of the log, checkpoints and recovery."""
 
 from refmodel.bugs.registry import after, bug, override
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import stored_checksum
 from refmodel.journal import record as records
 from refmodel.journal.record import RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -18,11 +18,7 @@ def torn_record_accepted(disk: LogStructuredDisk) -> None:
         raw = log.raw_record(leg.active()[0])
         if raw is None:
             return None
-        fixed = (
-            records.MAGIC
-            + crc32c(raw[records.COVERED :]).to_bytes(4, "little")
-            + raw[records.COVERED :]
-        )
+        fixed = records.MAGIC + stored_checksum(raw[records.COVERED :]) + raw[records.COVERED :]
         record = records.decode(fixed)
         return (record, raw) if record is not None and log.continues(record) else None
 

@@ -32,7 +32,7 @@ class MemberResync(Protocol):
 class ArrayDisk(OpenDisk[G]):
     """A disk on an array, with the geometry of its engine."""
 
-    shape: ClassVar[type[ArrayGeometry]]  # the class of the geometry, G
+    shape: type[G]  # the class of the geometry
     legs_emit: ClassVar[bool] = False  # whether device I/Os of the legs are events
     resync: MemberResync
 

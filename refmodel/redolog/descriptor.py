@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 
 from refmodel.array.layout import PAGE
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.core.errors import DataLost, NoSuchSnapshot
 from refmodel.redolog.geometry import DESCRIPTOR_BYTES, SECTOR
 from refmodel.redolog.store import METADATA, Store
@@ -123,7 +123,7 @@ def encode(descriptor: Descriptor) -> bytes:
     if len(raw) > DESCRIPTOR_BYTES:
         raise DataLost("the descriptor is full")
     covered = raw[COVERED:].ljust(len(raw) + -len(raw) % SECTOR - COVERED, b"\0")
-    return MAGIC + crc32c(raw[COVERED:]).to_bytes(4, "little") + covered
+    return MAGIC + stored_checksum(raw[COVERED:]) + covered
 
 
 def decode(raw: bytes) -> Descriptor | None:
