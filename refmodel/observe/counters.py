@@ -86,14 +86,14 @@ def _one(get: Callable[[LogStructuredDisk], Value]) -> Callable[[LogStructuredDi
 
 
 def _operations(disk: Disk) -> Samples:
-    return [((name,), found.count) for name, found in sorted(disk.done.nanoseconds.items())]
+    return [((name,), found.count) for name, found in sorted(disk.operations.nanoseconds.items())]
 
 
 def _operation_bytes(disk: Disk) -> Samples:
     size = disk.geometry.block_bytes
     return [
         ((name,), found.total * size)
-        for name, found in sorted(disk.done.blocks.items())
+        for name, found in sorted(disk.operations.blocks.items())
         if found.total
     ]
 
@@ -117,7 +117,7 @@ def device_bytes_written(disk: Disk) -> int:
 
 
 def _device_amplification(disk: Disk) -> float:
-    wanted = disk.done.blocks_of("write") * disk.geometry.block_bytes
+    wanted = disk.operations.blocks_of("write") * disk.geometry.block_bytes
     return device_bytes_written(disk) / wanted if wanted else 0.0
 
 
@@ -218,8 +218,8 @@ BY_OPERATION, BY_DEVICE, BY_VIEW = ("operation",), ("device", "leg", "cause"), (
 COMMON = [
     Family("operations", COUNTER, "operations", "operations done", _operations, BY_OPERATION),
     Family("operations.bytes", COUNTER, "bytes", "what they wrote, read or unmapped", _operation_bytes, BY_OPERATION),
-    Family("operations.latency", HISTOGRAM, "seconds", "how long each took", lambda disk: [((n,), h) for n, h in sorted(disk.done.nanoseconds.items())], BY_OPERATION),
-    Family("operations.length", HISTOGRAM, "blocks", "how many blocks each was about", lambda disk: [((n,), h) for n, h in sorted(disk.done.blocks.items()) if h.total], BY_OPERATION),
+    Family("operations.latency", HISTOGRAM, "seconds", "how long each took", lambda disk: [((n,), h) for n, h in sorted(disk.operations.nanoseconds.items())], BY_OPERATION),
+    Family("operations.length", HISTOGRAM, "blocks", "how many blocks each was about", lambda disk: [((n,), h) for n, h in sorted(disk.operations.blocks.items()) if h.total], BY_OPERATION),
     Family("device.reads", COUNTER, "I/Os", "reads of devices", _device("reads"), BY_DEVICE, "device.{leg}.reads.{cause}"),
     Family("device.writes", COUNTER, "I/Os", "writes to devices", _device("writes"), BY_DEVICE, "device.{leg}.writes.{cause}"),
     Family("device.flushes", COUNTER, "I/Os", "flushes of devices", _device("flushes"), BY_DEVICE, "device.{leg}.flushes.{cause}"),
@@ -264,13 +264,13 @@ LOG_STRUCTURED = [
 ]  # fmt: skip
 
 REDO_LOG = [
-    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.layers))),
-    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.descriptor.chain(None)))),
-    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tables.hits)),
-    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tables.misses)),
-    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.merged)),
-    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.dropped)),
-    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.descriptor.snapshots))),
+    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.tree.layers))),
+    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.tree.descriptor.chain(None)))),
+    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tree.tables.hits)),
+    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tree.tables.misses)),
+    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.consolidation.merged)),
+    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.consolidation.dropped)),
+    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.tree.descriptor.snapshots))),
 ]  # fmt: skip
 
 ARRAY = [family for family in LOG_STRUCTURED if family.name in ("repairs", "components")]
