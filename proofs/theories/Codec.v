@@ -15,7 +15,6 @@ Class blocks := Blocks {
 
 Class blocks_laws `{blocks} : Prop := {
   words_positive : 0 < words;
-  limit_large : 256 ≤ limit;
   words_round_trip ws : length ws ≤ words → Forall (λ w, w < limit) ws → take (length ws) (to_words (of_words ws)) = ws;
 }.
 

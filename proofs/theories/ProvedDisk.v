@@ -24,6 +24,7 @@ Record geometry := Geometry {
   slot_blocks : nat;      (* of the body of a checkpoint *)
   data_blocks : nat;      (* places *)
   segment_blocks : nat;   (* places that the scheduler fills together *)
+  most_snapshots : nat;   (* so that a checkpoint fits into its slot *)
 }.
 
 Record memory := Memory {
@@ -119,9 +120,9 @@ Definition maps_codec : codec maps :=
 (** The superblock says what it is, in letters, then the geometry. *)
 Definition magic : name := "proved-disk 1"%string.
 Definition superblock_codec : codec geometry :=
-  mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g]))
+  mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g; most_snapshots g]))
     (λ x, match x with
-          | (n, [d; l; s; c; w]) => if decide (n = magic) then Some (Geometry d l s c w) else None
+          | (n, [d; l; s; c; w; k]) => if decide (n = magic) then Some (Geometry d l s c w k) else None
           | _ => None
           end)
     (both text (many number)).
@@ -310,9 +311,16 @@ Definition data_of (q : request) : list block := match q with DoWrite _ data => 
 (** No room: a deletion may not be refused, so its outcome is unknown then. *)
 Definition no_room (q : request) : answer := match q with DoDelete _ => UnknownOutcome | _ => Refused NoSpace end.
 
+Definition one_too_many (y : memory) (q : request) : bool :=
+  match q with
+  | DoSnapshot _ => bool_decide (most_snapshots (shape y) ≤ length (map_to_list (snap_maps (current y))))
+  | _ => false
+  end.
+
 (** A request that changes a view goes into the log; [places] are for its data. *)
 Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
   let refused := Done (y, no_room q, []) in
+  if one_too_many y q then refused else
   match record_of q places, take_free places (free y) with
   | Some r, Some fr =>
       if decide (length places = length (data_of q)) then
@@ -364,6 +372,17 @@ Definition maintain (y : memory) (u : upkeep) : program block memory :=
   | Collect => Done (collect y)
   | Clean moves => with_room y (λ y, clean y moves)
   end.
+
+(** ** What the scheduler may ask *)
+
+Definition is_free (y : memory) (p : nat) : bool := bool_decide (is_Some (free y !! p)).
+(** The MBAs that a view refers to, with their places. *)
+Definition in_use (y : memory) : list (nat * nat) := map_to_list (used_middle (current y)).
+
+(** For whoever lists the disk: the snapshots, and how many blocks each maps. *)
+Definition listing (y : memory) : list (name * nat) :=
+  (λ e, (e.1, length (map_to_list e.2))) <$> map_to_list (snap_maps (current y)).
+Definition live_blocks (y : memory) : nat := length (map_to_list (live_map (current y))).
 
 (** ** A new disk, whatever the device held *)
 

@@ -158,7 +158,7 @@ Proof.
   assert (crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (Done (y, no_room q, [])) (Medium f []))
     as Hrefused.
   { split; [apply (safe_represents _ y f d); eauto|]. apply no_room_answers; [done..|]. by destruct q. }
-  unfold update. rewrite Hr. destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
+  unfold update. destruct (one_too_many y q); [done|]. rewrite Hr. destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
   destruct (decide _) as [Hlen|]; [|done].
   apply (crash_safe_append _ _ y r places (data_of q) fr _ _ f d (effect q d)); eauto.
   - intros f2 Hnew Hold. eapply record_applied; try done. intros a Ha. apply Hold. by right.
