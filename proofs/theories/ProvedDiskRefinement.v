@@ -85,7 +85,7 @@ Proof.
     exists g, f, d. split_and!; [done|done|done|by apply Hp].
 Qed.
 
-Theorem proved_disk_refines : implements proved_disk Ack.
+Lemma proved_disk_refines : implements proved_disk Ack.
 Proof.
   apply (forward_simulation proved_disk Ack related).
   - intros n x (g&f&y&Hn&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
