@@ -5,7 +5,16 @@ and of its parts, so the engines themselves know nothing of bugs, and pay nothin
 and evidence are those of the list of bugs in docs/self-test.md.
 """
 
-from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
+from refmodel.bugs import (
+    cache,
+    cleaning,
+    deletion,
+    in_place,
+    recovery,
+    redo_log,
+    redundancy,
+    snapshots,
+)
 from refmodel.bugs.registry import BUGS, Bug
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "Bug",
     "cache",
     "cleaning",
+    "deletion",
     "in_place",
     "recovery",
     "redo_log",

@@ -244,7 +244,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
             self.state.chunks.destage_full()
         except (DiskError, OSError) as error:
             self._broken = True
-            raise UnknownOutcome(f"{kind} was cut short: open the disk again: {error}") from error
+            raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
         self.operations.add(kind, started, *counts)
 
     def _prepare(self, record: Record, refusable: bool) -> None:

@@ -159,11 +159,11 @@ class Deduplication:
         """
         freed = []
         for mba in mbas:
-            place = self._middle.get(mba)
-            assert place is not None, "a stored chunk is in the middle map"
-            if place[0] & ALIAS:
+            stored = self._middle.get(mba)
+            assert stored is not None, "a stored chunk is in the middle map"
+            if stored[0] & ALIAS:
                 self._middle.remove(mba)
-                mba = target_of(place[0])
+                mba = target_of(stored[0])
             if (entry := self.references.get(mba)) is None:
                 freed.append(mba)  # a large write placed it; it is in no index
                 continue

@@ -139,22 +139,22 @@ class Tree(Generic[V]):
 
         What they replace is added to `before`.
         """
-        keys, place, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
-        if place == bisect_right(keys, new[stop - 1]):  # nothing lies between them
+        keys, slot, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
+        if slot == bisect_right(keys, new[stop - 1]):  # nothing lies between them
             stop = min(stop, first + room - size)
-            keys[place:place], leaf.values[place:place] = new[first:stop], values[first:stop]
+            keys[slot:slot], leaf.values[slot:slot] = new[first:stop], values[first:stop]
             before += [None] * (stop - first)
             return stop - first
         for at in range(first, stop):
             key = new[at]
-            place = bisect_left(keys, key, place)
-            if place < size and keys[place] == key:
-                before.append(leaf.values[place])
-                leaf.values[place] = values[at]
+            slot = bisect_left(keys, key, slot)
+            if slot < size and keys[slot] == key:
+                before.append(leaf.values[slot])
+                leaf.values[slot] = values[at]
                 continue
             before.append(None)
-            keys.insert(place, key)
-            leaf.values.insert(place, values[at])
+            keys.insert(slot, key)
+            leaf.values.insert(slot, values[at])
             size += 1
             if size == room:
                 return at + 1 - first
@@ -169,14 +169,14 @@ class Tree(Generic[V]):
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values, place = path[-1].keys, path[-1].values, 0
+            keys, values, slot = path[-1].keys, path[-1].values, 0
             stop = bisect_left(removed, end, at)
             for key in removed[at:stop]:
-                place = bisect_left(keys, key, place)
-                if place == len(keys) or keys[place] != key:
+                slot = bisect_left(keys, key, slot)
+                if slot == len(keys) or keys[slot] != key:
                     raise KeyError(key)
-                del keys[place]
-                before.append(values.pop(place))
+                del keys[slot]
+                before.append(values.pop(slot))
             at = stop
             self._prune(path)
         return before
