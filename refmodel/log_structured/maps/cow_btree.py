@@ -262,6 +262,7 @@ class Tree(Generic[V]):
             at = len(node.keys) - 1  # it most likely grows at its right end: leave full nodes
         right = self.pages.new(self.kind, node.level, node.keys[at:], node.values[at:])
         del node.keys[at:], node.values[at:]
+        assert node.keys[-1] < right.keys[0]
         if not path:
             self.root = self.pages.new(
                 self.kind, node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]

@@ -17,6 +17,7 @@ from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.log_structured.scrub import scrub
+from refmodel.log_structured.space_report import by_view, pinned
 from refmodel.observe import counters
 from support.histories import Content, History
 
@@ -389,6 +390,34 @@ def test_the_ratio_of_a_bench_is_what_the_data_on_its_disk_has(tmp_path: Path) -
         "reduction_ratio"
     ] > 2 and f"reduced {found.reduction:.2f} to 1" in describe(found)
     disk.abandon()
+
+
+@pytest.mark.parametrize("reduction", [{}, BOTH], ids=["as it is", "reduced"])
+def test_questions_change_nothing(
+    make: Callable[..., LogStructuredDisk], reduction: dict[str, bool]
+) -> None:
+    disk = make(64, segment_blocks=4, segments=80, **reduction)
+    for number in range(150):
+        disk.write(number * 7 % 64, content(number % 20))
+        if number in (50, 90):
+            disk.snapshot(f"s{number}")
+    disk.delete("s50")
+    disk.unmap(5, 3)
+    disk.write(30, content(3) * 9)
+
+    def memory() -> list[object]:
+        state, chunks = disk.state, disk.state.chunks
+        maps = [list(tree.items()) for tree in (*state.service_maps, state.views.live.map)]
+        waiting = [dict(state.views.live_map.recent), dict(chunks.bank), dict(chunks.moving)]
+        return [maps, waiting, [*chunks.dropped], dict(state.pages.in_use), state.clock.now]
+
+    before = memory()
+    assert before[1] != [{}, {}, {}] and before[2]
+    assert audit(disk.state) == [] and disk.mapped(0, 64) and disk.read(0, 64)
+    assert disk.state.space_usage.live <= disk.state.space_usage.occupied
+    assert by_view(disk.state.views) and pinned(disk.state.views)
+    assert [family.samples(disk) for family in counters.LOG_STRUCTURED]
+    assert memory() == before
 
 
 def test_an_engine_without_reduction_refuses_it() -> None:
