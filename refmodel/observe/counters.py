@@ -15,8 +15,8 @@ from refmodel.core.histogram import Histogram
 from refmodel.log_structured import audit, space_report
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
-from refmodel.log_structured.maps.node import Kind
-from refmodel.log_structured.views import State as ViewState
+from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.views import ViewState
 from refmodel.registry import Disk
 
 Value = int | float | Histogram
@@ -123,19 +123,14 @@ def _device_amplification(disk: Disk) -> float:
 
 def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     chunks = disk.state.chunks
-    new = chunks.destaged + chunks.placed_count
+    new = chunks.destaged + disk.state.large_writes.placed
     return (new + chunks.moved) / new if new else 0.0
 
 
 def reduction(disk: LogStructuredDisk) -> float:
     """Chunks that views hold to the space that they take, both counted in blocks."""
-    chunks = disk.state.chunks
-    chunks.settle_if_estimated()
-    return (
-        len(_holders(disk)) * disk.geometry.chunk_units / chunks.occupied
-        if chunks.occupied
-        else 1.0
-    )
+    occupied = disk.state.space_usage.occupied
+    return len(_holders(disk)) * disk.geometry.chunk_units / occupied if occupied else 1.0
 
 
 def _compression(disk: LogStructuredDisk) -> float:
@@ -161,12 +156,11 @@ def _utilisation(disk: LogStructuredDisk) -> Samples:
 
 
 def _pages_of(disk: LogStructuredDisk) -> Samples:
-    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in Kind]
+    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in MapKind]
 
 
 def _pages_shared(disk: LogStructuredDisk) -> int:
     """Nodes of the logical maps that several views reach."""
-    disk.state.settle()
     reached: Counter[int] = Counter()
     for view in disk.state.views.by_id.values():
         pages: set[int] = set()
@@ -230,14 +224,14 @@ COMMON = [
 
 LOG_STRUCTURED = [
     Family("chunks.destaged", COUNTER, "chunks", "chunks that went from the bank to segments", _one(lambda disk: disk.state.chunks.destaged)),
-    Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.chunks.placed_count)),
+    Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.large_writes.placed)),
     Family("chunks.moved", COUNTER, "chunks", "chunks that the cleaner moved", _one(lambda disk: disk.state.chunks.moved)),
     Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
-    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.chunks.live)),
+    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.space_usage.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
     Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(reduction), walks=True),
     Family("compression.ratio", GAUGE, "ratio", "chunks that went from the bank to segments to the space that they took; 1 before the first", _one(_compression)),
-    Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.sharing.found)),
+    Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.deduplication.found)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),
     Family("segments", GAUGE, "segments", "segments by state; a dead one becomes free at the next checkpoint", _segment_states, ("state",)),
     Family("segments.filled", COUNTER, "segments", "segments filled and written", _one(lambda disk: disk.state.segments.fillings)),

@@ -66,7 +66,7 @@ def _shown(disk: LogStructuredDisk) -> list[int]:
 def _title(disk: LogStructuredDisk, segment: int) -> str:
     table = disk.state.segments
     if (usage := table.sealed.get(segment)) is not None:
-        return f"segment {segment}: {usage.live} of {table.units} {'units' if table.places.bits else 'chunks'} live, filled at {usage.filled}"
+        return f"segment {segment}: {usage.live} of {table.units} {'units' if table.addressing.bits else 'chunks'} live, filled at {usage.filled}"
     return f"segment {segment}: " + (
         "dead, free after the next checkpoint" if segment in table.dead else "free"
     )
