@@ -13,7 +13,7 @@ from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
 from refmodel.log_structured.geometry import with_reserve
@@ -113,7 +113,7 @@ class Adapter:
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
-            or disk._broken
+            or not disk.usable
             or not disk.array.redundant
         ):
             return []
@@ -202,7 +202,9 @@ class Adapter:
         self._let_go()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
-        create(self._root / "disk", shape, sync=False, cache=Settings.asked(shape, *self._cache))
+        create(
+            self._root / "disk", shape, sync=False, cache=CacheSettings.asked(shape, *self._cache)
+        )
         self._open()
         if self._faults:
             self._disk.close()

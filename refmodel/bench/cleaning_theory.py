@@ -60,7 +60,7 @@ def measure(
         1, segments=segments, segment_blocks=segment_blocks, block_bytes=512, cleaner=policy
     )
     idle = (
-        shape.cleaning_batch + 6 if shape.separate else 1.5
+        shape.cleaning_batch + 6 if shape.separates_streams else 1.5
     )  # segments that are free or dead, on average
     blocks = round(live * segment_blocks * (segments - idle))
     choose = random.Random(seed)

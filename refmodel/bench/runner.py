@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from refmodel.array.label import Shape
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch, Window
 from refmodel.bench.dataset import Files
 from refmodel.bench.peers import PEERS
@@ -26,8 +25,9 @@ from refmodel.bench.profiles import (
 )
 from refmodel.bench.results import Result
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.counters import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
@@ -99,7 +99,9 @@ def run(
             {"compression": compression, "deduplication": deduplication},
         )
         _require_able(shape, profile, parts, snapshots)
-        create(path, shape, sync=sync, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
+        create(
+            path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+        )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
             closing(Listener(path, disk, turn)),

@@ -1,10 +1,20 @@
-"""Bugs that real storage engines had, to be planted in these by name: what a conformance kit has to find.
+"""Bugs that real storage engines had, to be planted in these by name: the kit has to find each.
 
-A bug is a function of a disk that is about to recover. It overrides a method or two of that one disk, so the engines themselves know
-nothing of bugs and pay nothing for them. Numbers and evidence are those of the list of bugs that the project works through.
+A bug is a function of a disk that is about to recover. It replaces public methods of that one disk
+and of its parts, so the engines themselves know nothing of bugs, and pay nothing for them. Numbers
+and evidence are those of the list of bugs in docs/self-test.md.
 """
 
-from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
+from refmodel.bugs import (
+    cache,
+    cleaning,
+    deletion,
+    in_place,
+    recovery,
+    redo_log,
+    redundancy,
+    snapshots,
+)
 from refmodel.bugs.registry import BUGS, Bug
 
 __all__ = [
@@ -12,6 +22,7 @@ __all__ = [
     "Bug",
     "cache",
     "cleaning",
+    "deletion",
     "in_place",
     "recovery",
     "redo_log",

@@ -1,15 +1,19 @@
-"""The planted bugs by name."""
+"""The planted bugs by name, and how a bug replaces a part of an engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+D = TypeVar("D")  # the class of the disk that has the bug
 
 
 @dataclass(frozen=True)
 class Bug:
-    number: int
+    """A planted bug: `plant` is called with a disk that is about to recover."""
+
+    number: int  # in the list of real bugs
     evidence: str  # where a real engine had it
-    what: str
+    what: str  # what is wrong, in one sentence
     plant: Callable[[Any], None]
     needs: dict[str, Any] = field(default_factory=dict)  # options of the disk that can have it
 
@@ -22,16 +26,26 @@ class Bug:
 BUGS: dict[str, Bug] = {}
 
 
-def bug(number: int, evidence: str, what: str, **needs: Any):
-    def register(plant: Callable[[Any], None]) -> Callable[[Any], None]:
+def bug(
+    number: int, evidence: str, what: str, **needs: Any
+) -> Callable[[Callable[[D], None]], Callable[[D], None]]:
+    """Return a decorator that adds a function to BUGS, under its name with dashes."""
+
+    def register(plant: Callable[[D], None]) -> Callable[[D], None]:
         BUGS[plant.__name__.replace("_", "-")] = Bug(number, evidence, what, plant, needs)
         return plant
 
     return register
 
 
-def after(owner: Any, method: str, then: Callable[..., None]) -> None:
-    """Override a method of one object: once it has run, `then` is called with its result and its arguments."""
+def override(owner: object, method: str, replacement: Callable[..., Any]) -> None:
+    """Replace a public method of one object. A bug may replace nothing else."""
+    assert not method.startswith("_") and callable(getattr(owner, method)), method
+    setattr(owner, method, replacement)
+
+
+def after(owner: object, method: str, then: Callable[..., None]) -> None:
+    """Let `then` run after a public method of one object, with its result and its arguments."""
     run = getattr(owner, method)
 
     def run_then(*args: Any) -> Any:
@@ -39,4 +53,4 @@ def after(owner: Any, method: str, then: Callable[..., None]) -> None:
         then(result, *args)
         return result
 
-    setattr(owner, method, run_then)
+    override(owner, method, run_then)

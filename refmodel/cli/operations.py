@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from refmodel.array.layout import LAYOUTS
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.cli.commands import (
     CACHE,
     CACHE_BLOCK,
@@ -115,7 +115,7 @@ def create_command(
 ) -> None:
     """Make a new disk in an empty or absent folder."""
     shape = plan(engine, blocks, **given(ctx, options))
-    create(disk, shape, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
+    create(disk, shape, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes))
 
 
 @main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")

@@ -15,8 +15,8 @@ from refmodel.core.histogram import Histogram
 from refmodel.log_structured import audit, space_report
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
-from refmodel.log_structured.maps.node import Kind
-from refmodel.log_structured.views import State as ViewState
+from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.views import ViewState
 from refmodel.registry import Disk
 
 Value = int | float | Histogram
@@ -86,14 +86,14 @@ def _one(get: Callable[[LogStructuredDisk], Value]) -> Callable[[LogStructuredDi
 
 
 def _operations(disk: Disk) -> Samples:
-    return [((name,), found.count) for name, found in sorted(disk.done.nanoseconds.items())]
+    return [((name,), found.count) for name, found in sorted(disk.operations.nanoseconds.items())]
 
 
 def _operation_bytes(disk: Disk) -> Samples:
     size = disk.geometry.block_bytes
     return [
         ((name,), found.total * size)
-        for name, found in sorted(disk.done.blocks.items())
+        for name, found in sorted(disk.operations.blocks.items())
         if found.total
     ]
 
@@ -117,25 +117,20 @@ def device_bytes_written(disk: Disk) -> int:
 
 
 def _device_amplification(disk: Disk) -> float:
-    wanted = disk.done.blocks_of("write") * disk.geometry.block_bytes
+    wanted = disk.operations.blocks_of("write") * disk.geometry.block_bytes
     return device_bytes_written(disk) / wanted if wanted else 0.0
 
 
 def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     chunks = disk.state.chunks
-    new = chunks.destaged + chunks.placed_count
+    new = chunks.destaged + disk.state.large_writes.placed
     return (new + chunks.moved) / new if new else 0.0
 
 
 def reduction(disk: LogStructuredDisk) -> float:
     """Chunks that views hold to the space that they take, both counted in blocks."""
-    chunks = disk.state.chunks
-    chunks.settle_if_estimated()
-    return (
-        len(_holders(disk)) * disk.geometry.chunk_units / chunks.occupied
-        if chunks.occupied
-        else 1.0
-    )
+    occupied = disk.state.space_usage.occupied
+    return len(_holders(disk)) * disk.geometry.chunk_units / occupied if occupied else 1.0
 
 
 def _compression(disk: LogStructuredDisk) -> float:
@@ -161,12 +156,11 @@ def _utilisation(disk: LogStructuredDisk) -> Samples:
 
 
 def _pages_of(disk: LogStructuredDisk) -> Samples:
-    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in Kind]
+    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in MapKind]
 
 
 def _pages_shared(disk: LogStructuredDisk) -> int:
     """Nodes of the logical maps that several views reach."""
-    disk.state.settle()
     reached: Counter[int] = Counter()
     for view in disk.state.views.by_id.values():
         pages: set[int] = set()
@@ -218,8 +212,8 @@ BY_OPERATION, BY_DEVICE, BY_VIEW = ("operation",), ("device", "leg", "cause"), (
 COMMON = [
     Family("operations", COUNTER, "operations", "operations done", _operations, BY_OPERATION),
     Family("operations.bytes", COUNTER, "bytes", "what they wrote, read or unmapped", _operation_bytes, BY_OPERATION),
-    Family("operations.latency", HISTOGRAM, "seconds", "how long each took", lambda disk: [((n,), h) for n, h in sorted(disk.done.nanoseconds.items())], BY_OPERATION),
-    Family("operations.length", HISTOGRAM, "blocks", "how many blocks each was about", lambda disk: [((n,), h) for n, h in sorted(disk.done.blocks.items()) if h.total], BY_OPERATION),
+    Family("operations.latency", HISTOGRAM, "seconds", "how long each took", lambda disk: [((n,), h) for n, h in sorted(disk.operations.nanoseconds.items())], BY_OPERATION),
+    Family("operations.length", HISTOGRAM, "blocks", "how many blocks each was about", lambda disk: [((n,), h) for n, h in sorted(disk.operations.blocks.items()) if h.total], BY_OPERATION),
     Family("device.reads", COUNTER, "I/Os", "reads of devices", _device("reads"), BY_DEVICE, "device.{leg}.reads.{cause}"),
     Family("device.writes", COUNTER, "I/Os", "writes to devices", _device("writes"), BY_DEVICE, "device.{leg}.writes.{cause}"),
     Family("device.flushes", COUNTER, "I/Os", "flushes of devices", _device("flushes"), BY_DEVICE, "device.{leg}.flushes.{cause}"),
@@ -230,14 +224,14 @@ COMMON = [
 
 LOG_STRUCTURED = [
     Family("chunks.destaged", COUNTER, "chunks", "chunks that went from the bank to segments", _one(lambda disk: disk.state.chunks.destaged)),
-    Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.chunks.placed_count)),
+    Family("chunks.placed", COUNTER, "chunks", "chunks that large writes put into segments at once", _one(lambda disk: disk.state.large_writes.placed)),
     Family("chunks.moved", COUNTER, "chunks", "chunks that the cleaner moved", _one(lambda disk: disk.state.chunks.moved)),
     Family("write_amplification.cleaning", GAUGE, "ratio", "chunks written to segments for each new one; 0 before the first", _one(_cleaning_amplification)),
-    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.chunks.live)),
+    Family("chunks.live", GAUGE, "chunks", "chunks that some view holds, in the bank or in segments; where data is reduced, the space that they take, in chunks that are not", _one(lambda disk: disk.state.space_usage.live)),
     Family("chunks.usable", GAUGE, "chunks", "how many there may be; beyond it writes are refused with `no-space`", _one(lambda disk: disk.geometry.usable_chunks)),
     Family("reduction.ratio", GAUGE, "ratio", "chunks that views hold to the space that they take; 1 where data is not reduced, or none is held", _one(reduction), walks=True),
     Family("compression.ratio", GAUGE, "ratio", "chunks that went from the bank to segments to the space that they took; 1 before the first", _one(_compression)),
-    Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.sharing.found)),
+    Family("deduplication.found", COUNTER, "chunks", "chunks that were not stored, since another had their data", _one(lambda disk: disk.state.chunks.deduplication.found)),
     Family("bank.chunks", GAUGE, "chunks", "chunks that wait to be destaged", _one(lambda disk: len(disk.state.chunks.bank))),
     Family("segments", GAUGE, "segments", "segments by state; a dead one becomes free at the next checkpoint", _segment_states, ("state",)),
     Family("segments.filled", COUNTER, "segments", "segments filled and written", _one(lambda disk: disk.state.segments.fillings)),
@@ -264,13 +258,13 @@ LOG_STRUCTURED = [
 ]  # fmt: skip
 
 REDO_LOG = [
-    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.layers))),
-    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.descriptor.chain(None)))),
-    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tables.hits)),
-    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tables.misses)),
-    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.merged)),
-    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.dropped)),
-    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.descriptor.snapshots))),
+    Family("layers", GAUGE, "layers", "the base and its deltas", _one(lambda disk: len(disk.tree.layers))),
+    Family("layers.depth", GAUGE, "layers", "how many the live view reads through", _one(lambda disk: len(disk.tree.descriptor.chain(None)))),
+    Family("tables.hits", COUNTER, "look-ups", "look-ups in grain tables that memory answered", _one(lambda disk: disk.tree.tables.hits)),
+    Family("tables.misses", COUNTER, "look-ups", "look-ups in grain tables that cost a read", _one(lambda disk: disk.tree.tables.misses)),
+    Family("consolidation.blocks", COUNTER, "blocks", "blocks that consolidations moved", _one(lambda disk: disk.consolidation.merged)),
+    Family("consolidation.layers", COUNTER, "layers", "layers that consolidations ended", _one(lambda disk: disk.consolidation.dropped)),
+    Family("views.snapshots", GAUGE, "views", "snapshots", _one(lambda disk: len(disk.tree.descriptor.snapshots))),
 ]  # fmt: skip
 
 ARRAY = [family for family in LOG_STRUCTURED if family.name in ("repairs", "components")]

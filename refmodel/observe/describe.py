@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import REDUCTIONS
-from refmodel.log_structured.maps.node import Kind
+from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.views import View
 
 SEGMENTS_SHOWN = 64
@@ -60,14 +60,14 @@ def _view(view: View) -> str:
 def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     pages = disk.state.pages
     names = {
-        Kind.LOGICAL: "logical maps (LBA to MBA)",
-        Kind.MIDDLE: "middle map (MBA to PBA)",
-        Kind.SEGMENT_OWNERS: "segment owners (PBA to MBA)",
-        Kind.SEGMENT_USAGE: "segment usage table",
-        Kind.VIEWS: "view table",
+        MapKind.LOGICAL: "logical maps (LBA to MBA)",
+        MapKind.MIDDLE: "middle map (MBA to PBA)",
+        MapKind.SEGMENT_OWNERS: "segment owners (PBA to MBA)",
+        MapKind.SEGMENT_USAGE: "segment usage table",
+        MapKind.VIEWS: "view table",
     }
     if disk.geometry.deduplication:
-        names |= {Kind.FINGERPRINTS: "index of fingerprints", Kind.REFERENCES: "references"}
+        names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
     yield f"pages     {len(pages.in_use)} in use, {pages.free_count} free, {len(pages.pending)} free after the next checkpoint"
     for kind, name in names.items():
         yield f"  {name:<28} {pages.used[kind]:>6} nodes"
@@ -78,7 +78,7 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
 def _segments(disk: LogStructuredDisk) -> Iterator[str]:
     segments, shape = disk.state.segments, disk.geometry
     yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({disk.geometry.reserve_segments} kept back)"
-    yield f"          {disk.state.chunks.live} of {shape.usable_chunks} chunks that all views together may hold"
+    yield f"          {disk.state.space_usage.live} of {shape.usable_chunks} chunks that all views together may hold"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
         bar = ("#" * round(32 * usage.live / segments.units)).ljust(32, ".")
         yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"

@@ -98,11 +98,7 @@ def perform(disk: Disk, group: list[Asked]) -> None:
             _alone(asked, lambda: disk.write(asked.lba, asked.data))
     for view in {asked.view for asked in group if asked.data is None}:
         reads = [asked for asked in group if asked.data is None and asked.view == view]
-        if (
-            len(reads) == 1
-            or not hasattr(disk, "read_many")
-            or not _together(lambda: _read_together(disk, reads))
-        ):
+        if len(reads) == 1 or not _together(lambda: _read_together(disk, reads)):
             for asked in reads:
                 _alone(asked, lambda: disk.read(asked.lba, asked.count, view()))
 

@@ -13,9 +13,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from refmodel.array.label import Shape
 from refmodel.core.errors import NotADisk
-from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
+from refmodel.engine.shape import Shape
+from refmodel.journal.record import RECORD_UNIT
+from refmodel.log_structured.geometry import Geometry
 from refmodel.media.enclosure import Enclosure
 
 PLUGIN = Path(__file__).with_name("nbdkit_plugin.py")

@@ -121,7 +121,7 @@ def _keep_house() -> None:
     done = -1
     while not ending.wait(IDLE):
         with turn:
-            before, done = done, disk.done.changes
+            before, done = done, disk.operations.changes
             try:
                 for _ in range(STINT if done == before else 0):
                     if not disk.background():

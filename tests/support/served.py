@@ -1,4 +1,4 @@
-"""A disk that is served, for tests: the server as a process, and the clients that are real."""
+"""A disk that is served over NBD: the server as a process, and real clients."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ BOUND = 120  # seconds; the machine may be busy
 def run(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """A program with its output; it has to end with the status, unless that is None."""
+    """Run a program, and return its output. It must end with the status, unless that is None."""
     done = subprocess.run([*map(str, arguments)], input=stdin, capture_output=True, timeout=BOUND)
     assert status is None or done.returncode == status, (
         f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
@@ -28,10 +28,13 @@ def run(
 def refmodel(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
+    """Run `refmodel` with arguments."""
     return run(*ENGINE, *arguments, status=status, stdin=stdin)
 
 
 class Server:
+    """`refmodel serve` of a disk in a folder, as a process."""
+
     def __init__(self, folder: Path) -> None:
         self.disk = folder / "disk"
         self.socket = folder / "nbd.sock"
@@ -39,13 +42,16 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def uri(self, snapshot: str = "") -> str:
+        """Return the NBD URI of the live disk or of a snapshot."""
         return f"nbd+unix:///{snapshot}?socket={self.socket}"
 
     @property
     def log(self) -> str:
+        """What the server has printed."""
         return self._log.read_text()
 
     def start(self) -> None:
+        """Start the server, and wait until it serves."""
         with self._log.open("wb") as log:
             command = [*ENGINE, "serve", str(self.disk), "--socket", str(self.socket), "--no-sync"]
             self._process = subprocess.Popen(
@@ -57,17 +63,18 @@ class Server:
             time.sleep(0.05)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """End it with a signal. Returns its exit status, or minus the signal."""
+        """End the server with a signal. Returns its exit status, or minus the signal."""
         assert self._process is not None
         self._process.send_signal(how)
         return self._process.wait(BOUND)
 
     def stop(self) -> None:
+        """Kill the server, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """One fio job against live. Aligned blocks of 4 to 64 KiB at random, verified by CRC-32C, unless told otherwise."""
+        """Run one fio job on the live disk: random writes of 4 KiB, verified, unless told otherwise."""
         job = {
             "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
             "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from refmodel.journal import checkpoint
-from refmodel.journal.durable_log import Kind, Record, decode, stored_bytes
+from refmodel.journal.record import RECORD_UNIT, Record, RecordKind, decode, stored_bytes
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.geometry import RECORD_UNIT
 from refmodel.observe.describe import size
 
 COLOURS = {
-    Kind.OPEN: "#999999", Kind.WRITE: "#1f4e8c", Kind.WRITES: "#4a86cf", Kind.PLACE: "#6b4fa0", Kind.UNMAP: "#946200",
-    Kind.SNAPSHOT: "#2c7a3f", Kind.DELETE: "#b3261e", Kind.REVERT: "#a23b72",
+    RecordKind.OPEN: "#999999", RecordKind.WRITE: "#1f4e8c", RecordKind.WRITES: "#4a86cf", RecordKind.PLACE: "#6b4fa0", RecordKind.UNMAP: "#946200",
+    RecordKind.SNAPSHOT: "#2c7a3f", RecordKind.DELETE: "#b3261e", RecordKind.REVERT: "#a23b72",
 }  # fmt: skip
 LEFT, WIDTH = 16, 1068
 SHOWN = 48  # records at most, the newest
@@ -62,14 +61,12 @@ def _records(disk: LogStructuredDisk) -> Iterator[Record]:
 
 def _ring_read(leg, component, shape, position: int, length: int) -> bytes:
     at = position % shape.log_bytes
-    part = leg.read_component(
-        component, shape.log_base + at, min(length, shape.log_bytes - at), "scrub"
-    )
-    return (
-        part
-        if len(part) == length
-        else part + leg.read_component(component, shape.log_base, length - len(part), "scrub")
-    )
+    first = min(length, shape.log_bytes - at)
+    part = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
+    if first == length:
+        return part
+    rest = length - first
+    return part + (leg.read_component(component, shape.log_base, rest, "scrub") or bytes(rest))
 
 
 def _x(position: int, size: int) -> float:
@@ -90,7 +87,7 @@ def _box(record: Record, at: int) -> dict[str, Any]:
     what = record.kind.name.lower()
     where = (
         f" {record.lba}"
-        if record.kind in (Kind.WRITE, Kind.PLACE, Kind.UNMAP)
+        if record.kind in (RecordKind.WRITE, RecordKind.PLACE, RecordKind.UNMAP)
         else f" {record.name}"
         if record.name
         else ""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from refmodel.array.component import State
+from refmodel.array.member import ComponentState
 from refmodel.log_structured.disk import LogStructuredDisk
 
 SHOWN = 64  # segments at most
@@ -29,7 +29,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
     for number, component in enumerate(leg.components):
         member = component.member
         cells = [{
-            "column": column, "parity": leg._piece(number, column["segment"]) >= leg.k,
+            "column": column, "parity": leg.striping.piece(number, column["segment"]) >= leg.k,
             "missing": column["state"] == "sealed" and not leg.readable(component, column["segment"] * leg.stripe_bytes, leg.stripe_bytes),
         } for column in columns]  # fmt: skip
         rows.append(
@@ -47,7 +47,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         "width": LEFT + SHOWN * CELL + 20, "height": bottom + 80, "spares": spares,
         "counts": {"free": table.free_count, "sealed": len(table.sealed), "dead": len(table.dead)},
         "left_out": disk.geometry.segments - len(shown), "layout": disk.geometry.layout, "shades": [_shade(part / 7) for part in range(8)],
-        "absent": any(component.member.state is not State.ACTIVE for component in leg.components),
+        "absent": any(component.member.state is not ComponentState.ACTIVE for component in leg.components),
     }  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _shown(disk: LogStructuredDisk) -> list[int]:
 def _title(disk: LogStructuredDisk, segment: int) -> str:
     table = disk.state.segments
     if (usage := table.sealed.get(segment)) is not None:
-        return f"segment {segment}: {usage.live} of {table.units} {'units' if table.places.bits else 'chunks'} live, filled at {usage.filled}"
+        return f"segment {segment}: {usage.live} of {table.units} {'units' if table.addressing.bits else 'chunks'} live, filled at {usage.filled}"
     return f"segment {segment}: " + (
         "dead, free after the next checkpoint" if segment in table.dead else "free"
     )

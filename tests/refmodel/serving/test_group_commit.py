@@ -37,7 +37,7 @@ def test_whatever_waits_is_done_together_and_everyone_gets_his_own(make: Make) -
             block(lba + 1) + block(lba + 2) for lba in range(15)
         ]
     assert sizes[0] == 16 and sum(sizes) == 31
-    assert disk.done.blocks_of("write") == 16
+    assert disk.operations.blocks_of("write") == 16
 
 
 def test_one_that_is_refused_takes_none_along(make: Make) -> None:
