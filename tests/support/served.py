@@ -74,7 +74,7 @@ class Server:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """Run one fio job on the live disk: random writes of 4 KiB, verified, unless told otherwise."""
+        """Run one fio job on the live disk: by default random writes of 4 KiB, verified."""
         job = {
             "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
             "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,
