@@ -23,6 +23,7 @@ Tree ==         \* What stands below a layer is the same in all chains.
     \A v, w \in DOMAIN chain : \A i \in DOMAIN chain[v], j \in DOMAIN chain[w] :
         chain[v][i] = chain[w][j] => i = j /\ \A k \in 1 .. i : chain[v][k] = chain[w][k]
 
+\* @type: ($rcJob, Int) => Bool;
 Dealt(j, lba) ==    \* The block reads alike without the layer that goes.
     LET below == data[j.lower][lba]
         above == data[j.upper][lba]
@@ -47,12 +48,17 @@ Safety ==       \* To end a consolidation changes no view.
             Stays(layer) == layer # gone
         IN  \A v \in DOMAIN chain, lba \in LBA : Block(SelectSeq(chain[v], Stays), lba) = Block(chain[v], lba)
 ----------------------------------------------------------------------------
-Chains == {SubSeq(<<a, b, c>>, 1, n) : a \in Layer, b \in Layer, c \in Layer, n \in 1 .. 3}
+\* @type: (Int, Int, Int, Int) => Seq(Int);
+Chain(a, b, c, n) == SubSeq(<<a, b, c>>, 1, n)
+
+Chains == {Chain(a, b, c, n) : a \in Layer, b \in Layer, c \in Layer, n \in 1 .. 3}
 
 Start ==        \* Any state that satisfies it, with three layers at most.
-    /\ \E d \in [Layer -> [LBA -> Value \union {Absent}]] : data = d /\ media = Durable(d)
     /\ \E live \in Chains, name \in Chains, names \in SUBSET Name :
         chain = [v \in {Live} \union names |-> IF v = Live THEN live ELSE name]
+    /\ Tops /\ Tree
+    /\ \E d \in [Layer -> [LBA -> Value \union {Absent}]] : data = d /\ media = Durable(d)
+    /\ \A i \in Layer : i \in Used(chain) \/ data[i] = Empty
     /\ \E some \in BOOLEAN, way \in {"up", "down"}, lower \in Layer, upper \in Layer, done \in SUBSET LBA :
         job = {j \in {[way |-> way, lower |-> lower, upper |-> upper, done |-> done]} : some}
     /\ IndInv
