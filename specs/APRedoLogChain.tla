@@ -21,7 +21,7 @@ ConstInit ==
 
 Tree ==         \* What stands below a layer is the same in all chains.
     \A v, w \in DOMAIN chain : \A i \in DOMAIN chain[v], j \in DOMAIN chain[w] :
-        chain[v][i] = chain[w][j] => i = j /\ \A k \in 1 .. i : chain[v][k] = chain[w][k]
+        chain[v][i] = chain[w][j] => i = j /\ \A k \in DOMAIN chain[v] : k <= i => chain[v][k] = chain[w][k]
 
 \* @type: ($rcJob, Int) => Bool;
 Dealt(j, lba) ==    \* The block reads alike without the layer that goes.

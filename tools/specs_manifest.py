@@ -40,7 +40,9 @@ def model(run: dict[str, Any]) -> dict[str, Any]:
     seconds = run.get("seconds")
     entry = {
         "path": f"specs/{file}",
-        "runtime": f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" if seconds else "unknown",
+        "runtime": f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        if seconds
+        else "unknown",
         "mode": mode(run),
         "result": RESULTS.get(run.get("expect", "ok"), "safety failure"),
     }

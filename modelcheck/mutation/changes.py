@@ -92,7 +92,8 @@ def sample(
         return hashlib.sha256(f"{seed} {module} {edit.name}".encode()).digest()
 
     return sorted(
-        sorted(edits(source, below), key=order)[:count], key=lambda edit: (edit.start, edit.end, edit.name)
+        sorted(edits(source, below), key=order)[:count],
+        key=lambda edit: (edit.start, edit.end, edit.name),
     )
 
 
