@@ -44,7 +44,7 @@ vars == <<chunk, sum, record, newest, repair, phase, answer, written>>
 Blocks == [l \in 0 .. 1 |-> IF l = 0 THEN sum ELSE written.value]
 
 Contract == INSTANCE VirtualDisk WITH
-    Size <- 2, Name <- {}, Profile <- "ack", power <- phase = "up",
+    Holds <- 0, Size <- 2, Name <- {}, Profile <- "ack", power <- phase = "up",
     disk <- [live |-> Blocks, snaps |-> [n \in {} |-> Blocks]],
     survivors <- {[live |-> [l \in 0 .. 1 |-> {IF l = 0 THEN sum ELSE value}], snaps |-> [n \in {} |-> Blocks]] :
                     value \in {written.value} \union written.maybe}
