@@ -21,7 +21,7 @@ def open(readonly: bool) -> ThreadStates:
 
 
 def close(export: ThreadStates) -> None:
-    export.drop()
+    export.free()
 
 
 def get_size(export: ThreadStates) -> int:

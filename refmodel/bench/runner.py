@@ -7,7 +7,7 @@ import inspect
 import random
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from refmodel.array.label import Shape
@@ -31,7 +31,7 @@ from refmodel.core.errors import Unsupported
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.counters import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
-from refmodel.serving.command_socket import Listener, Turn
+from refmodel.serving.command_socket import Listener, RunCommand, Turn
 
 SEGMENT = 128  # blocks, as plan has it
 FILL = 64  # blocks of a write that fills the disk
@@ -68,6 +68,7 @@ def run(
     seed: int = 1,
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
+    run_command: RunCommand | None = None,
 ) -> Result:
     """Run a profile on a fresh disk, filled once, with so many snapshots, and room for `room` where that is more.
 
@@ -102,7 +103,7 @@ def run(
         create(path, shape, sync=sync, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
-            closing(Listener(path, disk, turn)),
+            closing(Listener(path, disk, turn, run_command)) if run_command else nullcontext(),
         ):
             reduced = compression or deduplication
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None

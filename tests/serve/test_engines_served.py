@@ -39,7 +39,7 @@ def test_the_cache_of_a_disk_that_is_served_is_resized_and_taken_along(
 ) -> None:
     server = serve("--engine", "redo-se", "--blocks", 64, "--cache-bytes", 65536)
     run("qemu-io", "-f", "raw", "-c", "write -P 7 0 16384", server.uri())
-    assert b"4 slots of the cache taken along" in refmodel("migrate", server.disk).stderr
+    assert b"4 slots of the cache were copied" in refmodel("migrate", server.disk).stderr
     run("qemu-io", "-f", "raw", "-c", "read -P 7 0 16384", server.uri())
     assert b"cache.blocks outcome=hit" in refmodel("stats", server.disk).stdout
     refmodel("resize-cache", server.disk, 131072)

@@ -9,7 +9,7 @@ import pytest
 from refmodel import LogStructuredDisk
 from refmodel.core.errors import NoSuchSnapshot, OutOfRange
 from refmodel.serving.command_socket import Turn
-from refmodel.serving.group_commit import Asked, Groups, perform
+from refmodel.serving.group_commit import Pending, GroupCommit, perform
 from support.disks import block
 
 Make = Callable[..., LogStructuredDisk]
@@ -18,21 +18,21 @@ Make = Callable[..., LogStructuredDisk]
 def test_whatever_waits_is_done_together_and_everyone_gets_his_own(make: Make) -> None:
     disk, turn, sizes = make(64), Turn(), []
 
-    def performed(group: list[Asked]) -> None:
+    def performed(group: list[Pending]) -> None:
         sizes.append(len(group))
         perform(disk, group)
 
-    groups = Groups(turn, performed)
+    groups = GroupCommit(turn, performed)
     with ThreadPoolExecutor(16) as clients:
         with turn:
             writes = [
-                clients.submit(groups.ask, Asked(lba, 1, block(lba + 1))) for lba in range(16)
+                clients.submit(groups.submit, Pending(lba, 1, block(lba + 1))) for lba in range(16)
             ]
-            while len(groups._waiting) < 16:
+            while groups.waiting < 16:
                 threading.Event().wait(0.001)
         for write in writes:
             write.result(10)
-        reads = [clients.submit(groups.ask, Asked(lba, 2)) for lba in range(15)]
+        reads = [clients.submit(groups.submit, Pending(lba, 2)) for lba in range(15)]
         assert [read.result(10) for read in reads] == [
             block(lba + 1) + block(lba + 2) for lba in range(15)
         ]
@@ -43,10 +43,10 @@ def test_whatever_waits_is_done_together_and_everyone_gets_his_own(make: Make) -
 def test_one_that_is_refused_takes_none_along(make: Make) -> None:
     disk = make(8)
     wrong, right, read, lost = (
-        Asked(8, 1, block(1)),
-        Asked(3, 1, block(2)),
-        Asked(3, 1),
-        Asked(3, 1, view=lambda: "gone"),
+        Pending(8, 1, block(1)),
+        Pending(3, 1, block(2)),
+        Pending(3, 1),
+        Pending(3, 1, view=lambda: "gone"),
     )
     perform(disk, [wrong, right, read, lost])
     assert isinstance(wrong.error, OutOfRange) and isinstance(lost.error, NoSuchSnapshot)
@@ -54,10 +54,10 @@ def test_one_that_is_refused_takes_none_along(make: Make) -> None:
 
 
 def test_a_failure_of_the_engine_reaches_whoever_asked(make: Make) -> None:
-    def fails(group: list[Asked]) -> None:
+    def fails(group: list[Pending]) -> None:
         raise RuntimeError("planted")
 
-    groups = Groups(Turn(), fails)
+    groups = GroupCommit(Turn(), fails)
     for _ in range(2):  # and the next is seen to, all the same
         with pytest.raises(RuntimeError):
-            groups.ask(Asked(0, 1))
+            groups.submit(Pending(0, 1))

@@ -40,5 +40,5 @@ def test_states_last_as_long_as_they_are_kept() -> None:
     assert states() == before
     in_threads(4, kept.keep)
     assert states() == before + 4
-    kept.drop()
+    kept.free()
     assert states() == before
