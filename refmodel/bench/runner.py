@@ -29,7 +29,7 @@ from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import Settings
 from refmodel.core.errors import Unsupported
 from refmodel.log_structured.geometry import with_reserve
-from refmodel.observe.counters import reduction
+from refmodel.observe.families.views import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
 from refmodel.serving.command_socket import Listener, RunCommand, Turn
 

@@ -16,7 +16,7 @@ from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.physical_address import Places
 from refmodel.log_structured.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.log_structured.scrub import scrub
-from refmodel.observe import counters
+from refmodel.observe.families import log_structured
 from support.histories import Content, History
 
 BOTH = dict.fromkeys(REDUCTIONS, True)
@@ -34,7 +34,7 @@ def content(tag: int, size: int = 512) -> bytes:
 def values(disk: LogStructuredDisk) -> dict[str, float]:
     return {
         family.name: family.samples(disk)[0][1]
-        for family in counters.LOG_STRUCTURED
+        for family in log_structured.FAMILIES
         if family.name.endswith(".ratio")
     }
 

@@ -15,10 +15,14 @@ from refmodel.core.histogram import Histogram
 from refmodel.log_structured.scrub import scrub
 from refmodel.media.device import FileDevice
 from refmodel.observe import exporters
-from refmodel.observe.counters import CAUSES, FAMILIES, HISTOGRAM, document
+from refmodel.observe.document import document
+from refmodel.observe.families import common, log_structured
+from refmodel.observe.families.common import CAUSES
+from refmodel.observe.families.family import HISTOGRAM
 from support.disks import block
 
 BLOCKS, SIZE = 256, 512
+FAMILIES = [*common.FAMILIES, *log_structured.FAMILIES]
 
 
 @pytest.fixture(scope="module")

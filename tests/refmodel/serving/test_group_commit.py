@@ -9,7 +9,7 @@ import pytest
 from refmodel import LogStructuredDisk
 from refmodel.core.errors import NoSuchSnapshot, OutOfRange
 from refmodel.serving.command_socket import Turn
-from refmodel.serving.group_commit import Pending, GroupCommit, perform
+from refmodel.serving.group_commit import GroupCommit, Pending, perform
 from support.disks import block
 
 Make = Callable[..., LogStructuredDisk]
