@@ -1,75 +1,95 @@
-"""The way of a write: the durable log, the bank that its data waits in, and the checkpoints that let the log forget."""
+"""Draws the way of a write: the durable log, the bank, and the checkpoint slots."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from refmodel.array.component import Component
+from refmodel.array.leg import Leg
 from refmodel.journal import checkpoint
 from refmodel.journal.durable_log import Kind, Record, decode, stored_bytes
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.geometry import RECORD_UNIT
+from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
 from refmodel.observe.describe import size
 
 COLOURS = {
-    Kind.OPEN: "#999999", Kind.WRITE: "#1f4e8c", Kind.WRITES: "#4a86cf", Kind.PLACE: "#6b4fa0", Kind.UNMAP: "#946200",
-    Kind.SNAPSHOT: "#2c7a3f", Kind.DELETE: "#b3261e", Kind.REVERT: "#a23b72",
-}  # fmt: skip
-LEFT, WIDTH = 16, 1068
-SHOWN = 48  # records at most, the newest
-BANK_ROW = 64
+    Kind.OPEN: "#999999",
+    Kind.WRITE: "#1f4e8c",
+    Kind.WRITES: "#4a86cf",
+    Kind.PLACE: "#6b4fa0",
+    Kind.UNMAP: "#946200",
+    Kind.SNAPSHOT: "#2c7a3f",
+    Kind.DELETE: "#b3261e",
+    Kind.REVERT: "#a23b72",
+}
+LEFT, WIDTH = 16, 1068  # pixels
+SHOWN = 48  # records that are drawn at most: the newest
+BANK_ROW = 64  # chunks of the bank per row
+BANK_ROWS = 4  # rows of the bank that are drawn at most
 
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
-    """What log.svg.j2 draws."""
+    """Return what log.svg.j2 draws."""
     log, shape = disk.state.log, disk.geometry
     records = list(_records(disk))
     newest = records[-SHOWN:]
     bank, room = len(disk.state.chunks.bank), disk.state.segments.blocks
-    cells = max(room, bank)
+    cells = min(max(room, bank), BANK_ROWS * BANK_ROW)
+    newest_slot = disk.state.checkpoint_number
     return {
-        "width": WIDTH + 2 * LEFT, "left": LEFT, "across": WIDTH, "size": size(shape.log_bytes), "used": size(log.used),
-        "ring": list(_ring(log.tail, log.head, shape.log_bytes)), "head": _x(log.head, shape.log_bytes), "tail": _x(log.tail, shape.log_bytes),
+        "width": WIDTH + 2 * LEFT,
+        "left": LEFT,
+        "across": WIDTH,
+        "size": size(shape.log_bytes),
+        "used": size(log.used),
+        "ring": list(_ring(log.tail, log.head, shape.log_bytes)),
+        "head": _x(log.head, shape.log_bytes),
+        "tail": _x(log.tail, shape.log_bytes),
         "mirrors": [component.member.index for component in disk.state.performance.components],
-        "records": [_box(record, at) for at, record in enumerate(newest)], "kinds": [(kind.name.lower(), COLOURS[kind]) for kind in COLOURS],
-        "count": len(records), "left_out": len(records) - len(newest), "generation": log.generation,
-        "bank": bank, "room": room, "bank_cells": [_cell(at, at < bank) for at in range(min(cells, 4 * BANK_ROW))],
-        "bank_height": -(-min(cells, 4 * BANK_ROW) // BANK_ROW) * 14,
-        "slots": [{"number": slot.number, "newest": slot.number == disk.state.checkpoint_number}
-                  for slot in checkpoint.slots(disk.state.performance)],
+        "records": [_box(record, at) for at, record in enumerate(newest)],
+        "kinds": [(kind.name.lower(), COLOURS[kind]) for kind in COLOURS],
+        "count": len(records),
+        "left_out": len(records) - len(newest),
+        "generation": log.generation,
+        "bank": bank,
+        "room": room,
+        "bank_cells": [_cell(at, at < bank) for at in range(cells)],
+        "bank_height": -(-cells // BANK_ROW) * 14,
+        "slots": [
+            {"number": slot.number, "newest": slot.number == newest_slot}
+            for slot in checkpoint.slots(disk.state.performance)
+        ],
         "write_back": shape.write_back,
-    }  # fmt: skip
+    }
 
 
 def _records(disk: LogStructuredDisk) -> Iterator[Record]:
-    """What would be replayed after a crash now, as the first component that has it says."""
+    """The records that recovery would replay now, each from the first mirror that has it."""
     log, shape, leg = disk.state.log, disk.geometry, disk.state.performance
     at = log.tail
     while at < log.head:
         for component in leg.active():
-            header = _ring_read(leg, component, shape, at, RECORD_UNIT)
-            length = stored_bytes(header)
-            record = (
-                decode(_ring_read(leg, component, shape, at, length))
-                if length and at + length <= log.head
-                else None
-            )
-            if record is not None:
+            length = stored_bytes(_ring_read(leg, component, shape, at, RECORD_UNIT))
+            record = None
+            if length and at + length <= log.head:
+                record = decode(_ring_read(leg, component, shape, at, length))
+            if length and record is not None:
+                yield record
+                at += length
                 break
         else:
             return
-        yield record
-        at += length
 
 
-def _ring_read(leg, component, shape, position: int, length: int) -> bytes:
+def _ring_read(
+    leg: Leg, component: Component, shape: Geometry, position: int, length: int
+) -> bytes:
+    """Bytes of one mirror of the ring, which may wrap around its end."""
     at = position % shape.log_bytes
-    part = leg.read_component(
-        component, shape.log_base + at, min(length, shape.log_bytes - at), "scrub"
-    )
-    return (
-        part
-        if len(part) == length
-        else part + leg.read_component(component, shape.log_base, length - len(part), "scrub")
-    )
+    first = min(length, shape.log_bytes - at)
+    data = leg.read_component(component, shape.log_base + at, first, "scrub")
+    if first < length:
+        data += leg.read_component(component, shape.log_base, length - first, "scrub")
+    return data
 
 
 def _x(position: int, size: int) -> float:
@@ -77,7 +97,7 @@ def _x(position: int, size: int) -> float:
 
 
 def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
-    """The used part of the ring, which may go over its end."""
+    """The used part of the ring: one box, or two if it wraps around the end."""
     if head == tail:
         return
     start, end = tail % size, tail % size + (head - tail)
@@ -88,16 +108,18 @@ def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
 
 def _box(record: Record, at: int) -> dict[str, Any]:
     what = record.kind.name.lower()
-    where = (
-        f" {record.lba}"
-        if record.kind in (Kind.WRITE, Kind.PLACE, Kind.UNMAP)
-        else f" {record.name}"
-        if record.name
-        else ""
-    )
+    if record.kind in (Kind.WRITE, Kind.PLACE, Kind.UNMAP):
+        what += f" {record.lba}"
+    elif record.name:
+        what += f" {record.name}"
     blocks = f", {record.count} blocks" if record.count > 1 else ""
-    return {"x": LEFT + at * WIDTH / SHOWN, "width": WIDTH / SHOWN - 2, "colour": COLOURS[record.kind], "label": f"{what}{where}",
-            "title": f"record {record.sequence}, generation {record.generation}: {what}{where}{blocks}"}  # fmt: skip
+    return {
+        "x": LEFT + at * WIDTH / SHOWN,
+        "width": WIDTH / SHOWN - 2,
+        "colour": COLOURS[record.kind],
+        "label": what,
+        "title": f"record {record.sequence}, generation {record.generation}: {what}{blocks}",
+    }
 
 
 def _cell(at: int, full: bool) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The pictures show what is there: as many segments, nodes and records as the disk has, within bounds, in documents that stand alone."""
+"""The pictures show every segment, node and record of a disk, up to a bound.
+
+The page of HTML needs no other file.
+"""
 
 import re
 import xml.etree.ElementTree as XML
@@ -108,7 +111,7 @@ def test_the_page_stands_alone_and_pictures_cost_no_change(make: Make, folder: P
 
 
 def test_an_empty_disk(make: Make) -> None:
-    assert "empty: the checkpoint has everything" in pictures.page(make(8))
+    assert "empty: the checkpoint has every operation" in pictures.page(make(8))
 
 
 def test_on_the_command_line(folder: Path, make: Make, tmp_path: Path) -> None:
