@@ -1,6 +1,7 @@
-"""The workload profiles as job files for fio, against any NBD server: `python -m refmodel.bench.fio_jobs FOLDER` writes them, `URI=... fio FILE` runs one.
+"""Writes the workload profiles as job files for fio: `python -m refmodel.bench.fio_jobs FOLDER`.
 
-A phase is a job that waits for the one before it (`stonewall`). What fio cannot do, snapshots and devices that fail, stands in a comment where it is due.
+`URI=... fio FILE` runs a job file on any NBD server. A phase is a job that waits for the one before
+it (`stonewall`). fio takes no snapshots and fails no devices: a comment says where that is due.
 """
 
 import sys
@@ -9,12 +10,12 @@ from pathlib import Path
 
 from refmodel.bench.profiles import BLOCK, DISK, PROFILES, Access, Phase, Profile
 
-IOPS = 10_000  # what a rate in percent is a share of; the first phase tells what a server can do
-CLIENTS = 8  # that a constant rate is divided among
+IOPS = 10_000  # a rate in percent is a share of it; the first phase shows what a server can do
+CLIENTS = 8  # clients that share a constant rate
 
 
 def job_file(name: str) -> str:
-    """The profile as a job file. Raises KeyError."""
+    """Return the job file of a profile. Raises KeyError if there is no such profile."""
     profile = PROFILES[name]
     head = [
         f"# {name}: {profile.what}",
@@ -63,7 +64,7 @@ def _job(profile: Profile, phase: Phase, number: int) -> list[str]:
 
 
 def kind(access: Access) -> list[str]:
-    """What fio calls it."""
+    """Return the lines of a job file that say what requests are drawn from."""
     words = {0.0: ("write", "randwrite"), 1.0: ("read", "randread")}.get(
         access.reads, ("rw", "randrw")
     )

@@ -1,7 +1,10 @@
-"""The workload profiles: which operations clients ask for, in which order, and what happens to the disk meanwhile.
+"""The workload profiles: which operations clients ask for, in which order, and what happens to the
+disk meanwhile.
 
-One table, deterministic by seed: the same profile, size and seed give the same operations in the same order, which `digest` tells in eight letters.
-docs/workloads.md is `python -m refmodel.bench.profiles`; refmodel.bench.fio_jobs writes the same table as job files for fio. Sizes are in blocks of 4 KiB.
+One table, deterministic by seed: the same profile, size and seed give the same operations in the
+same order, which `digest` tells in eight letters. docs/workloads.md is `python -m
+refmodel.bench.profiles`; refmodel.bench.fio_jobs writes the same table as job files for fio. Sizes
+are in blocks of 4 KiB.
 """
 
 import hashlib
@@ -40,8 +43,9 @@ class Access(NamedTuple):
 class Phase(NamedTuple):
     """A stretch of a run. Its actions are spread evenly over it, the first at its beginning.
 
-    Actions: `snapshot`, `delete-oldest`, `delete-all`; `settle` (what reclaim or consolidation there is to do is done); `fail N MODE`, `return N`, `timer`
-    (the repair timer runs out). Several at once are joined by `and`.
+    Actions: `snapshot`, `delete-oldest`, `delete-all`; `settle` (what reclaim or consolidation
+    there is to do is done); `fail N MODE`, `return N`, `timer` (the repair timer runs out). Several
+    at once are joined by `and`.
     """
 
     name: str
@@ -66,7 +70,9 @@ class Profile:
 
     @property
     def options(self) -> dict[str, int]:
-        """Of the disk: where devices fail there is a spare, and repair is slow, as it is where there are clients to be served."""
+        """Of the disk: where devices fail there is a spare, and repair is slow, as it is where
+        there are clients to be served.
+        """
         fails = any(action.startswith("fail") for phase in self.phases for action in phase.actions)
         return {"spares": 1, "repair_share": 10} if fails else {}
 
@@ -195,7 +201,10 @@ PROFILES: dict[str, Profile] = {
 
 
 def requests(access: Access, blocks: int, count: int, choose: random.Random) -> Iterator[Request]:
-    """So many requests to a disk of so many blocks. Whole requests only: a disk must hold at least one."""
+    """So many requests to a disk of so many blocks.
+
+    Whole requests only: a disk must hold at least one.
+    """
     places = max(1, int(blocks * access.span) // access.blocks)
     weights = (
         list(accumulate((place + 1) ** -access.skew for place in range(places)))
