@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
@@ -35,7 +35,7 @@ def write(
     facts = (
         f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes "
         f"({', '.join(f'{chapter.letter} {chapter.seconds:.0f} s' for chapter in chapters)}), "
-        f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
     )
     if left:
         facts += f" Not run, and in no figure of this page: chapters {', '.join(left)}."

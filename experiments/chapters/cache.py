@@ -7,7 +7,7 @@ from pathlib import Path
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import MUTED, colour, panels, svg
 from refmodel.bench import runner
-from refmodel.bench.profiles import BLOCK, DISK
+from refmodel.bench.workloads.workload import BLOCK, DISK
 from refmodel.cache.settings import Settings as CacheSettings
 from refmodel.registry import DEFAULT, create, open_disk, plan
 

@@ -8,8 +8,8 @@ from experiments.measure import ladder, qcow2, twins
 from experiments.measure.ladder import COUNTS, LADDER, MOST, RANDOM, SEQUENTIAL, Climb, Point
 from experiments.measure.qcow2 import Rung
 from refmodel.bench import runner
-from refmodel.bench.profiles import DISK
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.workload import DISK
 from refmodel.registry import DEFAULT, ENGINES
 
 QEMU_BLOCKS, QEMU_WRITES, QEMU_READS = 65536, 1000, 5000  # of an image, and of a rung

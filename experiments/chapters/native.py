@@ -6,8 +6,9 @@ from experiments.chapter import Chapter, Settings
 from experiments.measure import twins
 from experiments.measure.timeline import timeline
 from refmodel.bench import runner
-from refmodel.bench.profiles import BLOCK, PROFILES
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import BLOCK
 
 PROFILE = "hpe-8k-50"
 MANY = (0, 12, 200)  # snapshots

@@ -3,8 +3,8 @@
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import colour, panels, svg
 from refmodel.bench import runner
-from refmodel.bench.profiles import BLOCK, DISK
 from refmodel.bench.results import Part, Result
+from refmodel.bench.workloads.workload import BLOCK, DISK
 from refmodel.registry import DEFAULT
 
 PROFILES = ("4k-read", "4k-write", "8k-70", "32k-read", "32k-write")

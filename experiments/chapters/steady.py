@@ -6,8 +6,8 @@ from experiments.measure import twins
 from experiments.measure.timeline import timeline
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import runner
-from refmodel.bench.profiles import PROFILES
 from refmodel.bench.results import Part, Result
+from refmodel.bench.workloads.profiles import PROFILES
 
 PROFILE = "netone-steady"
 RIPPLE = 0.02  # of device I/Os: chance, in how many reads are of what a device held

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from refmodel.bench import nbd_comparison
 from refmodel.bench.nbd_comparison import Run, measure, qcow2, qemu_nbd, tool
-from refmodel.bench.profiles import Access
+from refmodel.bench.workloads.workload import Access
 
 TOOLS = ("qemu-img", "qemu-nbd", "fio")
 READ, WRITE = Access(1, 1, in_flight=16), Access(0, 1, in_flight=16)

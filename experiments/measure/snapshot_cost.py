@@ -11,7 +11,7 @@ from typing import NamedTuple
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import colour, panels, svg
 from refmodel.bench.clients import Stopwatch, Tally, tally
-from refmodel.bench.profiles import BLOCK
+from refmodel.bench.workloads.workload import BLOCK
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import plan
 

@@ -125,7 +125,8 @@ def table(
 
 
 HEADER = (
-    f"{'':<8} {'':<13} {'blocks per':>10} {'live':>8} {'write':>14} {'':>7} {'':<16} {'measured':>9}\n"
+    f"{'':<8} {'':<13} {'blocks per':>10} {'live':>8} {'write':>14} "
+    f"{'':>7} {'':<16} {'measured':>9}\n"
     f"{'workload':<8} {'policy':<13} {'segment':>10} {'fraction':>8} {'amplification':>14} "
     f"{'theory':>7} {'by':<16} {'to theory':>9}"
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from refmodel.bench.profiles import BLOCK, Request, Stretch
+from refmodel.bench.workloads.workload import BLOCK, Request, Stretch
 from refmodel.cache.disk import CachedDisk
 from refmodel.engine.open_disk import ArrayDisk
 from refmodel.registry import Disk

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from refmodel.bench.fio_jobs import kind
-from refmodel.bench.profiles import BLOCK, Access
+from refmodel.bench.workloads.fio_jobs import kind
+from refmodel.bench.workloads.workload import BLOCK, Access
 from refmodel.core.errors import NotADisk
 from refmodel.registry import DEFAULT, create, open_disk, plan
 from refmodel.serving.nbdkit_launch import environment, nbdkit
@@ -161,8 +161,8 @@ def _engine(folder: Path, socket: Path, layout: str, blocks: int) -> Server:
     with closing(open_disk(folder / "disk", sync=False)) as disk:
         for lba in range(0, blocks, FILL):
             disk.write(lba, os.urandom(min(FILL, blocks - lba) * BLOCK))
-    command = [sys.executable, "-m", "refmodel", "serve", folder / "disk"]
-    return Server([*command, "--socket", socket, "--no-sync"], os.environ)
+    command = [sys.executable, "-m", "refmodel", "serve", str(folder / "disk")]
+    return Server([*command, "--socket", str(socket), "--no-sync"], os.environ)
 
 
 def _qcow2(folder: Path, socket: Path, blocks: int) -> Server:

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 from refmodel.bench.clients import Stopwatch
-from refmodel.bench.profiles import BLOCK, Request
+from refmodel.bench.workloads.workload import BLOCK, Request
 
 Batches = list[list[Request]]  # requests that are in flight together
 

@@ -6,7 +6,8 @@ from itertools import chain
 from typing import Any
 
 from refmodel.bench.clients import ActionDone, Tally, Window
-from refmodel.bench.profiles import BLOCK, PROFILES, Request
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
 
 
@@ -90,7 +91,7 @@ class Result(Measured):
     @property
     def user_bytes(self) -> int:
         """Bytes that clients read and wrote."""
-        return sum(request.count * BLOCK for request in chain(*self.requests.values()))
+        return sum(request.blocks * BLOCK for request in chain(*self.requests.values()))
 
     @property
     def phases(self) -> list["Part"]:
@@ -159,16 +160,16 @@ class Part(Measured):
     @property
     def user_bytes(self) -> int:
         """Bytes that clients read and wrote."""
-        return sum(request.count * BLOCK for request in self.requests)
+        return sum(request.blocks * BLOCK for request in self.requests)
 
     @property
     def user_bytes_written(self) -> int:
         """Bytes that clients wrote."""
-        return sum(request.count * BLOCK for request in self.requests if not request.read)
+        return sum(request.blocks * BLOCK for request in self.requests if not request.read)
 
     @property
     def hit_rate(self) -> float:
-        """Share of the bytes read that a read cache answered; 0 without a cache or without reads."""
+        """Share of the bytes read that a cache answered; 0 without a cache or without reads."""
         read = self.user_bytes - self.user_bytes_written
         return self.devices.bytes_read[CACHE] / read if read else 0.0
 

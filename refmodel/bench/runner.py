@@ -13,19 +13,19 @@ from typing import Any
 
 from refmodel.array.label import Shape
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch, Window
-from refmodel.bench.dataset import Files
 from refmodel.bench.peers import PEERS, Batches
-from refmodel.bench.profiles import (
+from refmodel.bench.results import Result
+from refmodel.bench.workloads.dataset import Files
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import (
     BLOCK,
     DISK,
-    PROFILES,
     Profile,
     Request,
     Stretch,
     digest,
     stretches,
 )
-from refmodel.bench.results import Result
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import Settings
 from refmodel.core.errors import Unsupported
@@ -76,8 +76,8 @@ def run(
     layout: of the devices; by default the profile's.
     cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
     compression, deduplication: data reduction of the log-structured engine.
-    files: write the data of refmodel.bench.dataset; always so with data reduction. Otherwise the
-        same random bytes are written again and again.
+    files: write the data of refmodel.bench.workloads.dataset; always so with data reduction.
+        Otherwise the same random bytes are written again and again.
     scale: multiplies the size of the disk (64 MiB at 1) and the number of operations.
     blocks, operations, depth: override the profile's and the scale's.
     snapshots: snapshots that are taken before the run. room: the disk has room for as many.
@@ -142,7 +142,7 @@ def run(
 
 
 def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:
-    """Fill the disk, take snapshots with random writes in between, and finish all background work."""
+    """Fill the disk, take snapshots with writes between them, and finish all background work."""
     choose = random.Random(f"history {seed}")
     for lba in range(0, blocks, FILL):
         clients.perform([Request(False, lba, min(FILL, blocks - lba))])
@@ -228,7 +228,7 @@ def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
 
     So cleaning does not hide what snapshots cost.
     """
-    written = sum(request.count for part in parts for request in part.requests if not request.read)
+    written = sum(request.blocks for part in parts for request in part.requests if not request.read)
     taken = sum(action == "snapshot" for part in parts for action in part.phase.actions)
     pinned = blocks + snapshots * min(GENERATION, blocks) + min(written, taken * blocks)
     return with_reserve(-(-(3 * pinned // 2 + blocks // 2) // SEGMENT) + 1)

@@ -8,9 +8,10 @@ import click
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner
-from refmodel.bench.profiles import DISK, PROFILES
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import DISK
 from refmodel.cli.commands import (
     CACHE,
     CACHE_BLOCK,

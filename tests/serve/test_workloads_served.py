@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from refmodel.bench.profiles import PROFILES
+from refmodel.bench.workloads.profiles import PROFILES
 from support.served import BOUND, Server
 
 JOBS = Path(__file__).parents[2] / "workloads"

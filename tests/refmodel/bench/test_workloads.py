@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from refmodel.bench import profiles, runner
+from refmodel.bench import runner
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch
-from refmodel.bench.fio_jobs import job_file
-from refmodel.bench.profiles import PROFILES, Access, Phase, Stretch, digest, requests, stretches
+from refmodel.bench.workloads.document import document
+from refmodel.bench.workloads.fio_jobs import job_file
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import Access, Phase, Stretch, digest, requests, stretches
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,7 +23,7 @@ def test_a_profile_asks_for_the_same_by_the_same_seed(name: str) -> None:
     draws = any(0 < stretch.access.reads < 1 or stretch.access.random for stretch in first)
     assert draws == (digest(first) != digest(other))
     assert all(
-        0 <= lba and lba + count <= 2048 for stretch in first for _, lba, count in stretch.requests
+        lba >= 0 and lba + count <= 2048 for stretch in first for _, lba, count in stretch.requests
     )
 
 
@@ -51,12 +53,12 @@ def test_actions_are_spread_over_their_phase() -> None:
 
 
 def test_the_document_and_the_job_files_are_what_the_table_says() -> None:
-    assert (ROOT / "docs/workloads.md").read_text() == profiles.document(), (
-        "python -m refmodel.bench.profiles > docs/workloads.md"
+    assert (ROOT / "docs/workloads.md").read_text() == document(), (
+        "python -m refmodel.bench.workloads.document > docs/workloads.md"
     )
     files = {path.stem: path.read_text() for path in (ROOT / "workloads").glob("*.fio")}
     assert files == {name: job_file(name) for name in PROFILES}, (
-        "python -m refmodel.bench.fio_jobs workloads"
+        "python -m refmodel.bench.workloads.fio_jobs workloads"
     )
 
 
