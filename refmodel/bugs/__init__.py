@@ -1,7 +1,8 @@
-"""Bugs that real storage engines had, to be planted in these by name: what a conformance kit has to find.
+"""Planted bugs: bugs that real storage engines had, and that the conformance kit must find.
 
-A bug is a function of a disk that is about to recover. It overrides a method or two of that one disk, so the engines themselves know
-nothing of bugs and pay nothing for them. Numbers and evidence are those of the list of bugs that the project works through.
+A bug is a function that changes one disk before it recovers: it overrides a method or two of that
+object. So the engines have no code for bugs, and no cost. Each bug has its number in the project's
+list of bugs, and the evidence that a real engine had it.
 """
 
 from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
