@@ -71,7 +71,7 @@ def _operations(before: Counters, after: Counters, seconds: float) -> Table:
 
 def _devices(before: Counters, after: Counters, seconds: float) -> Table:
     table = _table(
-        "cause of device I/O", "reads per s", "writes per s", "MiB read per s", "MiB written per s"
+        "cause of device I/O", "reads per s", "writes per s", "read MiB per s", "wrote MiB per s"
     )
     causes = {sample["cause"] for name in DEVICE_COUNTERS[:2] for sample in after[name]}
     for cause in sorted(causes):
@@ -140,7 +140,7 @@ STATE: dict[str, tuple[str, Callable[[Counters], str]]] = {
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(columns[0], min_width=22)
+    table.add_column(columns[0], min_width=19)
     for column in columns[1:]:
         table.add_column(column, justify="right" if column else "left")
     return table
