@@ -84,8 +84,8 @@ def describe(runs: list[tuple[str, Run]], layout: str) -> str:
     medians = {name: _median([run for other, run in runs if other == name]) for name, _ in runs}
     peer = medians[QCOW2]
     lines = [
-        f"fio over NBD: {ACCESS}; {layout}, no waiting for the medium; "
-        f"median of {len(runs) // len(medians)} rounds",
+        f"fio over NBD: {ACCESS}; {layout}",
+        f"  no waiting for the medium; median of {len(runs) // len(medians)} rounds",
         f"  {'':<34} {'ops per':>12} {'ratio':>9} {'CPU us':>9} {'ratio':>9}",
         f"  {'server':<34} {'wall second':>12} {'to qcow2':>9} {'per op':>9} {'to qcow2':>9}",
     ]
