@@ -1,4 +1,6 @@
-"""`python -m experiments`: runs the published experiments, and writes a report in which every claim is a row."""
+"""`python -m experiments`: runs the published experiments, and writes a report in which every claim
+is a row.
+"""
 
 import sys
 import time

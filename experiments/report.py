@@ -1,4 +1,6 @@
-"""The report: one page of HTML that needs nothing else, and a summary in Markdown, with the figures as files."""
+"""The report: one page of HTML that needs nothing else, and a summary in Markdown, with the figures
+as files.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +29,10 @@ def write(
     seconds: float,
     left: Sequence[str] = (),
 ) -> None:
-    """report.html, report.md and a file of SVG for each figure. `left` are the letters of chapters that were not run, or not yet."""
+    """report.html, report.md and a file of SVG for each figure.
+
+    `left` are the letters of chapters that were not run, or not yet.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for figure in chapter.figures:

@@ -1,5 +1,8 @@
-"""F: what theory says. Snapshots cost nothing to make, deleting costs what it frees, full stripes cost their parity,
-cleaning costs what Desnoyers calculated."""
+"""F: what theory says.
+
+Snapshots cost nothing to make, deleting costs what it frees, full stripes cost their parity,
+cleaning costs what Desnoyers calculated.
+"""
 
 from experiments.chapter import Chapter, Settings
 from experiments.measure import snapshot_cost

@@ -1,4 +1,6 @@
-"""C: what chains of snapshots cost (VMware's study), for every engine here and for qcow2, side by side."""
+"""C: what chains of snapshots cost (VMware's study), for every engine here and for qcow2, side by
+side.
+"""
 
 import subprocess
 

@@ -43,7 +43,9 @@ def run(settings: Settings) -> Chapter:
 
 
 def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> None:
-    """The same run and its twin several times: counts are the same every time, the best time is the one that least else happened in."""
+    """The same run and its twin several times: counts are the same every time, the best time is the
+    one that least else happened in.
+    """
     result, control = runs[-1], controls[-1]
     chapter.judge(
         "No visible change in any phase: in what an operation waits for at the devices",

@@ -1,4 +1,6 @@
-"""E: data reduction and tiers (StorageReview's test of VSAN 6.2), as far as there is something here to measure."""
+"""E: data reduction and tiers (StorageReview's test of VSAN 6.2), as far as there is something here
+to measure.
+"""
 
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import colour, panels, svg

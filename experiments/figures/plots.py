@@ -36,7 +36,9 @@ MUTED = "#666666"
 def panels(
     rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options
 ) -> tuple[Drawing, list[Axes]]:
-    """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of one row."""
+    """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of
+    one row.
+    """
     drawing, axes = plt.subplots(
         rows, columns, figsize=(width, height * rows), squeeze=False, **options
     )
@@ -55,7 +57,9 @@ def colour(name: str) -> str:
 
 
 def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) -> None:
-    """Mark phases: every other one is shaded in every panel, the names stand above the first, aslant where there are many."""
+    """Mark phases: every other one is shaded in every panel, the names stand above the first,
+    aslant where there are many.
+    """
     aslant = {"rotation": 28, "ha": "left"} if len(names) > 6 else {"ha": "center"}
     for number, name in enumerate(names):
         low, high = edges[number], edges[number + 1]
@@ -77,7 +81,9 @@ def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) ->
 
 
 def svg(drawing: Drawing, name: str) -> str:
-    """The figure as an SVG element without a prologue; the name keeps its identifiers apart from other figures' on a page."""
+    """The figure as an SVG element without a prologue; the name keeps its identifiers apart from
+    other figures' on a page.
+    """
     out = io.StringIO()
     drawing.savefig(
         out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}

@@ -1,5 +1,6 @@
-"""Measuring what snapshots cost an engine: up a ladder of them and down again; and reads and writes one by one, with
-more and more of them."""
+"""Measuring what snapshots cost an engine: up a ladder of them and down again; and reads and writes
+one by one, with more and more of them.
+"""
 
 from typing import NamedTuple
 

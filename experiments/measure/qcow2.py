@@ -1,7 +1,9 @@
-"""qcow2 beside the engines of this project: the same rungs of snapshots, by qemu's own tools, with fio as the client over NBD.
+"""qcow2 beside the engines of this project: the same rungs of snapshots, by qemu's own tools, with
+fio as the client over NBD.
 
-Internal snapshots are within the image, each cluster with a reference count; an external one is a new image on top of what becomes its backing file, so
-the disk is a chain. An image is 64 KiB clusters in memory, as qemu makes it by default, written once before the first rung.
+Internal snapshots are within the image, each cluster with a reference count; an external one is a
+new image on top of what becomes its backing file, so the disk is a chain. An image is 64 KiB
+clusters in memory, as qemu makes it by default, written once before the first rung.
 """
 
 import tempfile
@@ -30,7 +32,9 @@ def missing() -> list[str]:
 
 
 def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iterator[Rung]:
-    """0 to `most` snapshots, `internal` or `external`, and then they are deleted one by one, the oldest first; at each rung 4 KiB random writes, then reads."""
+    """0 to `most` snapshots, `internal` or `external`, and then they are deleted one by one, the
+    oldest first; at each rung 4 KiB random writes, then reads.
+    """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
         image = {"internal": Internal, "external": External}[how](Path(name), blocks)
         for number, snapshots in enumerate([*range(most + 1), *reversed(range(most))]):

@@ -1,5 +1,6 @@
-"""What a snapshot costs, by the size of the disk and by how many there are: creating one, deleting one, what is
-reclaimed then, and what it pins."""
+"""What a snapshot costs, by the size of the disk and by how many there are: creating one, deleting
+one, what is reclaimed then, and what it pins.
+"""
 
 import random
 import tempfile
@@ -43,7 +44,9 @@ class Freed(NamedTuple):
 
 
 def snapshots(chapter: Chapter, settings: Settings) -> None:
-    """Creation and the foreground of deletion, by the size of the disk and by the number of snapshots."""
+    """Creation and the foreground of deletion, by the size of the disk and by the number of
+    snapshots.
+    """
     settings.say("snapshots of disks from 64 MiB to 1 TiB, and up to 200 of them")
     by_size, by_count = [], []
     for blocks in SIZES:
@@ -74,7 +77,10 @@ def snapshots(chapter: Chapter, settings: Settings) -> None:
 
 
 def _create_and_delete(disk: LogStructuredDisk, seed: int, name: str) -> tuple[Cost, Cost]:
-    """Create a snapshot of a disk that was written to, write, delete it. The best of five by the processor."""
+    """Create a snapshot of a disk that was written to, write, delete it.
+
+    The best of five by the processor.
+    """
     found = []
     for again in range(5):
         create_cost = _cost(disk, lambda: disk.snapshot(name))

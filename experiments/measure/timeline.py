@@ -1,4 +1,5 @@
-"""A run over time: what clients saw, and what devices did for an operation, with the phases marked."""
+"""A run over time: what clients saw, and what devices did for an operation, with the phases marked.
+"""
 
 from itertools import accumulate
 
@@ -19,7 +20,9 @@ def timeline(
     caption: str,
     log_latency: bool = False,
 ) -> Figure:
-    """Operations a second, latency and device I/Os an operation; in grey, or dashed, the same operations with nothing done to the disk."""
+    """Operations a second, latency and device I/Os an operation; in grey, or dashed, the same
+    operations with nothing done to the disk.
+    """
     drawing, (rate, latency, ios) = panels(3, height=1.95, sharex=True)
     ends = [0, *accumulate(window.operations for window in result.windows)]
     middles = [(low + high) / 2000 for low, high in zip(ends, ends[1:])]

@@ -1,10 +1,11 @@
-"""A phase and its twin: the same operations on a disk on which no snapshot was taken. What they waited for has to be
-the same, to the byte.
+"""A phase and its twin: the same operations on a disk on which no snapshot was taken. What they
+waited for has to be the same, to the byte.
 
-Device I/Os alone differ by a few in a thousand: a block is read from the bank if it waits there to be destaged, and
-blocks that lie side by side are read in one I/O; what waits and what lies where depends on what a snapshot keeps. So
-reads are compared by what they fetched, from devices or from the bank, and writes, which are those of the durable log,
-by their I/Os and their bytes. Anything that a snapshot added would show: a map that is read, a layer, a copy.
+Device I/Os alone differ by a few in a thousand: a block is read from the bank if it waits there to
+be destaged, and blocks that lie side by side are read in one I/O; what waits and what lies where
+depends on what a snapshot keeps. So reads are compared by what they fetched, from devices or from
+the bank, and writes, which are those of the durable log, by their I/Os and their bytes. Anything
+that a snapshot added would show: a map that is read, a layer, a copy.
 """
 
 from typing import NamedTuple
@@ -33,14 +34,17 @@ def waited(measured: Measured) -> Waited:
 
 
 def same(measured: Measured, twin: Measured) -> bool:
-    """Whether both waited for the same; but for one write more to each mirror, where a record lies across the end of
-    the log's ring."""
+    """Whether both waited for the same; but for one write more to each mirror, where a record lies
+    across the end of the log's ring.
+    """
     one, other = waited(measured), waited(twin)
     return one[1:] == other[1:] and abs(one.writes - other.writes) <= MIRRORS
 
 
 def alike(part: Part, twin: Part) -> bool:
-    """Whether both waited for the same, and what was read is what users asked for and not a byte more."""
+    """Whether both waited for the same, and what was read is what users asked for and not a byte
+    more.
+    """
     return same(part, twin) and waited(part).bytes_read == part.user_bytes - part.user_bytes_written
 
 

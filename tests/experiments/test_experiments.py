@@ -1,4 +1,6 @@
-"""The experiments: a claim that does not hold is said not to, what could not run is said, and the report needs nothing else."""
+"""The experiments: a claim that does not hold is said not to, what could not run is said, and the
+report needs nothing else.
+"""
 
 import functools
 import re

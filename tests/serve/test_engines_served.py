@@ -1,4 +1,6 @@
-"""Disks of every engine are served alike, behind a read cache or not; commands reach the cache of a disk that is served."""
+"""Disks of every engine are served alike, behind a read cache or not; commands reach the cache of a
+disk that is served.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""A file system on a served disk: written, snapshotted, overwritten, and read back from the snapshot."""
+"""A file system on a served disk: written, snapshotted, overwritten, and read back from the
+snapshot.
+"""
 
 import os
 import shutil

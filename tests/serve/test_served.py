@@ -1,4 +1,6 @@
-"""A served disk and its clients: qemu's and libnbd's tools, the command line meanwhile, and how it ends."""
+"""A served disk and its clients: qemu's and libnbd's tools, the command line meanwhile, and how it
+ends.
+"""
 
 import json
 import os

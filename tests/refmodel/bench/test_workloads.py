@@ -1,4 +1,6 @@
-"""Profiles: the same operations by the same seed, what is documented, what fio is given; and clients that leave no stall out."""
+"""Profiles: the same operations by the same seed, what is documented, what fio is given; and
+clients that leave no stall out.
+"""
 
 import random
 from contextlib import nullcontext
@@ -89,7 +91,9 @@ class SimulatedTime(Stopwatch):
 
 
 def test_a_stall_is_charged_to_all_who_waited() -> None:
-    """At a constant rate of 500 a second, 50 ms of standstill make 25 requests late, and half as many again while the queue empties."""
+    """At a constant rate of 500 a second, 50 ms of standstill make 25 requests late, and half as
+    many again while the queue empties.
+    """
     watch, access = SimulatedTime(), Access(0, 1, in_flight=1)
     asked = list(requests(access, 64, 200, random.Random(1)))
     clients = Clients(Stalling(watch), nullcontext(), watch, RepairClock())

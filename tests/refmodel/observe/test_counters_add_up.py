@@ -27,8 +27,10 @@ FAMILIES = [*common.FAMILIES, *log_structured.FAMILIES]
 
 @pytest.fixture(scope="module")
 def worked() -> Iterator[tuple[LogStructuredDisk, Counter, Counter]]:
-    """A disk with a history: writes of all lengths, snapshots, cleaning, a rebuild and a scrub. With it what its devices
-    were asked for, by name, and what its user asked for, by operation."""
+    """A disk with a history: writes of all lengths, snapshots, cleaning, a rebuild and a scrub.
+
+    With it what its devices were asked for, by name, and what its user asked for, by operation.
+    """
     asked: Counter[tuple[str, str]] = Counter()
     wanted: Counter[str] = Counter()
     patch = pytest.MonkeyPatch()

@@ -1,4 +1,5 @@
-"""Threads that are not Python's keep their states until they are dropped, and none is left behind."""
+"""Threads that are not Python's keep their states until they are dropped, and none is left behind.
+"""
 
 import ctypes
 from collections.abc import Callable
