@@ -147,7 +147,7 @@ def test_a_report_that_cannot_be_written_is_said_before_anything_is_run(
     (tmp_path / "file").touch()
     monkeypatch.setattr(command, "EXPERIMENTS", {"X": lambda settings: pytest.fail("it was run")})
     done = CliRunner().invoke(command.main, ["--report", str(tmp_path / "file" / "r")])
-    assert done.exit_code == 2 and "nothing can be written" in done.output
+    assert done.exit_code == 2 and "cannot be written to" in done.output
 
 
 def test_the_story_shows_the_figures_that_the_experiments_make() -> None:

@@ -40,7 +40,8 @@ def test_unaligned_requests_trim_zero_and_fua(serve: Serve) -> None:
     script = [
         "write -P 0x11 100 5000", "read -P 0x11 100 5000", "read -P 0 0 100", "read -P 0 5100 1000",
         "write -f -P 0x12 1M 64k", "discard 1M 32k", "read -P 0 1M 32k", "read -P 0x12 1056k 32k",
-        "write -z 1057k 1k", "read -P 0 1057k 1k", "read -P 0x12 1056k 1k", "read -P 0x12 1058k 30k", "flush",
+        "write -z 1057k 1k", "read -P 0 1057k 1k", "read -P 0x12 1056k 1k", "read -P 0x12 1058k "
+                                                                            "30k", "flush",
     ]  # fmt: skip
     done = run("qemu-io", "-f", "raw", *(f"-c{line}" for line in script), server.uri())
     assert b"error" not in done.stdout.lower() and b"failed" not in done.stdout.lower(), (

@@ -32,9 +32,13 @@ def test_a_profile_asks_for_the_same_by_the_same_seed(name: str) -> None:
 def test_the_digest_tells_the_order_and_the_actions() -> None:
     access = Access(0, 1)
     asked = list(requests(access, 64, 10, random.Random(1)))
+    phase = Phase("run", 1)
     runs = [
-        [Stretch(Phase("run", 1), access, asked, actions)] for actions in ({}, {3: ["snapshot"]}, {4: ["snapshot"]})
-    ] + [[Stretch(Phase("run", 1), access, asked[::-1], {})]]  # fmt: skip
+        [Stretch(phase, access, asked, {})],
+        [Stretch(phase, access, asked, {3: ["snapshot"]})],
+        [Stretch(phase, access, asked, {4: ["snapshot"]})],
+        [Stretch(phase, access, asked[::-1], {})],
+    ]
     assert len({digest(run) for run in runs}) == 4
 
 

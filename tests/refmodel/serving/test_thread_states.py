@@ -1,5 +1,4 @@
-"""Threads that are not Python's keep their states until they are dropped, and none is left behind.
-"""
+"""Threads that Python did not make keep their states until these are freed; none is left."""
 
 import ctypes
 from collections.abc import Callable
@@ -27,7 +26,12 @@ def states() -> int:
 def in_threads(count: int, work: Callable[[], None]) -> None:
     """Do something in so many threads of the C library's, all there at the same time."""
     together = Barrier(count)
-    body = BODY(lambda _: (work(), together.wait()) and None)
+
+    def run(_: object) -> None:
+        work()
+        together.wait()
+
+    body = BODY(run)
     threads = [ctypes.c_ulong() for _ in range(count)]
     for thread in threads:
         assert libc.pthread_create(ctypes.byref(thread), None, body, None) == 0
