@@ -1,6 +1,4 @@
-"""fio's own verification (CRC-32C of every block) on a served disk that loses devices, is rebuilt,
-and is killed.
-"""
+"""fio verifies every block (CRC-32C) while devices fail, are rebuilt, and the server is killed."""
 
 import json
 import signal

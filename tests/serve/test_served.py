@@ -1,6 +1,4 @@
-"""A served disk and its clients: qemu's and libnbd's tools, the command line meanwhile, and how it
-ends.
-"""
+"""A served disk and its clients: tools of qemu and libnbd, commands, and the end of the server."""
 
 import json
 import os
@@ -107,7 +105,7 @@ def test_commands_on_a_disk_that_is_served(serve: Serve) -> None:
     assert refmodel("ls", server.disk).stdout == b""
 
 
-def test_a_deleted_snapshot_is_never_read_as_another_of_its_name(serve: Serve) -> None:
+def test_an_export_of_a_deleted_snapshot_never_shows_another_of_its_name(serve: Serve) -> None:
     server = serve("--blocks", 64)
     refmodel("snapshot", server.disk, "s")
     client = subprocess.Popen(
@@ -117,6 +115,7 @@ def test_a_deleted_snapshot_is_never_read_as_another_of_its_name(serve: Serve) -
         stderr=subprocess.STDOUT,
         bufsize=0,
     )
+    assert client.stdin is not None and client.stdout is not None
     client.stdin.write(b"read -P 0 0 4k\n")
     while b"ops/sec" not in (line := client.stdout.readline()):
         assert line
@@ -160,7 +159,7 @@ def test_it_ends_cleanly_though_a_client_stays(serve: Serve, how: signal.Signals
     assert refmodel("read", server.disk, 1).stdout.startswith(b"kept")
 
 
-def test_what_is_left_of_a_killed_server_is_no_hindrance(serve: Serve) -> None:
+def test_sockets_of_a_killed_server_are_removed_by_the_next(serve: Serve) -> None:
     server = serve("--blocks", 64)
     run("qemu-io", "-f", "raw", "-c", "write -P 0x44 4k 4k", server.uri())
     server.end(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A job file of the workloads, run by fio against a served disk: it does what the table says."""
+"""fio runs a job file of the workloads on a served disk, with the declared operations."""
 
 import json
 import os

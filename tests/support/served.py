@@ -1,4 +1,4 @@
-"""A disk that is served, for tests: the server as a process, and the clients that are real."""
+"""Helpers of tests on a served disk: the server as a process, and its clients."""
 
 import os
 import shutil
@@ -11,16 +11,16 @@ from pathlib import Path
 ENGINE = [sys.executable, "-m", "refmodel"]
 PROGRAMS = ("nbdkit", "fio", "qemu-io", "qemu-img", "nbdcopy", "nbdinfo")
 MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
-BOUND = 120  # seconds; the machine may be busy
+BOUND = 120  # seconds that a program may take
 
 
 def run(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """A program with its output; it has to end with the status, unless that is None."""
+    """Run a program and return its output. It must end with `status`, unless that is None."""
     done = subprocess.run([*map(str, arguments)], input=stdin, capture_output=True, timeout=BOUND)
     assert status is None or done.returncode == status, (
-        f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
+        f"{arguments} ended with {done.returncode}: {done.stdout!r} {done.stderr!r}"
     )
     return done
 
@@ -28,10 +28,13 @@ def run(
 def refmodel(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
+    """Run the command `refmodel`."""
     return run(*ENGINE, *arguments, status=status, stdin=stdin)
 
 
 class Server:
+    """The process that serves a disk in a folder."""
+
     def __init__(self, folder: Path) -> None:
         self.disk = folder / "disk"
         self.socket = folder / "nbd.sock"
@@ -39,13 +42,16 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def uri(self, snapshot: str = "") -> str:
+        """The NBD URI of the live view, or of a snapshot."""
         return f"nbd+unix:///{snapshot}?socket={self.socket}"
 
     @property
     def log(self) -> str:
+        """What the server has printed."""
         return self._log.read_text()
 
     def start(self) -> None:
+        """Start it, and wait until it serves."""
         with self._log.open("wb") as log:
             command = [*ENGINE, "serve", str(self.disk), "--socket", str(self.socket), "--no-sync"]
             self._process = subprocess.Popen(
@@ -63,20 +69,31 @@ class Server:
         return self._process.wait(BOUND)
 
     def stop(self) -> None:
+        """Kill it if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """One fio job against live. Aligned blocks of 4 to 64 KiB at random, verified by CRC-32C, unless told otherwise."""
+        """Run a fio job on the live view: random writes, verified by CRC-32C, unless options differ."""
         job = {
-            "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
-            "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,
-        } | options  # fmt: skip
+            "ioengine": "nbd",
+            "uri": self.uri(),
+            "rw": "randwrite",
+            "bs": "4k",
+            "iodepth": 16,
+            "verify": "crc32c",
+            "verify_fatal": 1,
+            "verify_state_save": 0,
+            "randseed": 7,
+        } | options
         folder = self.disk.parent
         text = "\n".join(f"{key}={value}" for key, value in job.items())
         (folder / f"{name}.fio").write_text(f"[{name}]\n{text}\n")
         environment = os.environ | {"HOME": str(folder)}
         return subprocess.run(
             ["fio", f"--output={folder / name}.out", str(folder / f"{name}.fio")],
-            cwd=folder, env=environment, capture_output=True, timeout=4 * BOUND,
-        )  # fmt: skip
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=4 * BOUND,
+        )

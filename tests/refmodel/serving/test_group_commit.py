@@ -1,4 +1,4 @@
-"""Requests in flight together are done together, and each is answered for itself."""
+"""Group commit: requests in flight together form a group, and each gets its own answer."""
 
 import threading
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from support.disks import block
 Make = Callable[..., LogStructuredDisk]
 
 
-def test_whatever_waits_is_done_together_and_everyone_gets_his_own(make: Make) -> None:
+def test_waiting_requests_form_one_group_and_each_gets_its_answer(make: Make) -> None:
     disk, turn, sizes = make(64), Turn(), []
 
     def performed(group: list[Pending]) -> None:
@@ -40,7 +40,7 @@ def test_whatever_waits_is_done_together_and_everyone_gets_his_own(make: Make) -
     assert disk.done.blocks_of("write") == 16
 
 
-def test_one_that_is_refused_takes_none_along(make: Make) -> None:
+def test_a_refused_request_does_not_fail_the_others(make: Make) -> None:
     disk = make(8)
     wrong, right, read, lost = (
         Pending(8, 1, block(1)),
@@ -53,11 +53,11 @@ def test_one_that_is_refused_takes_none_along(make: Make) -> None:
     assert right.error is None and read.result == block(2) == disk.read(3)
 
 
-def test_a_failure_of_the_engine_reaches_whoever_asked(make: Make) -> None:
+def test_an_error_of_the_engine_reaches_the_caller(make: Make) -> None:
     def fails(group: list[Pending]) -> None:
         raise RuntimeError("planted")
 
     groups = GroupCommit(Turn(), fails)
-    for _ in range(2):  # and the next is seen to, all the same
+    for _ in range(2):  # the next request is performed all the same
         with pytest.raises(RuntimeError):
             groups.submit(Pending(0, 1))

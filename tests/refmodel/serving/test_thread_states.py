@@ -16,7 +16,7 @@ libc = ctypes.CDLL(None)
 
 
 def states() -> int:
-    """How many the interpreter has."""
+    """How many thread states the interpreter has."""
     found, state = 0, api.PyInterpreterState_ThreadHead(api.PyInterpreterState_Head())
     while state:
         found, state = found + 1, api.PyThreadState_Next(state)
@@ -24,7 +24,7 @@ def states() -> int:
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:
-    """Do something in so many threads of the C library's, all there at the same time."""
+    """Run `work` in `count` threads of the C library, all alive at the same time."""
     together = Barrier(count)
 
     def run(_: object) -> None:
@@ -39,7 +39,7 @@ def in_threads(count: int, work: Callable[[], None]) -> None:
         assert libc.pthread_join(thread, None) == 0
 
 
-def test_states_last_as_long_as_they_are_kept() -> None:
+def test_states_live_until_they_are_freed() -> None:
     kept, before = ThreadStates(), states()
     in_threads(4, lambda: None)
     assert states() == before
