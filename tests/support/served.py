@@ -74,7 +74,7 @@ class Server:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """Run a fio job on the live view: random writes, verified by CRC-32C, unless options differ."""
+        """Run a fio job on the live view: by default random writes, verified by CRC-32C."""
         job = {
             "ioengine": "nbd",
             "uri": self.uri(),
