@@ -69,6 +69,11 @@ proofs: setup ## check all proofs from clean, with every gate, and build the cer
 	@$(PYTHON) proofs/speed.py
 	@$(PYTHON) -m pytest -q tests/proofs
 
+proved-disk: setup ## build build/proved-disk, a disk extracted from its proof
+	@tools/setup proofs
+	@$(MAKE) --no-print-directory -C proofs disk
+	@mkdir -p build && cp proofs/build/proved-disk build/proved-disk
+
 proofs-mutants: setup ## change each definition a little; a proof must break (nightly)
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs mutants

@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -19,9 +20,11 @@ COMMANDS = (
 
 
 class Commands(click.Group):
-    """What is missing or misspelt ends in one line and status 3, never in a traceback. A command is imported when it is asked for."""
+    """The commands. A missing tool or a mistake in a list ends in one line and status 3.
 
-    def invoke(self, context: click.Context):
+    A command is imported only when it is called."""
+
+    def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except (tlc.Unavailable, models.BadList, ValueError) as error:
@@ -35,7 +38,8 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module = name.replace("-", "_")
-        return getattr(import_module(f"modelcheck.commands.{module}"), module)
+        command: click.Command = getattr(import_module(f"modelcheck.commands.{module}"), module)
+        return command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,108 +1,48 @@
-"""The engines by name: how the disk of each is planned, made and opened, and what every open disk can be asked.
+"""The engines by name: how a disk of each is planned, made and opened.
 
-The label of a disk says which engine's it is, so whoever opens a folder needs no name. A disk with a read cache (refmodel.cache) is a disk.
+The label of a disk names its engine, so to open a folder needs no name. A disk with a read cache
+(refmodel.cache) is a disk like any other.
 """
 
 import functools
 import inspect
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from refmodel.array import label as labels
-from refmodel.array.component import Meter
-from refmodel.array.label import Shape
+from refmodel.array.label import DEFAULT_ENGINE as DEFAULT
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
-from refmodel.core.errors import BadRequest
-from refmodel.core.histogram import Operations
+from refmodel.cache.settings import CacheSettings
+from refmodel.core.errors import BadRequest, DataLost
+from refmodel.engine.disk import Disk
+from refmodel.engine.shape import Shape
 from refmodel.inplace import disk as inplace
-from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.inplace.geometry import plan as plan_in_place
 from refmodel.log_structured import disk as log_structured
-from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.geometry import plan as plan_log_structured
 from refmodel.media.power_supply import PowerSupply
 from refmodel.redolog import disk as redolog
-from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.redolog.geometry import plan as plan_redo_log
 
-DEFAULT = Geometry.engine
-
-
-class Disk(Protocol):
-    """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed.
-
-    What `geometry.capabilities` leaves out is refused as Unsupported.
-    """
-
-    geometry: Shape
-    done: Operations  # what users had it do
-    events: list[dict] | None  # what happened inside is appended here, if it is a list
-
-    @property
-    def meters(
-        self,
-    ) -> dict[tuple[str, int], Meter]: ...  # what was done to devices, by leg and device
-
-    @property
-    def from_memory(
-        self,
-    ) -> Counter[
-        str
-    ]: ...  # blocks that were read with no device I/O, though they hold data, by cause
-
-    def write(self, lba: int, data: bytes) -> None: ...
-
-    def write_many(self, writes: list[tuple[int, bytes]]) -> None: ...
-
-    def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes: ...
-
-    def unmap(self, lba: int, count: int) -> None: ...
-
-    def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]: ...
-
-    def snapshots(self) -> list[str]: ...
-
-    def identity(self, name: str) -> int: ...
-
-    def snapshot(self, name: str) -> None: ...
-
-    def delete(self, name: str) -> None: ...
-
-    def revert(self, name: str) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def abandon(self) -> None: ...
-
-    def checkpoint(self) -> None: ...
-
-    def clean(self) -> bool: ...
-
-    def settle(self) -> None: ...
-
-    def background(self) -> bool: ...
+__all__ = ["DEFAULT", "ENGINES", "Disk", "Engine", "Shape", "create", "open_disk", "plan"]
 
 
 class Engine(NamedTuple):
+    """An engine: one line about it, and its functions."""
+
     what: str
-    plan: Callable[..., Shape]  # blocks, and options by name
-    create: Callable[..., None]  # folder, shape; sync
-    open: Callable[..., Disk]  # folder; sync, power, now, prepare
+    plan: Callable[..., Shape]  # takes the number of blocks, and options by name
+    create: Callable[..., None]  # takes a folder and a shape; `sync`
+    open: Callable[..., Disk]  # takes a folder; `sync`, `power`, `now`, `prepare`
 
 
 def _redo_log(name: str, what: str) -> Engine:
-    labels.GEOMETRIES[name] = RedoLogGeometry
     return Engine(what, functools.partial(plan_redo_log, name), redolog.create, redolog.open_disk)
 
 
 def _in_place(name: str, what: str) -> Engine:
-    labels.GEOMETRIES[name] = InPlaceGeometry
     return Engine(what, functools.partial(plan_in_place, name), inplace.create, inplace.open_disk)
 
 
@@ -131,7 +71,10 @@ ENGINES = {
 
 
 def plan(engine: str, blocks: int, **options: Any) -> Shape:
-    """The shape of a new disk. Raises BadRequest for what cannot work, or an option that the engine does not have."""
+    """Return the shape of a new disk.
+
+    Raises BadRequest for a choice that is impossible, or an option that the engine does not have.
+    """
     known = inspect.signature(ENGINES[engine].plan).parameters
     for name in options:
         if name not in known:
@@ -139,8 +82,13 @@ def plan(engine: str, blocks: int, **options: Any) -> Shape:
     return ENGINES[engine].plan(blocks, **options)
 
 
-def create(path: Path, shape: Shape, *, sync: bool = True, cache: Settings | None = None) -> None:
-    """Make a new disk in an empty or absent folder, with a read cache if there is to be one. Raises NotADisk if the folder is in use."""
+def create(
+    path: Path, shape: Shape, *, sync: bool = True, cache: CacheSettings | None = None
+) -> None:
+    """Make a new disk in an empty or absent folder, with a read cache if `cache` says which.
+
+    Raises NotADisk if the folder is in use.
+    """
     ENGINES[shape.engine].create(path, shape, sync=sync)
     if cache is not None:
         cache.save(path)
@@ -154,12 +102,19 @@ def open_disk(
     now: Callable[[], float] = time.time,
     prepare: Callable[[Any], None] | None = None,
 ) -> Disk:
-    """Open the disk in a folder, whichever engine's it is, behind its cache if it has one: as refmodel.engine.open_disk.OpenDisk.open."""
-    disk = ENGINES[labels.engine_in(path)].open(
-        path, sync=sync, power=power, now=now, prepare=prepare
-    )
+    """Open the disk in a folder, whichever its engine, behind its cache if it has one.
+
+    The arguments are those of refmodel.engine.open_disk.OpenDisk.open. `prepare` is called with the
+    disk behind the cache. Raises NotADisk, DiskBusy, DataLost.
+    """
+    engine = labels.engine_in(path)
+    if engine not in ENGINES:
+        raise DataLost(
+            f"the label names the engine {engine!r}; this program has {', '.join(ENGINES)}"
+        )
+    disk = ENGINES[engine].open(path, sync=sync, power=power, now=now, prepare=prepare)
     try:
-        settings = Settings.load(path)
+        settings = CacheSettings.load(path)
         return disk if settings is None else CachedDisk(disk, path, settings)
     except BaseException:
         disk.abandon()

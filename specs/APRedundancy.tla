@@ -45,7 +45,7 @@ IndInv ==       \* In the order in which it is cheapest to enumerate.
     /\ missed \in [Component -> SUBSET Stripe]
     /\ clock \in [Component -> 0 .. Timer]
     /\ Lacks
-    /\ Kept
+    /\ Recoverable
     /\ piece \in [Component -> [Stripe -> Value \union {Junk}]]
     /\ Agree
     /\ Whole
@@ -53,5 +53,5 @@ IndInv ==       \* In the order in which it is cheapest to enumerate.
             {{[to |-> c, stripe |-> s, value |-> v]} : c \in Component, s \in Stripe, v \in Value}
     /\ Underway
 
-Safety == InSync /\ NeverStale /\ Kept /\ Served /\ Apart
+Safety == InSync /\ NeverStale /\ Recoverable /\ Served /\ Apart
 =============================================================================

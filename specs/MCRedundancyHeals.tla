@@ -2,6 +2,8 @@
 (***************************************************************************)
 (* Redundancy with failures that it tolerates and that end: then, with     *)
 (* spares enough, it is redundant again, whatever is written meanwhile.    *)
+(* What is being resynced or rebuilt may fail again, and another may fail  *)
+(* meanwhile, as long as k components are left that lack nothing.          *)
 (***************************************************************************)
 EXTENDS Redundancy
 
@@ -11,8 +13,8 @@ VARIABLE failed     \* How many there were.
 
 EndingFail(device, mode) ==
     /\ failed < Failures
-    /\ Cardinality(Component \ In({"active"})) < M
     /\ Fail(device, mode)
+    /\ Cardinality(Failed') <= M
     /\ failed' = failed + 1
 
 EndingNext ==

@@ -15,6 +15,9 @@
 (* each stripe is fetched from the others in one step and stored in        *)
 (* another, and writes and failures come in between.                       *)
 (*                                                                         *)
+(* Written is only while some component that has the durable log lacks     *)
+(* nothing: else two that each lack something could be all that is left.   *)
+(*                                                                         *)
 (* Left out: devices that lie (checksums are the engine's), writes that    *)
 (* stop half way (the log does not refer to such a stripe), spares that    *)
 (* fail while they are spare.                                              *)
@@ -100,7 +103,11 @@ Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no pow
 CaughtUp(lacks) ==      \* The states once the components lack only that.
     [c \in Component |-> IF c \in In({"stale", "resyncing"}) /\ lacks[c] = {} THEN "active" ELSE state[c]]
 
-Writable == Enough(In({"active", "resyncing"}))    \* What is written can be read.
+LogMembers == 1 .. M + 1   \* Who has the durable log, on this leg or another.
+
+Writable ==     \* What is written can be read, and so can the log: from who lacks nothing of it.
+    /\ Enough(In({"active", "resyncing"}))
+    /\ In({"active"}) \intersect LogMembers # {}
 
 Put(s, value, reached) ==
     /\ piece' = [c \in Component |-> IF c \in reached THEN [piece[c] EXCEPT ![s] = value] ELSE piece[c]]
@@ -236,11 +243,27 @@ InSync ==       \* Who lacks nothing of a stripe holds a piece of its last write
 NeverStale ==   \* What may be read is in sync.
     \A s \in Stripe : \A c \in Readable(s) : s \notin missed[c] /\ c \in Reachable
 
-Kept ==         \* Every stripe is written where k components do not lack it, reachable or not.
+TypeOK ==
+    /\ piece \in [Component -> [Stripe -> Value \union {Junk}]]
+    /\ spare \in SUBSET Device /\ away \in SUBSET Device
+    /\ on \in [Component -> Device]
+    /\ state \in [Component -> {"active", "absent", "degraded", "stale", "resyncing"}]
+    /\ missed \in [Component -> SUBSET Stripe]
+    /\ clock \in [Component -> 0 .. Timer]
+    /\ \A x \in copy : x.to \in Component /\ x.stripe \in Stripe /\ x.value \in Value
+    /\ Cardinality(copy) <= 1
+
+Recoverable ==  \* Every stripe is where k components do not lack it, reachable or not.
     \A s \in Stripe : Enough({c \in Component : s \notin missed[c]})
 
+Failed ==       \* What counts against tolerance: it cannot be reached, or it lacks something.
+    {c \in Component : c \notin Reachable \/ missed[c] # {}}
+
 Served ==       \* Within tolerance everything can be read, and written.
-    Enough(In({"active"})) => Writable /\ \A s \in Stripe : Enough(Readable(s))
+    Cardinality(Failed) <= M => Writable /\ \A s \in Stripe : Enough(Readable(s))
+
+Returns ==      \* A mirror whose devices are all back can be read, whatever had failed and in what order.
+    K = 1 /\ Reachable = Component => \A s \in Stripe : Enough(Readable(s))
 
 Apart ==        \* No device has two uses.
     /\ \A c, d \in Component : c # d => on[c] # on[d]
@@ -272,6 +295,6 @@ Redundant == \A c \in Component : state[c] = "active"
 
 THEOREM Spec =>
     /\ Refines /\ Obeys
-    /\ [](InSync /\ NeverStale /\ Kept /\ Served /\ Apart /\ Prompt /\ Timed)
+    /\ [](TypeOK /\ InSync /\ NeverStale /\ Recoverable /\ Served /\ Returns /\ Apart /\ Prompt /\ Timed)
     /\ Patient /\ Reusable
 =============================================================================

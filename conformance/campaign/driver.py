@@ -12,6 +12,7 @@ from conformance.targets.base import Message, PowerCut, Target, TargetFailure, U
 
 KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
 LONGEST_MESSAGE = 300  # characters
+TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def drive(
@@ -44,46 +45,57 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
 
 
 def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
-    """Send one request; the event that records it."""
+    """Send one request; return the event that records it."""
     cuttable = getattr(target, "cuts", False)
     event = {key: value for key, value in request.items() if key not in ("cut", "kept") or cuttable}
-    trace_number = seed & 0xFFFF_FFFF_FFFF_FFFF
-    message = dict(event)
-    in_bytes = hello.get("payload") != "tags"
-    if in_bytes and event["op"] == "write":
-        tags = message.pop("tags")
-        message["data"] = b"".join(
-            tagged_block.encode(tag, lba, number, hello["block_size"], trace_number)
-            for lba, tag in enumerate(tags, event["lba"])
-        )
     event["result"] = None
     try:
-        response = _answer(target, message)
-        if response.get("events"):
-            event["events"] = response["events"]
-        decoded = in_bytes and event["op"] == "read" and response.get("ok") is True
-        if decoded:  # its tags need no checking
-            response = _decoded(response, event, hello["block_size"], trace_number)
-        wrong = traces.check_response(response, event["op"] == "read" and not decoded)
-        if wrong:
-            raise TargetFailure("protocol", f"its answer is none: {wrong}")
-        if event["op"] == "read" and response["ok"] and len(response["tags"]) != event["count"]:
-            raise TargetFailure(
-                "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
-            )
-        event["result"] = {key: response[key] for key in KEPT if key in response}
-        if "message" in response:
-            event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
+        record(event, _answer(target, encoded(event, hello, number, seed)), hello, seed)
     except PowerCut as cut:
         if cut.events:
             event["events"] = cut.events
     except TargetFailure as failure:
-        event["failure"] = {
-            "kind": failure.kind,
-            "message": failure.message,
-            "output": failure.output,
-        }
+        event["failure"] = described(failure)
     return event
+
+
+def encoded(event: Event, hello: Message, number: int, seed: int) -> Message:
+    """The request of an event as the target gets it: with data unless it takes tags."""
+    message = {
+        key: value for key, value in event.items() if key not in ("result", "called", "answered")
+    }
+    if hello.get("payload") != "tags" and event["op"] == "write":
+        tags = message.pop("tags")
+        message["data"] = b"".join(
+            tagged_block.encode(tag, lba, number, hello["block_size"], seed & TRACE_NUMBER)
+            for lba, tag in enumerate(tags, event["lba"])
+        )
+    return message
+
+
+def record(event: Event, response: Message, hello: Message, seed: int) -> None:
+    """Put the response into the event. Raises TargetFailure if it is not a valid answer."""
+    if response.get("events"):
+        event["events"] = response["events"]
+    read = event["op"] == "read"
+    decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
+    if decoded:  # its tags need no checking
+        response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
+    wrong = traces.check_response(response, read and not decoded)
+    if wrong:
+        raise TargetFailure("protocol", f"its answer is none: {wrong}")
+    if read and response["ok"] and len(response["tags"]) != event["count"]:
+        raise TargetFailure(
+            "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
+        )
+    event["result"] = {key: response[key] for key in KEPT if key in response}
+    if "message" in response:
+        event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
+
+
+def described(failure: TargetFailure) -> Message:
+    """The failure as a trace records it."""
+    return {"kind": failure.kind, "message": failure.message, "output": failure.output}
 
 
 def _answer(target: Target, message: Message) -> Message:

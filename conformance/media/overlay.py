@@ -79,7 +79,7 @@ class Overlay(PowerSupply):
         self._cut_at = None
         self.on = True
 
-    def written(self, device: str, offset: int, data: bytes) -> None:
+    def written(self, device: str, offset: int, data: bytes | memoryview) -> None:
         write = Pending(device, offset, bytes(data))
         self._pending.append(write)
         _lay(self.content, write, -1)
@@ -120,7 +120,7 @@ class OverlaidDevice:
             patched[at * SECTOR : (at + 1) * SECTOR] = new
         return bytes(patched[skipped : skipped + length])
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | memoryview) -> None:
         self._require()
         self._media.written(self.name, offset, data)
 

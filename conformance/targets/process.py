@@ -31,6 +31,10 @@ class ProcessTarget:
         self._patience = patience
         self._output = b""
         self._received = b""
+        self._unsent = b""
+        self._numbered = False  # whether the target speaks version 2
+        self._number = 0  # the id of the next request, in version 2
+        self._ids: dict[int, int] = {}  # id in flight -> the caller's number
         try:
             words = shlex.split(command)
         except ValueError as error:
@@ -51,25 +55,80 @@ class ProcessTarget:
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         try:
-            self.hello = self.request({"op": "hello", "protocol": 1})
+            self.hello = self.request({"op": "hello", "protocol": 2})
+            self._numbered = self.hello.get("protocol") == 2
         except TargetFailure as failure:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
 
     def request(self, message: Message) -> Message:
         """The response. Raises TargetFailure, after which the process is gone."""
+        if self._numbered:
+            return self._one_numbered(message)
         op = message["op"]
-        if "data" in message:
-            message = {
-                **message,
-                "data": binascii.b2a_base64(message["data"], newline=False).decode(),
-            }
+        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
         try:
-            line = self._exchange(json.dumps(message).encode() + b"\n", op)
+            if self._received or self._unasked():
+                raise TargetFailure(
+                    "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
+                )
+            self._send(message)
+            line = self._line(patience)
+            if line is None:
+                raise self._late(op, patience)
             return self._opened(line)
         except TargetFailure as failure:
-            self._end()
-            failure.output = self._output.decode(errors="replace")
-            raise
+            raise self._ended(failure) from None
+
+    def call(self, number: int, message: Message) -> None:
+        """Send a request of version 2 under this number. Raises TargetFailure."""
+        try:
+            self._ids[self._number] = number
+            self._send({**message, "id": self._number})
+            self._number += 1
+        except TargetFailure as failure:
+            raise self._ended(failure) from None
+
+    def answer(self, seconds: float) -> tuple[int, Message] | None:
+        """The next answer of version 2, with the number of its call; None after so many seconds.
+
+        Raises TargetFailure."""
+        try:
+            line = self._line(seconds)
+            if line is None:
+                return None
+            response = self._opened(line)
+            number = response.pop("id", None)
+            if type(number) is not int or number not in self._ids:
+                raise TargetFailure(
+                    "protocol",
+                    f"its answer has the id {number!r}, which is not in flight: {_shown(line)}",
+                )
+            return self._ids.pop(number), response
+        except TargetFailure as failure:
+            raise self._ended(failure) from None
+
+    def cut(self) -> None:
+        """After a power cut: what was in flight is never answered."""
+        self._ids.clear()
+
+    def _one_numbered(self, message: Message) -> Message:
+        op = message["op"]
+        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
+        self.call(0, message)
+        answered = self.answer(patience)
+        if answered is None:
+            raise self._ended(self._late(op, patience))
+        return answered[1]
+
+    def _late(self, op: str, patience: float) -> TargetFailure:
+        part = f" (so far: {_shown(self._received)})" if self._received else ""
+        return TargetFailure("hang", f"no answer to {op} within {patience:g} seconds{part}")
+
+    def _ended(self, failure: TargetFailure) -> TargetFailure:
+        """The failure with what the process printed last; the process is ended."""
+        self._end()
+        failure.output = self._output.decode(errors="replace")
+        return failure
 
     def close(self) -> None:
         """Say bye, wait a second at most, and see to it that nothing is left running."""
@@ -85,30 +144,30 @@ class ProcessTarget:
     def _pipes(self) -> list[Any]:
         return [self._process.stdin, self._process.stdout, self._process.stderr]
 
-    def _exchange(self, unsent: bytes, op: str) -> bytes:
-        """Send a line and receive one, looking after all three pipes."""
-        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
-        deadline = time.monotonic() + patience
+    def _send(self, message: Message) -> None:
+        if "data" in message:
+            data = binascii.b2a_base64(message["data"], newline=False).decode()
+            message = {**message, "data": data}
+        self._unsent += json.dumps(message).encode() + b"\n"
+        self._write()
+
+    def _line(self, seconds: float) -> bytes | None:
+        """Receive one line, looking after all three pipes; None after so many seconds."""
+        deadline = time.monotonic() + seconds
         stdin, stdout, stderr = self._pipes()
-        if self._received or self._unasked():
-            raise TargetFailure(
-                "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
-            )
         with selectors.DefaultSelector() as ready:
-            ready.register(stdin, selectors.EVENT_WRITE)
             ready.register(stdout, selectors.EVENT_READ)
             ready.register(stderr, selectors.EVENT_READ)
-            while b"\n" not in self._received[-CHUNK:]:
+            if self._unsent:
+                ready.register(stdin, selectors.EVENT_WRITE)
+            while b"\n" not in self._received:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    part = f" (so far: {_shown(self._received)})" if self._received else ""
-                    raise TargetFailure(
-                        "hang", f"no answer to {op} within {patience:g} seconds{part}"
-                    )
+                    return None
                 for key, _ in ready.select(left):
                     if key.fileobj is stdin:
-                        unsent = self._sent(unsent)
-                        if not unsent:
+                        self._write()
+                        if not self._unsent:
                             ready.unregister(stdin)
                     elif key.fileobj is stdout:
                         self._receive()
@@ -117,12 +176,17 @@ class ProcessTarget:
         line, _, self._received = self._received.partition(b"\n")
         return line
 
-    def _sent(self, unsent: bytes) -> bytes:
-        """What is left to send."""
-        try:
-            return unsent[os.write(self._process.stdin.fileno(), unsent[:CHUNK]) :]
-        except BrokenPipeError:
-            return b""  # its last words, or the end of them, are still to come on stdout
+    def _write(self) -> None:
+        """Write what the pipe takes now."""
+        while self._unsent:
+            try:
+                written = os.write(self._process.stdin.fileno(), self._unsent[:CHUNK])
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self._unsent = b""  # its last words are still to come on stdout
+                return
+            self._unsent = self._unsent[written:]
 
     def _unasked(self) -> bool:
         try:

@@ -10,7 +10,7 @@ from experiments.figures.plots import MUTED, colour, panels, svg
 from refmodel.bench import runner
 from refmodel.bench.workloads.workload import BLOCK, DISK
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings as CacheSettings
+from refmodel.cache.settings import CacheSettings
 from refmodel.registry import DEFAULT, create, open_disk, plan
 
 CRYSTAL, SIZING = "vfrc-crystal", "vfrc-sizing"

@@ -25,7 +25,9 @@ LONGEST = 3600.0  # seconds, for one check on a busy machine
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check came to. `status` is a value of STATUS, "error" or "timeout"; only "ok" means that it holds."""
+    """The result of a check. `status` is a value of STATUS, "error" or "timeout".
+
+    Only "ok" means that the property holds."""
 
     status: str
     message: str  # one line; empty where it holds
@@ -51,7 +53,8 @@ def command() -> str:
 def check(run: Run, number: int, *, timeout: float = LONGEST) -> Outcome:
     """Do the step of that number (from 0) of a run; `timeout` in seconds.
 
-    What Apalache writes, counterexamples among it, is left in build/apalache/<run>-<number>. Raises Unavailable."""
+    Apalache's files, with the counterexample, stay in build/apalache/<run>-<number>.
+    Raises Unavailable."""
     verb, *options = run.steps[number]
     output = BUILD / "apalache" / f"{run.name}-{number + 1}"
     shutil.rmtree(output, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""TLC on several machines: its own distributed mode, a server here and a worker on each host of a list.
+"""TLC's own distributed mode: a server on this machine, and a worker on each host of a list.
 
-That mode checks invariants only. It says nothing of the PROPERTY lines of a config, and nothing of CHECK_DEADLOCK FALSE:
+That mode checks invariants only. It ignores PROPERTY lines and CHECK_DEADLOCK FALSE silently:
 a config that has either is refused.
 """
 
@@ -18,7 +18,8 @@ from modelcheck.runs.models import Run
 
 LOOPBACK = ("localhost", "127.0.0.1")
 PORT = 10997  # TLC's own
-UNNAMED = "an invariant, or no action is possible"  # this mode does not say which, and shows the last state only
+# This mode does not say which invariant fails, and prints the last state only.
+UNNAMED = "an invariant, or no action is possible"
 CLASS = "tlc2.tool.distributed.TLC"
 
 
@@ -26,9 +27,15 @@ def refusal(text: str) -> str | None:
     """Why a config cannot be checked in distributed mode, in a line; None if it can."""
     properties = tlc_config.named(text, ("PROPERTY", "PROPERTIES"))
     if properties:
-        return f"distributed mode would silently not check {', '.join(properties)}: give it a config with invariants only"
+        return (
+            f"distributed mode would silently not check {', '.join(properties)}:"
+            " give it a config with invariants only"
+        )
     if "FALSE" in tlc_config.named(text, ("CHECK_DEADLOCK",)):
-        return "distributed mode would silently ignore CHECK_DEADLOCK FALSE: take it out, and say deadlock = false in models.toml"
+        return (
+            "distributed mode would silently ignore CHECK_DEADLOCK FALSE:"
+            " take it out, and say deadlock = false in models.toml"
+        )
     return None
 
 
@@ -41,20 +48,22 @@ def check(
     jar: str = "",
     timeout: float = 3600.0,
 ) -> tlc.Result:
-    """Check the invariants of a run with a worker on each of `hosts`; one that is named twice has two.
+    """Check the invariants of a run with one worker for each name in `hosts`.
 
-    `server` is the name of this machine for them, `jar` where TLC is on theirs, if not where it is here. Hosts other than this
-    one are reached by ssh. All processes are ended before it returns. Raises ValueError for a config that this mode does not
-    do justice to, and tlc.Unavailable."""
+    `server` is the name by which the hosts know this machine. `jar` is TLC's place on the hosts,
+    the same as here if left out. Other hosts are reached by ssh. All processes are ended before it
+    returns. Raises ValueError for a config that this mode would not check whole, and
+    tlc.Unavailable."""
     reason = refusal(run.config_path.read_text())
     if reason:
         raise ValueError(f"{run.config_path.name}: {reason}")
     with tempfile.TemporaryDirectory(prefix="tlc-") as scratch:
         folder = Path(scratch)
-        processes: list[subprocess.Popen] = []
+        processes: list[subprocess.Popen[bytes]] = []
         try:
-            arguments = ["-metadir", scratch, "-config", os.path.relpath(run.config_path, run.module_path.parent),
-                         *([] if run.deadlock else ["-deadlock"]), run.module]  # fmt: skip
+            config = os.path.relpath(run.config_path, run.module_path.parent)
+            options = [] if run.deadlock else ["-deadlock"]
+            arguments = ["-metadir", scratch, "-config", config, *options, run.module]
             begun = _java(server, port, f"-Xmx{run.heap}", "-XX:+UseParallelGC")
             processes.append(
                 _start(
@@ -113,8 +122,8 @@ def _worker(host: str, server: str, port: int, jar: str) -> list[str]:
     ]
 
 
-def _start(command: list[str], name: Path, folder: Path | None) -> subprocess.Popen:
-    """Start a process in a session of its own; what it prints is in NAME.out, its scratch files are in the folder NAME."""
+def _start(command: list[str], name: Path, folder: Path | None) -> subprocess.Popen[bytes]:
+    """Start a process in a session of its own. Its output goes to NAME.out, its files to NAME/."""
     name.mkdir()
     if command[0] == tlc.java():
         command = [command[0], f"-Djava.io.tmpdir={name}", *command[1:]]
@@ -129,7 +138,7 @@ def _start(command: list[str], name: Path, folder: Path | None) -> subprocess.Po
         )
 
 
-def _wait(processes: list[subprocess.Popen], timeout: float) -> tuple[str, str] | None:
+def _wait(processes: list[subprocess.Popen[bytes]], timeout: float) -> tuple[str, str] | None:
     """Wait until the server ends; the status and why, if it did not end by itself."""
     server, *workers = processes
     until = time.monotonic() + timeout
@@ -146,7 +155,7 @@ def _wait(processes: list[subprocess.Popen], timeout: float) -> tuple[str, str] 
     return None
 
 
-def _end(process: subprocess.Popen) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

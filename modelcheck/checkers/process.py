@@ -1,4 +1,4 @@
-"""Checkers are processes of their own: one runs to its end, or is ended with all that it started."""
+"""Runs a checker as a process: to its end, or until it is stopped with all that it started."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_running: set[subprocess.Popen] = set()
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 def run(
@@ -18,7 +18,9 @@ def run(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int | None, str]:
-    """Exit status (None: it took longer than `timeout` seconds) and what was printed. Raises OSError if it cannot be started."""
+    """Return the exit status and the output. The status is None after `timeout` seconds.
+
+    Raises OSError if the process cannot be started."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(
             command,

@@ -22,13 +22,16 @@ BUILD = (
 )
 
 
+UNNAMED = "temporal"  # what is violated, where TLC does not name it
+
+
 class Unavailable(Exception):
     """TLC cannot run here. One line that says what is missing."""
 
 
 @dataclass(frozen=True)
 class State:
-    """One state of a counterexample: the action that led to it, and each variable's value as TLC prints it."""
+    """One state of a counterexample: the action before it, and the variables as TLC prints them."""
 
     action: str
     values: dict[str, str]
@@ -38,12 +41,13 @@ class State:
 class Result:
     """What a run of TLC came to.
 
-    `status` is "ok", "violated" (see `violated`), "timeout" or "error" (see `message`). Only "ok" means that the
-    whole state space was searched."""
+    `status` is "ok", "violated" (see `violated`), "timeout" or "error" (see `message`). Only "ok"
+    means that the whole state space was searched."""
 
     status: str
     message: str = ""  # one line, for "timeout" and "error"
-    violated: str = ""  # a property's name, "Deadlock", or "temporal" where TLC does not name it
+    violated: str = ""  # a property's name, "Deadlock", or UNNAMED where TLC does not name it
+    stated: tuple[str, int] | None = None  # module and line of what is UNNAMED, if TLC says so
     distinct: int = 0
     generated: int = 0
     depth: int = 0
@@ -111,9 +115,10 @@ def run(
     timeout: float | None = None,
     short: bool = False,
 ) -> Result:
-    """Check `module` with `config`: a file, or the text of one. `timeout` in seconds; `properties` are Java's.
+    """Check `module` with `config`, which is a file or its text.
 
-    `short` says that the run is too short for Java's second compiler to pay: it takes half the time then.
+    `timeout` is in seconds; `properties` are Java's. `short` turns Java's second compiler off: a
+    run of less than half a minute then takes half the time.
 
     Raises Unavailable if TLC cannot be started."""
     with tempfile.TemporaryDirectory(prefix="tlc-") as scratch:
@@ -157,7 +162,7 @@ def run(
 
 
 def _quiet() -> list[str]:
-    """Newer versions write a module about each counterexample beside the spec unless told not to."""
+    """Return the option that keeps newer versions from writing a module beside the spec."""
     with zipfile.ZipFile(jar()) as tools:
         newer = "tlc2/TraceExplorationSpec.class" in tools.namelist()
     return ["-noGenerateSpecTE"] if newer else []
@@ -177,7 +182,7 @@ COMPLETED = "Model checking completed. No error has been found."
 VIOLATED = [
     re.compile(r"^Error: Invariant (\S+) is violated", re.M),
     re.compile(r"^Error: Action property (\S+) is violated", re.M),
-    re.compile(r"^Error: (Action) property line .* is violated", re.M),
+    re.compile(r"^Error: (Action) property line (\d+), .* of module (\w+) is violated", re.M),
     re.compile(r"^Error: Temporal property (\S+) was violated", re.M),
     re.compile(r"^Error: (Temporal) properties were violated", re.M),
     re.compile(r"^Error: (Deadlock) reached", re.M),
@@ -187,7 +192,8 @@ BACK = re.compile(
     r"^(?:Back to state |State )?(\d+): (?:Back to state|Stuttering)|^Back to state (\d+)"
 )
 COVERED = re.compile(
-    r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module \w+(?: \([\d ]+\))?>: [\d,]+:([\d,]+)",
+    r"^<(\w+) line \d+, col \d+ to line \d+, col \d+ of module \w+"
+    r"(?: \([\d ]+\))?>: [\d,]+:([\d,]+)",
     re.M,
 )
 
@@ -224,8 +230,10 @@ def parse(output: str) -> Result:
     found = [match for match in (pattern.search(output) for pattern in VIOLATED) if match]
     if found:
         result.status = "violated"
-        name = min(found, key=lambda match: match.start()).group(1)
-        result.violated = "temporal" if name in ("Temporal", "Action") else name
+        first = min(found, key=lambda match: match.start())
+        result.violated = UNNAMED if first[1] in ("Temporal", "Action") else first[1]
+        if first[1] == "Action" and len(first.groups()) == 3:
+            result.stated = (first[3], int(first[2]))
     elif COMPLETED in output:
         result.status = "ok"
     else:

@@ -17,7 +17,9 @@ OTHERS = ("SPECIFICATION", "INIT", "NEXT", "CONSTANT", "CONSTANTS", "CHECK_DEADL
 
 
 def sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Each line, the section that it stands in ("" before the first), and its words without the section's."""
+    """Yield each line, its section ("" before the first one), and its words.
+
+    The word that begins a section is not among them."""
     section = ""
     for line in text.splitlines():
         words = line.split("\\*")[0].split()
@@ -31,8 +33,8 @@ def named(text: str, kinds: tuple[str, ...]) -> list[str]:
     return [word for _, section, words in sections(text) if section in kinds for word in words]
 
 
-def only(text: str, checked: str, override: str = "") -> str:
-    """The config with no property but `checked` ("Deadlock" is one too), and an operator overridden.
+def only(text: str, checked: str) -> str:
+    """Return the config with no property but `checked` ("Deadlock" is one too).
 
     Raises ValueError if the config does not check it."""
     kept, kind = [], None
@@ -43,18 +45,23 @@ def only(text: str, checked: str, override: str = "") -> str:
             kind = section
     if kind is None and checked != "Deadlock":
         raise ValueError(f"it does not check {checked}")
-    if override:
-        kept.append(f"CONSTANT {override}")
     if kind is not None:
         kept.append(f"{'INVARIANT' if kind.startswith('INV') else 'PROPERTY'} {checked}")
     return "\n".join(kept) + "\n"
 
 
-def unjustified(config: Path, module: Path) -> list[str]:
-    """The symmetries, views and constraints of a config whose definition has no comment that says why they may be.
+def without_properties(text: str) -> str:
+    """Return the config with nothing to check and nothing that leaves states out."""
+    dropped = (*CHECKED, *REDUCING)
+    kept = [line for line, section, _ in sections(text) if section not in dropped]
+    return "\n".join(kept) + "\n"
 
-    The comment stands right above the definition or on its first line."""
-    texts = [path.read_text() for path in _extended(module)]
+
+def unjustified(config: Path, module: Path) -> list[str]:
+    """Return the symmetries, views and constraints of a config that have no reason.
+
+    The reason is a comment right above the definition or on its first line."""
+    texts = [path.read_text() for path in extended(module)]
     return [
         name
         for name in named(config.read_text(), REDUCING)
@@ -62,8 +69,8 @@ def unjustified(config: Path, module: Path) -> list[str]:
     ]
 
 
-def _extended(module: Path) -> Iterator[Path]:
-    """The module and those of its folder that it extends, directly or not."""
+def extended(module: Path) -> Iterator[Path]:
+    """Yield the module and those of its folder that it extends, directly or not."""
     todo, seen = [module], set()
     while todo:
         path = todo.pop()
@@ -77,6 +84,6 @@ def _extended(module: Path) -> Iterator[Path]:
 
 def _commented(text: str, name: str) -> bool:
     found = re.search(rf"^(.*)\n{name} ==(.*)$", text, re.M)
-    return bool(found) and (
+    return found is not None and (
         found[1].rstrip().endswith("*)") or found[1].startswith("\\*") or "\\*" in found[2]
     )

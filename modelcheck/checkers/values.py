@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# A record, a function or a sequence is a dict (a sequence's keys are 1, 2, ...), a set a Set; "a" is a Text, a model value a str.
+# A record, a function or a sequence is a dict; the keys of a sequence are 1, 2, ... A set is a Set,
+# a string a Text, a model value a str.
 
 TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|-?\d+\.\.-?\d+|-?\d+|\w+|<<|>>|\|->|:>|@@|[\[\]{}(),])')
 PLAIN = re.compile(r"[\w.-]+")
@@ -17,12 +18,12 @@ class Text(str):
 
 @dataclass(frozen=True)
 class Set:
-    """A set, its elements in the order in which TLC prints them, which is the same for equal sets."""
+    """A set. Its elements are in TLC's order, which is the same for equal sets."""
 
     elements: tuple[Any, ...]
 
 
-class Sequence(dict):
+class Sequence(dict[Any, Any]):
     """A tuple or a sequence: 1, 2, ... -> element."""
 
 

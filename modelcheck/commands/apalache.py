@@ -22,9 +22,12 @@ HOW = (
 @click.argument("names", nargs=-1)
 @jobs_option
 def apalache(names: tuple[str, ...], jobs: int) -> None:
-    """Check the runs of specs/models.toml that Apalache does: all, or those whose name begins with one of NAMES.
+    """Check the runs of specs/models.toml for Apalache.
 
-    Apalache is APALACHE_MC, or apalache-mc on the PATH. What could not run is named, and is no success: status 3."""
+    NAMES are the beginnings of runs' names; without them all are checked.
+
+    Apalache is APALACHE_MC, or apalache-mc on the PATH. If a check could not run, the command names
+    it and ends with status 3."""
     chosen = [
         run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
     ]

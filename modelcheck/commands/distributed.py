@@ -29,9 +29,10 @@ from modelcheck.runs import explain, models
 )
 @click.option("--timeout", default=3600.0, show_default=True, help="Seconds.")
 def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout: float) -> None:
-    """Check the invariants of a run of specs/models.toml on several machines, by TLC's own distributed mode.
+    """Check the invariants of a run of specs/models.toml on several machines.
 
-    A config with a PROPERTY or with CHECK_DEADLOCK FALSE is refused: that mode ignores both, and says nothing."""
+    It uses TLC's own distributed mode, which silently ignores PROPERTY and CHECK_DEADLOCK FALSE: a
+    config with one of them is refused."""
     run = next((run for run in models.runs() if run.name == name), None)
     if run is None:
         raise click.UsageError("no run has such a name; specs/models.toml lists them")
@@ -40,7 +41,8 @@ def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout
         result = mode.check(run, workers, server=server, port=port, jar=jar, timeout=timeout)
     came = result.violated or result.status
     console.print(
-        f"{name}: {came}, {result.distinct:,} distinct states, {len(workers)} workers, {result.seconds:.0f} s",
+        f"{name}: {came}, {result.distinct:,} distinct states,"
+        f" {len(workers)} workers, {result.seconds:.0f} s",
         highlight=False,
     )
     if result.trace:

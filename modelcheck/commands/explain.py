@@ -6,6 +6,7 @@ import click
 
 from modelcheck.checkers import tlc
 from modelcheck.commands.output import console
+from modelcheck.mutation import planted
 from modelcheck.runs import check, models
 from modelcheck.runs import explain as counterexample
 
@@ -15,16 +16,20 @@ from modelcheck.runs import explain as counterexample
 def explain(subject: str) -> None:
     """Show a counterexample as a table of what changes: a row a step, a column a variable.
 
-    NAME is a mutant or a run, which is checked now; FILE is what TLC printed, "-" standard input."""
-    mutant = next((mutant for mutant in models.mutants() if mutant.module == subject), None)
+    NAME is a mutant or a run, which is checked now. FILE holds the output of TLC; "-" is standard
+    input."""
+    mutant = next((mutant for mutant in models.mutants() if mutant.name == subject), None)
     run = next((run for run in models.runs() if run.name == subject), None)
-    if mutant or run:
+    if mutant is not None:
         with console.status(subject):
-            result = check.hunt(mutant).result if mutant else check.check(run).result
+            result = planted.hunt(mutant, explained=True).result
+    elif run is not None:
+        with console.status(subject):
+            result = check.check(run).result
     elif subject == "-" or Path(subject).is_file():
         result = tlc.parse(click.open_file(subject, errors="replace").read())
         if result.status == "error" and not result.trace:
             raise ValueError(f"{subject} holds no counterexample of TLC: {result.message}")
     else:
         raise click.UsageError(f"{subject} is no mutant, no run of specs/models.toml and no file")
-    counterexample.show(result, console, mutant.property if mutant else "")
+    counterexample.show(result, console)

@@ -2,35 +2,52 @@
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
 from modelcheck.commands.output import console, done, jobs_option, table
-from modelcheck.runs import check, explain, models
+from modelcheck.mutation import planted
+from modelcheck.runs import explain, models
+from modelcheck.runs.models import Mutant
 
 
 @click.command()
 @click.argument("names", nargs=-1)
 @click.option("--show", is_flag=True, help="Print the counterexamples.")
+@click.option(
+    "--write",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each mutant into a folder of its own below this one, and check none.",
+)
 @jobs_option
-def mutants(names: tuple[str, ...], show: bool, jobs: int) -> None:
-    """Check every planted bug of specs/mutants, or those whose module begins with one of NAMES: each has to be found."""
-    chosen = [mutant for mutant in models.mutants() if not names or mutant.module.startswith(names)]
+def mutants(names: tuple[str, ...], show: bool, write: Path | None, jobs: int) -> None:
+    """Check the planted bugs of specs/mutants: a property has to find each.
+
+    NAMES are the beginnings of mutants' names; without them all are checked. What --write has
+    written any TLC checks: java -jar tla2tools.jar MODEL, in the mutant's folder."""
+    chosen = [mutant for mutant in models.mutants() if not names or mutant.name.startswith(names)]
     if not chosen:
         raise click.UsageError("no mutant has such a name")
+    if write is not None:
+        _write(chosen, write)
+        return
     started = time.monotonic()
-    hunted = done(check.hunt, chosen, jobs, lambda mutant: mutant.module)
+    hunted = done(
+        lambda mutant: planted.hunt(mutant, show), chosen, jobs, lambda mutant: mutant.name
+    )
     rows = table("mutant", "bug", "found by", "depth", "states", "seconds", "what")
     survivors = []
     for mutant in chosen:
-        result, found = hunted[mutant.module].result, hunted[mutant.module].found
+        result, found = hunted[mutant.name].result, hunted[mutant.name].found
         if not found:
             survivors.append(
-                f"{mutant.module}: {mutant.property} did not fail; it came to {result.violated or result.status}"
+                f"{mutant.name}: {mutant.property} did not fail; it came to "
+                + (result.violated or result.status)
                 + (f": {result.message}" if result.message else "")
             )
         rows.add_row(
-            mutant.module,
+            mutant.name,
             str(mutant.bug or ""),
             mutant.property if found else "[red]survived[/]",
             str(len(result.trace)),
@@ -39,13 +56,24 @@ def mutants(names: tuple[str, ...], show: bool, jobs: int) -> None:
             mutant.what,
         )
     console.print(rows)
-    console.print(
-        f"{len(chosen) - len(survivors)} of {len(chosen)} mutants found, {time.monotonic() - started:.0f} s"
-    )
+    count, seconds = len(chosen), time.monotonic() - started
+    console.print(f"{count - len(survivors)} of {count} mutants found, {seconds:.0f} s")
     for mutant in chosen:
-        if hunted[mutant.module].result.trace and (show or not hunted[mutant.module].found):
-            console.print(f"\n{mutant.module}: {mutant.what}", style="bold")
-            explain.show(hunted[mutant.module].result, console, mutant.property)
+        one = hunted[mutant.name]
+        if one.result.trace and (show or not one.found):
+            console.print(f"\n{mutant.name}: {mutant.what}", style="bold")
+            explain.show(one.result, console)
     for line in survivors:
         click.echo(line, err=True)
     sys.exit(1 if survivors else 0)
+
+
+def _write(chosen: list[Mutant], folder: Path) -> None:
+    """Write each mutant into a folder of its own, and say how to check it."""
+    for mutant in chosen:
+        place = folder / mutant.name
+        place.mkdir(parents=True, exist_ok=True)
+        model = planted.plant(mutant, place)
+        click.echo(
+            f"cd {place} && java -jar tla2tools.jar {model.stem}   # {mutant.property} fails"
+        )

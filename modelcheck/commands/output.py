@@ -1,4 +1,4 @@
-"""What the commands print by: one console, tables of one look, progress; and the option that several have."""
+"""How the commands print: one console, one style of table, progress; and a shared option."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -26,7 +26,9 @@ from modelcheck.runs import check, explain, models
 )
 @jobs_option
 def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
-    """Check the runs of specs/models.toml: all of a group, or those whose name begins with one of NAMES."""
+    """Check the runs of specs/models.toml.
+
+    NAMES are the beginnings of runs' names; without them all runs of a group are checked."""
     chosen = [
         run
         for run in models.runs(None if names else group)
@@ -57,7 +59,8 @@ def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
     wrong = [one for one in checked.values() if one.differences]
     console.print(
         f"{len(chosen) - len(wrong)} of {len(chosen)} runs as listed, "
-        f"{sum(one.result.distinct for one in checked.values()):,} distinct states, {time.monotonic() - started:.0f} s"
+        f"{sum(one.result.distinct for one in checked.values()):,} distinct states,"
+        f" {time.monotonic() - started:.0f} s"
     )
     for one in wrong:
         if one.result.trace and one.result.violated != one.run.expect:

@@ -1,6 +1,9 @@
-"""Small mechanical changes to a spec: a guard dropped or negated, an update forgotten, a bound moved, an EXCEPT dropped.
+"""Small mechanical changes to a spec.
 
-Only what a spec does is changed, which is what Init and Next use, not what it promises. The kinds are those of the mutation testing of programs (DeMillo, Lipton, Sayward:
+A guard is dropped or negated, an update forgotten, a bound moved, an EXCEPT dropped.
+
+Only what a spec does is changed, which is what Init and Next use, not what it promises. The kinds
+are those of the mutation testing of programs (DeMillo, Lipton, Sayward:
 Hints on test data selection, 1978), for actions in place of statements.
 """
 
@@ -10,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modelcheck.mutation import syntax
-from modelcheck.mutation.syntax import Node, text, within
+from modelcheck.mutation.syntax import Node, parent, text, within
 
 SWAPPED = {
     "<": "<=",
@@ -74,7 +77,9 @@ def edits(source: bytes) -> list[Edit]:
 
 
 def sample(module: str, source: bytes, count: int, seed: int) -> list[Edit]:
-    """As many of the edits, chosen by the seed: each by its name alone, so that a change elsewhere leaves the choice alone."""
+    """Return `count` of the edits, drawn by the seed.
+
+    The draw depends on an edit's name only, so a change elsewhere does not alter it."""
 
     def order(edit: Edit) -> bytes:
         return hashlib.sha256(f"{seed} {module} {edit.name}".encode()).digest()
@@ -89,18 +94,18 @@ def _changes(
 ) -> Iterator[tuple[str, int, int, str]]:
     """The changes that begin at a node: kind, first byte, end, new text."""
     act = _acts(node, acting)
-    if node.type == "conj_item" and not act and len(node.parent.children) > 1:
+    if node.type == "conj_item" and not act and len(parent(node).children) > 1:
         yield "drop conjunct", node.start_byte, node.end_byte, ""
         guard = node.children[-1]
         if guard.start_point[0] == guard.end_point[0]:
             yield "negate", guard.start_byte, guard.end_byte, f"~({text(guard)})"
-    elif node.type == "disj_item" and not act and len(node.parent.children) > 1:
+    elif node.type == "disj_item" and not act and len(parent(node).children) > 1:
         yield "drop disjunct", node.start_byte, node.end_byte, ""
     elif node.type == "if_then_else" and not _acts(node.children[1], acting):
         test = node.children[1]
         if test.start_point[0] == test.end_point[0]:
             yield "negate", test.start_byte, test.end_byte, f"~({text(test)})"
-    elif node.type == "except_update" and len(node.parent.parent.children):
+    elif node.type == "except_update" and len(parent(parent(node)).children):
         yield from _without_update(node)
     elif node.type == "bounded_quantification" and not act:
         which = node.children[0]
@@ -137,7 +142,7 @@ def _infix(node: Node, act: bool, variables: set[str]) -> Iterator[tuple[str, in
 
 def _without_update(node: Node) -> Iterator[tuple[str, int, int, str]]:
     """An EXCEPT without one of its updates; without its only one, it is the function itself."""
-    whole = node.parent
+    whole = parent(node)
     updates = [child for child in whole.children if child.type == "except_update"]
     if len(updates) == 1:
         function = next(child for child in whole.children if child.is_named)

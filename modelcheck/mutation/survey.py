@@ -1,33 +1,34 @@
-"""Mechanical mutants of the specs, tried on small runs: which are killed, by what, and which survive."""
+"""Mechanical mutants of the specs, tried on small runs: which ones break a property."""
 
 import hashlib
 import json
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from modelcheck.checkers import tlc
-from modelcheck.checkers.tlc import SPECS
+from modelcheck.checkers.tlc import SPECS, Result
 from modelcheck.mutation import changes
 from modelcheck.mutation.changes import Edit
-from modelcheck.runs import check, models
+from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
 
 KEPT = tlc.BUILD / "mutation.jsonl"  # what was found, so that a run that was cut off goes on
 LONGEST = 300.0  # seconds a run; a mutant that takes longer has more states than anyone waits for
-HOW = ("property", "error", "counts", "equivalent", "survived")
+HOW = ("property", "error", "equivalent", "survived")
 
 
 @dataclass(frozen=True)
 class Tried:
     """What came of one mutant.
 
-    `how` is "property" (one fails, or a deadlock), "error" (TLC cannot evaluate it, or does not end), "counts" (nothing fails,
-    but the states are not as many as listed, which fails `make specs`), "equivalent" (and specs/mutation.toml says why), or
-    "survived". `by` says what exactly."""
+    `how` is "property" (one fails, a deadlock is reached, or an action that the runs take is never
+    taken), "error" (TLC cannot evaluate the mutant), "equivalent" (specs/mutation.toml says why) or
+    "survived". `by` gives the details. A number of states that is not the listed one is no
+    property: `by` tells it of a survivor."""
 
     spec: str
     edit: str
@@ -36,12 +37,25 @@ class Tried:
     by: str
 
 
+def share(tried: Sequence[Tried]) -> float:
+    """Return which part of the mutants breaks a property, of those that TLC can evaluate and that
+    are no equivalents."""
+    counted = [one for one in tried if one.how in ("property", "survived")]
+    return sum(one.how == "property" for one in counted) / max(1, len(counted))
+
+
 def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Iterator[Tried]:
-    """Try `count` mutants of each subject, drawn by the seed. Raises BadList, ValueError and tlc.Unavailable."""
+    """Yield `count` mutants of each subject, drawn by the seed, and what came of them.
+
+    Raises BadList, ValueError and tlc.Unavailable."""
     runs = {run.name: run for run in models.runs()}
     reasons, known, lock = models.equivalents(), _known(), threading.Lock()
-    todo = [(subject, edit) for subject in models.subjects() if not specs or subject.spec in specs
-            for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)]  # fmt: skip
+    chosen = [subject for subject in models.subjects() if not specs or subject.spec in specs]
+    todo = [
+        (subject, edit)
+        for subject in chosen
+        for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)
+    ]
 
     def attempt(task: tuple[Subject, Edit]) -> Tried:
         subject, edit = task
@@ -78,16 +92,33 @@ def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str
         (folder / f"{subject.spec}.tla").write_bytes(edit.apply(_source(subject.spec)))
         for run in (runs[name] for name in subject.runs):
             shutil.copy(run.module_path, folder)
-            result = tlc.run(
-                folder / run.module_path.name, run.config_path, short=True, timeout=LONGEST
-            )
+            result = _checked(folder / run.module_path.name, run.config_path)
             if result.status == "violated":
-                return "property", result.violated
-            if result.status != "ok":
+                return "property", f"{run.name}: {result.violated}"
+            if result.status == "error":
                 return "error", result.message
-            if (result.distinct, result.depth) != (run.distinct, run.depth) and not differs:
-                differs = f"{run.name}: {result.distinct} states, depth {result.depth}; listed {run.distinct}, {run.depth}"
-    return ("counts", differs) if differs else ("survived", "")
+            unreached = [action for action in result.unused if action not in run.unused]
+            if unreached and result.status == "ok":
+                return "property", f"{run.name}: {unreached[0]} is never taken"
+            counts, listed = (result.distinct, result.depth), (run.distinct, run.depth)
+            if counts != listed and not differs:
+                differs = f"{run.name}: {_counted(*counts)}; listed {_counted(*listed)}"
+    return "survived", differs
+
+
+def _checked(module: Path, config: Path) -> Result:
+    """What TLC comes to, with the name of the property that fails."""
+
+    def again(text: Path | str) -> Result:
+        return tlc.run(module, text, coverage=True, short=True, timeout=LONGEST)
+
+    result = again(config)
+    result.violated = naming.named(result, module, config.read_text(), again)
+    return result
+
+
+def _counted(states: int | None, depth: int | None) -> str:
+    return f"{states} states, depth {depth}"
 
 
 def _known() -> dict[str, tuple[str, str]]:

@@ -20,7 +20,7 @@ def definitions(source: bytes) -> dict[str, Node]:
     root = PARSER.parse(source).root_node
     module = next(node for node in root.children if node.type == "module")
     found = [node for node in module.children if node.type == "operator_definition"]
-    return {text(node.child_by_field_name("name")): node for node in found}
+    return {text(named(node)): node for node in found}
 
 
 def variables(source: bytes) -> set[str]:
@@ -28,7 +28,7 @@ def variables(source: bytes) -> set[str]:
     return {
         text(node)
         for node in within(PARSER.parse(source).root_node)
-        if node.type == "identifier" and node.parent.type == "variable_declaration"
+        if node.type == "identifier" and parent(node).type == "variable_declaration"
     }
 
 
@@ -52,5 +52,20 @@ def within(node: Node) -> Iterator[Node]:
         todo += reversed(node.children)
 
 
+def named(definition: Node) -> Node:
+    """The name of a definition."""
+    name = definition.child_by_field_name("name")
+    assert name is not None
+    return name
+
+
+def parent(node: Node) -> Node:
+    """The node that a node is a part of; a module has none."""
+    assert node.parent is not None
+    return node.parent
+
+
 def text(node: Node) -> str:
+    """The text that the node stands for."""
+    assert node.text is not None
     return node.text.decode()

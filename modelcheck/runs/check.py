@@ -1,14 +1,16 @@
-"""Runs that have to come out as listed: the result, the number of states, the depth, and every action taken."""
+"""Compares runs with the list: the result, the number of states, the depth, the actions taken."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from modelcheck.checkers import process, tlc, tlc_config
-from modelcheck.checkers.tlc import SPECS, Result
-from modelcheck.runs.models import Mutant, Run
+from modelcheck.checkers.tlc import Result
+from modelcheck.runs import arguments, naming
+from modelcheck.runs.models import Run
 
 Item = TypeVar("Item")
 Out = TypeVar("Out")
@@ -20,7 +22,9 @@ SHORT = 30.0  # seconds: in a run that is listed as longer Java's second compile
 def side_by_side(
     work: Callable[[Item], Out], items: Sequence[Item], jobs: int
 ) -> Iterator[tuple[Item, Out]]:
-    """What `work` makes of each item, as it is done; `jobs` at a time, begun in their order. Interrupted, it stops them."""
+    """Yield each item with the result of `work`, as it is done.
+
+    `jobs` items are worked on at a time, begun in their order. An error stops the others."""
     with ThreadPoolExecutor(jobs) as pool:
         begun = {pool.submit(work, item): item for item in items}
         try:
@@ -44,18 +48,27 @@ class Checked:
 
 
 def check(run: Run, *, workers: int = 1) -> Checked:
-    """Run TLC as listed. With more than one worker, for speed, depth and actions are not compared. Raises tlc.Unavailable."""
+    """Run TLC as listed, and compare. With more than one worker depth and actions are not compared.
+
+    Raises tlc.Unavailable."""
     small, exact = run.group == "small", workers == 1
-    result = tlc.run(
-        run.module_path,
-        run.config_path,
-        workers=workers,
-        heap=run.heap,
-        coverage=exact,
-        short=small and (run.seconds or 0) < SHORT,
-        options=[] if run.deadlock else ["-deadlock"],
-        timeout=LONGEST if small else None,
-    )
+
+    def tried(config: Path | str) -> Result:
+        return tlc.run(
+            run.module_path,
+            config,
+            workers=workers,
+            heap=run.heap,
+            coverage=exact,
+            short=small and (run.seconds or 0) < SHORT,
+            options=[] if run.deadlock else ["-deadlock"],
+            timeout=LONGEST if small else None,
+        )
+
+    result = tried(run.config_path)
+    result.violated = naming.named(result, run.module_path, run.config_path.read_text(), tried)
+    if result.violated not in ("", run.expect):
+        result = arguments.labelled(result, run.module_path, run.config_path.read_text())
     counts = ("distinct", "depth") if exact else ("distinct",)
     return Checked(run, result, [*_differences(run, result, counts), *_unsound(run, result)])
 
@@ -82,34 +95,7 @@ def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[
 def _unsound(run: Run, result: Result) -> Iterator[str]:
     """What leaves out states, and may not here."""
     for name in tlc_config.unjustified(run.config_path, run.module_path):
-        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why it may"
+        yield f"{run.config_path.name} uses {name}, and no comment at its definition says why"
     if result.liveness:
         for name in tlc_config.named(run.config_path.read_text(), tlc_config.REDUCING):
             yield f"{run.config_path.name} checks liveness, where {name} may hide a counterexample"
-
-
-@dataclass(frozen=True)
-class Hunted:
-    mutant: Mutant
-    result: Result
-
-    @property
-    def found(self) -> bool:
-        """Whether the property that has to notice did, and no other first."""
-        return self.result.status == "violated" and self.result.violated in (
-            self.mutant.property,
-            "temporal",
-        )
-
-
-def hunt(mutant: Mutant) -> Hunted:
-    """Check one mutant against the property that has to fail. Raises tlc.Unavailable, and ValueError where no config has it."""
-    text = (SPECS / f"{mutant.config}.cfg").read_text()
-    try:
-        changed = tlc_config.only(text, mutant.property, mutant.override)
-    except ValueError as error:
-        raise ValueError(f"{mutant.module}: {mutant.config}.cfg: {error}") from None
-    return Hunted(
-        mutant,
-        tlc.run(SPECS / "mutants" / f"{mutant.module}.tla", changed, short=True, timeout=LONGEST),
-    )

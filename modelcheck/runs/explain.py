@@ -1,5 +1,6 @@
-"""A counterexample as a table: a row a step, a column for each variable that changes, a cell what became of it."""
+"""A counterexample as a table: one row per step, one column per variable that changes."""
 
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
@@ -7,13 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from modelcheck.checkers import values
-from modelcheck.checkers.tlc import Result
+from modelcheck.checkers.tlc import UNNAMED, Result
 
 WIDEST = 36  # characters of a column
 
 
 def show(result: Result, console: Console, checked: str = "") -> None:
-    """Print the counterexample of a run. Where the columns do not fit side by side, one table goes on in the next.
+    """Print the counterexample of a run, in several tables where the columns do not fit into one.
 
     `checked` is the property, where the run had one only: TLC does not always name it."""
     if not result.trace:
@@ -28,7 +29,7 @@ def show(result: Result, console: Console, checked: str = "") -> None:
         table.add_column("action", no_wrap=True)
         for name in group:
             table.add_column(name, max_width=WIDEST, overflow="fold")
-        for number, (action, row) in enumerate(zip(actions, rows), 1):
+        for number, (action, row) in enumerate(zip(actions, rows, strict=True), 1):
             table.add_row(
                 str(number), _action(action), *(Text(row.get(name, "")) for name in group)
             )
@@ -41,13 +42,13 @@ def show(result: Result, console: Console, checked: str = "") -> None:
 
 
 def changed(result: Result) -> tuple[list[str], list[dict[str, str]]]:
-    """The variables that change, and for each step what became of them; in the first, what they are."""
+    """Return the variables that change, and the changes of each step, after the first values."""
     states = [{name: _read(text) for name, text in state.values.items()} for state in result.trace]
     names = [
         name for name in states[0] if any(state.get(name) != states[0][name] for state in states)
     ]
     rows = [{name: values.short(states[0][name]) for name in names}]
-    for before, after in zip(states, states[1:]):
+    for before, after in pairwise(states):
         rows.append(
             {
                 name: "\n".join(values.changes(before[name], after[name]))
@@ -65,7 +66,7 @@ def verdict(result: Result, checked: str = "") -> str:
     nameless = (
         f"{checked} fails." if checked else "A property of steps or of whole behaviours fails."
     )
-    said = {"Deadlock": "No action is possible.", "temporal": nameless}
+    said = {"Deadlock": "No action is possible.", UNNAMED: nameless}
     text = said.get(result.violated, f"{result.violated} fails.")
     if result.lasso:
         text += f" From the last step it goes back to step {result.lasso}, for ever."

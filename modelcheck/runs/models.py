@@ -1,4 +1,4 @@
-"""The lists of runs: specs/models.toml and, beside the broken operators, specs/mutants/*.toml."""
+"""The lists of runs: specs/models.toml, specs/mutation.toml and specs/mutants/*.toml."""
 
 import tomllib
 from dataclasses import dataclass, field
@@ -43,11 +43,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A spec with one operator broken, and the property that must notice."""
+    """A piece of text of a spec, what it becomes, and the property that must notice."""
 
-    module: str
+    name: str
+    file: str
+    old: str
+    new: str
     config: str
-    override: str
     property: str
     evidence: str
     what: str
@@ -78,7 +80,7 @@ def mutants() -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A spec that is mutated mechanically, and the runs that its mutants are tried on, in this order."""
+    """A spec that is mutated mechanically, and the runs that try its mutants, in this order."""
 
     spec: str
     runs: list[str]

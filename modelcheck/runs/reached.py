@@ -1,6 +1,6 @@
-"""Which statements of a Trace module the traces reach: each is made to say so when TLC first comes to it.
+"""Finds the statements of a Trace module that traces reach. Each reports when TLC evaluates it.
 
-TLC's own coverage does not count names, literals and what it never came to, so that its share says little.
+TLC's own coverage leaves out names, literals and what it never evaluates.
 """
 
 import re
@@ -32,7 +32,9 @@ Hit(n) == IF TLCGet(n) THEN TRUE ELSE PrintT(<<"Hit", n>>) /\\ TLCSet(n, TRUE)
 
 @dataclass(frozen=True)
 class Statement:
-    """A conjunct, a disjunct, an arm of a CASE or a branch of an IF with none of these inside, or an operator that has none."""
+    """A conjunct, a disjunct, an arm of a CASE or a branch of an IF, with none of these inside.
+
+    An operator that has none of them is a statement too."""
 
     module: str
     line: int
@@ -41,7 +43,8 @@ class Statement:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The statements that a trace could come to, those that none came to, and what is wrong with the list of reasons."""
+    """The statements that a trace could reach, those that none reached, and mistakes in the list of
+    reasons."""
 
     statements: list[Statement]
     unreached: dict[Statement, str]  # why it cannot be reached, "" where nobody says
@@ -56,9 +59,10 @@ class Coverage:
 def coverage(
     batches: Sequence[tuple[str, list[traces.Lines]]], module: str, below: str
 ) -> Coverage:
-    """What traces reach of a Trace module and the module that it extends. A batch is a config, and traces for it.
+    """Return what traces reach of a Trace module and of the module that it extends.
 
-    Raises BadList, traces.Inconclusive, tlc.Unavailable, and ValueError where a trace is not accepted."""
+    A batch is a config with its traces. Raises BadList, traces.Inconclusive, tlc.Unavailable, and
+    ValueError where a trace is not accepted."""
     with tempfile.TemporaryDirectory(prefix="reached-") as folder:
         statements = _instrument(
             Path(folder), (module, below), _replaced(config for config, _ in batches)
@@ -66,10 +70,11 @@ def coverage(
         reached: set[int] = set()
         for config, batch in batches:
             result = traces.run(batch, module, config, folder=Path(folder))
-            for trace, events in zip(batch, traces.reached_in(result, len(batch))):
+            for trace, events in zip(batch, traces.reached_in(result, len(batch)), strict=True):
                 if events < len(trace) - 1:
                     raise ValueError(
-                        f"{module} does not accept event {events + 1} of a trace: {trace[events + 1]}"
+                        f"{module} does not accept event {events + 1} of a trace:"
+                        f" {trace[events + 1]}"
                     )
             reached |= {
                 int(number) for number in re.findall(r'^<<"Hit", (\d+)>>', result.output, re.M)
@@ -98,7 +103,9 @@ def _replaced(configs: Iterable[str]) -> dict[str, str]:
 
 
 def _instrument(folder: Path, modules: Sequence[str], replaced: dict[str, str]) -> list[Statement]:
-    """Write the modules, with statements that say when they are reached, into the folder; the statements by number, from 1."""
+    """Write the modules into the folder, with statements that report when they are reached.
+
+    Returns the statements by number, from 1."""
     sources = {module: (SPECS / f"{module}.tla").read_bytes() for module in modules}
     defined = {
         name: node
@@ -135,7 +142,7 @@ def _statements(source: bytes, used: set[str]) -> list[Node]:
 
 
 def _plain(body: Node) -> bool:
-    """Whether TLC wants to see what it is: a tuple of variables, or a number that takes the place of a constant."""
+    """Whether TLC must see it as it is: a tuple of variables, or a constant's number."""
     return body.type == "tuple_literal" or not any(
         node.type == "identifier_ref" for node in syntax.within(body)
     )

@@ -23,7 +23,7 @@ class Inconclusive(Exception):
 def follow(
     traces: Sequence[Lines], module: str, config: str, timeout: float | None = None
 ) -> list[int]:
-    """How many events of each trace the module could match, in one run of TLC; `timeout` in seconds.
+    """Return how many events of each trace the module can match. `timeout` is in seconds.
 
     A trace is accepted if that is all of them. Raises Inconclusive and tlc.Unavailable."""
     return reached_in(run(traces, module, config, timeout=timeout), len(traces)) if traces else []
@@ -37,7 +37,9 @@ def run(
     timeout: float | None = None,
     folder: Path = tlc.SPECS,
 ) -> tlc.Result:
-    """Follow the traces through a module of `folder`; what TLC printed. Raises Inconclusive and tlc.Unavailable."""
+    """Follow the traces through a module of `folder`. Returns the output of TLC.
+
+    Raises Inconclusive and tlc.Unavailable."""
     with tempfile.TemporaryDirectory(prefix="traces-") as scratch:
         path = Path(scratch) / "traces.jsonl"
         with path.open("w", encoding="utf-8") as out:
@@ -60,7 +62,7 @@ def run(
 
 
 def reached_in(result: tlc.Result, count: int) -> list[int]:
-    """How many events of each of the `count` traces were matched, of what TLC printed. Raises Inconclusive."""
+    """Read from TLC's output how many events of each trace were matched. Raises Inconclusive."""
     for line in result.output.splitlines():
         if line.startswith("Reached: "):
             reached = [int(next_event) - 1 for next_event in line.split()[1:]]
@@ -70,7 +72,9 @@ def reached_in(result: tlc.Result, count: int) -> list[int]:
 
 
 def reader() -> Path:
-    """The folder of the compiled TraceFile.java; compiles it for this jar if need be. Raises Unavailable."""
+    """Return the folder of the compiled TraceFile.java, which is compiled for this jar if need be.
+
+    Raises Unavailable."""
     jar = tlc.jar()
     version = hashlib.sha256(SOURCE.read_bytes() + str(jar.stat().st_size).encode()).hexdigest()[
         :16
@@ -92,7 +96,8 @@ def reader() -> Path:
     if compiled.returncode:
         shutil.rmtree(fresh)
         raise tlc.Unavailable(
-            f"javac cannot compile {SOURCE.name} against {jar.name}: {compiled.stderr.strip()[:200]}"
+            f"javac cannot compile {SOURCE.name} against {jar.name}:"
+            f" {compiled.stderr.strip()[:200]}"
         )
     try:
         os.rename(fresh, folder)

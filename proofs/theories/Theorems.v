@@ -7,6 +7,7 @@ From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
+From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskExecution.
 
 (** ** The contract *)
 
@@ -402,9 +403,39 @@ Theorem composed_execution p : p = Ack ∨ p = Prefix →
 Proof. apply CompositionWitnesses.composed_execution. Qed.
 End Whole.
 
+(** ** The disk that runs
+
+[build/proved-disk] is extracted from it: log, checkpoints, snapshots, cleaning and recovery over block I/O. *)
+Module Running.
+Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
+
+(** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is not
+flushed any subset of blocks survives; whatever the scheduler proposes. The hypothesis: words that were put into a
+block are read back. *)
+Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
+Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
+
+(** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as words. *)
+Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
+Proof. apply byte_blocks_laws. Qed.
+
+Theorem codecs_round_trip :
+  round_trips log_codec ∧ round_trips header_codec ∧ round_trips superblock_codec ∧ round_trips maps_codec.
+Proof.
+  split_and!; [apply ProvedDiskInvariant.log_round_trips|apply ProvedDiskInvariant.header_round_trips|
+    apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
+Qed.
+
+(** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives though it
+was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
+Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+  shows proved_disk x ProvedDiskExecution.everything_shows x'.
+Proof. apply ProvedDiskExecution.life_exists. Qed.
+End Running.
+
 (** ** What they assume *)
 
-Import LogStructured Trees Codes Legs Whole.
+Import LogStructured Trees Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @snapshot_promise_used, @snapshot_promise_needs_no_delete,
@@ -418,7 +449,8 @@ Definition all_theorems :=
    @cost_ignores_snapshots, @snapshot_constant, @bytes_are_a_field, @two_generates, @raid5_any_one,
    @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @any_failures, @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
-   @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution).
+   @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
+   @proved_disk_refines_contract, @bytes_round_trip, @codecs_round_trip, @proved_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -437,5 +469,6 @@ Definition all_counterexamples :=
    @write_touches_nodes, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost, @raid6_256_data,
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
-   @disk_over_legs_needs_sound, @disk_over_legs_needs_good).
+   @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
+   @ByteBlocks.no_words, @ByteBlocks.word_too_large).
 Print Assumptions all_counterexamples.

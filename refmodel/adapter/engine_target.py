@@ -12,12 +12,10 @@ from typing import Any
 from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.adapter.shape import created, plan_disk
-from refmodel.array.label import Shape
 from refmodel.bugs import BUGS
-from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
-from refmodel.engine.open_disk import ArrayDisk
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.scrub import scrub
@@ -122,7 +120,7 @@ class Adapter:
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
-            or disk._broken
+            or not disk.usable
             or not disk.array.redundant
         ):
             return []
@@ -174,16 +172,14 @@ class Adapter:
                 disk.close()
                 self._open()
             case "fail":
-                _array(disk).fail(integer(message, "device"), text(message, "mode"))
+                disk.fail(integer(message, "device"), text(message, "mode"))
             case "return":
-                _array(disk).return_(integer(message, "device"))
+                disk.return_(integer(message, "device"))
             case "replace":
-                _array(disk).replace(integer(message, "device"))
+                disk.replace(integer(message, "device"))
             case "tick":
-                seconds = integer(message, "seconds")
-                array = _array(disk)
-                self._seconds += seconds
-                array.tick()
+                self._seconds += integer(message, "seconds")
+                disk.tick()
             case "clean":
                 disk.clean()
             case "checkpoint":
@@ -217,7 +213,9 @@ class Adapter:
         self._abandon()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
-        create(self._root / "disk", shape, sync=False, cache=Settings.asked(shape, *self._cache))
+        create(
+            self._root / "disk", shape, sync=False, cache=CacheSettings.asked(shape, *self._cache)
+        )
         disk = self._open()
         if disk is not None and self._faults:
             disk.close()
@@ -289,11 +287,3 @@ class Adapter:
             self._disk.abandon()
             self._disk = None
         self._work.clear()
-
-
-def _array(disk: Disk) -> ArrayDisk:
-    """The array disk behind a cache, if there is one. Raises Unsupported if it has no array."""
-    engine = disk.disk if isinstance(disk, CachedDisk) else disk
-    if not isinstance(engine, ArrayDisk):
-        raise Unsupported(f"the engine {disk.geometry.engine} has no devices that may fail")
-    return engine

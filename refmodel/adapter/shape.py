@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from refmodel.array.label import Shape
 from refmodel.array.layout import LAYOUTS
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.geometry import Geometry, with_reserve
 from refmodel.registry import DEFAULT, plan
 

@@ -1,52 +1,17 @@
-"""A component is the part of a leg on one device; the components of a device fail and return together, as one member of the disk."""
+"""A component: the part of a leg that is on one device."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from refmodel.media.device import Device
+from refmodel.array.member import Member
 
 Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
 
 
-class State(StrEnum):
-    __hash__ = str.__hash__  # Enum's own is written in Python
-
-    ACTIVE = "active"
-    ABSENT = "absent"  # its device may come back: the repair timer runs
-    DEGRADED = "degraded"  # its device will not: it is rebuilt at once
-    STALE = "stale"  # back, but it missed writes
-    RESYNCING = "resyncing"  # catching up
-
-
-ACTIVE = (
-    State.ACTIVE
-)  # for where every I/O asks: looking up a member of an Enum costs more than the comparison
-REACHABLE = (State.ACTIVE, State.STALE, State.RESYNCING)
-WRITABLE = (State.ACTIVE, State.RESYNCING)
-
-
-@dataclass(eq=False, slots=True)
-class Member:
-    """A device's part in the disk: its components, one of each leg that it serves, fail and return together."""
-
-    index: int  # of the device
-    id: str  # of the device: a new one in the same place has another
-    state: State = State.ACTIVE
-    since: int = 0  # unless active: it may lack what was born after this time
-    left: float = 0.0  # when it became absent, in seconds of the repair clock
-    catches_up: str = "resync"  # or by "rebuild", from nothing
-    recorded: bool = True  # that it left is on record; else nothing was written since
-    device: Device | None = None
-
-    @property
-    def reachable(self) -> bool:
-        return self.state in REACHABLE
-
-
 @dataclass(slots=True)
 class Meter:
-    """What was done to one leg's part of one device, by cause."""
+    """Device I/Os and bytes of one component, by cause ("foreground", "checkpoint", ...)."""
 
     reads: Counts = field(default_factory=lambda: defaultdict(int))
     writes: Counts = field(default_factory=lambda: defaultdict(int))
@@ -56,24 +21,48 @@ class Meter:
 
 
 class Component:
-    """The part of a leg on one device. Every method may raise PowerCut, or OSError where the device is gone."""
+    """One component. Its I/O methods may raise PowerCut, or OSError if the device is gone.
+
+    Offsets and lengths are bytes of the component.
+    """
 
     def __init__(self, member: Member, base: int, meter: Meter) -> None:
         self.member = member
         self.base = base  # byte offset of the component on its device
         self.meter = meter
-        self.missed: set[int] = set()  # while stale or resyncing: the stripes that it lacks
+        self.missed: set[int] = set()  # stripes that it lacks, while it is stale or resyncing
 
     def read(self, offset: int, length: int, cause: str) -> bytes:
+        """Read from the device, counted under a cause."""
         self.meter.reads[cause] += 1
         self.meter.bytes_read[cause] += length
-        return self.member.device.read(self.base + offset, length)
+        device = self.member.device
+        assert device is not None, "only components of reachable members are read"
+        return device.read(self.base + offset, length)
 
-    def write(self, offset: int, data: bytes, cause: str) -> None:
+    def write(self, offset: int, data: bytes | memoryview, cause: str) -> None:
+        """Write to the device, counted under a cause; durable after the next flush."""
         self.meter.writes[cause] += 1
         self.meter.bytes_written[cause] += len(data)
-        self.member.device.write(self.base + offset, data)
+        device = self.member.device
+        assert device is not None, "only components of reachable members are written"
+        device.write(self.base + offset, data)
 
     def flush(self, cause: str) -> None:
+        """Make durable what was written, counted under a cause."""
         self.meter.flushes[cause] += 1
-        self.member.device.flush()
+        device = self.member.device
+        assert device is not None, "only components of reachable members are flushed"
+        device.flush()
+
+    def lack(self, stripes: Iterable[int]) -> None:
+        """The component lacks these stripes, besides those that it lacks already."""
+        self.missed.update(stripes)
+
+    def receive(self, stripes: Iterable[int]) -> None:
+        """The component has these stripes now."""
+        self.missed.difference_update(stripes)
+
+    def lack_nothing(self) -> None:
+        """Forget which stripes the component lacks."""
+        self.missed.clear()

@@ -1,69 +1,62 @@
-"""The label of a device: which disk it belongs to, which device it is, and the disk's geometry."""
+"""The label of a device: the disk it belongs to, which of its devices it is, the disk's geometry.
+
+This layer stores the geometry and does not interpret it: each engine has its own.
+"""
 
 import json
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from refmodel.array.layout import PAGE
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.core.errors import DataLost, NotADisk
-from refmodel.log_structured.geometry import Geometry
 from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
 
 MAGIC = b"LFSLABEL"
 VERSION = 4
-HEADER = struct.Struct(
-    "<8sII16s16sII"
-)  # magic, CRC-32C of what follows it, version, disk, device, index, length of the JSON
+# magic, CRC-32C of what follows it, version, disk, device, index, length of the JSON
+HEADER = struct.Struct("<8sII16s16sII")
 COVERED = 12  # the checksum covers everything from this byte on
-
-
-class Shape(Protocol):
-    """A geometry, of whatever engine."""
-
-    engine: str
-    blocks: int
-    block_bytes: int
-    sector_bytes: int  # what a device has to write whole or not at all
-    devices: int
-    m: int  # how many of them may fail
-    crash_profile: str
-    capabilities: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]: ...
-
-
-GEOMETRIES: dict[str, type] = {
-    Geometry.engine: Geometry
-}  # engine -> its geometry; refmodel.registry adds the others
+DEFAULT_ENGINE = "log-structured"  # the engine of a label that names none
 
 
 @dataclass(frozen=True)
 class Label:
+    """The content of a label."""
+
     disk: str  # UUIDs, in hexadecimal
     device: str
-    index: int
-    geometry: Shape
+    index: int  # the number of the device
+    geometry: Mapping[str, Any]  # the fields of the engine's geometry; not to be changed
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine whose disk this is."""
+        return str(self.geometry.get("engine", DEFAULT_ENGINE))
 
 
 def engine_in(folder: Path) -> str:
-    """The engine whose disk is in a folder, as the first whole label says; the log-structured one where none is, which then says why."""
+    """Return the engine of the disk in a folder, as the first whole label says.
+
+    Where no label is whole it is the default engine, which then says why the disk cannot be opened.
+    """
     for file in sorted(folder.glob("device-*")):
         with file.open("rb") as device:
             for _ in range(2):
                 page = device.read(PAGE)
                 if len(page) == PAGE and (label := decode(page)) is not None:
-                    return label.geometry.engine
-    return Geometry.engine
+                    return label.engine
+    return DEFAULT_ENGINE
 
 
 def write(device: Device, label: Label) -> None:
-    """Write both copies, and wait until they are durable."""
+    """Write both copies, and wait until they are durable. Raises OSError or PowerCut."""
     page = encode(label)
     device.write(0, page)
     device.write(PAGE, page)
@@ -71,9 +64,11 @@ def write(device: Device, label: Label) -> None:
 
 
 def read(device: Device) -> Label | None:
-    """What a device says it is; a damaged copy is rewritten from the other. None if neither is whole, or the device does not answer.
+    """Return the label of a device; a damaged copy is rewritten from the other one.
 
-    Raises DataLost if this version cannot read it."""
+    None if no copy is whole or the device does not answer. Raises DataLost if the label has a
+    version that this program cannot read.
+    """
     try:
         copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
         found = copies[0] or copies[1]
@@ -85,7 +80,11 @@ def read(device: Device) -> Label | None:
 
 
 def read_all(enclosure: Enclosure) -> dict[int, Label]:
-    """The good labels of the devices that are there, by place. Raises NotADisk if there is none, or they contradict each other."""
+    """Return the good labels of the devices that are present, by number of the device.
+
+    Raises NotADisk if there is none or they contradict each other, DataLost if every device that
+    might have one is away.
+    """
     found: dict[int, Label] = {}
     present = enclosure.present()
     if not present and enclosure.pulled():
@@ -108,7 +107,7 @@ def read_all(enclosure: Enclosure) -> dict[int, Label]:
 
 
 def _answers(device: Device) -> bool:
-    """Whether a device can be read at all."""
+    """Whether the device can be read."""
     try:
         device.read(0, PAGE)
     except OSError:
@@ -117,15 +116,17 @@ def _answers(device: Device) -> bool:
 
 
 def encode(label: Label) -> bytes:
-    body = json.dumps(label.geometry.as_dict(), sort_keys=True).encode()
+    """Return the page that stores a label."""
+    body = json.dumps(dict(label.geometry), sort_keys=True).encode()
     disk, device = UUID(label.disk).bytes, UUID(label.device).bytes
     covered = HEADER.pack(MAGIC, 0, VERSION, disk, device, label.index, len(body))[COVERED:] + body
     covered = covered.ljust(PAGE - COVERED, b"\0")
-    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+    return MAGIC + stored_checksum(covered) + covered
 
 
 @lru_cache(maxsize=64)  # a process that crashes a disk again and again reads the same labels
 def decode(page: bytes) -> Label | None:
+    """Return the label in a page; None if it is damaged. Raises DataLost for another version."""
     magic, crc, version, disk, device, index, length = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[COVERED:]) != crc:
         return None
@@ -133,10 +134,5 @@ def decode(page: bytes) -> Label | None:
         raise DataLost(
             f"the label has format version {version}; this program reads version {VERSION}"
         )
-    facts = json.loads(page[HEADER.size : HEADER.size + length])
-    engine = facts.get("engine", Geometry.engine)
-    if engine not in GEOMETRIES:
-        raise DataLost(
-            f"the label names the engine {engine!r}; this program has {', '.join(GEOMETRIES)}"
-        )
-    return Label(UUID(bytes=disk).hex, UUID(bytes=device).hex, index, GEOMETRIES[engine](**facts))
+    geometry = json.loads(page[HEADER.size : HEADER.size + length])
+    return Label(UUID(bytes=disk).hex, UUID(bytes=device).hex, index, geometry)

@@ -1,21 +1,24 @@
-"""P and Q: the parity of a stripe, and what is missing of one from what is left of it.
+"""P and Q: the parity of a stripe, and how a missing piece follows from the others.
 
-A stripe is k data pieces and m parity pieces of the same length, numbered in that order. P is the sum of the data pieces and
-Q that of g^i times piece i, in GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1 and g = 2 (H. P. Anvin, "The mathematics of
-RAID-6", 2004). With one data piece both are copies of it: a mirror is the case k = 1.
+A stripe is k data pieces and m parity pieces of the same length, numbered in that order. P is the
+sum of the data pieces, Q the sum of g^i times piece i, in GF(2^8) with the polynomial
+x^8 + x^4 + x^3 + x^2 + 1 and g = 2 (H. P. Anvin, "The mathematics of RAID-6", 2004). With one data
+piece both are copies of it: a mirror is the case k = 1.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 POLYNOMIAL = 0x11D
 
-Piece = np.ndarray  # of bytes (uint8)
+Piece = npt.NDArray[np.uint8]
 
 
 def _powers() -> list[int]:
+    """g^0 to g^254."""
     found = [1]
     while len(found) < 255:
         double = found[-1] << 1
@@ -28,30 +31,30 @@ LOG = {power: i for i, power in enumerate(POWER)}
 
 
 def multiply(a: int, b: int) -> int:
-    """The product in GF(2^8)."""
+    """Return the product of two bytes in GF(2^8)."""
     return POWER[(LOG[a] + LOG[b]) % 255] if a and b else 0
 
 
 def inverse(a: int) -> int:
-    """1 / a in GF(2^8). Raises KeyError for 0."""
+    """Return 1 / a in GF(2^8). Raises KeyError for 0."""
     return POWER[-LOG[a] % 255]
 
 
 @lru_cache(maxsize=256)
 def _times(factor: int) -> bytes:
-    """The table that multiplies a byte by the factor."""
+    """A table with the product of the factor and each byte."""
     return bytes(multiply(factor, value) for value in range(256))
 
 
 def scaled(factor: int, piece: Piece) -> Piece:
-    """Every byte times the factor."""
+    """Return every byte of a piece times the factor."""
     if factor == 1:
         return piece
     return np.frombuffer(piece.tobytes().translate(_times(factor)), dtype=np.uint8)
 
 
 def total(pieces: list[Piece]) -> Piece:
-    """The sum of at least one piece."""
+    """Return the sum of pieces, at least one."""
     found = pieces[0].copy()
     for piece in pieces[1:]:
         np.bitwise_xor(found, piece, out=found)
@@ -59,12 +62,12 @@ def total(pieces: list[Piece]) -> Piece:
 
 
 def parity(data: list[Piece], m: int) -> list[Piece]:
-    """The m parity pieces (at most 2) of the data pieces."""
+    """Return the m parity pieces (at most 2) of the data pieces."""
     return [total(data), _q(dict(enumerate(data)))][:m]
 
 
 def reconstruct(k: int, have: Mapping[int, Piece], wanted: int) -> Piece:
-    """Piece number `wanted` of the stripe, from any k pieces of it."""
+    """Return the piece with the number `wanted` of a stripe, from any k pieces by number."""
     if wanted in have:
         return have[wanted]
     data = _data(k, have)
@@ -94,7 +97,10 @@ def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:
 
 
 def _q(data: Mapping[int, Piece]) -> Piece:
-    """The sum of g^i times piece i, by Horner's rule: doubling is a shift, and the polynomial for what it shifts out."""
+    """The sum of g^i times piece i, by Horner's rule.
+
+    To double a byte is a shift; if a bit is shifted out, the polynomial is added.
+    """
     last = max(data)
     found = data[last].view(np.int8).copy()
     over = np.empty_like(found)

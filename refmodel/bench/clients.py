@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from refmodel.array.layout import ArrayGeometry
 from refmodel.bench.workloads.workload import BLOCK, Request, Stretch
-from refmodel.cache.disk import CachedDisk
-from refmodel.engine.open_disk import ArrayDisk
 from refmodel.registry import Disk
 
 LONGEST_WRITE = 256  # blocks: size of the random data that writes take theirs from
-ReadMany = Callable[[list[tuple[int, int]]], list[bytes]]
 
 
 class Stopwatch:
@@ -147,7 +145,6 @@ class Clients:
         self._repair_clock = repair_clock
         noise = memoryview(os.urandom(LONGEST_WRITE * BLOCK))
         self._data = data or (lambda count: noise[: count * BLOCK].tobytes())
-        self._read_many: ReadMany | None = getattr(disk, "read_many", None)
         self._taken = 0
         self._names: list[str] = []
         self.done: list[ActionDone] = []
@@ -213,8 +210,8 @@ class Clients:
             self._disk.write(*writes[0])
         elif writes:
             self._disk.write_many(writes)
-        if self._read_many is not None and len(reads) > 1:
-            self._read_many(reads)
+        if len(reads) > 1:
+            self._disk.read_many(reads)
         else:
             for lba, count in reads:
                 self._disk.read(lba, count)
@@ -242,21 +239,18 @@ class Clients:
                 while self._names:
                     self._disk.delete(self._names.pop(0))
             case ["fail", device, mode]:
-                self._array().fail(int(device), mode)
+                self._disk.fail(int(device), mode)
             case ["return", device]:
-                self._array().return_(int(device))
+                self._disk.return_(int(device))
             case ["timer"]:
-                self._repair_clock.seconds += self._array().geometry.repair_timer
-                self._array().tick()
+                shape = self._disk.geometry
+                assert isinstance(shape, ArrayGeometry)  # the runner has checked the capabilities
+                self._repair_clock.seconds += shape.repair_timer
+                self._disk.tick()
             case ["settle"]:
                 self._disk.settle()
             case _:
                 raise ValueError(f"no such action: {action}")
-
-    def _array(self) -> ArrayDisk:
-        disk = self._disk.disk if isinstance(self._disk, CachedDisk) else self._disk
-        assert isinstance(disk, ArrayDisk)  # the runner has checked the engine's capabilities
-        return disk
 
     def _idle_until(self, moment: float) -> None:
         """Let the background use the time until a moment. A step that has begun is finished."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from refmodel.array.component import State
+from refmodel.array.member import ComponentState
 from refmodel.core.errors import NoSpace
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import plan
@@ -115,7 +115,7 @@ def _life(folder: Path, choose: random.Random, content: Content, found: Outcome)
             f"kill {found.kills}, seed {seed}: after {acknowledged} acknowledged operations "
             "the views differ"
         )
-    for member in disk.array.in_state(State.ABSENT):
+    for member in disk.array.in_state(ComponentState.ABSENT):
         disk.return_(member.index)
     if choose.random() < 0.5:
         disk.settle()

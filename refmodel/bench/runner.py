@@ -11,7 +11,6 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from refmodel.array.label import Shape
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch, Window
 from refmodel.bench.peers import PEERS, Batches
 from refmodel.bench.results import Result
@@ -27,8 +26,9 @@ from refmodel.bench.workloads.workload import (
     stretches,
 )
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.families.views import reduction
@@ -105,7 +105,9 @@ def run(
         reductions = {"compression": compression, "deduplication": deduplication}
         shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, reductions)
         _require_able(shape, profile, parts, snapshots)
-        create(path, shape, sync=sync, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
+        create(
+            path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+        )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
             closing(Listener(path, disk, turn, run_command)) if run_command else nullcontext(),

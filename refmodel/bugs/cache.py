@@ -1,9 +1,9 @@
-"""Bugs of the read cache; those that specs/mutants has too are called the same."""
+"""Bugs of the read cache. Those that specs/mutants has too have the same names there."""
 
-from refmodel.bugs.registry import bug
+from refmodel.bugs.registry import bug, override
 from refmodel.cache.disk import CachedDisk
 
-SMALL = 1 << 14  # bytes: slots are evicted
+SMALL = 1 << 14  # bytes of the cache: slots are evicted
 
 
 @bug(
@@ -13,7 +13,8 @@ SMALL = 1 << 14  # bytes: slots are evicted
     cache_bytes=SMALL,
 )
 def revert_keeps(disk: CachedDisk) -> None:
-    disk._emptied = lambda: None
+    """Plant it: nothing empties the cache."""
+    override(disk, "empty", lambda: None)
 
 
 @bug(
@@ -23,7 +24,8 @@ def revert_keeps(disk: CachedDisk) -> None:
     cache_bytes=SMALL,
 )
 def unmap_keeps(disk: CachedDisk) -> None:
-    disk._flash.drop = lambda lba, count: None
+    """Plant it: no block of the cache is invalidated."""
+    override(disk.flash, "invalidate", lambda lba, count: None)
 
 
 @bug(
@@ -33,10 +35,11 @@ def unmap_keeps(disk: CachedDisk) -> None:
     cache_bytes=SMALL,
 )
 def tag_not_compared(disk: CachedDisk) -> None:
-    flash = disk._flash
+    """Plant it: a hit does not compare tags."""
+    flash = disk.flash
 
     def hit(lba: int) -> bool:
-        slot, _, at = flash._locate(lba)
+        slot, _, at = flash.locate(lba)
         return slot in flash.used and bool(flash.used[slot].held >> at & 1)
 
-    flash.hit = hit
+    override(flash, "hit", hit)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from refmodel.bugs.registry import after, bug
 from refmodel.core.errors import NoSpace
-from refmodel.journal.durable_log import Record
+from refmodel.journal.record import Record
 from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.node import Node

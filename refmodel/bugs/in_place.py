@@ -1,15 +1,17 @@
 """Bugs of in-place arrays."""
 
-from refmodel.array.component import State
-from refmodel.bugs.registry import bug
+from refmodel.array.member import Member
+from refmodel.bugs.registry import after, bug, override
 from refmodel.inplace.disk import InPlaceDisk
+from refmodel.inplace.stripes import Extent
 
 ENGINE = "in-place-raid5"
 
 
 @bug(44, "btrfs 651 and its kin", "a read-modify-write leaves the parity as it was", engine=ENGINE)
 def parity_not_modified(disk: InPlaceDisk) -> None:
-    disk.stripes._modified = lambda stripe, parts: []
+    """Plant it: no extent has modified parity."""
+    override(disk.stripes, "modified_parity", lambda stripe, parts: [])
 
 
 @bug(
@@ -19,21 +21,22 @@ def parity_not_modified(disk: InPlaceDisk) -> None:
     engine=ENGINE,
 )
 def write_hole(disk: InPlaceDisk) -> None:
+    """Plant it: recovery writes no parity."""
     write = disk.stripes.write
     k = disk.geometry.k
-    disk.stripes.write = lambda extents, cause: write(
-        [extent for extent in extents if cause != "recovery" or extent.piece < k], cause
-    )
+
+    def write_data(extents: list[Extent], cause: str) -> None:
+        write([extent for extent in extents if cause != "recovery" or extent.piece < k], cause)
+
+    override(disk.stripes, "write", write_data)
 
 
 @bug(39, "md 8313b8e57f55", "a device that returns is taken for in sync", engine=ENGINE)
 def in_place_return_without_resync(disk: InPlaceDisk) -> None:
-    return_ = disk.array.return_
+    """Plant it: a member that returns is active."""
 
-    def return_active(device: int):
-        member = return_(device)
+    def activate(member: Member | None, device: int) -> None:
         if member is not None:
-            member.state = State.ACTIVE
-        return member
+            member.activate()
 
-    disk.array.return_ = return_active
+    after(disk.array, "return_", activate)

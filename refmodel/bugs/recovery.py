@@ -1,30 +1,28 @@
 """Bugs of the log, checkpoints and recovery."""
 
-from refmodel.bugs.registry import after, bug
-from refmodel.core.checksum import crc32c
-from refmodel.journal import durable_log as logs
-from refmodel.journal.durable_log import Kind
+from refmodel.bugs.registry import after, bug, override
+from refmodel.core.checksum import stored_checksum
+from refmodel.journal import record as records
+from refmodel.journal.record import RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 
 
 @bug(28, "f2fs 1e87a78d95ec, a468f0ef516f", "a torn record is accepted at roll-forward")
 def torn_record_accepted(disk: LogStructuredDisk) -> None:
     log = disk.state.log
-    find = log._find
+    next_record, leg = log.next_record, disk.state.performance
 
-    def find_unchecked():
-        if (found := find()) is not None:
+    def next_unchecked() -> tuple[records.Record, bytes] | None:
+        if (found := next_record()) is not None:
             return found
-        header = log._read(log._leg.active()[0], logs.RECORD_UNIT)
-        length = logs.stored_bytes(header)
-        if length is None or log.used + length > log._size:
+        raw = log.raw_record(leg.active()[0])
+        if raw is None:
             return None
-        raw = log._read(log._leg.active()[0], length)
-        fixed = logs.MAGIC + crc32c(raw[logs.COVERED :]).to_bytes(4, "little") + raw[logs.COVERED :]
-        record = logs.decode(fixed)
-        return (record, raw) if record is not None and log._is_next(record) else None
+        fixed = records.MAGIC + stored_checksum(raw[records.COVERED :]) + raw[records.COVERED :]
+        record = records.decode(fixed)
+        return (record, raw) if record is not None and log.continues(record) else None
 
-    log._find = find_unchecked
+    override(log, "next_record", next_unchecked)
 
 
 @bug(29, "cqlite 1390", "the log goes on behind a torn tail instead of over it")
@@ -34,8 +32,10 @@ def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
 
     def recover_and_skip(tail: int, sequence: int, generation: int):
         yield from recover(tail, sequence, generation)
-        if log._read(log._leg.active()[0], logs.RECORD_UNIT).startswith(logs.MAGIC):
-            log.head += logs.RECORD_UNIT
+        if log.read_head(disk.state.performance.active()[0], records.RECORD_UNIT).startswith(
+            records.MAGIC
+        ):
+            log.head += records.RECORD_UNIT
 
     log.recover = recover_and_skip
 
@@ -74,7 +74,7 @@ def replay_writes_over(disk: LogStructuredDisk) -> None:
 
     def recover_in_place(tail: int, sequence: int, generation: int):
         for record in recover(tail, sequence, generation):
-            for at in range(record.count if record.kind is Kind.WRITE else 0):
+            for at in range(record.count if record.kind is RecordKind.WRITE else 0):
                 place = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
                 if place is not None:
                     state.capacity.write(
@@ -112,7 +112,7 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
         record = None
         for record in recover(tail, sequence, generation):
             yield record
-        if record is not None and record.kind is not Kind.OPEN:
+        if record is not None and record.kind is not RecordKind.OPEN:
             yield record
 
     log.recover = recover_twice

@@ -1,8 +1,7 @@
-"""Bugs of redo-log chains; those that specs/mutants has too are called the same."""
+"""Bugs of redo-log chains. Those that specs/mutants has too have the same names there."""
 
-from refmodel.bugs.registry import bug
+from refmodel.bugs.registry import bug, override
 from refmodel.redolog.consolidation import Job
-from refmodel.redolog.descriptor import BASE
 from refmodel.redolog.disk import RedoLogDisk
 
 ENGINE = "redo-se"
@@ -15,33 +14,19 @@ ENGINE = "redo-se"
     engine=ENGINE,
 )
 def burst_lost(disk: RedoLogDisk) -> None:
-    disk._redone = lambda blocks: None
+    """Plant it: the consolidation is not told what changed."""
+    override(disk.consolidation, "live_changed", lambda lbas: None)
 
 
 @bug(19, "SPDK 1291", "a consolidation merges data and not what was unmapped", engine=ENGINE)
 def holes_not_merged(disk: RedoLogDisk) -> None:
-    merge = disk._merge
+    """Plant it: unmapped blocks are left out of every step."""
+    next_blocks = disk.consolidation.next_blocks
 
-    def merge_data() -> None:
-        lower = disk.layers[disk.job.lower]
-        put = lower.put
-        lower.put = lambda blocks, cause: put(
-            {lba: data for lba, data in blocks.items() if data is not None}, cause
-        )
-        try:
-            merge()
-        finally:
-            lower.put = put
+    def next_data(job: Job) -> dict[int, bytes | None]:
+        return {lba: data for lba, data in next_blocks(job).items() if data is not None}
 
-    disk._merge = merge_data
-
-
-def _above(disk: RedoLogDisk) -> dict[int, list[int]]:
-    """The layers that stand on each."""
-    above: dict[int, list[int]] = {}
-    for upper in sorted(disk.descriptor.used - {BASE}):
-        above.setdefault(disk.descriptor.parents[upper], []).append(upper)
-    return above
+    override(disk.consolidation, "next_blocks", next_data)
 
 
 @bug(
@@ -51,17 +36,17 @@ def _above(disk: RedoLogDisk) -> dict[int, list[int]]:
     engine=ENGINE,
 )
 def parent_still_named(disk: RedoLogDisk) -> None:
-    consolidate = disk._consolidate
+    """Plant it: the lower layer of a merge may be the top of a snapshot."""
+    choose = disk.consolidation.choose
 
-    def consolidate_any() -> bool:
-        ends = {snapshot.top for snapshot in disk.descriptor.snapshots.values()}
-        for lower, uppers in _above(disk).items():
-            if len(uppers) == 1 and uppers[0] not in ends | {disk.descriptor.live}:
-                disk.job = Job(lower, uppers[0], disk.geometry.blocks)
-                return True
-        return consolidate()
+    def choose_any() -> tuple[int, int] | None:
+        descriptor = disk.tree.descriptor
+        for lower, uppers in descriptor.above().items():
+            if len(uppers) == 1 and uppers[0] not in descriptor.tops:
+                return lower, uppers[0]
+        return choose()
 
-    disk._consolidate = consolidate_any
+    override(disk.consolidation, "choose", choose_any)
 
 
 @bug(
@@ -71,14 +56,11 @@ def parent_still_named(disk: RedoLogDisk) -> None:
     engine=ENGINE,
 )
 def entry_before_data(disk: RedoLogDisk) -> None:
-    put = disk._put
+    """Plant it: users' writes do not flush grains before their entries."""
+    flush = disk.store.flush_before_entries
 
-    def put_at_once(blocks) -> None:
-        flush = disk.store.flush
-        disk.store.flush = lambda cause: None
-        try:
-            put(blocks)
-        finally:
-            disk.store.flush = flush
+    def flush_merged(cause: str) -> None:
+        if cause != "foreground":
+            flush(cause)
 
-    disk._put = put_at_once
+    override(disk.store, "flush_before_entries", flush_merged)

@@ -1,9 +1,13 @@
 """Bugs of mirrors, parity and rebuilds."""
 
-from refmodel.array.component import State as Standing
-from refmodel.bugs.registry import after, bug
-from refmodel.journal.durable_log import Record
+from refmodel.array.component import Component
+from refmodel.array.leg import Check, Leg
+from refmodel.array.member import ComponentState, Member
+from refmodel.bugs.registry import after, bug, override
+from refmodel.journal.record import Record
 from refmodel.log_structured.disk import LogStructuredDisk
+
+COPYING = ("resync", "rebuild")  # the causes of writes that bring a member up to date
 
 
 @bug(
@@ -12,24 +16,25 @@ from refmodel.log_structured.disk import LogStructuredDisk
     "a record is acknowledged when one mirror has it",
 )
 def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
+    """Plant it: while a record is appended, one component is written."""
     log, leg = disk.state.log, disk.state.performance
-    write, append = leg._write, log.append
+    write, append = leg.write_component, log.append
 
     def append_to_one(record: Record) -> None:
-        written = []
+        written: list[Member] = []
 
-        def write_first(component, offset: int, data: bytes, cause: str) -> bool:
+        def write_first(component: Component, offset: int, data: bytes, cause: str) -> bool:
             if component.member.reachable and component.member not in written[:1]:
                 written.append(component.member)
             return component.member in written[:1] and write(component, offset, data, cause)
 
-        leg._write = write_first
+        override(leg, "write_component", write_first)
         try:
             append(record)
         finally:
-            leg._write = write
+            override(leg, "write_component", write)
 
-    log.append = append_to_one
+    override(log, "append", append_to_one)
 
 
 @bug(37, "DRBD 145", "what a device missed is forgotten before it was copied")
@@ -39,37 +44,34 @@ def missed_is_forgotten(disk: LogStructuredDisk) -> None:
 
 @bug(38, "md 1a855a060665", "a device whose rebuild a power cut interrupted is taken for in sync")
 def partly_rebuilt_is_in_sync(disk: LogStructuredDisk) -> None:
-    for member in disk.array.in_state(Standing.STALE):
+    """Plant it: a member that was being rebuilt is active after the disk was opened."""
+    for member in disk.array.in_state(ComponentState.STALE):
         if member.catches_up == "rebuild":
-            member.state = Standing.ACTIVE
+            member.activate()
 
 
 @bug(39, "md 8313b8e57f55", "a device that returns is taken for in sync")
 def returned_without_resync(disk: LogStructuredDisk) -> None:
-    array = disk.array
-    return_ = array.return_
-
-    def return_active(device: int):
-        for member in array.in_state(Standing.ABSENT):
-            member.recorded = member.recorded and member.index != device
-        return return_(device)
-
-    array.return_ = return_active
+    """Plant it: no member that left missed writes."""
+    override(disk.array, "missed_writes", lambda member: False)
 
 
 @bug(40, "md 133d4527eab8", "a write that races a rebuild skips its target")
 def write_skips_resyncing(disk: LogStructuredDisk) -> None:
-    for leg in (disk.state.performance, disk.state.capacity):
-        write = leg._write
+    """Plant it: a member that is resyncing gets only what is copied to it."""
 
-        def write_elsewhere(component, offset: int, data: bytes, cause: str, write=write) -> bool:
-            wanted = component.member.state is not Standing.RESYNCING or cause in (
-                "resync",
-                "rebuild",
-            )
+    def plant(leg: Leg) -> None:
+        write = leg.write_component
+
+        def write_elsewhere(component: Component, offset: int, data: bytes, cause: str) -> bool:
+            resyncing = component.member.state is ComponentState.RESYNCING
+            wanted = not resyncing or cause in COPYING
             return wanted and write(component, offset, data, cause)
 
-        leg._write = write_elsewhere
+        override(leg, "write_component", write_elsewhere)
+
+    plant(disk.state.performance)
+    plant(disk.state.capacity)
 
 
 @bug(41, "OpenZFS 5806", "a checkpoint clears the record of what an absent device missed")
@@ -78,9 +80,8 @@ def missed_is_cleared(disk: LogStructuredDisk) -> None:
 
     def keep_and_clear() -> None:
         keep_progress()
-        array.progressed(
-            {member.index: array.durable() for member in array.in_state(Standing.ABSENT)}
-        )
+        absent = array.in_state(ComponentState.ABSENT)
+        array.record_progress({member.index: array.clock.durable for member in absent})
 
     disk.state.on_checkpoint = keep_and_clear
 
@@ -89,17 +90,20 @@ def missed_is_cleared(disk: LogStructuredDisk) -> None:
     42, "longhorn 7425", "of a good device and one that comes back, the good one is taken for stale"
 )
 def good_one_is_thrown_away(disk: LogStructuredDisk) -> None:
+    """Plant it: when a stale member returns, it becomes active and an active one stale."""
     array, resync = disk.array, disk.resync
 
-    def swap(member, device: int) -> None:
-        if (
-            member is not None
-            and member.state is Standing.STALE
-            and (others := array.in_state(Standing.ACTIVE))
-        ):
-            member.state, others[0].state = Standing.ACTIVE, Standing.STALE
-            others[0].since = array.durable()
-            resync.begin(others[0])
+    def swap(member: Member | None, device: int) -> None:
+        others = array.in_state(ComponentState.ACTIVE)
+        if member is None or member.state is not ComponentState.STALE or not others:
+            return
+        good = others[0]
+        good_device = good.device
+        assert good_device is not None
+        member.activate()
+        good.leave(ComponentState.ABSENT, array.now(), array.clock.durable)
+        good.come_back(good_device, missed=True)
+        resync.begin(good)
 
     after(array, "return_", swap)
 
@@ -133,36 +137,35 @@ def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
     "a stripe that is written while a device is gone gets the parity of what was not written there",
 )
 def degraded_write_poisons_parity(disk: LogStructuredDisk) -> None:
+    """Plant it: while a device is gone, parity is that of a stripe whose last piece is zero."""
     leg = disk.state.capacity
-    pieces = leg._pieces
+    pieces = leg.striping.pieces
 
-    def pieces_of_those_there(data: bytes) -> list[bytes]:
+    def pieces_of_those_there(data: bytes) -> list[memoryview]:
         whole = pieces(data)
         if leg.k > 1 and not all(component.member.reachable for component in leg.components):
-            return (
-                whole[: leg.k] + pieces(data[: -leg.piece_bytes].ljust(len(data), b"\0"))[leg.k :]
-            )
+            poisoned = data[: -leg.piece_bytes].ljust(len(data), b"\0")
+            return whole[: leg.k] + pieces(poisoned)[leg.k :]
         return whole
 
-    leg._pieces = pieces_of_those_there
+    override(leg.striping, "pieces", pieces_of_those_there)
 
 
 @bug(46, "maharmstone btrfs 816", "what is copied to a device is written a stripe too far")
 def copied_to_wrong_offset(disk: LogStructuredDisk) -> None:
-    for leg in (disk.state.performance, disk.state.capacity):
-        write = leg._write
+    """Plant it: writes of resync and rebuild are one piece too far."""
 
-        def write_too_far(
-            component, offset: int, data: bytes, cause: str, write=write, leg=leg
-        ) -> bool:
-            return write(
-                component,
-                offset + leg.piece_bytes if cause in ("resync", "rebuild") else offset,
-                data,
-                cause,
-            )
+    def plant(leg: Leg) -> None:
+        write = leg.write_component
 
-        leg._write = write_too_far
+        def write_too_far(component: Component, offset: int, data: bytes, cause: str) -> bool:
+            shift = leg.piece_bytes if cause in COPYING else 0
+            return write(component, offset + shift, data, cause)
+
+        override(leg, "write_component", write_too_far)
+
+    plant(disk.state.performance)
+    plant(disk.state.capacity)
 
 
 @bug(
@@ -171,10 +174,21 @@ def copied_to_wrong_offset(disk: LogStructuredDisk) -> None:
     "a rebuild reads devices that are being rebuilt, its own among them, and believes them",
 )
 def half_built_is_read(disk: LogStructuredDisk) -> None:
-    for leg in (disk.state.performance, disk.state.capacity):
-        leg.readable = lambda component, offset, length: (
-            component.member.state in (Standing.ACTIVE, Standing.RESYNCING)
-        )
-        leg.resync = lambda to, stripe, checks, cause, resync=leg.resync: resync(
-            to, stripe, [], cause
-        )
+    """Plant it: a resyncing component lacks nothing, and a copied stripe is not checked."""
+
+    def readable(component: Component, offset: int, length: int) -> bool:
+        return component.member.state in (ComponentState.ACTIVE, ComponentState.RESYNCING)
+
+    def plant(leg: Leg) -> None:
+        resync = leg.resync
+
+        def resync_unchecked(
+            to: Component, stripe: int, checks: list[Check], cause: str
+        ) -> list[Check]:
+            return resync(to, stripe, [], cause)
+
+        override(leg, "readable", readable)
+        override(leg, "resync", resync_unchecked)
+
+    plant(disk.state.performance)
+    plant(disk.state.capacity)

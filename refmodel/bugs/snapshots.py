@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from refmodel.bugs.registry import after, bug
-from refmodel.journal.durable_log import Kind, Record
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.node import Node
 from refmodel.log_structured.views import State as ViewState
@@ -46,7 +46,7 @@ def late_discard(disk: LogStructuredDisk) -> None:
 
     def apply_then_discard(record: Record) -> None:
         apply(record)
-        if record.kind is Kind.WRITE and late:
+        if record.kind is RecordKind.WRITE and late:
             unmap(*late.pop())
 
     state._unmap, state.apply = unmap_twice, apply_then_discard
@@ -99,7 +99,7 @@ def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
         late.clear()
 
     def apply_late(record: Record) -> None:
-        if record.kind is not Kind.REVERT:
+        if record.kind is not RecordKind.REVERT:
             catch_up()
         apply(record)
 
@@ -190,10 +190,10 @@ def snapshot_of_earlier_map(disk: LogStructuredDisk) -> None:
     apply, roots = state.apply, [0]
 
     def apply_and_remember(record: Record) -> None:
-        if record.kind is Kind.WRITE:
+        if record.kind is RecordKind.WRITE:
             roots[0] = state.views.live.map.root
         apply(record)
-        if record.kind is Kind.SNAPSHOT and roots[0]:
+        if record.kind is RecordKind.SNAPSHOT and roots[0]:
             state.views.names[record.name].map.root = roots[0]
 
     state.apply = apply_and_remember
@@ -226,14 +226,14 @@ def snapshot_splits_write(disk: LogStructuredDisk) -> None:
             apply(late.pop())
 
     def apply_late(record: Record) -> None:
-        if record.kind is not Kind.SNAPSHOT:
+        if record.kind is not RecordKind.SNAPSHOT:
             catch_up()
-        if record.kind is Kind.WRITE and record.count > 1:
+        if record.kind is RecordKind.WRITE and record.count > 1:
             last, lba = record.data[-size:], record.lba + record.count - 1
             record = replace(record, count=record.count - 1, data=record.data[:-size])
-            late.append(Record(Kind.WRITE, lba, 1, data=last))
+            late.append(Record(RecordKind.WRITE, lba, 1, data=last))
         apply(record)
-        if record.kind is Kind.SNAPSHOT:
+        if record.kind is RecordKind.SNAPSHOT:
             catch_up()
 
     def read_all(lba: int, count: int = 1, view: str | None = None) -> bytes:

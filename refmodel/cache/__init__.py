@@ -1,1 +1,4 @@
-"""A host-side read cache in front of a disk of any engine (specs/CachedDisk.tla): write-through, per disk, gone with the host."""
+"""A host-side read cache in front of a disk of any engine (specs/CachedDisk.tla).
+
+It is write-through, each disk has its own, and its content is gone with the host.
+"""

@@ -1,7 +1,8 @@
 """A disk behind its read cache: the actions of specs/CachedDisk.tla.
 
-Live reads are answered from the cache where it holds them; what is read from or written to the disk is put into it. Snapshots are read from the
-disk. A write goes to the disk first and is acknowledged by it, so the cache never holds anything that the disk does not.
+Reads of the live disk are answered from the cache where it holds the blocks. What is read from or
+written to the disk is put into the cache. Snapshots are read from the disk. A write goes to the
+disk first, and the disk acknowledges it, so the cache never holds data that the disk does not have.
 """
 
 import os
@@ -13,220 +14,325 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from refmodel.array.array import ComponentStatus
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSpace, OutOfRange, Unsupported
-from refmodel.core.histogram import Histogram, Operations
+from refmodel.core.events import Event
+from refmodel.core.histogram import Histogram
+from refmodel.core.operation_stats import OperationStats
+from refmodel.engine.disk import Disk
+from refmodel.engine.shape import Shape
 from refmodel.media.device import FileDevice
 
 LEG = "cache"
 HIT, MISS, PARTIAL = "hit", "miss", "partial"
 
 
-class CachedDisk:
-    """A refmodel.registry.Disk: what it does not do itself is the disk's behind it."""
+class CachedDisk(Disk):
+    """A disk with a read cache. `disk` is the disk behind it, `folder` has the cache's settings.
 
-    def __init__(self, disk: Any, folder: Path, settings: Settings) -> None:
+    Attributes that only some engines have, as `array`, are those of the disk behind it.
+    """
+
+    def __init__(self, disk: Disk, folder: Path, settings: CacheSettings) -> None:
         self.disk = disk
-        self.geometry = disk.geometry
-        self.done = Operations()  # as users see it; disk.done is what reached the disk
+        self.operations = OperationStats()  # disk.operations has what reached the disk
         self.settings = settings
-        self.blocks: Counter[str] = (
-            Counter()
-        )  # read from live, by whether they were a hit or a miss
-        self.reads: dict[str, Histogram] = {
-            outcome: Histogram() for outcome in (HIT, MISS, PARTIAL)
-        }  # nanoseconds
-        self.evicted = 0  # by hosts that were left
+        self.blocks: Counter[str] = Counter()  # read from the live disk, by hit or miss
+        self.reads = {outcome: Histogram() for outcome in (HIT, MISS, PARTIAL)}  # nanoseconds
+        self.evicted = 0  # by hosts that the virtual machine has left
         self._folder = folder
         self._meter = Meter()
-        self._copy: Flash | None = (
-            None  # on the host that the virtual machine moves to, while it moves
-        )
-        self._flash = self._cold()
+        # on the host that the virtual machine moves to, while it moves
+        self._copy: Flash | None = None
+        self.flash = self._cold()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.disk, name)
 
     @property
-    def meters(self) -> dict[tuple[str, int], Meter]:
-        return {**self.disk.meters, (LEG, 0): self._meter}
+    def geometry(self) -> Shape:
+        """What `create` fixed for the disk."""
+        return self.disk.geometry
 
     @property
-    def events(self) -> list[dict] | None:
+    def folder(self) -> Path:
+        """The folder that holds the disk."""
+        return self.disk.folder
+
+    @property
+    def usable(self) -> bool:
+        """Whether the disk is open, and no error has made it unusable."""
+        return self.disk.usable
+
+    @property
+    def events(self) -> list[Event] | None:
+        """The events of the disk behind the cache; None while events are not recorded."""
         return self.disk.events
 
     @events.setter
-    def events(self, events: list[dict] | None) -> None:
+    def events(self, events: list[Event] | None) -> None:
         self.disk.events = events
+
+    @property
+    def meters(self) -> dict[tuple[str, int], Meter]:
+        """Device I/Os and bytes, by leg and device; the leg "cache" is the cache's own device."""
+        return {**self.disk.meters, (LEG, 0): self._meter}
+
+    @property
+    def from_memory(self) -> Counter[str]:
+        """Blocks that the disk behind the cache read without a device I/O, by cause."""
+        return self.disk.from_memory
 
     # Operations of the contract.
 
     def write(self, lba: int, data: bytes) -> None:
+        """Write whole blocks from `lba` on. Raises what the disk raises."""
         self.write_many([(lba, data)])
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
+        """Do writes that are in flight together, each (LBA, whole blocks)."""
         started = perf_counter_ns()
-        self._through(lambda: self.disk.write_many(writes))
+        self._write_through(lambda: self.disk.write_many(writes))
         for lba, data in writes:
-            self._changed(lba, data)
-            self.done.add("write", started, len(data) // self.geometry.block_bytes)
+            self._hold_written(lba, data)
+            self.operations.add("write", started, len(data) // self.geometry.block_bytes)
 
     def unmap(self, lba: int, count: int) -> None:
+        """Make `count` blocks from `lba` on read as zeroes. Raises what the disk raises."""
         started = perf_counter_ns()
-        self._through(lambda: self.disk.unmap(lba, count))
+        self._write_through(lambda: self.disk.unmap(lba, count))
         for flash in self._caches:
-            flash.drop(lba, count)
-        self.done.add("unmap", started, count)
+            flash.invalidate(lba, count)
+        self.operations.add("unmap", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
+        """Return `count` blocks from `lba` on. Raises what the disk raises."""
         started = perf_counter_ns()
-        if (
-            view is not None
-            or not self._is_open
-            or not 0 <= lba < lba + count <= self.geometry.blocks
-        ):
-            data = self.disk.read(lba, count, view)  # which refuses what is to be refused
+        in_range = 0 <= lba < lba + count <= self.geometry.blocks
+        if view is not None or not self.disk.usable or not in_range:
+            data = self.disk.read(lba, count, view)  # it refuses what has to be refused
         else:
             data = self._read(lba, count, started)
-        self.done.add("read", started, count)
+        self.operations.add("read", started, count)
         return data
 
-    def read_many(self, reads: list[tuple[int, int]], view: str | None = None) -> list[bytes]:
-        """Reads that are in flight together, each an LBA and a count of blocks: through the cache, as one by one."""
-        return [self.read(lba, count, view) for lba, count in reads]
+    def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
+        """Return which of `count` blocks from `lba` on a view maps. Raises what `read` does."""
+        return self.disk.mapped(lba, count, view)
+
+    def snapshots(self) -> list[str]:
+        """Return the names of the snapshots, oldest first."""
+        return self.disk.snapshots()
+
+    def identity(self, name: str) -> int:
+        """Return a number that no other snapshot ever has. Raises NoSuchSnapshot."""
+        return self.disk.identity(name)
 
     def snapshot(self, name: str) -> None:
-        self._timed("snapshot", name)
+        """Take a snapshot. Raises what the disk raises."""
+        self._timed("snapshot", lambda: self.disk.snapshot(name))
 
     def delete(self, name: str) -> None:
-        self._timed("delete", name)
+        """Delete a snapshot. Raises what the disk raises."""
+        self._timed("delete", lambda: self.disk.delete(name))
 
     def revert(self, name: str) -> None:
-        """Live is another disk now: all that is held may be stale."""
+        """Make the live disk a copy of a snapshot. The cache is empty then: it may be stale.
+
+        Raises what the disk raises.
+        """
         try:
-            self._timed("revert", name)
+            self._timed("revert", lambda: self.disk.revert(name))
         finally:
-            self._emptied()
+            self.empty()
 
     def flush(self) -> None:
-        self._timed("flush")
+        """Make every acknowledged operation durable."""
+        self._timed("flush", self.disk.flush)
 
     def close(self) -> None:
+        """Flush, close the disk, and let go of the cache."""
         self.disk.close()
-        self._let_go()
+        self._close_caches()
 
     def abandon(self) -> None:
+        """Close the disk as it is, without a flush, and let go of the cache."""
         self.disk.abandon()
-        self._let_go()
+        self._close_caches()
+
+    # Background work and devices are the disk's.
+
+    def checkpoint(self) -> None:
+        """Make the maps durable, so that the log can be truncated. Raises DataLost."""
+        self.disk.checkpoint()
+
+    def clean(self) -> bool:
+        """Reclaim some space. Returns whether there was any to reclaim. Raises DataLost."""
+        return self.disk.clean()
+
+    def settle(self) -> None:
+        """Finish reclaim, resync and rebuild, as far as devices are there. Raises DataLost."""
+        self.disk.settle()
+
+    def background(self) -> bool:
+        """Do one step of background work. Returns whether there was any. Raises DataLost."""
+        return self.disk.background()
+
+    def fail(self, device: int, mode: str = "absent") -> None:
+        """Take a device away: it may come back ("absent") or will not. Raises BadRequest."""
+        self.disk.fail(device, mode)
+
+    def return_(self, device: int) -> None:
+        """Bring an absent device back; what it missed is resynced. Raises BadRequest."""
+        self.disk.return_(device)
+
+    def replace(self, device: int) -> None:
+        """Put a new device in the place of one that is gone. Raises BadRequest, DataLost."""
+        self.disk.replace(device)
+
+    def tick(self) -> None:
+        """Look at the repair clock: what was absent for too long is rebuilt on a spare."""
+        self.disk.tick()
+
+    def status(self) -> list[ComponentStatus]:
+        """Return every component and its state."""
+        return self.disk.status()
 
     # The cache.
 
     def resize(self, bytes: int, block_bytes: int | None = None) -> None:
-        """Another size, or another block, from now on and after the next opening. The cache is empty then: slots come to mean other blocks."""
+        """Change the size of the cache, or of its blocks, for this opening and later ones.
+
+        The cache is empty then, since a slot holds other blocks. Raises BadRequest for an
+        impossible size, or while the virtual machine moves.
+        """
         if self._copy is not None:
             raise BadRequest("the cache cannot be resized while the virtual machine moves")
-        settings = Settings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
+        settings = CacheSettings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
         settings.save(self._folder)
-        self._leave(self._flash)
+        self._leave(self.flash)
         self.settings = settings
-        self._flash = self._cold()
+        self.flash = self._cold()
 
     def move(self) -> None:
-        """The virtual machine begins to move to another host, whose cache is cold."""
+        """The virtual machine begins to move to another host, whose cache is empty.
+
+        Raises BadRequest if it moves already.
+        """
         if self._copy is not None:
             raise BadRequest("the virtual machine moves already")
         self._copy = self._cold()
 
     def copy_slot(self, slot: int) -> None:
-        """Take a slot along."""
-        if self._copy is None:
-            raise BadRequest("the virtual machine does not move")
-        if slot in self._flash.used:
-            self._flash.copy_slot(slot, self._copy)
+        """Copy a slot to the other host. Raises BadRequest if the virtual machine does not move."""
+        copy = self._moving()
+        if slot in self.flash.used:
+            self.flash.copy_slot(slot, copy)
 
     def arrive(self) -> None:
-        """It runs on the other host from now on, with what was taken along."""
-        if self._copy is None:
-            raise BadRequest("the virtual machine does not move")
-        self._leave(self._flash)
-        self._flash, self._copy = self._copy, None
+        """The virtual machine runs on the other host, with the slots that were copied.
+
+        Raises BadRequest if it does not move.
+        """
+        copy = self._moving()
+        self._leave(self.flash)
+        self.flash, self._copy = copy, None
 
     def migrate(self, *, contents: bool) -> int:
-        """Move at once, with the cache's contents or without. Returns how many slots were taken along."""
+        """Move at once, with the content of the cache or without it.
+
+        Returns how many slots were copied. Raises BadRequest if the machine moves already.
+        """
         self.move()
-        slots = sorted(self._flash.used) if contents else []
+        slots = sorted(self.flash.used) if contents else []
         for slot in slots:
             self.copy_slot(slot)
         self.arrive()
         return len(slots)
 
+    def empty(self) -> None:
+        """Empty the cache, on every host."""
+        for flash in self._caches:
+            flash.empty()
+
     @property
     def slots(self) -> int:
-        return self._flash.slots
+        """How many slots the cache has."""
+        return self.flash.slots
 
     @property
     def used_slots(self) -> int:
-        return len(self._flash.used)
+        """How many of them hold something."""
+        return len(self.flash.used)
 
     @property
     def held_blocks(self) -> int:
-        return self._flash.held_blocks
+        """How many blocks of the disk the cache holds."""
+        return self.flash.held_blocks
 
     @property
     def evictions(self) -> int:
-        return self.evicted + self._flash.evicted
+        """How many slots were evicted, on all hosts."""
+        return self.evicted + self.flash.evicted
 
     # How it is done.
 
     @property
     def _caches(self) -> list[Flash]:
-        return [self._flash] if self._copy is None else [self._flash, self._copy]
+        return [self.flash] if self._copy is None else [self.flash, self._copy]
+
+    def _moving(self) -> Flash:
+        """The cache of the other host. Raises BadRequest if the virtual machine does not move."""
+        if self._copy is None:
+            raise BadRequest("the virtual machine does not move")
+        return self._copy
 
     def _read(self, lba: int, count: int, started: int) -> bytes:
+        """Read blocks of the live disk through the cache."""
         parts, fills = [], []
-        for hit, run in groupby(range(lba, lba + count), self._flash.hit):
+        for hit, run in groupby(range(lba, lba + count), self.flash.hit):
             lbas = list(run)
-            parts.append(
-                self._flash.read(lbas[0], len(lbas)) if hit else self.disk.read(lbas[0], len(lbas))
-            )
+            source = self.flash if hit else self.disk
+            parts.append(source.read(lbas[0], len(lbas)))
             self.blocks[HIT if hit else MISS] += len(lbas)
             if not hit:
                 fills.append((lbas[0], parts[-1]))
-        for at, data in fills:  # not before all was read: it may evict what was a hit
-            self._flash.fill(at, data)
+        for at, data in fills:  # after all reads: a fill may evict a slot that was a hit
+            self.flash.fill(at, data)
         outcome = HIT if not fills else MISS if len(fills) == len(parts) else PARTIAL
         self.reads[outcome].add(perf_counter_ns() - started)
         return b"".join(parts)
 
-    def _changed(self, lba: int, data: bytes) -> None:
-        """Written through: what is written is held; on the host that it moves to, what was held there follows."""
-        self._flash.fill(lba, data)
+    def _hold_written(self, lba: int, data: bytes) -> None:
+        """Hold blocks that were written; on a host that the machine moves to, forget them."""
+        self.flash.fill(lba, data)
         if self._copy is not None:
-            self._copy.drop(lba, len(data) // self.geometry.block_bytes)
+            self._copy.invalidate(lba, len(data) // self.geometry.block_bytes)
 
-    def _emptied(self) -> None:
-        for flash in self._caches:
-            flash.empty()
+    def _write_through(self, work: Callable[[], None]) -> None:
+        """Have the disk do a change.
 
-    def _through(self, work: Callable[[], None]) -> None:
-        """Have the disk do it. What is refused changed nothing; after anything worse nobody knows what the disk holds."""
+        A refusal changed nothing. After any other error the content of the disk is not known, so
+        the cache is emptied.
+        """
         try:
             work()
         except (BadRequest, OutOfRange, NoSpace, Unsupported):
             raise
         except BaseException:
-            self._emptied()
+            self.empty()
             raise
 
-    def _timed(self, name: str, *arguments: str) -> None:
+    def _timed(self, name: str, work: Callable[[], None]) -> None:
         started = perf_counter_ns()
-        getattr(self.disk, name)(*arguments)
-        self.done.add(name, started)
+        work()
+        self.operations.add(name, started)
 
     def _cold(self) -> Flash:
-        """An empty cache on a device of its own, that nobody finds again once it was left."""
+        """An empty cache on a device of its own, whose file has no name: nobody else finds it."""
         handle, path = tempfile.mkstemp(prefix="cache-", dir=self._folder)
         os.close(handle)
         os.truncate(path, self.settings.slots * self.settings.block_bytes)
@@ -235,15 +341,12 @@ class CachedDisk:
         per_slot = self.settings.block_bytes // self.geometry.block_bytes
         return Flash(device, self.settings.slots, per_slot, self.geometry.block_bytes, self._meter)
 
-    @property
-    def _is_open(self) -> bool:
-        return not self.disk._broken
-
     def _leave(self, flash: Flash) -> None:
+        """Let go of the cache of a host that the virtual machine leaves."""
         self.evicted += flash.evicted
         flash.close()
 
-    def _let_go(self) -> None:
+    def _close_caches(self) -> None:
         for flash in self._caches:
             flash.empty()
             flash.close()

@@ -1,7 +1,8 @@
 """The cache itself: slots on a fast device, and in memory what each slot holds.
 
-Direct-mapped: a cache block can only be in the slot that its number modulo the number of slots tells; the rest of the number is the slot's tag. A slot
-larger than a request is filled as far as requests reach, so large blocks waste room on small requests, and small ones need more slots.
+It is direct-mapped: a cache block can only be in the slot of its number modulo the number of slots;
+the quotient is the slot's tag. A slot is filled as far as requests reach. So large cache blocks
+waste room on small requests, and small ones need more slots.
 """
 
 from collections.abc import Iterator
@@ -10,17 +11,19 @@ from dataclasses import dataclass
 from refmodel.array.component import Meter
 from refmodel.media.device import Device
 
-CAUSE = "cache"  # what hits and fills are counted under
+CAUSE = "cache"  # hits and fills are counted under it
 
 
 @dataclass(slots=True)
 class Slot:
+    """What a slot holds."""
+
     tag: int
     held: int = 0  # bit i: block i of the cache block is valid
 
 
 class Flash:
-    """`blocks` are the disk's: a cache block is `per_slot` of them. With no slots nothing is ever held."""
+    """The cache of one host. Blocks are the disk's; a cache block is `per_slot` of them."""
 
     def __init__(
         self, device: Device, slots: int, per_slot: int, block_bytes: int, meter: Meter
@@ -34,20 +37,21 @@ class Flash:
         self.evicted = 0
 
     def hit(self, lba: int) -> bool:
-        slot, tag, at = self._locate(lba)
+        """Return whether the cache holds a block."""
+        slot, tag, at = self.locate(lba)
         found = self.used.get(slot)
         return found is not None and found.tag == tag and bool(found.held >> at & 1)
 
     def read(self, lba: int, count: int, cause: str = CAUSE) -> bytes:
-        """Blocks that are all held, an I/O a slot."""
+        """Return blocks that are all held, with one device I/O per slot."""
         return b"".join(
-            self._read(slot, at, part, cause) for slot, _, at, part in self._cut(lba, count)
+            self._read(slot, at, part, cause) for slot, _, at, part in self._slot_ranges(lba, count)
         )
 
     def fill(self, lba: int, data: bytes, cause: str = CAUSE) -> None:
-        """Hold blocks, in the place of whatever their slots held."""
+        """Hold blocks, in place of what their slots held."""
         done = 0
-        for slot, tag, at, part in self._cut(lba, len(data) // self._size):
+        for slot, tag, at, part in self._slot_ranges(lba, len(data) // self._size):
             held = self.used.get(slot)
             if held is None or held.tag != tag:
                 self.evict(slot)
@@ -59,22 +63,24 @@ class Flash:
             self._device.write((slot * self.per_slot + at) * self._size, raw)
             done += part
 
-    def drop(self, lba: int, count: int) -> None:
-        """Hold blocks no longer."""
-        for slot, tag, at, part in self._cut(lba, count):
+    def invalidate(self, lba: int, count: int) -> None:
+        """Forget blocks."""
+        for slot, tag, at, part in self._slot_ranges(lba, count):
             held = self.used.get(slot)
             if held is not None and held.tag == tag:
                 held.held &= ~((1 << part) - 1 << at)
 
     def evict(self, slot: int) -> None:
+        """Forget what a slot holds, and count that, if it holds anything."""
         if self.used.pop(slot, None) is not None:
             self.evicted += 1
 
     def empty(self) -> None:
+        """Forget everything."""
         self.used.clear()
 
     def copy_slot(self, slot: int, to: "Flash") -> None:
-        """Have another cache of the same shape hold what a slot of this one does."""
+        """Copy what a slot holds to another cache of the same shape."""
         held = self.used[slot]
         first = (held.tag * self.slots + slot) * self.per_slot
         to.evict(slot)
@@ -84,9 +90,11 @@ class Flash:
 
     @property
     def held_blocks(self) -> int:
+        """How many blocks the cache holds."""
         return sum(slot.held.bit_count() for slot in self.used.values())
 
     def close(self) -> None:
+        """Close the device."""
         self._device.close()
 
     def _read(self, slot: int, at: int, count: int, cause: str) -> bytes:
@@ -94,15 +102,15 @@ class Flash:
         self._meter.bytes_read[cause] += count * self._size
         return self._device.read((slot * self.per_slot + at) * self._size, count * self._size)
 
-    def _locate(self, lba: int) -> tuple[int, int, int]:
-        """Slot, tag, and which block of the cache block it is."""
+    def locate(self, lba: int) -> tuple[int, int, int]:
+        """Return slot and tag of a block's cache block, and the block's place in it."""
         number, at = divmod(lba, self.per_slot)
         return number % self.slots, number // self.slots, at
 
-    def _cut(self, lba: int, count: int) -> Iterator[tuple[int, int, int, int]]:
-        """A range as parts of slots: slot, tag, first block in it, count."""
+    def _slot_ranges(self, lba: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+        """Divide a range by slots: (slot, tag, first block in it, count) of each."""
         while count:
-            slot, tag, at = self._locate(lba)
+            slot, tag, at = self.locate(lba)
             part = min(count, self.per_slot - at)
             yield slot, tag, at, part
             lba, count = lba + part, count - part

@@ -1,44 +1,54 @@
-"""What a disk's cache is: a small file beside its devices. The contents are nowhere: they are gone with the host."""
+"""The settings of a disk's cache: a small file beside its devices.
+
+The content of the cache is not stored: it is gone with the host.
+"""
 
 import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from refmodel.array.label import Shape
 from refmodel.core.errors import BadRequest, NotADisk
+from refmodel.engine.shape import Shape
 
 NAME = "cache.json"
 SMALLEST, LARGEST = 4096, 1 << 20  # bytes of a cache block
 
 
 @dataclass(frozen=True)
-class Settings:
+class CacheSettings:
+    """The size of a cache."""
+
     bytes: int
     block_bytes: int  # of a cache block: a power of 2, and whole blocks of the disk
 
     @property
     def slots(self) -> int:
+        """How many cache blocks fit."""
         return self.bytes // self.block_bytes
 
     @classmethod
-    def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "Settings":
-        """Raises BadRequest for what cannot work."""
+    def of(cls, shape: Shape, bytes: int, block_bytes: int = SMALLEST) -> "CacheSettings":
+        """Return the settings of a cache for a disk. Raises BadRequest for an impossible size."""
         if (
             not SMALLEST <= block_bytes <= LARGEST
             or block_bytes & (block_bytes - 1)
             or block_bytes % shape.block_bytes
         ):
             raise BadRequest(
-                f"a cache block has {SMALLEST} to {LARGEST} bytes, a power of 2, and is whole blocks of {shape.block_bytes}"
+                f"a cache block has {SMALLEST} to {LARGEST} bytes, a power of 2, "
+                f"and is whole blocks of {shape.block_bytes}"
             )
         if bytes < block_bytes:
             raise BadRequest(f"a cache has at least one block, of {block_bytes} bytes")
         return cls(bytes, block_bytes)
 
     @classmethod
-    def asked(cls, shape: Shape, bytes: int, block_bytes: int | None) -> "Settings | None":
-        """What was asked for; None where there is to be no cache. Raises BadRequest for what cannot work."""
+    def asked(cls, shape: Shape, bytes: int, block_bytes: int | None) -> "CacheSettings | None":
+        """Return the settings that a user asked for; None for no cache (0 bytes).
+
+        Raises BadRequest for an impossible size, or a block size without a cache.
+        """
         if bytes:
             return cls.of(shape, bytes, block_bytes or SMALLEST)
         if block_bytes is not None:
@@ -48,8 +58,11 @@ class Settings:
         return None
 
     @classmethod
-    def load(cls, folder: Path) -> "Settings | None":
-        """None where the disk has no cache. Raises NotADisk if the file cannot be read."""
+    def load(cls, folder: Path) -> "CacheSettings | None":
+        """Return the settings of the disk in a folder; None if it has no cache.
+
+        Raises NotADisk if the file is damaged.
+        """
         try:
             return cls(**json.loads((folder / NAME).read_text()))
         except FileNotFoundError:
@@ -58,6 +71,7 @@ class Settings:
             raise NotADisk(f"{folder / NAME} does not say what the cache is: {error}") from None
 
     def save(self, folder: Path) -> None:
+        """Store the settings for the disk in a folder; a crash leaves the old or the new ones."""
         whole = folder / (NAME + ".new")
         whole.write_text(json.dumps(asdict(self)) + "\n")
         os.replace(whole, folder / NAME)

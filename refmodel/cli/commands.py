@@ -16,7 +16,7 @@ from refmodel import __version__
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import SMALLEST
 from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
-from refmodel.engine.open_disk import ArrayDisk
+from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
@@ -189,7 +189,7 @@ def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
     return engine
 
 
-def array_disk(disk: Disk) -> ArrayDisk:
+def array_disk(disk: Disk) -> ArrayDisk[Any]:
     """The disk behind its cache, for a command on devices. Raises Unsupported if none may fail."""
     engine = disk.disk if isinstance(disk, CachedDisk) else disk
     if not isinstance(engine, ArrayDisk):

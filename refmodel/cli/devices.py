@@ -28,7 +28,7 @@ DEVICE = click.argument("device", type=int)
 def fail(disk: Path, device: int, mode: str) -> None:
     """Let DEVICE (a number) fail. Its file is renamed to device-N.pulled."""
     with disk_at(disk) as opened:
-        array_disk(opened).fail(device, mode)
+        opened.fail(device, mode)
 
 
 @main.command("return")
@@ -41,7 +41,7 @@ def return_command(disk: Path, device: int) -> None:
     """
     try:
         with disk_at(disk) as opened:
-            array_disk(opened).return_(device)
+            opened.return_(device)
     except DataLost:  # the disk could not be opened without the device
         put_back(disk, device)
         open_disk(disk).close()
@@ -57,7 +57,7 @@ def replace(disk: Path, device: int) -> None:
     that at once.
     """
     with disk_at(disk) as opened:
-        array_disk(opened).replace(device)
+        opened.replace(device)
 
 
 @main.command()

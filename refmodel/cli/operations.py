@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from refmodel.array.layout import LAYOUTS
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.cli.commands import (
     CACHE,
     CACHE_BLOCK,
@@ -135,7 +135,7 @@ def create_command(
     The folder must be empty, or not exist.
     """
     shape = plan(engine, blocks, **given(ctx, options))
-    create(disk, shape, cache=Settings.asked(shape, cache_bytes, cache_block_bytes))
+    create(disk, shape, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes))
 
 
 @main.command(epilog="Examples: refmodel write d 8 --text hello; printf hello | refmodel write d 8")

@@ -1,1 +1,1 @@
-"""What every layer uses: errors, validation, checksums, the clock, events, histograms."""
+"""What every layer uses: errors, validation, checksums, the logical clock, events, statistics."""

@@ -1,31 +1,47 @@
-"""What an operation may be refused with, and what ends an engine."""
+"""The errors of an engine: refusals, each with its code, and what makes a disk unusable.
+
+The codes are those of the conformance kit's dialogue (docs/traces.md).
+"""
 
 from pathlib import Path
 
 
 class DiskError(Exception):
-    """A refusal: the operation changed nothing. `code` is one of design's error codes."""
+    """A refusal: the operation changed nothing, except where a subclass says otherwise.
+
+    `code` is the error code of the dialogue.
+    """
 
     code = "bad-request"
 
 
 class BadRequest(DiskError):
+    """The request is malformed, or makes no sense in the state of the disk."""
+
     code = "bad-request"
 
 
 class OutOfRange(DiskError):
+    """The request reaches past the end of the disk."""
+
     code = "out-of-range"
 
 
 class NoSuchSnapshot(DiskError):
+    """No snapshot has the name."""
+
     code = "no-such-snapshot"
 
 
 class SnapshotExists(DiskError):
+    """A snapshot already has the name."""
+
     code = "snapshot-exists"
 
 
 class NoSpace(DiskError):
+    """The disk has no room for what the operation would add."""
+
     code = "no-space"
 
 
@@ -36,17 +52,19 @@ class DataLost(DiskError):
 
 
 class Unsupported(DiskError):
+    """The engine does not have the operation."""
+
     code = "unsupported"
 
 
 class UnknownOutcome(DiskError):
-    """The operation may have happened or not; the disk must be opened again."""
+    """The operation may have happened or not. The disk must be opened again."""
 
     code = "unknown-outcome"
 
 
 class NotADisk(Exception):
-    """The folder holds no disk, or one that cannot be opened. Says why in one line."""
+    """The folder holds no disk, or one that cannot be opened. The message is one line."""
 
 
 class DiskBusy(NotADisk):
@@ -58,4 +76,4 @@ class DiskBusy(NotADisk):
 
 
 class PowerCut(Exception):
-    """The power failed in the middle of an operation; only opening the disk again helps."""
+    """The power failed during an operation. The disk must be opened again."""

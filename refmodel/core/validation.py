@@ -1,4 +1,4 @@
-"""What every engine refuses in the same words: requests past the end, bad names, parts of blocks."""
+"""Checks that every engine makes, with the same messages: ranges, names, whole blocks."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,30 +11,38 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Sized(Protocol):
-    """Of a geometry, what these need."""
+    """The part of a geometry that the checks use."""
 
-    blocks: int
-    block_bytes: int
+    @property
+    def blocks(self) -> int:
+        """The size of the disk, in blocks."""
+
+    @property
+    def block_bytes(self) -> int:
+        """The size of a block, in bytes."""
 
 
 def require(condition: bool, message: str) -> None:
-    """Raises BadRequest with the message where the condition does not hold."""
+    """Raises BadRequest with the message unless the condition holds."""
     if not condition:
         raise BadRequest(message)
 
 
 def require_block_bytes(block_bytes: int) -> None:
-    """Raises BadRequest for what no block can have."""
+    """Raises BadRequest unless a block may have so many bytes."""
     require(block_bytes in BLOCK_BYTES, "the block size is a power of 2, 512 to 65536")
 
 
 def require_range(shape: Sized, lba: int, count: int) -> None:
-    """Raises BadRequest for what is no range, OutOfRange for one that reaches past the end."""
+    """Check a range of `count` blocks from an LBA (logical block address) on.
+
+    Raises BadRequest if the numbers are no range, OutOfRange if it reaches past the end.
+    """
     require_ranges(shape, [(lba, count)])
 
 
 def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
-    """The same of several, each an LBA and a count of blocks."""
+    """Check several ranges, each (LBA, count of blocks). Raises as require_range does."""
     blocks = shape.blocks
     for lba, count in ranges:
         if lba < 0 or count < 1:
@@ -48,7 +56,7 @@ def require_ranges(shape: Sized, ranges: Iterable[tuple[int, int]]) -> None:
 
 
 def require_name(name: str) -> None:
-    """Raises BadRequest for what no snapshot can be called."""
+    """Raises BadRequest unless a snapshot may have the name."""
     if not NAME.fullmatch(name):
         raise BadRequest(
             f"a snapshot's name is 1 to 64 of letters, digits, '.', '_', '-'; this is {name!r}"
@@ -56,12 +64,16 @@ def require_name(name: str) -> None:
 
 
 def whole_blocks(shape: Sized, writes: Sequence[tuple[int, bytes]]) -> list[int]:
-    """How many blocks each write is, which is an LBA and data. Raises BadRequest, OutOfRange."""
+    """Check writes, each (LBA, data). Returns the length of each, in blocks.
+
+    Raises BadRequest if data is not a whole number of blocks, OutOfRange past the end.
+    """
     size, ranges = shape.block_bytes, []
     for lba, data in writes:
         if not data or len(data) % size:
             raise BadRequest(
-                f"a write is a whole number of blocks of {size} bytes; this one has {len(data)} bytes"
+                f"a write is a whole number of blocks of {size} bytes; "
+                f"this one has {len(data)} bytes"
             )
         ranges.append((lba, len(data) // size))
     require_ranges(shape, ranges)

@@ -1,1 +1,1 @@
-"""What every engine shares: an open disk."""
+"""What every engine shares: the interface of an open disk, how it is opened, devices that fail."""

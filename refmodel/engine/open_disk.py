@@ -1,26 +1,32 @@
-"""What every open disk has: how it is opened, an enclosure to let go of, an end after which nothing may be done, events; and, on an array, devices that fail."""
+"""What the disks of all engines share: how one is opened, and when it can be used no more."""
 
 import time
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Generic, ParamSpec, Self, TypeVar
 
-from refmodel.array.array import Array, Clock, Standing
-from refmodel.array.component import Member, Meter
-from refmodel.array.label import Shape
-from refmodel.core.errors import DiskError, NotADisk, UnknownOutcome, Unsupported
-from refmodel.core.events import note
-from refmodel.core.histogram import Operations
+from refmodel.array.array import RepairClock
+from refmodel.core.errors import DiskError, UnknownOutcome
+from refmodel.core.events import Event, Events
+from refmodel.core.operation_stats import OperationStats
+from refmodel.engine.disk import Disk
+from refmodel.engine.shape import Shape
 from refmodel.media.enclosure import Enclosure
 from refmodel.media.power_supply import PowerSupply
 
-MOST_CREDIT = 64  # device I/Os that repair may save up
+S = TypeVar("S", bound=Shape)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class OpenDisk(ABC):
-    """A disk that this process has open. Its engine says how it is found in an enclosure (`_found`) and how it recovers."""
+class OpenDisk(Disk, Generic[S]):
+    """A disk that this process has open, with the geometry of its engine.
+
+    An engine says how its disk is found in an enclosure (`found_in`) and how it recovers.
+    """
+
+    engines: ClassVar[Collection[str]]  # the engines whose disks this class opens
 
     @classmethod
     def open(
@@ -29,17 +35,18 @@ class OpenDisk(ABC):
         *,
         sync: bool = True,
         power: PowerSupply | None = None,
-        now: Clock = time.time,
+        now: RepairClock = time.time,
         prepare: Callable[[Self], None] | None = None,
     ) -> Self:
-        """Open the disk in a folder: recovery, always. Raises NotADisk, DiskBusy, DataLost.
+        """Open the disk in a folder, and recover it. Raises NotADisk, DiskBusy, DataLost.
 
-        With `power` every device is fed by that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is given
-        the disk before it recovers: it may listen to events or, in a test, plant a bug.
+        Without `sync` a flush does not wait for the medium. With `power` every device is fed by
+        that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is
+        called with the disk before it recovers: to record events or, in a test, to plant a bug.
         """
         enclosure = Enclosure(path, sync=sync, power=power)
         try:
-            disk = cls._found(enclosure, now)
+            disk = cls.found_in(enclosure, now)
             if prepare is not None:
                 prepare(disk)
             disk.recover()
@@ -50,51 +57,56 @@ class OpenDisk(ABC):
 
     @classmethod
     @abstractmethod
-    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
-        """The disk in an enclosure, not yet recovered."""
+    def found_in(cls, enclosure: Enclosure, now: RepairClock) -> Self:
+        """Return the disk in an enclosure, not yet recovered. Raises NotADisk, DataLost."""
 
     @abstractmethod
     def recover(self) -> None:
-        """Make of what is on the devices what users see."""
+        """Restore from the devices what users see. Raises DataLost."""
 
-    def __init__(self, enclosure: Enclosure, geometry: Shape) -> None:
+    def __init__(self, enclosure: Enclosure, geometry: S, events: Events) -> None:
         self._enclosure = enclosure
+        self._geometry = geometry
+        self._events = events
         self._broken = False
-        self.geometry = geometry
-        self.events: list[dict] | None = (
-            None  # what happened inside is appended here, if it is a list
-        )
-        self.done = Operations()
+        self.operations = OperationStats()
 
     @property
-    def from_memory(self) -> Counter[str]:
-        """Blocks that were read with no device I/O, though they hold data, by cause."""
-        return Counter()
+    def geometry(self) -> S:
+        """What `create` fixed for the disk."""
+        return self._geometry
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds the disk."""
+        return self._enclosure.path
+
+    @property
+    def usable(self) -> bool:
+        """Whether the disk is open, and no error has made it unusable."""
+        return not self._broken
+
+    @property
+    def events(self) -> list[Event] | None:
+        """The events so far, oldest first; None while events are not recorded."""
+        return self._events.record
+
+    @events.setter
+    def events(self, events: list[Event] | None) -> None:
+        self._events.record = events
 
     def abandon(self) -> None:
-        """Let go of the disk as it is: what a crash of the process does."""
+        """Close the disk as it is, without a flush: what a crash of the process does."""
         self._broken = True
         self._enclosure.close()
 
-    def fail(self, device: int, mode: str = "absent") -> None:
-        raise self._lacks("devices that may fail")
+    def _guarded(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do work that no operation depends on yet, and return its result.
 
-    def return_(self, device: int) -> None:
-        raise self._lacks("devices that may fail")
-
-    def replace(self, device: int) -> None:
-        raise self._lacks("devices that may fail")
-
-    def status(self) -> list[Standing]:
-        raise self._lacks("devices that may fail")
-
-    def _lacks(self, what: str) -> Unsupported:
-        return Unsupported(f"the engine {self.geometry.engine} has no {what}")
-
-    def _guarded(self, work, *arguments):
-        """Do work that no operation depends on yet. A refusal passes; anything worse leaves the disk unusable."""
+        A DiskError changed nothing. Any other error leaves the disk unusable.
+        """
         try:
-            return work(*arguments)
+            return work(*args, **kwargs)
         except DiskError:
             raise
         except BaseException:
@@ -102,100 +114,6 @@ class OpenDisk(ABC):
             raise
 
     def _require_usable(self) -> None:
+        """Raises UnknownOutcome if the disk is closed or unusable."""
         if self._broken:
             raise UnknownOutcome("the disk is closed, or an error made it unusable: open it again")
-
-    def _emit(self, event: str, **facts: object) -> None:
-        if self.events is not None:
-            note(self.events, event, facts)
-
-
-class ArrayDisk(OpenDisk):
-    """A disk on an array. `resync`, which its engine gives it, has `begin(member)` and `step()`, as refmodel.log_structured.resync.Resync."""
-
-    shape: type  # of its geometry
-
-    @classmethod
-    def create(cls, path: Path, geometry: Shape, *, sync: bool = True) -> None:
-        """Make a new disk in an empty or absent folder. Raises NotADisk if the folder is in use."""
-        Enclosure.build(path, geometry.devices, geometry.device_bytes, geometry.witness_bytes)
-        enclosure = Enclosure(path, sync=sync)
-        try:
-            array = Array.found(enclosure, geometry)
-            cls(enclosure, array).checkpoint()
-            array.label_devices()
-        finally:
-            enclosure.close()
-
-    @classmethod
-    def _found(cls, enclosure: Enclosure, now: Clock) -> Self:
-        array = Array.assemble(enclosure, now)
-        if not isinstance(array.geometry, cls.shape):
-            raise NotADisk(f"{enclosure.path} holds a disk of the engine {array.geometry.engine}")
-        return cls(enclosure, array)
-
-    def __init__(self, enclosure: Enclosure, array: Array) -> None:
-        self.array = array
-        super().__init__(enclosure, array.geometry)
-        array.emit = self._emit
-        self._credit = 0.0  # device I/Os that repair may spend
-        self._seen = 0  # device I/Os when it was last counted
-
-    @property
-    def meters(self) -> dict[tuple[str, int], Meter]:
-        """What was done to devices, by leg and device."""
-        return self.array.meters
-
-    # What happens to devices. Each raises BadRequest where there is nothing to do it to.
-
-    def fail(self, device: int, mode: str = "absent") -> None:
-        """The device goes: it may come back ("absent"), or will not ("degraded")."""
-        self._require_usable()
-        self._guarded(self.array.fail, device, mode)
-        self._rebuild()
-
-    def return_(self, device: int) -> None:
-        """An absent device is back. What it missed is resynced."""
-        self._require_usable()
-        self._begin(self._guarded(self.array.return_, device))
-
-    def replace(self, device: int) -> None:
-        """A new device takes the place of one that is gone. Raises DataLost if nothing is left to rebuild it from."""
-        self._require_usable()
-        self._begin(self._guarded(self.array.replace, device))
-
-    def tick(self) -> None:
-        """Look at the repair clock: what has been absent for too long is rebuilt on a spare."""
-        self._require_usable()
-        self._rebuild()
-
-    def status(self) -> list[Standing]:
-        """Every component and its state."""
-        return list(self.array.standing())
-
-    # How it is done.
-
-    def _repair(self) -> None:
-        """Some resync or rebuild: as many device I/Os as its share allows."""
-        self._rebuild()
-        ios = self.array.performance.ios + self.array.capacity.ios
-        share = self.geometry.repair_share
-        self._credit = min(self._credit + (ios - self._seen) * share / (100 - share), MOST_CREDIT)
-        while self._credit > 0 and self.resync.step():
-            after = self.array.performance.ios + self.array.capacity.ios
-            self._credit -= after - ios
-            ios = after
-        self._seen = ios
-
-    def _rebuild(self) -> None:
-        while (member := self._guarded(self.array.rebuild)) is not None:
-            self._begin(member)
-
-    def _begin(self, member: Member | None) -> None:
-        if member is not None and member.reachable and not self.array.is_active(member):
-            self.resync.begin(member)
-
-    def _require_writable(self) -> None:
-        self._require_usable()
-        if not self.array.redundant:
-            self.array.require_writable()

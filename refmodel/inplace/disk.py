@@ -1,66 +1,85 @@
 """A disk in place on RAID-5 or RAID-6.
 
-A write cut short would leave parity that does not fit the data (the write hole), and no later failure of a device could be made good. So what a write
-changes is in a journal first, mirrored on m + 1 devices, and flushed; recovery writes it again. That makes the crash profile `ack`, and its
-device I/Os have a cause of their own, `journal`: without them a small write is 4 or 6.
+A write that is cut short would leave parity that does not fit the data (the write hole), and a
+later failure of a device could not be repaired. So the bytes that a write changes go to a journal
+first, which is mirrored on m + 1 devices and flushed. Recovery writes them again. So the crash
+profile is `ack`. The journal's device I/Os have the cause `journal`: without them a small write
+costs 4 or 6 device I/Os.
 """
 
 from collections.abc import Iterator
 from time import perf_counter_ns
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost, DiskError, NoSpace, NoSuchSnapshot, UnknownOutcome
+from refmodel.core.errors import (
+    DataLost,
+    DiskError,
+    NoSpace,
+    NoSuchSnapshot,
+    UnknownOutcome,
+    Unsupported,
+)
 from refmodel.core.validation import require_range, whole_blocks
-from refmodel.engine.open_disk import ArrayDisk
+from refmodel.engine.array_disk import ArrayDisk
 from refmodel.inplace import stripes
-from refmodel.inplace.geometry import InPlaceGeometry
-from refmodel.inplace.resync import Resync
+from refmodel.inplace.geometry import CHOICES, InPlaceGeometry
+from refmodel.inplace.resync import StripeResync
 from refmodel.inplace.stripes import Extent, Stripes
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
-from refmodel.journal.durable_log import DurableLog, Kind, Record, record_bytes
+from refmodel.journal.durable_log import DurableLog
+from refmodel.journal.record import Record, RecordKind, record_bytes
 from refmodel.media.enclosure import Enclosure
 
 
-class InPlaceDisk(ArrayDisk):
-    """One open disk: a refmodel.registry.Disk, without snapshots and unmap."""
+class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
+    """One open disk, without snapshots and unmap."""
 
+    engines = tuple(CHOICES)
     shape = InPlaceGeometry
+    resync: StripeResync
 
-    def __init__(self, enclosure: Enclosure, array: Array) -> None:
+    def __init__(self, enclosure: Enclosure, array: Array[InPlaceGeometry]) -> None:
         super().__init__(enclosure, array)
-        self.stripes = Stripes(array.capacity, array.geometry)
-        self.journal = DurableLog(array.performance, array.geometry, self._emit, cause="journal")
+        geometry = array.geometry
+        self.stripes = Stripes(array.capacity, geometry)
+        self.journal = DurableLog(
+            array.performance, geometry.log_base, geometry.log_bytes, array.events, cause="journal"
+        )
         self.checkpoints = 0
-        self.resync = Resync(array, array.geometry.stripes, self._settled)
+        self.resync = StripeResync(array, self._checkpoint_and_begin)
 
     def recover(self) -> None:
-        """Write again what the journal has."""
-        slot = checkpoints.newest(self.array.performance)
+        """Write again what the journal has. Raises DataLost."""
+        slot = checkpoints.recover_newest(self.array.performance)
         self.checkpoints = slot.number
         for record in self.journal.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
-            if record.kind is Kind.WRITE:
+            if record.kind is RecordKind.WRITE:
                 self.stripes.write(stripes.decode(record.data), "recovery")
-        self.array.record_absent()
+        self.array.record_missing()
         self.resync.begin_all()
 
     # Operations of the contract.
 
     def write(self, lba: int, data: bytes) -> None:
+        """Write whole blocks from `lba` on. Raises as write_many does."""
         self.write_many([(lba, data)])
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
-        """Writes that are in flight together: journaled in one I/O a mirror, where they touch different stripes.
+        """Do writes that are in flight together, each (LBA, whole blocks).
 
-        Raises NoSpace if one is larger than the journal."""
+        Writes to different stripes are journaled in one I/O per mirror. Raises BadRequest,
+        OutOfRange, NoSpace if one write is larger than the journal, and UnknownOutcome if only some
+        of the writes happened.
+        """
         started = perf_counter_ns()
         counts = whole_blocks(self.geometry, writes)
         self._require_writable()
         for lba, data in writes:
             self._require_room(lba, data)
-        for number, together in enumerate(self._apart(writes)):
+        for number, batch in enumerate(self._batches(writes)):
             try:
-                self._perform(together)
+                self._perform(batch)
             except DataLost as lost:
                 if number == 0:
                     raise
@@ -69,116 +88,127 @@ class InPlaceDisk(ArrayDisk):
                     f"some of the writes happened, open the disk again: {lost}"
                 ) from lost
         for count in counts:
-            self.done.add("write", started, count)
+            self.operations.add("write", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
+        """Return `count` blocks from `lba` on. Raises OutOfRange, NoSuchSnapshot, DataLost."""
         started = perf_counter_ns()
         self._require_usable()
         if view is not None:
-            raise NoSuchSnapshot(f"there is no snapshot named {view!r}")
+            raise _no_such(view)
         require_range(self.geometry, lba, count)
         size = self.geometry.block_bytes
         data = b"".join(
             self._guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
         )
-        self.done.add("read", started, count)
+        self.operations.add("read", started, count)
         return data
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
-        """All of them: every block has a place."""
+        """Return all blocks of the range: every block has its place. Raises OutOfRange."""
         require_range(self.geometry, lba, count)
         return list(range(lba, lba + count))
 
     def snapshots(self) -> list[str]:
+        """Return no names: the engine has no snapshots."""
         return []
 
     def identity(self, name: str) -> int:
-        raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
+        """Raises NoSuchSnapshot."""
+        raise _no_such(name)
 
     def unmap(self, lba: int, count: int) -> None:
-        raise self._lacks("unmap")
+        """Raises Unsupported."""
+        raise self.lacks("unmap")
 
     def snapshot(self, name: str) -> None:
-        raise self._lacks("snapshots")
+        """Raises Unsupported."""
+        raise self._lacks_snapshots()
 
     def delete(self, name: str) -> None:
-        raise self._lacks("snapshots")
+        """Raises Unsupported."""
+        raise self._lacks_snapshots()
 
     def revert(self, name: str) -> None:
-        raise self._lacks("snapshots")
+        """Raises Unsupported."""
+        raise self._lacks_snapshots()
 
     def flush(self) -> None:
-        """What was acknowledged is durable already: it is in the journal."""
+        """Do nothing: an acknowledged write is in the journal, so it is durable."""
         started = perf_counter_ns()
         self._require_usable()
-        self.done.add("flush", started)
+        self.operations.add("flush", started)
 
     def close(self) -> None:
+        """Empty the journal, and close the disk."""
         if not self._broken and self.array.writable:
             self._guarded(self.checkpoint)
         self.abandon()
 
-    # What otherwise happens by itself.
+    # Background work, on demand.
 
     def checkpoint(self) -> None:
-        """Make durable what is in place, and forget the journal."""
+        """Make the stripes durable, and empty the journal. Raises DataLost."""
         self._require_writable()
         self._guarded(self._checkpoint)
 
     def clean(self) -> bool:
-        """There is nothing to clean but the journal. Says whether it held anything."""
+        """Empty the journal. Returns whether it held anything. Raises DataLost."""
         used = self.journal.used
         self.checkpoint()
         return used > 0
 
     def settle(self) -> None:
-        """Finish resync and rebuild, as far as devices are there."""
+        """Finish resync and rebuild, as far as devices are there. Raises DataLost."""
         self._require_writable()
         self._rebuild()
         while self._guarded(self.resync.step):
             self._rebuild()
 
     def background(self) -> bool:
-        """One step of resync or rebuild. Says whether there was anything to do."""
+        """Do one step of resync or rebuild. Returns whether there was any. Raises DataLost."""
         self._require_writable()
         self._rebuild()
         return self._guarded(self.resync.step)
 
     # How it is done.
 
-    def _apart(self, writes: list[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-        """Writes in their order, in parts that touch no stripe twice, and that fit into an empty journal together."""
-        together: list[tuple[int, bytes]] = []
+    def _batches(self, writes: list[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+        """Divide writes, in their order, into batches that are performed together.
+
+        A batch touches no stripe twice, and its data fits into an eighth of the journal, so it fits
+        with its parity. A write that is larger is alone.
+        """
+        batch: list[tuple[int, bytes]] = []
         touched: set[int] = set()
         length = 0
         for lba, data in writes:
             of_this = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
-            if together and not (
-                touched.isdisjoint(of_this) and length + len(data) <= self.geometry.log_bytes // 8
-            ):
-                yield together
-                together, touched, length = [], set(), 0
-            together.append((lba, data))
+            fits = length + len(data) <= self.geometry.log_bytes // 8
+            if batch and not (fits and touched.isdisjoint(of_this)):
+                yield batch
+                batch, touched, length = [], set(), 0
+            batch.append((lba, data))
             touched.update(of_this)
             length += len(data)
-        if together:
-            yield together
+        if batch:
+            yield batch
 
     def _perform(self, writes: list[tuple[int, bytes]]) -> None:
         """Journal writes to different stripes, and write them in place."""
         size = self.geometry.block_bytes
-        changed = [
-            (lba, len(data) // size, self._guarded(self.stripes.changed, lba * size, data))
+        planned = [
+            (lba, len(data) // size, self._guarded(self.stripes.plan_write, lba * size, data))
             for lba, data in writes
         ]
         records = [
-            Record(Kind.WRITE, lba, count, data=stripes.encode(extents))
-            for lba, count, extents in changed
+            Record(RecordKind.WRITE, lba, count, data=stripes.encode(extents))
+            for lba, count, extents in planned
         ]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):
             self._guarded(self._checkpoint)
         try:
-            self._write(records, [extent for _, _, extents in changed for extent in extents])
+            self._write(records, [extent for _, _, extents in planned for extent in extents])
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"write was cut short, open the disk again: {error}") from error
@@ -193,31 +223,41 @@ class InPlaceDisk(ArrayDisk):
         self.journal.flush("journal")
         self.stripes.write(extents, "foreground")
 
-    def _settled(self) -> None:
+    def _checkpoint_and_begin(self) -> None:
+        """Empty the journal, and begin its generation."""
         self.checkpoint()
         self._guarded(self.journal.begin)
 
     def _checkpoint(self) -> None:
-        """The stripes are durable before the slot that says so is written."""
+        """Make the stripes durable, and only then write the slot that forgets the journal."""
         self.array.capacity.flush("checkpoint")
         self.journal.truncate()
         self.checkpoints += 1
-        where = self.journal.tail, self.journal.sequence, self.journal.generation
-        checkpoints.write(
-            self.array.performance, Checkpoint(self.checkpoints, 0, *where, 0, 0, 0, 0, 0)
+        journal = self.journal
+        slot = Checkpoint(
+            self.checkpoints, 0, journal.tail, journal.sequence, journal.generation, 0, 0, 0, 0, 0
         )
+        checkpoints.write(self.array.performance, slot)
         self.array.performance.flush("checkpoint")
 
     def _require_room(self, lba: int, data: bytes) -> None:
-        """Of a write and its parity in the journal, at most."""
+        """Raises NoSpace if a write and its parity may be too large for an empty journal."""
         touched = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
         pieces = len(touched) * self.geometry.members
-        parity = sum(min(len(data), self.geometry.piece_bytes) for _ in touched) * self.geometry.m
+        parity = len(touched) * min(len(data), self.geometry.piece_bytes) * self.geometry.m
         most = record_bytes(len(data) + parity + pieces * stripes.HEADER.size)
         if not self.journal.could_ever_fit(most):
             raise NoSpace(
-                f"{len(data)} bytes and their parity do not fit into the journal of {self.geometry.log_bytes}"
+                f"{len(data)} bytes and their parity do not fit into "
+                f"the journal of {self.geometry.log_bytes}"
             )
+
+    def _lacks_snapshots(self) -> Unsupported:
+        return self.lacks("snapshots")
+
+
+def _no_such(name: str) -> NoSuchSnapshot:
+    return NoSuchSnapshot(f"there is no snapshot named {name!r}")
 
 
 create, open_disk = InPlaceDisk.create, InPlaceDisk.open

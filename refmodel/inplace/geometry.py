@@ -1,66 +1,60 @@
-"""Where things are on the devices of an in-place array: labels and membership as on any array; a mirrored journal; the stripes.
+"""Where things are on the devices of an in-place array.
 
-docs/engines.md has the whole picture.
+In the performance leg: two slots that say where the journal begins, then the journal. In the
+capacity leg: the stripes, one after another. docs/engines.md has the whole picture.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from refmodel.array.layout import PAGE, OnArray, require_repairable
+from refmodel.array.layout import PAGE, ArrayGeometry, require_repairable
 from refmodel.core.validation import require, require_block_bytes
 
 CHOICES = {
     "in-place-raid5": ("raid5-4+1", "raid5-2+1"),
     "in-place-raid6": ("raid6-4+2",),
-}  # engine -> its layouts, the default first
+}  # the layouts of each engine, the default first
 
 
-@dataclass(frozen=True)
-class InPlaceGeometry(OnArray):
-    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+@dataclass(frozen=True, kw_only=True)
+class InPlaceGeometry(ArrayGeometry):
+    """What `create` fixes for the disk. A name ends with its unit."""
 
-    engine: str
-    blocks: int
-    block_bytes: int
-    layout: str
     strip_blocks: int  # of a stripe on one device
     log_bytes: int  # of the journal
-    spares: int
-    repair_timer: float
-    repair_share: int
 
     capabilities = ("flush", "crash", "restart", "device", "clean")
     crash_profile = "ack"
-    sector_bytes = 512
 
     @property
     def piece_bytes(self) -> int:
+        """Size of a stripe's piece on one device."""
         return self.strip_blocks * self.block_bytes
 
     @property
     def segment_bytes(self) -> int:
-        """Of a stripe, without parity: what an array calls a segment."""
+        """Data bytes of a stripe, parity not counted."""
         return self.k * self.piece_bytes
 
     @property
     def stripes(self) -> int:
+        """How many stripes hold the disk."""
         return -(-self.blocks * self.block_bytes // self.segment_bytes)
 
     @property
     def longest_write(self) -> int:
-        """Bytes that fit into the journal with their parity, however they lie."""
+        """Bytes that fit into the journal with their parity, wherever they are on the disk."""
         return max(self.block_bytes, self.log_bytes // 4)
 
     @property
     def performance_bytes(self) -> int:
+        """Size of the performance component on each device."""
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
 
     @property
     def device_bytes(self) -> int:
+        """Size of a device."""
         return self.capacity_base + self.stripes * self.piece_bytes
-
-    def as_dict(self) -> dict:
-        return asdict(self)
 
 
 def plan(
@@ -75,9 +69,10 @@ def plan(
     repair_timer: float = 3600.0,
     repair_share: int = 30,
 ) -> InPlaceGeometry:
-    """Fill in what was not asked for. Raises BadRequest for what cannot work.
+    """Return the geometry of a new disk, with defaults for what was not asked for.
 
-    By default the journal holds a full write of a small disk with its parity, or 64 MiB.
+    By default the journal holds one write of a whole small disk with its parity; it has at most
+    64 MiB. Raises BadRequest for a choice that is impossible.
     """
     layout = layout or CHOICES[engine][0]
     require(blocks >= 1, "a disk has at least 1 block")
@@ -96,13 +91,13 @@ def plan(
         f"the journal has at least {smallest} bytes, a multiple of 512",
     )
     return InPlaceGeometry(
-        engine,
-        blocks,
-        block_bytes,
-        layout,
-        strip_blocks,
-        log_bytes,
-        spares,
-        repair_timer,
-        repair_share,
+        engine=engine,
+        blocks=blocks,
+        block_bytes=block_bytes,
+        layout=layout,
+        strip_blocks=strip_blocks,
+        log_bytes=log_bytes,
+        spares=spares,
+        repair_timer=repair_timer,
+        repair_share=repair_share,
     )

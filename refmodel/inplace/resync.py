@@ -1,45 +1,56 @@
-"""Resync of an in-place array: no record says what a member missed, so every stripe is copied, in order, on a returned device as on a new one."""
+"""Resync and rebuild of an in-place array: every stripe is copied, in order.
+
+There are no times of birth, so nothing says what a member missed. A device that returned is
+resynced like a new one.
+"""
 
 from collections.abc import Callable
 
 from refmodel.array.array import Array
-from refmodel.array.component import Component, Member, State
+from refmodel.array.component import Component
 from refmodel.array.layout import PAGE
+from refmodel.array.member import ComponentState, Member
 from refmodel.core.errors import DataLost
+from refmodel.inplace.geometry import InPlaceGeometry
 
 
-class Resync:
-    """`settled` makes the stripes durable and the journal empty, of this life's generation: then a member needs neither, and what it has behind the end counts for nothing."""
+class StripeResync:
+    """The resync of all members of one open disk.
 
-    def __init__(self, array: Array, stripes: int, settled: Callable[[], None]) -> None:
+    `checkpoint` makes the stripes durable, empties the journal and begins its generation: after
+    that a member needs no record of the journal, and what it has behind the end never counts.
+    """
+
+    def __init__(self, array: Array[InPlaceGeometry], checkpoint: Callable[[], None]) -> None:
         self._array = array
-        self._stripes = stripes
-        self._settled = settled
-        self._cursor: dict[int, int] = {}  # by device: what lies before it is there
+        self._checkpoint = checkpoint
+        self._cursor: dict[int, int] = {}  # by device: the stripes before it were copied
 
     def begin(self, member: Member) -> None:
         """The member lacks everything."""
+        geometry = self._array.geometry
         for leg, component in self._array.components(member):
-            everything = (
-                self._stripes
-                if leg is self._array.capacity
-                else self._array.geometry.performance_bytes // PAGE
+            capacity = leg is self._array.capacity
+            component.lack(
+                range(geometry.stripes if capacity else geometry.performance_bytes // PAGE)
             )
-            component.missed = set(range(everything))
         self._cursor[member.index] = 0
 
     def begin_all(self) -> None:
-        for member in self._array.in_state(State.STALE, State.RESYNCING):
+        """Begin for every member that is present and not active, after the disk was opened."""
+        for member in self._behind():
             self.begin(member)
 
     def step(self) -> bool:
-        """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
-        return any(
-            self._step(member) for member in self._array.in_state(State.STALE, State.RESYNCING)
-        )
+        """Copy one stripe, or make one member active. Returns whether anything could be done."""
+        return any(self._step(member) for member in self._behind())
+
+    def _behind(self) -> list[Member]:
+        """The members that have to catch up."""
+        return self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
 
     def _step(self, member: Member) -> bool:
-        member.state = State.RESYNCING
+        member.begin_resync()
         leg = self._array.capacity
         component = next(component for component in leg.components if component.member is member)
         if component.missed:
@@ -50,13 +61,13 @@ class Resync:
             return True
         if not self._array.writable:
             return False
-        self._settled()
-        if member.state is State.RESYNCING:
+        self._checkpoint()
+        if member.state is ComponentState.RESYNCING:
             self._array.activate(member)
         return True
 
     def _next(self, component: Component) -> int:
-        """The first stripe that it lacks."""
+        """The first stripe that a component lacks. The cursor moves to it."""
         stripe = self._cursor[component.member.index]
         while stripe not in component.missed:
             stripe += 1

@@ -1,6 +1,7 @@
-"""Checkpoint slots: one page that says where all maps are, and from where the log has to be replayed.
+"""Checkpoint slots: one page that says where all maps are, and where replay of the log begins.
 
-Two slots are written in turn, so that whatever happens to one write the other is whole.
+There are two slots, which are written in turn. So whatever happens to a write, the other slot is
+whole.
 """
 
 import struct
@@ -18,13 +19,15 @@ FIELDS = struct.Struct("<QQQQIQQQQQQQ")
 
 @dataclass(slots=True)
 class Checkpoint:
-    number: int  # grows by one each; the slot is number modulo 2
+    """The content of a slot. An engine without maps leaves the roots 0."""
+
+    number: int  # grows by 1 with each checkpoint; the slot is number modulo 2
     clock: int
-    log_tail: int  # position of the first record that is to be replayed
+    log_tail: int  # position of the first record to replay
     log_sequence: int  # of that record
     log_generation: int
     next_view: int
-    middle: int  # roots: pages, 0 when empty
+    middle: int  # the roots of the maps: pages, 0 for an empty map
     owners: int
     usage: int
     views: int
@@ -33,12 +36,15 @@ class Checkpoint:
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
-    """Write the slot; it counts once it has been flushed."""
+    """Write a slot. The checkpoint counts once the slot is flushed."""
     leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")
 
 
 def slots(leg: Leg) -> list[Checkpoint]:
-    """The newest that each slot holds on any component, the newest first; a slot that is whole on none is left out."""
+    """Return the newest checkpoint that each slot has on any component, the newest first.
+
+    A slot that is whole on no component is left out.
+    """
     found: dict[int, Checkpoint] = {}
     for slot in (0, 1):
         for page in leg.copies(offset(slot), PAGE, "recovery"):
@@ -50,8 +56,11 @@ def slots(leg: Leg) -> list[Checkpoint]:
     return sorted(found.values(), key=lambda checkpoint: checkpoint.number, reverse=True)
 
 
-def newest(leg: Leg) -> Checkpoint:
-    """The newest whole checkpoint, made the same on every component. Raises DataLost if there is none."""
+def recover_newest(leg: Leg) -> Checkpoint:
+    """Make the newest whole checkpoint the same on every component, and return it.
+
+    Raises DataLost if there is none.
+    """
     found = slots(leg)
     if not found:
         raise DataLost("no checkpoint is whole")
@@ -61,17 +70,19 @@ def newest(leg: Leg) -> Checkpoint:
 
 
 def offset(number: int) -> int:
-    """Where the slot of a checkpoint is, in bytes of the performance leg."""
+    """Return where the slot of a checkpoint is, in bytes of the performance leg."""
     return number % 2 * PAGE
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
+    """Return the page that stores a checkpoint."""
     values = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
     covered = FIELDS.pack(*values).ljust(PAGE - HEADER.size, b"\0")
     return HEADER.pack(MAGIC, crc32c(covered)) + covered
 
 
 def decode(page: bytes) -> Checkpoint | None:
+    """Return the checkpoint in a page; None if the page is damaged."""
     magic, crc = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None

@@ -1,119 +1,54 @@
-"""The durable log: operations in the order in which they happened, before anything else is done about them.
+"""The durable log: every operation is in it before anything else is done about it.
 
-A ring of records on the performance leg. A record is whole or it is not there: it carries a checksum, its sequence number and
-the generation of the log. The first record after the disk was opened begins a generation and is flushed before any other is written, so
-what an earlier life left behind the end of the log can never be taken for a continuation of it.
+The log is a ring of records (refmodel.journal.record) on the performance leg. A record counts only
+if it is whole: it carries a checksum, its sequence number and the generation of the log. The first
+record after a disk was opened begins a generation, and is flushed before any other is written. So a
+record that an earlier opening left behind the end of the log never counts as its continuation.
 """
 
-import struct
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from functools import reduce
+from collections.abc import Iterator
 
 from refmodel.array.component import Component
 from refmodel.array.leg import Leg
-from refmodel.core.checksum import crc32c, extend
 from refmodel.core.errors import DataLost
-from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
+from refmodel.core.events import Events
+from refmodel.journal.record import (
+    HEADER,
+    MAGIC,
+    RECORD_UNIT,
+    Record,
+    RecordKind,
+    decode,
+    encode,
+    stored_bytes,
+)
 
-MAGIC = b"LFSR"
-HEADER = struct.Struct(
-    "<4sIQIHHQIIQ"
-)  # magic, CRC-32C of what follows it, sequence, generation, kind, name length,
-PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
-LOOK = 1 << 20  # bytes of the ring that are looked at together
-ZEROES = bytes(RECORD_UNIT)
-COVERED = 8  #                           LBA, count, payload length, flushed; the checksum covers from this byte on
-TABLE, EXTENT = (
-    struct.Struct("<I"),
-    struct.Struct("<QI"),
-)  # how many writes there are; LBA and count of blocks of each
-
-
-class Kind(IntEnum):
-    __hash__ = int.__hash__  # Enum's own is written in Python
-
-    OPEN = 1  # a generation begins
-    WRITE = 2
-    UNMAP = 3
-    SNAPSHOT = 4
-    DELETE = 5
-    REVERT = 6
-    PLACE = 7  # a write whose whole segments are on the capacity leg already
-    WRITES = 8  # writes that were in flight together
-
-
-OPERATIONS = {kind: kind.name.lower() for kind in Kind} | {
-    Kind.PLACE: "write",
-    Kind.WRITES: "write",
-}
-
-
-@dataclass(slots=True)
-class Record:
-    kind: Kind
-    lba: int = 0
-    count: int = 0
-    name: str = ""
-    data: bytes = b""
-    sequence: int = 0
-    generation: int = 0
-    flushed: int = 0  # the last record that was durable when this one was written
-    writes: Sequence[
-        tuple[int, bytes]
-    ] = ()  # of WRITES, in place of `data`: LBA and whole blocks of each
-
-    @property
-    def body(self) -> list[bytes]:
-        """What is stored behind the header and the name, in parts, so that the data of many writes is copied once."""
-        if self.kind is not Kind.WRITES:
-            return [self.data]
-        blocks = [data for _, data in self.writes]
-        size = sum(map(len, blocks)) // self.count
-        numbers = [number for lba, data in self.writes for number in (lba, len(data) // size)]
-        return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Which record it is, and of what operation, as events tell it."""
-        op = OPERATIONS[self.kind]
-        return {"sequence": self.sequence, "op": op} | (
-            {"lba": self.lba, "count": self.count}
-            if self.count
-            else {"name": self.name}
-            if self.name
-            else {}
-        )
-
-    @property
-    def stored_bytes(self) -> int:
-        """How long it is in the log."""
-        table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
-        return record_bytes(
-            len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name
-        )
+SEARCH_BYTES = 1 << 20  # of the ring, read together when it is searched for later records
 
 
 class DurableLog:
-    """Positions count bytes since the log began; the place in the ring is the position modulo its size."""
+    """The log in a ring of `size` bytes that begins `base` bytes into the leg.
+
+    A position counts bytes since the log began; its place in the ring is the position modulo the
+    size. `cause` is what appending is counted under.
+    """
 
     def __init__(
-        self, leg: Leg, geometry: Geometry, emit: Callable[..., None], cause: str = "foreground"
+        self, leg: Leg, base: int, size: int, events: Events, cause: str = "foreground"
     ) -> None:
         self._leg = leg
-        self._cause = cause  # what appending is counted under
-        self.emit: Callable[..., None] | None = emit  # None while nobody listens
-        self._base = geometry.log_base
-        self._size = geometry.log_bytes
-        self._begun = False  # whether this life's generation has been begun
+        self._cause = cause
+        self._events = events
+        self._base = base
+        self._size = size
+        self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed
         self.head = 0  # position behind the newest record
         self.sequence = 1  # of the next record
         self.generation = 0
         self._flushed = 0  # sequence of the last record that is durable
         self._in_flight = False  # whether an operation was written since the last flush
-        self.remirrored = 0  # copies of records made good by recovery
+        self.remirrored = 0  # copies of records that recovery repaired
 
     @property
     def used(self) -> int:
@@ -121,47 +56,58 @@ class DurableLog:
         return self.head - self.tail
 
     def fits(self, bytes: int) -> bool:
-        """Whether records of so many bytes can be appended without forgetting any."""
+        """Return whether records of so many bytes fit behind the head, before the tail."""
         opening = 0 if self._begun else RECORD_UNIT
         return self.used + opening + bytes <= self._size
 
     def could_ever_fit(self, bytes: int) -> bool:
+        """Return whether records of so many bytes fit into an empty log."""
         return RECORD_UNIT + bytes <= self._size
 
     def append(self, *records: Record) -> None:
-        """Write the records on every component, in one I/O; they are durable after the next flush."""
+        """Write records to every component, in one I/O each; the next flush makes them durable.
+
+        The records get their sequence numbers. They must fit.
+        """
         self.begin()
         self._write(*records)
         self._in_flight = True
 
     def begin(self) -> None:
-        """Begin this life's generation, unless it was begun: what any component has behind the head belongs to none from now on."""
+        """Begin the generation of this opening, unless it has begun.
+
+        What any component has behind the head belongs to no generation from now on.
+        """
         if not self._begun:
             self.generation += 1
-            self._write(Record(Kind.OPEN))
+            self._write(Record(RecordKind.OPEN))
             self.flush(self._cause)
             self._begun = True
 
     def flush(self, cause: str = "foreground") -> None:
+        """Make every record durable."""
         self._leg.flush(cause)
         self._flushed = self.sequence - 1
         if self._in_flight:
             self._in_flight = False
-            if self.emit is not None:
-                self.emit("log_append", sequence=self.sequence - 1)
+            if self._events.record is not None:
+                self._events.emit("log_append", sequence=self.sequence - 1)
 
     def truncate(self) -> None:
-        """A checkpoint holds everything so far: forget it."""
+        """Forget all records: a durable checkpoint holds their effects."""
         self.tail = self.head
 
-    def recover(self, tail: int, sequence: int, generation: int) -> Iterator[Record]:
-        """The records from the tail on, each made the same on every component before it is given out.
+    # Recovery.
 
-        The log ends at the first place where no component has the next record. Raises DataLost if that record was durable once.
+    def recover(self, tail: int, sequence: int, generation: int) -> Iterator[Record]:
+        """Yield the records from a position on, each made the same on every component before.
+
+        `sequence` and `generation` are those of the first record. The log ends where no component
+        has the next record. Raises DataLost if that record was durable.
         """
         self.tail = self.head = tail
         self.sequence, self.generation = sequence, generation
-        while (found := self._find()) is not None:
+        while (found := self.next_record()) is not None:
             record, raw = found
             self._remirror(raw)
             self.head += len(raw)
@@ -172,20 +118,55 @@ class DurableLog:
         self._leg.flush("recovery")
         self._flushed = self.sequence - 1
 
+    def next_record(self) -> tuple[Record, bytes] | None:
+        """Return the record at the head, and its bytes; None if no component has it whole."""
+        for component in self._leg.active():
+            raw = self.raw_record(component)
+            record = None if raw is None else decode(raw)
+            if raw is not None and record is not None and self.continues(record):
+                return record, raw
+        return None
+
+    def raw_record(self, component: Component) -> bytes | None:
+        """Return the bytes at the head that begin like a record on a component, if any do."""
+        length = stored_bytes(self.read_head(component, RECORD_UNIT))
+        if length is None or self.used + length > self._size:
+            return None
+        return self.read_head(component, length)
+
+    def continues(self, record: Record) -> bool:
+        """Return whether a record is the next one of the log."""
+        if record.sequence != self.sequence:
+            return False
+        return record.generation == self.generation or (
+            record.kind is RecordKind.OPEN and record.generation > self.generation
+        )
+
+    def read_head(self, component: Component, length: int) -> bytes:
+        """Return bytes at the head from one component; zeroes if its device is gone."""
+        return self._read(component, self.head, length)
+
+    # How it is done.
+
     def _require_end(self) -> None:
-        """A record in flight may be lost in a crash, and others behind it be left. But if one of those says that it was durable, it was damaged."""
+        """Raises DataLost if the record that is missing at the head was durable.
+
+        A record in flight may be lost in a crash, and later ones be kept. But if a later one says
+        that the missing record was durable, that record was damaged.
+        """
         for component in self._leg.active():
             for later in self._later(component):
                 if later.flushed >= self.sequence:
                     raise DataLost(
-                        f"record {self.sequence} of the durable log is whole on no mirror, though it was acknowledged:"
-                        f" record {later.sequence} behind it says so"
+                        f"record {self.sequence} of the durable log is whole on no mirror, "
+                        f"though it was acknowledged: record {later.sequence} behind it says so"
                     )
 
     def _later(self, component: Component) -> Iterator[Record]:
-        """Whole records behind the head that are newer than the one which is missing there."""
-        for start in range(self.head, self.tail + self._size, LOOK):
-            part = self._read_at(component, start, min(LOOK, self.tail + self._size - start))
+        """Whole records behind the head that are newer than the one that is missing there."""
+        end = self.tail + self._size
+        for start in range(self.head, end, SEARCH_BYTES):
+            part = self._read(component, start, min(SEARCH_BYTES, end - start))
             at = -1
             while (at := part.find(MAGIC, at + 1)) >= 0:
                 if at % RECORD_UNIT:
@@ -200,133 +181,47 @@ class DurableLog:
                     or length > self._size
                 ):
                     continue
-                if (record := decode(self._read_at(component, start + at, length))) is not None:
+                if (record := decode(self._read(component, start + at, length))) is not None:
                     yield record
 
     def _write(self, *records: Record) -> None:
+        """Number the records, and write them at the head of every component."""
         for record in records:
-            record.sequence, record.generation, record.flushed = (
-                self.sequence,
-                self.generation,
-                self._flushed,
-            )
+            record.sequence, record.generation = self.sequence, self.generation
+            record.flushed = self._flushed
             self.sequence += 1
-            if self.emit is not None:
-                self.emit("submit", **record.facts)
-        raw = (
-            b"".join([encode(record) for record in records])
-            if len(records) > 1
-            else encode(records[0])
-        )
-        for offset, part in self._places(raw):
+            if self._events.record is not None:
+                self._events.emit("submit", **record.facts)
+        raw = encode(records[0]) if len(records) == 1 else b"".join(map(encode, records))
+        for offset, part in self._ring_parts(raw):
             self._leg.write(offset, part, self._cause)
         self.head += len(raw)
+        assert self.used <= self._size, "records were appended that did not fit"
 
-    def _places(self, raw: bytes) -> list[tuple[int, bytes]]:
-        """What is written at the head, cut where the ring ends."""
+    def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:
+        """Bytes for the head, with their offsets in the leg: two parts where the ring ends."""
         at = self.head % self._size
         room = self._size - at
         if len(raw) <= room:
             return [(self._base + at, raw)]
         return [(self._base + at, raw[:room]), (self._base, raw[room:])]
 
-    def _find(self) -> tuple[Record, bytes] | None:
-        for component in self._leg.active():
-            header = self._read(component, RECORD_UNIT)
-            length = stored_bytes(header)
-            if length is None or self.used + length > self._size:
-                continue
-            raw = self._read(component, length)
-            record = decode(raw)
-            if record is not None and self._is_next(record):
-                return record, raw
-        return None
-
-    def _is_next(self, record: Record) -> bool:
-        if record.sequence != self.sequence:
-            return False
-        return record.generation == self.generation or (
-            record.kind is Kind.OPEN and record.generation > self.generation
-        )
-
-    def _read(self, component: Component, length: int) -> bytes:
-        """So many bytes at the head, as one component has them; nothing but zeroes if its device is gone."""
-        return self._read_at(component, self.head, length)
-
-    def _read_at(self, component: Component, position: int, length: int) -> bytes:
+    def _read(self, component: Component, position: int, length: int) -> bytes:
+        """Bytes at a position from one component; zeroes if its device is gone."""
         at = position % self._size
-        part = self._leg.read_component(
-            component, self._base + at, min(length, self._size - at), "recovery"
-        )
-        if len(part) < length:
-            part += self._leg.read_component(component, self._base, length - len(part), "recovery")
+        first = min(length, self._size - at)
+        part = self._read_part(component, self._base + at, first)
+        if first < length:
+            part += self._read_part(component, self._base, length - first)
         return part
 
+    def _read_part(self, component: Component, offset: int, length: int) -> bytes:
+        return self._leg.read_component(component, offset, length, "recovery") or bytes(length)
+
     def _remirror(self, raw: bytes) -> None:
+        """Write a record at the head to every active component that does not have it."""
         for component in self._leg.active():
-            if self._read(component, len(raw)) != raw:
-                for offset, part in self._places(raw):
+            if self.read_head(component, len(raw)) != raw:
+                for offset, part in self._ring_parts(raw):
                     self._leg.write_component(component, offset, part, "recovery")
                 self.remirrored += 1
-
-
-def record_bytes(payload: int, name: str = "") -> int:
-    """Stored size of a record."""
-    return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
-
-
-def encode(record: Record) -> bytes:
-    name, body = record.name.encode("ascii"), record.body
-    length = sum(map(len, body))
-    fields = (
-        FIELDS.pack(
-            record.sequence,
-            record.generation,
-            record.kind,
-            len(name),
-            record.lba,
-            record.count,
-            length,
-            record.flushed,
-        )
-        + name
-    )
-    body.append(ZEROES[: -(HEADER.size + len(name) + length) % RECORD_UNIT])
-    return b"".join([PREFIX.pack(MAGIC, reduce(extend, body, crc32c(fields))), fields, *body])
-
-
-def stored_bytes(header: bytes) -> int | None:
-    """How long the record is that begins like this, if one does."""
-    magic, _, _, _, _, name_length, _, _, payload, _ = HEADER.unpack_from(header)
-    if magic != MAGIC:
-        return None
-    length = HEADER.size + name_length + payload
-    return length + -length % RECORD_UNIT
-
-
-def decode(raw: bytes) -> Record | None:
-    """The record, if it is whole."""
-    magic, crc, sequence, generation, kind, name_length, lba, count, payload, flushed = (
-        HEADER.unpack_from(raw)
-    )
-    if magic != MAGIC or crc32c(raw[COVERED:]) != crc:
-        return None
-    name_end = HEADER.size + name_length
-    name = raw[HEADER.size : name_end].decode("ascii")
-    body = raw[name_end : name_end + payload]
-    if kind == Kind.WRITES:
-        return Record(
-            Kind.WRITES, lba, count, name, b"", sequence, generation, flushed, _writes(body, count)
-        )
-    return Record(Kind(kind), lba, count, name, body, sequence, generation, flushed)
-
-
-def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
-    """The writes of a record that has several, of so many blocks together."""
-    at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
-    size = (len(body) - at) // count
-    writes = []
-    for lba, blocks in EXTENT.iter_unpack(body[TABLE.size : at]):
-        writes.append((lba, body[at : at + blocks * size]))
-        at += blocks * size
-    return writes

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from refmodel.array.array import Array
+from refmodel.array.label import DEFAULT_ENGINE
 from refmodel.core.errors import (
     BadRequest,
     DiskError,
@@ -24,8 +25,8 @@ from refmodel.core.errors import (
     UnknownOutcome,
 )
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
-from refmodel.engine.open_disk import ArrayDisk
-from refmodel.journal.durable_log import OPERATIONS, Kind, Record
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.resync import Resync
@@ -36,43 +37,27 @@ from refmodel.media.enclosure import Enclosure
 RECLAIM_STEPS = 1  # of background reclaim before each change
 
 
-class LogStructuredDisk(ArrayDisk):
+class LogStructuredDisk(ArrayDisk[Geometry]):
     """One open disk. Every method raises a DiskError that says what it is refused with; then nothing changed."""
 
+    engines = (DEFAULT_ENGINE,)
     shape = Geometry
+    legs_emit = True
+    resync: Resync
 
-    def __init__(self, enclosure: Enclosure, array: Array) -> None:
-        self._listeners: tuple = ()
+    def __init__(self, enclosure: Enclosure, array: Array[Geometry]) -> None:
         super().__init__(enclosure, array)
-        self.state = State(array.geometry, array.performance, array.capacity, self._emit)
-        self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, self._emit)
+        self.state = State(array)
+        self.cleaner = Cleaner(self.state.chunks, array.geometry.cleaner, array.events.emit)
         self.resync = Resync(self.state, array)
         self._room = Room(self.state, self.cleaner)
-        self._listeners = (
-            array.performance,
-            array.capacity,
-            self.state.log,
-        )  # what tells more than is cheap, if anybody listens
-        self.events = None
-        array.durable = lambda: self.state.pages.durable
         self.state.on_checkpoint = self.resync.keep_progress
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log after it."""
-        self.array.tell_members()
-        self.state.recover(self.array.record_absent)
+        self.array.emit_members()
+        self.state.recover(self.array.record_missing)
         self.resync.begin_all()
-
-    @property
-    def events(self) -> list[dict] | None:
-        """What happened inside is appended here, if it is a list."""
-        return self._events
-
-    @events.setter
-    def events(self, events: list[dict] | None) -> None:
-        self._events = events
-        for part in self._listeners:
-            part.emit = None if events is None else self._emit
 
     @property
     def from_memory(self) -> Counter[str]:
@@ -84,7 +69,7 @@ class LogStructuredDisk(ArrayDisk):
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest."""
         (count,) = whole_blocks(self.geometry, [(lba, data)])
-        record = Record(Kind.WRITE, lba, count, data=data)
+        record = Record(RecordKind.WRITE, lba, count, data=data)
         if (
             len(data) < self.geometry.segment_bytes
             or self.geometry.reduces
@@ -100,12 +85,12 @@ class LogStructuredDisk(ArrayDisk):
         In a power cut all of them happen, or none. Raises what `write` does; then none of them happened.
         """
         counts = whole_blocks(self.geometry, writes)
-        self._perform(Record(Kind.WRITES, count=sum(counts), writes=writes), counts)
+        self._perform(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
 
     def unmap(self, lba: int, count: int) -> None:
         """From now on `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace."""
         require_range(self.geometry, lba, count)
-        self._perform(Record(Kind.UNMAP, lba, count), [count])
+        self._perform(Record(RecordKind.UNMAP, lba, count), [count])
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """`count` blocks from `lba` on, of a snapshot or of live. Raises OutOfRange, NoSuchSnapshot, DataLost."""
@@ -124,7 +109,7 @@ class LogStructuredDisk(ArrayDisk):
             else [lba for lba, _ in reads]
         )
         found = self.state.chunks.read_many(source.map.get_many(lbas))
-        self.done.add("read", started, *counts)
+        self.operations.add("read", started, *counts)
         if len(found) == len(counts):
             return found
         blocks = iter(found)
@@ -150,24 +135,24 @@ class LogStructuredDisk(ArrayDisk):
         require_name(name)
         if name in self.state.views.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
-        self._perform(Record(Kind.SNAPSHOT, name=name))
+        self._perform(Record(RecordKind.SNAPSHOT, name=name))
 
     def delete(self, name: str) -> None:
         """Drop a snapshot; what only it held is freed in the background. Raises NoSuchSnapshot."""
         self._require_snapshot(name)
-        self._perform(Record(Kind.DELETE, name=name), refusable=False)
+        self._perform(Record(RecordKind.DELETE, name=name), refusable=False)
 
     def revert(self, name: str) -> None:
         """Live becomes what the snapshot is; every snapshot stays. Raises NoSuchSnapshot, NoSpace."""
         self._require_snapshot(name)
-        self._perform(Record(Kind.REVERT, name=name))
+        self._perform(Record(RecordKind.REVERT, name=name))
 
     def flush(self) -> None:
         """What was acknowledged is durable."""
         started = perf_counter_ns()
         self._require_usable()
         self.state.log.flush()
-        self.done.add("flush", started)
+        self.operations.add("flush", started)
 
     def close(self) -> None:
         """Flush, and let go of the disk."""
@@ -201,7 +186,7 @@ class LogStructuredDisk(ArrayDisk):
     def _place(self, write: Record) -> None:
         """A write of a segment or more: straight to the capacity leg, and only where it is to the log."""
         payload = bytes(self.state.chunks.placed_bytes(len(write.data)))
-        record = Record(Kind.PLACE, write.lba, write.count, data=payload)
+        record = Record(RecordKind.PLACE, write.lba, write.count, data=payload)
 
         def place() -> None:
             record.data = self.state.chunks.place(write.data)
@@ -232,7 +217,7 @@ class LogStructuredDisk(ArrayDisk):
         except (DiskError, OSError) as error:
             self._broken = True
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        self.done.add(kind, started, *counts)
+        self.operations.add(kind, started, *counts)
 
     def _prepare(self, record: Record, refusable: bool) -> None:
         for _ in range(RECLAIM_STEPS):

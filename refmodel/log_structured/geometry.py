@@ -4,13 +4,14 @@ On the devices: what any array has (refmodel.array.layout). In the performance l
 In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
-from refmodel.array.layout import LAYOUTS, PAGE, OnArray, require_repairable
+from refmodel.array.label import DEFAULT_ENGINE
+from refmodel.array.layout import LAYOUTS, PAGE, ArrayGeometry, require_repairable
 from refmodel.core.validation import require, require_block_bytes
+from refmodel.journal.record import RECORD_UNIT
 
-RECORD_UNIT = 512  # bytes; records of the durable log are multiples of it
 MANY_SEGMENTS = (
     64  # from here on there is room to keep chunks that die early apart from those that live long
 )
@@ -22,32 +23,21 @@ MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are
 REDUCTIONS = ("compression", "deduplication")
 
 
-@dataclass(frozen=True)
-class Geometry(OnArray):
+@dataclass(frozen=True, kw_only=True)
+class Geometry(ArrayGeometry):
     """What `create` decides once and for all. Sizes in the unit that the name ends with."""
 
-    blocks: int  # of the virtual disk
-    block_bytes: int
-    layout: str
+    engine: str = DEFAULT_ENGINE
     segments: int
     segment_blocks: int
     log_bytes: int
     pages: int
     fanout: int  # entries of a tree node at most; 0: as many as a page holds
     write_back: bool
-    spares: int = 0  # devices beyond the members, when the disk is made
-    repair_timer: float = (
-        3600.0  # seconds that a component may be absent before it is rebuilt elsewhere
-    )
     cleaner: str = "cost-benefit"
-    repair_share: int = (
-        30  # percent of device I/Os that resync and rebuild may take while there is other work
-    )
     compression: bool = False  # of chunks, to whole eighths of a block
     deduplication: bool = False  # of chunks, when they are destaged
 
-    engine = "log-structured"
-    sector_bytes = 512  # what a device has to write whole or not at all
     capabilities = (
         "unmap",
         "flush",
@@ -117,9 +107,11 @@ class Geometry(OnArray):
         return self.capacity_base + self.segments * self.segment_bytes // self.k
 
     def as_dict(self) -> dict:
-        """What the label holds: reductions only if they are on."""
+        """What the label holds: no engine, and reductions only if they are on."""
         return {
-            name: value for name, value in asdict(self).items() if value or name not in REDUCTIONS
+            name: value
+            for name, value in super().as_dict().items()
+            if name != "engine" and (value or name not in REDUCTIONS)
         }
 
 
@@ -177,21 +169,21 @@ def plan(
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
     require(pages >= 64, "at least 64 pages")
     return Geometry(
-        blocks,
-        block_bytes,
-        layout,
-        segments,
-        segment_blocks,
-        log_bytes,
-        pages,
-        fanout,
-        write_back,
-        spares,
-        repair_timer,
-        cleaner,
-        repair_share,
-        compression,
-        deduplication,
+        blocks=blocks,
+        block_bytes=block_bytes,
+        layout=layout,
+        segments=segments,
+        segment_blocks=segment_blocks,
+        log_bytes=log_bytes,
+        pages=pages,
+        fanout=fanout,
+        write_back=write_back,
+        spares=spares,
+        repair_timer=repair_timer,
+        cleaner=cleaner,
+        repair_share=repair_share,
+        compression=compression,
+        deduplication=deduplication,
     )
 
 

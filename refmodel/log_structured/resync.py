@@ -10,12 +10,13 @@ from functools import partial
 from typing import NamedTuple
 
 from refmodel.array.array import Array
-from refmodel.array.component import Component, Member
-from refmodel.array.component import State as Standing
+from refmodel.array.component import Component
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
+from refmodel.array.member import ComponentState, Member
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
+from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import is_node
 from refmodel.log_structured.state import State
 
@@ -28,7 +29,7 @@ class Lack(NamedTuple):
 
 
 class Resync:
-    def __init__(self, state: State, array: Array) -> None:
+    def __init__(self, state: State, array: Array[Geometry]) -> None:
         self._state = state
         self._array = array
         self._queues: dict[int, deque[Lack]] = {}  # by device: the oldest first
@@ -42,7 +43,8 @@ class Resync:
         lacks = []
         for leg, component in self._array.components(member):
             born = self._births(leg, member.since)
-            component.missed = set(born)
+            component.lack_nothing()
+            component.lack(born)
             self._state.emit(
                 "missed",
                 leg=leg.name,
@@ -52,25 +54,25 @@ class Resync:
             )
             lacks += [Lack(birth, leg, component, stripe) for stripe, birth in born.items()]
             if leg is self._array.performance:
-                component.missed |= set(range(self._first_page))
+                component.lack(range(self._first_page))
         self._queues[member.index] = deque(sorted(lacks, key=lambda lack: lack.born))
 
     def begin_all(self) -> None:
         """After the disk was opened: for every member that is not active but there."""
-        for member in self._array.in_state(Standing.STALE, Standing.RESYNCING):
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             self.begin(member)
 
     def step(self) -> bool:
         """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
-        for member in self._array.in_state(Standing.STALE, Standing.RESYNCING):
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if self._step(member):
                 return True
         return False
 
     def keep_progress(self) -> None:
         """After a checkpoint: put on record how far each member is."""
-        durable = self._array.durable()
-        self._array.progressed(
+        durable = self._state.clock.durable
+        self._array.record_progress(
             {
                 device: min(durable, queue[0].born - 1 if queue else durable)
                 for device, queue in self._queues.items()
@@ -79,7 +81,7 @@ class Resync:
 
     def progress(self) -> dict[int, int]:
         """Stripes left to copy, by device."""
-        stale = self._array.in_state(Standing.STALE, Standing.RESYNCING)
+        stale = self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
         return {member.index: len(self._queues.get(member.index, ())) for member in stale}
 
     def _step(self, member: Member) -> bool:
@@ -98,7 +100,7 @@ class Resync:
                 return False  # until more devices are back
             if queue and queue[0] is lack and member.reachable:
                 queue.popleft()
-                member.state = Standing.RESYNCING
+                member.begin_resync()
             return True
         if not self._array.writable:
             return False

@@ -5,7 +5,7 @@ checkpoints and reclaim need is never given to users: a full disk can still dele
 """
 
 from refmodel.core.errors import BadRequest, NoSpace
-from refmodel.journal.durable_log import Kind, Record
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import Kind as Map
 from refmodel.log_structured.space_report import pinned
@@ -19,7 +19,7 @@ SERVICE_MAPS = (
     Map.FINGERPRINTS,
     Map.REFERENCES,
 )
-WRITES = (Kind.WRITE, Kind.WRITES, Kind.PLACE)
+WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
 AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
 
 

@@ -5,12 +5,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from refmodel.array.leg import Leg
-from refmodel.core.clock import Clock
+from refmodel.array.array import Array
 from refmodel.core.errors import DataLost
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
-from refmodel.journal.durable_log import DurableLog, Kind, Record
+from refmodel.journal.durable_log import DurableLog
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.chunks.chunk_store import Chunks
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.geometry import Geometry
@@ -19,17 +19,15 @@ from refmodel.log_structured.maps.page_store import Pages
 from refmodel.log_structured.reclaim import Reclaim
 from refmodel.log_structured.views import Views
 
-Emit = Callable[..., None]
-
 
 class State:
-    def __init__(self, geometry: Geometry, performance: Leg, capacity: Leg, emit: Emit) -> None:
-        self.geometry = geometry
-        self.performance = performance
-        self.capacity = capacity
-        self.emit = emit
-        self.clock = Clock()
-        self.log = DurableLog(performance, geometry, emit)
+    def __init__(self, array: Array[Geometry]) -> None:
+        self.geometry = geometry = array.geometry
+        self.performance = performance = array.performance
+        self.capacity = capacity = array.capacity
+        self.emit = emit = array.events.emit
+        self.clock = array.clock
+        self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
         self.pages = Pages(performance, geometry, self.clock)
         self.segments = Segments(self.pages, geometry)
         self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
@@ -46,19 +44,19 @@ class State:
     def apply(self, record: Record) -> None:
         """Make the operation of a durable record happen."""
         match record.kind:
-            case Kind.WRITES:
+            case RecordKind.WRITES:
                 self._write(record.writes, record.count)
-            case Kind.WRITE:
+            case RecordKind.WRITE:
                 self._write([(record.lba, record.data)], record.count)
-            case Kind.PLACE:
+            case RecordKind.PLACE:
                 self._place(record.lba, record.data)
-            case Kind.UNMAP:
+            case RecordKind.UNMAP:
                 self._unmap(record.lba, record.count)
-            case Kind.SNAPSHOT:
+            case RecordKind.SNAPSHOT:
                 self.views.snapshot(record.name)
-            case Kind.DELETE:
+            case RecordKind.DELETE:
                 self.views.delete(record.name)
-            case Kind.REVERT:
+            case RecordKind.REVERT:
                 self.views.revert(record.name)
         self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
         self._made, self._taken, self._dropped = [], [], []
@@ -192,17 +190,17 @@ class State:
         replayed = 0
         for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
             self.emit("replay", **record.facts)
-            if record.kind is not Kind.OPEN:
+            if record.kind is not RecordKind.OPEN:
                 self.apply(record)
             replayed += 1
         self.emit("recover", checkpoint=slot.number, replayed=replayed)
 
     def load(self) -> Checkpoint:
         """Take over the newest checkpoint. Raises DataLost if none is whole."""
-        slot = checkpoints.newest(self.performance)
+        slot = checkpoints.recover_newest(self.performance)
         self.checkpoint_number = slot.number
         self.clock.now = slot.clock
-        self.pages.durable = self.clock.tick()
+        self.clock.durable = self.clock.tick()
         self.segments.load(slot.owners, slot.usage)
         self.chunks.middle.root = slot.middle
         self.chunks.sharing.index.root, self.chunks.sharing.references.root = (

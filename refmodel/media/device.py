@@ -1,4 +1,4 @@
-"""A device is a file of fixed size that is read, written and flushed at byte offsets."""
+"""Devices: files of fixed size that are read, written and flushed at byte offsets."""
 
 import os
 from pathlib import Path
@@ -6,25 +6,31 @@ from typing import Protocol
 
 
 class Device(Protocol):
-    """What a component needs of a device. Every method may raise OSError or PowerCut."""
+    """A device as a component uses it. Every method may raise OSError or PowerCut."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name of the device in its enclosure."""
 
-    def read(self, offset: int, length: int) -> bytes: ...
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from a byte offset on."""
 
-    def write(self, offset: int, data: bytes) -> None: ...
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write bytes at a byte offset; they are durable after the next flush."""
 
-    def flush(self) -> None: ...
+    def flush(self) -> None:
+        """Make every earlier write durable."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the device."""
 
 
 class FileDevice:
     """A device in a file of its own.
 
-    What lies behind the end of a file that was cut short reads as zeroes, so that damage is always met as
-    wrong content and found by checksums. With `sync` off a flush does not wait for the medium: what a test
-    wants, and what a real power cut would punish.
+    If the file was truncated, the missing part reads as zeroes, so damage always shows as wrong
+    content, which checksums find. Without `sync` a flush does not wait for the medium: a test wants
+    that, but a real power cut would lose data.
     """
 
     def __init__(self, path: Path, *, sync: bool = True) -> None:
@@ -34,7 +40,7 @@ class FileDevice:
 
     @staticmethod
     def create(path: Path, size: int) -> None:
-        """Make an all-zero device of `size` bytes. Raises FileExistsError rather than overwrite one."""
+        """Make an all-zero device of `size` bytes. Raises FileExistsError if the file exists."""
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
             os.truncate(file, size)
@@ -43,18 +49,22 @@ class FileDevice:
             os.close(file)
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from a byte offset on. Raises OSError."""
         return os.pread(self._file, length, offset).ljust(length, b"\0")
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write bytes at a byte offset. Raises OSError."""
         written = os.pwrite(self._file, data, offset)
         while written < len(data):
             written += os.pwrite(self._file, data[written:], offset + written)
 
     def flush(self) -> None:
+        """Make every earlier write durable, if the device is in `sync`. Raises OSError."""
         if self._sync:
             os.fdatasync(self._file)
 
     def close(self) -> None:
+        """Close the file, if it is open."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

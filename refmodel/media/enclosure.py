@@ -1,6 +1,7 @@
-"""The enclosure of a disk: a folder with a file per device, that devices are pulled out of and put into.
+"""The enclosure of a disk: a folder with one file per device.
 
-A device that was pulled keeps what it holds, under another name, until it is put back or a new one takes its place.
+Devices can be pulled out and inserted again. A device that was pulled keeps its content, under
+another name, until it is inserted or a new device takes its place.
 """
 
 import fcntl
@@ -18,7 +19,11 @@ PULLED = ".pulled"
 
 
 class Enclosure:
-    """The devices that one process has to itself. With `power` every device is fed by that supply, so that it can be cut."""
+    """The devices in a folder, which this process has to itself.
+
+    Without `sync` a flush does not wait for the medium. With `power` every device is fed by that
+    supply, so that it can be cut.
+    """
 
     def __init__(self, path: Path, *, sync: bool = True, power: PowerSupply | None = None) -> None:
         if not path.is_dir():
@@ -31,7 +36,10 @@ class Enclosure:
 
     @staticmethod
     def build(path: Path, devices: int, device_bytes: int, witness_bytes: int) -> None:
-        """Put new, all-zero devices into an empty or absent folder. Raises NotADisk if the folder is in use."""
+        """Put new, all-zero devices into an empty or absent folder.
+
+        With 0 `witness_bytes` there is no witness. Raises NotADisk if the folder is in use.
+        """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise NotADisk(f"{path} exists and is not an empty folder")
         path.mkdir(parents=True, exist_ok=True)
@@ -41,26 +49,29 @@ class Enclosure:
             FileDevice.create(path / WITNESS, witness_bytes)
 
     def present(self) -> list[int]:
-        """Which devices are there."""
+        """Return the numbers of the devices that are present, in ascending order."""
         return self._numbers("")
 
     def pulled(self) -> list[int]:
-        """Which were pulled, and may be put back."""
+        """Return the numbers of the devices that were pulled, in ascending order."""
         return self._numbers(PULLED)
 
     def device(self, index: int) -> Device:
-        """The device in a place. Raises FileNotFoundError."""
+        """Return the device with a number. Raises FileNotFoundError if it is not present."""
         return self._opened(_name(index))
 
     def witness(self) -> Device | None:
-        """The small device that decides which of two halves is current, where a layout needs one."""
+        """Return the witness, the small device that decides which of two halves is current.
+
+        None if there is none.
+        """
         try:
             return self._opened(WITNESS)
         except FileNotFoundError:
             return None
 
     def pull(self, index: int) -> None:
-        """Take a device out, if it is there. What it was given before stays on it."""
+        """Pull a device out, if it is present. It keeps everything that was written to it."""
         name = _name(index)
         if (device := self._open.pop(name, None)) is not None:
             device.close()
@@ -70,7 +81,7 @@ class Enclosure:
             os.replace(self.path / name, self.path / (name + PULLED))
 
     def insert(self, index: int) -> bool:
-        """Put a device back that was pulled. Says whether there was one."""
+        """Insert a device that was pulled. Returns whether there was one."""
         pulled = self.path / (_name(index) + PULLED)
         if not pulled.exists():
             return False
@@ -78,13 +89,14 @@ class Enclosure:
         return True
 
     def renew(self, index: int, size: int) -> Device:
-        """A new, all-zero device in the place of the one that was there."""
+        """Replace a device by a new, all-zero one of `size` bytes, and return it."""
         self.pull(index)
         (self.path / (_name(index) + PULLED)).unlink(missing_ok=True)
         FileDevice.create(self.path / _name(index), size)
         return self.device(index)
 
     def close(self) -> None:
+        """Close all devices, and let other processes use the folder."""
         for device in self._open.values():
             device.close()
         self._open.clear()
@@ -112,6 +124,7 @@ def _name(index: int) -> str:
 
 
 def _lock(path: Path) -> int:
+    """A lock on the folder, as a file descriptor. Raises DiskBusy if another process has it."""
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

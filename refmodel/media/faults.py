@@ -1,103 +1,142 @@
-"""Faults of devices, by name: what flash, firmware and cables do, put between a disk and its devices from outside.
+"""Faults of devices, by name: mistakes of flash, firmware and cables.
 
-`bit-flip` hits one member of the disk, the same one all its life; `bit-flip@all` hits every device. Which member, and which of its writes,
-follows from a seed.
+A faulty device stands between a disk and a good device. `bit-flip` hits one member of the disk, for
+its whole life; `bit-flip@all` hits every device. A seed decides which member it is, and which of
+its writes go wrong.
 """
 
 import errno
 import random
-from collections.abc import Callable
-from typing import NamedTuple
+from abc import abstractmethod
 
 from refmodel.core.errors import BadRequest
 from refmodel.media.device import Device
-from refmodel.media.power_supply import SECTOR, PowerSupply, VolatileDevice
+from refmodel.media.power_supply import SECTOR, PowerSupply
 
 EVERYWHERE = "@all"
-ODDS = 1 / 6  # that a write is hit
+ODDS = 1 / 6  # the probability that a write goes wrong
 MOST_IOS = 60  # of a device before it vanishes
 
 
-class Ill(NamedTuple):
-    """A device that has faults: `device` below it, and what is random in it."""
+class FaultyDevice:
+    """A device that passes everything on to the one below; each fault changes some of that.
 
-    device: VolatileDevice
-    choose: random.Random
-    state: dict[str, int]  # lasts as long as the device
+    `state` has what a fault remembers. It lasts as long as the device, however often it is opened.
+    """
 
+    def __init__(self, below: Device, choose: random.Random, state: dict[str, int]) -> None:
+        self.name = below.name
+        self.below = below
+        self.choose = choose
+        self.state = state
 
-def _lying_flush(ill: Ill) -> None:
-    """It says that it has flushed, and has not."""
-    ill.device.flush = lambda: None
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from a byte offset on."""
+        return self.below.read(offset, length)
 
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write bytes at a byte offset."""
+        self.below.write(offset, data)
 
-def _bit_flip(ill: Ill) -> None:
-    """A bit of what is written is another on the medium."""
+    def flush(self) -> None:
+        """Make every earlier write durable."""
+        self.below.flush()
 
-    def flipped(offset: int, data: bytes, write: Callable[[int, bytes], None]) -> None:
-        wrong = bytearray(data)
-        wrong[ill.choose.randrange(len(data))] ^= 1 << ill.choose.randrange(8)
-        write(offset, bytes(wrong))
-
-    _hit(ill, flipped)
-
-
-def _lost_write(ill: Ill) -> None:
-    """It says that it has written, and has not."""
-    _hit(ill, lambda offset, data, write: None)
-
-
-def _misdirected_write(ill: Ill) -> None:
-    """What is written lands beside where it belongs."""
-
-    def elsewhere(offset: int, data: bytes, write: Callable[[int, bytes], None]) -> None:
-        steps = ill.choose.choice((-2, -1, 1, 2))
-        write(abs(offset + steps * max(len(data), SECTOR)), data)
-
-    _hit(ill, elsewhere)
+    def close(self) -> None:
+        """Close the device."""
+        self.below.close()
 
 
-def _vanishing_device(ill: Ill) -> None:
-    """In the middle of anything it answers nothing any more."""
-    ill.state.setdefault("left", ill.choose.randrange(1, MOST_IOS))
+class LyingFlush(FaultyDevice):
+    """It acknowledges a flush and does nothing."""
 
-    def until_gone(method):
-        def called(*arguments):
-            ill.state["left"] -= 1
-            if ill.state["left"] < 0:
-                raise OSError(errno.ENODEV, f"{ill.device.name} has vanished")
-            return method(*arguments)
-
-        return called
-
-    for name in ("read", "write", "flush"):
-        setattr(ill.device, name, until_gone(getattr(ill.device, name)))
+    def flush(self) -> None:
+        """Do nothing."""
 
 
-def _hit(ill: Ill, wrong: Callable[[int, bytes, Callable[[int, bytes], None]], None]) -> None:
-    """Some writes go wrong."""
-    write = ill.device.write
+class WrongWrites(FaultyDevice):
+    """Some of its writes go wrong."""
 
-    def written(offset: int, data: bytes) -> None:
-        if ill.choose.random() < ODDS:
-            wrong(offset, data, write)
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write bytes at a byte offset, or go wrong."""
+        if self.choose.random() < ODDS:
+            self.write_wrong(offset, data)
         else:
-            write(offset, data)
+            self.below.write(offset, data)
 
-    ill.device.write = written
+    @abstractmethod
+    def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
+        """Do what the fault does instead of a write."""
 
 
-FAULTS: dict[str, Callable[[Ill], None]] = {
-    "lying-flush": _lying_flush,
-    "bit-flip": _bit_flip,
-    "lost-write": _lost_write,
-    "misdirected-write": _misdirected_write,
-    "vanishing-device": _vanishing_device,
+class BitFlip(WrongWrites):
+    """One bit of a write is inverted on the medium."""
+
+    def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
+        """Write the data with one bit inverted."""
+        wrong = bytearray(data)
+        wrong[self.choose.randrange(len(data))] ^= 1 << self.choose.randrange(8)
+        self.below.write(offset, bytes(wrong))
+
+
+class LostWrite(WrongWrites):
+    """It acknowledges a write that does not reach the medium."""
+
+    def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
+        """Do nothing."""
+
+
+class MisdirectedWrite(WrongWrites):
+    """A write goes to a place near the right one."""
+
+    def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
+        """Write the data one or two lengths before or behind its place."""
+        steps = self.choose.choice((-2, -1, 1, 2))
+        self.below.write(abs(offset + steps * max(len(data), SECTOR)), data)
+
+
+class VanishingDevice(FaultyDevice):
+    """After some I/Os it does not answer any more: every method raises OSError."""
+
+    def __init__(self, below: Device, choose: random.Random, state: dict[str, int]) -> None:
+        super().__init__(below, choose, state)
+        state.setdefault("left", choose.randrange(1, MOST_IOS))
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from a byte offset on. Raises OSError once it has vanished."""
+        self._spend()
+        return self.below.read(offset, length)
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Write bytes at a byte offset. Raises OSError once it has vanished."""
+        self._spend()
+        self.below.write(offset, data)
+
+    def flush(self) -> None:
+        """Make every earlier write durable. Raises OSError once it has vanished."""
+        self._spend()
+        self.below.flush()
+
+    def _spend(self) -> None:
+        self.state["left"] -= 1
+        if self.state["left"] < 0:
+            raise OSError(errno.ENODEV, f"{self.name} has vanished")
+
+
+FAULTS: dict[str, type[FaultyDevice]] = {
+    "lying-flush": LyingFlush,
+    "bit-flip": BitFlip,
+    "lost-write": LostWrite,
+    "misdirected-write": MisdirectedWrite,
+    "vanishing-device": VanishingDevice,
 }
 
 
 def parse(text: str) -> list[tuple[str, bool]]:
-    """The faults of a comma list, and whether each hits every device. Raises BadRequest."""
+    """Return the faults of a comma list, each with whether it hits every device.
+
+    Raises BadRequest if a name is unknown.
+    """
     named = [
         (part.removesuffix(EVERYWHERE), part.endswith(EVERYWHERE))
         for part in text.split(",")
@@ -106,28 +145,33 @@ def parse(text: str) -> list[tuple[str, bool]]:
     for name, _ in named:
         if name not in FAULTS:
             raise BadRequest(
-                f"there is no fault {name!r}: use {', '.join(FAULTS)}, each with {EVERYWHERE} for every device"
+                f"there is no fault {name!r}: use {', '.join(FAULTS)}, "
+                f"each with {EVERYWHERE} for every device"
             )
     return named
 
 
 class FaultySupply(PowerSupply):
-    """Feeds devices some of which have faults: of the first `members`, one, chosen by the seed."""
+    """Feeds devices some of which have faults.
+
+    A fault that does not hit every device hits one of the first `members`, chosen by the seed.
+    """
 
     def __init__(
         self, sector_bytes: int, faults: list[tuple[str, bool]], members: int, seed: int
     ) -> None:
         super().__init__(sector_bytes)
         self._faults, self._seed = faults, seed
-        self._ill = f"device-{seed % members}"
+        self._faulty = f"device-{seed % members}"
         self._states: dict[str, tuple[random.Random, dict[str, int]]] = {}
 
-    def feed(self, device: Device) -> VolatileDevice:
+    def feed(self, device: Device) -> Device:
+        """Return the device with a write cache and its faults."""
         fed = super().feed(device)
         choose, state = self._states.setdefault(
             device.name, (random.Random(f"{self._seed} {device.name}"), {})
         )
         for name, everywhere in self._faults:
-            if everywhere or device.name == self._ill:
-                FAULTS[name](Ill(fed, choose, state))
+            if everywhere or device.name == self._faulty:
+                fed = FAULTS[name](fed, choose, state)
         return fed

@@ -1,1 +1,1 @@
-"""The redo-log chain engine (specs/RedoLogChain.tla): a base disk, and a delta disk for each snapshot that holds what was written since."""
+"""Redo-log chains (specs/RedoLogChain.tla): a base disk, and a delta disk for each snapshot."""

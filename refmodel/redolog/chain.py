@@ -1,18 +1,24 @@
-"""The chain read path: of each block, what the topmost layer has that has it. It costs more the longer the chain is."""
+"""The read path of a chain: each block comes from the topmost layer that has it.
 
-from collections.abc import Iterable
+A read costs more the longer the chain is.
+"""
+
+from collections.abc import Iterable, Mapping
 
 from refmodel.redolog.layer import ABSENT, ZERO, Layer
 from refmodel.redolog.store import DATA, Store
 
 
-def places(chain: list[Layer], lbas: Iterable[int], cause: str) -> dict[int, int | None]:
-    """Where blocks are: byte offsets on the device, ZERO, or ABSENT if no layer has it. Raises DataLost."""
+def look_up(chain: list[Layer], lbas: Iterable[int], cause: str) -> dict[int, int | None]:
+    """Return where each block is: a byte offset on the device, ZERO, or ABSENT if no layer has it.
+
+    `chain` has the topmost layer first. Raises DataLost.
+    """
     missing = list(lbas)
     found: dict[int, int | None] = dict.fromkeys(missing, ABSENT)
     for layer in chain:
         for lba in missing:
-            found[lba] = layer.place(lba, cause)
+            found[lba] = layer.look_up(lba, cause)
         missing = [lba for lba in missing if found[lba] is ABSENT]
         if not missing:
             break
@@ -20,9 +26,12 @@ def places(chain: list[Layer], lbas: Iterable[int], cause: str) -> dict[int, int
 
 
 def read(
-    store: Store, found: dict[int, int | None], block_bytes: int, cause: str
+    store: Store, found: Mapping[int, int | None], block_bytes: int, cause: str
 ) -> dict[int, bytes]:
-    """Blocks by their places, in as few reads as places that follow each other allow."""
+    """Return the data of blocks by LBA (logical block address).
+
+    `found` says where each block is, as look_up returns it. Neighbours are read together.
+    """
     data: dict[int, bytes] = {}
     for lbas, start in _runs(found, block_bytes):
         raw = (
@@ -36,14 +45,17 @@ def read(
     return data
 
 
-def _runs(found: dict[int, int | None], block_bytes: int) -> list[tuple[list[int], int | None]]:
-    """Blocks that lie one behind the other, and where the first is; each that has no place alone."""
+def _runs(found: Mapping[int, int | None], block_bytes: int) -> list[tuple[list[int], int | None]]:
+    """Blocks that follow each other on the device, and where the first is.
+
+    A block that is ZERO or ABSENT is alone.
+    """
     runs: list[tuple[list[int], int | None]] = []
     end: int | None = None
-    for lba, place in found.items():
-        if runs and place is not ABSENT and place == end:
+    for lba, offset in found.items():
+        if runs and offset is not ABSENT and offset == end:
             runs[-1][0].append(lba)
         else:
-            runs.append(([lba], place))
-        end = None if place is ABSENT or place == ZERO else place + block_bytes
+            runs.append(([lba], offset))
+        end = None if offset is ABSENT or offset == ZERO else offset + block_bytes
     return runs

@@ -1,6 +1,7 @@
-"""The descriptor: which layers there are, what each stands on, and where each view's chain ends.
+"""The descriptor: which layers there are, the parent of each, and the top layer of each view.
 
-Two copies are written in turn, the newer one counts: so a snapshot, a deletion, a revert and the end of a consolidation happen whole or not at all.
+There are two copies, which are written in turn, and the newer one counts. So a snapshot, a
+deletion, a revert and the end of a consolidation each happen whole or not at all.
 """
 
 import json
@@ -8,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 
 from refmodel.array.layout import PAGE
-from refmodel.core.checksum import crc32c
+from refmodel.core.checksum import crc32c, stored_checksum
 from refmodel.core.errors import DataLost, NoSuchSnapshot
 from refmodel.redolog.geometry import DESCRIPTOR_BYTES, SECTOR
 from refmodel.redolog.store import METADATA, Store
@@ -16,33 +17,35 @@ from refmodel.redolog.store import METADATA, Store
 MAGIC = b"REDOLOGC"
 HEADER = struct.Struct("<8sIQI")  # magic, CRC-32C of what follows it, sequence, length of the JSON
 COVERED = 12
-BASE = 0  # the layer that everything stands on
+BASE = 0  # the layer at the bottom of every chain
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    top: int  # the layer that its chain ends in
-    id: int  # no other snapshot has it, ever
+    """A snapshot in the descriptor."""
+
+    top: int  # the topmost layer of its chain
+    id: int  # no other snapshot ever has it
 
 
 @dataclass(frozen=True)
 class Descriptor:
-    """The chains of all views: a tree of layers. It is never changed, only replaced by another."""
+    """The chains of all views: a tree of layers. A change makes a new descriptor."""
 
     sequence: int = 0
     live: int = BASE  # the layer that the live view writes to
     snapshots: dict[str, Snapshot] = field(default_factory=dict)  # by name, the oldest first
-    parents: dict[int, int] = field(default_factory=dict)  # layer -> the one that it stands on
+    parents: dict[int, int] = field(default_factory=dict)  # layer -> the layer below it
     next_id: int = 1
 
     def snapshot(self, name: str) -> Snapshot:
-        """Raises NoSuchSnapshot."""
+        """Return a snapshot by name. Raises NoSuchSnapshot."""
         if name not in self.snapshots:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
         return self.snapshots[name]
 
     def chain(self, view: str | None) -> list[int]:
-        """The layers that a view reads through, the topmost first. Raises NoSuchSnapshot."""
+        """Return the layers that a view reads through, the topmost first. Raises NoSuchSnapshot."""
         layers = [self.live if view is None else self.snapshot(view).top]
         while layers[-1] != BASE:
             layers.append(self.parents[layers[-1]])
@@ -50,7 +53,7 @@ class Descriptor:
 
     @property
     def used(self) -> set[int]:
-        """Layers that some view reads through."""
+        """The layers that some view reads through."""
         found = {BASE}
         for top in self.tops:
             while top not in found:
@@ -60,14 +63,22 @@ class Descriptor:
 
     @property
     def tops(self) -> set[int]:
+        """The topmost layers of all views."""
         return {self.live, *(snapshot.top for snapshot in self.snapshots.values())}
 
-    def lone(self) -> tuple[int, int] | None:
-        """A layer that nobody needs but what stands on the other, one above it: (lower, upper), the lowest first."""
-        tops, above = self.tops, {}
+    def above(self) -> dict[int, list[int]]:
+        """Return the layers directly above each layer, in ascending order."""
+        above: dict[int, list[int]] = {}
         for upper in sorted(self.used - {BASE}):
             above.setdefault(self.parents[upper], []).append(upper)
-        lower = BASE
+        return above
+
+    def mergeable(self) -> tuple[int, int] | None:
+        """Return two layers (lower, upper) that can become one; the lowest such pair, or None.
+
+        No view ends in the lower layer, and the upper one is the only layer directly above it.
+        """
+        tops, above = self.tops, self.above()
         pending = [BASE]
         while pending:
             lower = pending.pop()
@@ -79,14 +90,17 @@ class Descriptor:
 
 
 def write(store: Store, descriptor: Descriptor, cause: str) -> None:
-    """Write it in the place of the one before the last; it counts once it has been flushed. Raises DataLost if it does not fit."""
-    store.write(METADATA, _place(descriptor.sequence), encode(descriptor), cause)
+    """Write a descriptor over the one before the last. It counts once it has been flushed.
+
+    Raises DataLost if it does not fit.
+    """
+    store.write(METADATA, _offset(descriptor.sequence), encode(descriptor), cause)
 
 
 def newest(store: Store) -> Descriptor:
-    """Raises DataLost if no copy is whole."""
+    """Return the newest whole descriptor. Raises DataLost if no copy is whole."""
     found = [
-        decode(store.read(METADATA, _place(copy), DESCRIPTOR_BYTES, "recovery")) for copy in (0, 1)
+        decode(store.read(METADATA, _offset(copy), DESCRIPTOR_BYTES, "recovery")) for copy in (0, 1)
     ]
     whole = [descriptor for descriptor in found if descriptor is not None]
     if not whole:
@@ -95,6 +109,7 @@ def newest(store: Store) -> Descriptor:
 
 
 def encode(descriptor: Descriptor) -> bytes:
+    """Return the bytes that store a descriptor. Raises DataLost if it is too large."""
     facts = {
         "live": descriptor.live,
         "snapshots": [
@@ -108,10 +123,11 @@ def encode(descriptor: Descriptor) -> bytes:
     if len(raw) > DESCRIPTOR_BYTES:
         raise DataLost("the descriptor is full")
     covered = raw[COVERED:].ljust(len(raw) + -len(raw) % SECTOR - COVERED, b"\0")
-    return MAGIC + crc32c(raw[COVERED:]).to_bytes(4, "little") + covered
+    return MAGIC + stored_checksum(raw[COVERED:]) + covered
 
 
 def decode(raw: bytes) -> Descriptor | None:
+    """Return the descriptor that is stored in the bytes; None if it is damaged."""
     magic, crc, sequence, length = HEADER.unpack_from(raw)
     if (
         magic != MAGIC
@@ -124,5 +140,6 @@ def decode(raw: bytes) -> Descriptor | None:
     return Descriptor(sequence, facts["live"], snapshots, dict(facts["parents"]), facts["next_id"])
 
 
-def _place(sequence: int) -> int:
+def _offset(sequence: int) -> int:
+    """The byte offset on the device of the copy that a descriptor is written to."""
     return 2 * PAGE + sequence % 2 * DESCRIPTOR_BYTES

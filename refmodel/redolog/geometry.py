@@ -1,27 +1,31 @@
-"""Where things are on the one device of a redo-log chain: two labels, two descriptors, then the layers, each in a region of its own.
+"""Where things are on the one device of a redo-log chain.
 
-A layer's region, in sectors of 512 bytes: the grain directory, then grain tables and grains in the order in which they were first written. The base
-is flat: block after block. docs/engines.md has the whole picture.
+In this order: two labels, two descriptors, the layers, each in its own region. The region of a
+delta has, in sectors of 512 bytes, the grain directory, then grain tables and grains in the order
+in which they were first written. The base is flat: block after block. docs/engines.md has the whole
+picture.
 """
 
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from refmodel.array.layout import PAGE
 from refmodel.core.validation import require, require_block_bytes
 
-SECTOR = 512  # bytes; a location counts them
+SECTOR = 512  # bytes; locations count sectors
 TABLE_ENTRIES = 4096  # of a grain table
 ENTRY_BYTES = 4
 SECTOR_ENTRIES = SECTOR // ENTRY_BYTES
 TABLE_SECTORS = TABLE_ENTRIES // SECTOR_ENTRIES
 DESCRIPTOR_BYTES = 1 << 16
-ALL = -1  # of the tables are in memory
+ALL = -1  # as a table cache: all grain tables are in memory
 MOST_LAYERS = 256
-MOST_DEVICE_BYTES = 8 << 40  # what file systems allow a sparse file, with room to spare
+MOST_DEVICE_BYTES = 8 << 40  # file systems allow more for a sparse file
 
 
 class Flavour(NamedTuple):
+    """What differs between the formats of redo logs."""
+
     grain_bytes: int
     table_cache: int  # sectors of grain tables in memory
     unmaps: bool
@@ -36,13 +40,13 @@ FLAVOURS = {
 
 @dataclass(frozen=True)
 class RedoLogGeometry:
-    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+    """What `create` fixes for the disk. A name ends with its unit."""
 
     engine: str
     blocks: int
     block_bytes: int
-    grain_bytes: int  # what a grain table entry is about; at most a block
-    layers: int  # how many there may be: the base, deltas, and one that revert needs
+    grain_bytes: int  # covered by a grain table entry; at most a block
+    layers: int  # at most: the base, deltas, and one that revert needs
     table_cache: int  # sectors of grain tables in memory, or ALL
 
     m = 0  # no device may fail
@@ -51,49 +55,62 @@ class RedoLogGeometry:
 
     @property
     def capabilities(self) -> tuple[str, ...]:
+        """The capabilities of the conformance dialogue that the format has."""
         unmap = ("unmap",) if FLAVOURS[self.engine].unmaps else ()
         return (*unmap, "flush", "snapshot", "delete", "revert", "crash", "restart", "clean")
 
     @property
     def sector_bytes(self) -> int:
-        """What the device is asked to write whole or not at all: blocks are overwritten in place."""
+        """How many bytes the device has to write whole or not at all.
+
+        It is a block, since blocks are overwritten in place.
+        """
         return self.block_bytes
 
     @property
     def block_grains(self) -> int:
+        """Grains per block."""
         return self.block_bytes // self.grain_bytes
 
     @property
     def block_sectors(self) -> int:
+        """Sectors per block."""
         return self.block_bytes // SECTOR
 
     @property
     def tables(self) -> int:
+        """Grain tables that a delta may have."""
         return -(-self.blocks * self.block_grains // TABLE_ENTRIES)
 
     @property
     def directory_sectors(self) -> int:
+        """Sectors of a grain directory."""
         return -(-self.tables * ENTRY_BYTES // SECTOR)
 
     @property
     def layer_sectors(self) -> int:
+        """Sectors that a delta may fill."""
         return (
             self.directory_sectors + self.tables * TABLE_SECTORS + self.blocks * self.block_sectors
         )
 
     @property
     def layer_bytes(self) -> int:
+        """Size of a layer's region."""
         return self.layer_sectors * SECTOR + -self.layer_sectors * SECTOR % PAGE
 
     @property
     def layers_base(self) -> int:
+        """Byte offset of the first layer, the base."""
         return 2 * PAGE + 2 * DESCRIPTOR_BYTES
 
     @property
     def device_bytes(self) -> int:
+        """Size of the device."""
         return self.layers_base + self.layers * self.layer_bytes
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, as the label stores them."""
         return asdict(self)
 
 
@@ -105,7 +122,10 @@ def plan(
     layers: int | None = None,
     table_cache: int | None = None,
 ) -> RedoLogGeometry:
-    """Fill in what was not asked for. Raises BadRequest for what cannot work."""
+    """Return the geometry of a new disk, with defaults for what was not asked for.
+
+    Raises BadRequest for a choice that is impossible.
+    """
     flavour = FLAVOURS[engine]
     require(blocks >= 1, "a disk has at least 1 block")
     require_block_bytes(block_bytes)

@@ -1,13 +1,13 @@
-"""Layers: where each has a block, and how blocks get into it.
+"""Layers: where each has a block, and how blocks are written to it.
 
-A delta finds a block through its grain directory (in memory while the disk is open) and a grain table (on the device, a few sectors of which are in
-memory). What is written to it for the first time goes behind what it has, and counts when its table entry does: data, flush, entry.
-What it has is overwritten in place.
+A delta finds a block through its grain directory and a grain table. The directory is in memory
+while the disk is open; the tables are on the device, some sectors of them in memory. A block that a
+delta does not have yet is written behind everything that it has, and counts when its table entry is
+durable: data, flush, entry. A block that it has is overwritten in place.
 """
 
 from array import array
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from refmodel.core.errors import DataLost
 from refmodel.redolog.geometry import (
@@ -18,50 +18,19 @@ from refmodel.redolog.geometry import (
     TABLE_ENTRIES,
     TABLE_SECTORS,
     RedoLogGeometry,
-)  # fmt: skip
-from refmodel.redolog.store import DATA, METADATA, Store
+)
+from refmodel.redolog.store import METADATA, Store
+from refmodel.redolog.table_cache import TableCache
 
-ABSENT, ZERO = (
-    None,
-    -1,
-)  # in the place of a place: the layer does not have the block; it hides what is below with zeroes
-UNMAPPED = 1 << 31  # in an entry: reads as zeroes; the place, if there is one, is kept
-LONGEST = 1 << 20  # bytes of one write of zeroes
+ABSENT = None  # instead of an offset: the layer does not have the block
+ZERO = -1  # instead of an offset: the layer has the block as zeroes, whatever is below
+UNMAPPED = 1 << 31  # bit of an entry: the block reads as zeroes; its location, if any, is kept
 
-Blocks = Mapping[int, bytes | None]  # LBA -> its data; None: unmapped
-
-
-class TableCache:
-    """Sectors of grain tables in memory: the most recently used, or all. Never newer than the device."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._sectors: OrderedDict[int, array] = OrderedDict()  # by byte offset on the device
-        self.hits = 0
-        self.misses = 0
-
-    def get(self, offset: int) -> array | None:
-        if (found := self._sectors.get(offset)) is None:
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._sectors.move_to_end(offset)
-        return found
-
-    def put(self, offset: int, entries: array) -> None:
-        self._sectors[offset] = entries
-        self._sectors.move_to_end(offset)
-        while self._limit != ALL and len(self._sectors) > self._limit:
-            self._sectors.popitem(last=False)
-
-    def forget(self, first: int, end: int) -> None:
-        """What lies in a range of the device is about to mean something else."""
-        for offset in [offset for offset in self._sectors if first <= offset < end]:
-            del self._sectors[offset]
+Blocks = Mapping[int, bytes | None]  # LBA (logical block address) -> data; None: unmapped
 
 
 class Base:
-    """The flat layer: it has every block."""
+    """The base disk: it is flat, and has every block."""
 
     def __init__(self, geometry: RedoLogGeometry, store: Store) -> None:
         self._block_bytes = geometry.block_bytes
@@ -69,23 +38,32 @@ class Base:
         self._store = store
         self._start = geometry.layers_base
 
-    def place(self, lba: int, cause: str) -> int | None:
-        return self._start + lba * self._block_bytes
+    def load(self, cause: str) -> None:
+        """Do nothing: the base has no directory."""
+
+    def look_up(self, lba: int, cause: str) -> int | None:
+        """Return the byte offset of a block on the device."""
+        return self._offset(lba)
 
     def put(self, blocks: Blocks, cause: str) -> None:
+        """Write blocks; unmapped ones as zeroes."""
         zero = bytes(self._block_bytes)
-        write_runs(
-            self._store,
-            [(self.place(lba, cause), data or zero) for lba, data in sorted(blocks.items())],
-            cause,
-        )
+        places = [(self._offset(lba), data or zero) for lba, data in sorted(blocks.items())]
+        self._store.write_blocks(places, cause)
 
-    def extent(self, lba: int) -> int:
+    def next_extent(self, lba: int) -> int:
+        """Return `lba`: the base has every block."""
         return lba
+
+    def _offset(self, lba: int) -> int:
+        return self._start + lba * self._block_bytes
 
 
 class Delta:
-    """A layer that has what was written to it. `slot` is the region that it is in."""
+    """A delta disk: it has the blocks that were written to it.
+
+    `slot` is the number of the region that the layer is in. A location is a sector number in it.
+    """
 
     def __init__(
         self, slot: int, geometry: RedoLogGeometry, store: Store, cache: TableCache
@@ -96,33 +74,31 @@ class Delta:
         self._start = geometry.layers_base + slot * geometry.layer_bytes
         self._slot = slot
         self._directory = array("I", bytes(geometry.directory_sectors * SECTOR))
-        self._next: int | None = (
-            geometry.directory_sectors
-        )  # the first sector that nothing is in; None: not known yet
+        # the first sector that is free; None: not known yet
+        self._free: int | None = geometry.directory_sectors
 
     def begin(self, cause: str) -> None:
-        """Make the region an empty layer; it counts once a descriptor names it."""
+        """Make the region an empty layer. The layer counts once a descriptor names it."""
         self._cache.forget(self._start, self._start + self._geometry.layer_bytes)
         self._store.write(METADATA, self._start, bytes(len(self._directory) * ENTRY_BYTES), cause)
 
     def load(self, cause: str) -> None:
-        """Read the directory, and every table if all are to be in memory. Raises DataLost."""
-        self._directory = array(
-            "I", self._store.read(METADATA, self._start, len(self._directory) * ENTRY_BYTES, cause)
-        )
-        self._next = None
+        """Read the directory, and every table if all are kept in memory. Raises DataLost."""
+        size = len(self._directory) * ENTRY_BYTES
+        self._directory = array("I", self._store.read(METADATA, self._start, size, cause))
+        self._free = None
         if self._geometry.table_cache == ALL:
             self._scan(cause)
 
-    def place(self, lba: int, cause: str) -> int | None:
-        """Where a block is: byte offset on the device, ZERO or ABSENT. Raises DataLost."""
+    def look_up(self, lba: int, cause: str) -> int | None:
+        """Return where a block is: byte offset on the device, ZERO or ABSENT. Raises DataLost."""
         entry = self._entry(lba, cause)
         if entry == 0:
             return ABSENT
         return ZERO if entry & UNMAPPED else self._start + entry * SECTOR
 
-    def extent(self, lba: int) -> int:
-        """The first LBA from `lba` on that the layer may have."""
+    def next_extent(self, lba: int) -> int:
+        """Return the first block from `lba` on that the layer may have."""
         per_table = TABLE_ENTRIES // self._geometry.block_grains
         table = lba // per_table
         if self._directory[table]:
@@ -132,12 +108,12 @@ class Delta:
         return table * per_table
 
     def put(self, blocks: Blocks, cause: str) -> None:
-        """Have blocks from now on. Raises DataLost, then nothing changed."""
+        """Write blocks. Raises DataLost; then nothing changed."""
         before = {lba: self._entry(lba, cause) for lba in sorted(blocks)}
-        entries, writes = self._placed(before, blocks)
+        entries, writes = self._allocated(before, blocks)
         changed = {lba: entry for lba, entry in entries.items() if entry != before[lba]}
         new_tables = self._new_tables({self._locate(lba)[0] for lba in changed})
-        write_runs(self._store, writes, cause)
+        self._store.write_blocks(writes, cause)
         if not changed:
             return
         for table, location in new_tables.items():
@@ -148,7 +124,7 @@ class Delta:
             }
             self._write_table(location, held, cause)
         if writes or new_tables:
-            self._store.flush(cause)  # an entry never counts before what it leads to
+            self._store.flush_before_entries(cause)
         self._write_entries(
             {
                 lba: entry
@@ -162,14 +138,15 @@ class Delta:
     # How it is done.
 
     def _locate(self, lba: int) -> tuple[int, int]:
-        """Which table a block's entries are in, and which is their first."""
+        """The table that a block's entries are in, and the first of them."""
         return divmod(lba * self._geometry.block_grains, TABLE_ENTRIES)
 
     def _sector(self, table: int, entry: int) -> int:
-        """Byte offset on the device of the sector that an entry is in. The table must be there."""
+        """Byte offset on the device of the sector that an entry is in. The table must exist."""
         return self._start + (self._directory[table] + entry // SECTOR_ENTRIES) * SECTOR
 
-    def _entries(self, offset: int, cause: str) -> array:
+    def _entries(self, offset: int, cause: str) -> "array[int]":
+        """The entries of a sector of a grain table."""
         found = self._cache.get(offset)
         if found is None:
             found = array("I", self._store.read(METADATA, offset, SECTOR, cause))
@@ -177,7 +154,7 @@ class Delta:
         return found
 
     def _entry(self, lba: int, cause: str) -> int:
-        """The entry of a block's first grain; the others follow from it."""
+        """The entry of a block's first grain; the others follow from it. Raises DataLost."""
         table, first = self._locate(lba)
         if not self._directory[table]:
             return 0
@@ -187,11 +164,12 @@ class Delta:
             self._require_inside(entry & ~UNMAPPED, self._geometry.block_sectors)
         return entry
 
-    def _placed(
+    def _allocated(
         self, before: dict[int, int], blocks: Blocks
     ) -> tuple[dict[int, int], list[tuple[int, bytes]]]:
-        """The entries that blocks get, and what is to be written where."""
-        entries, writes = {}, []
+        """The entries that blocks get, and what has to be written at which offset."""
+        entries: dict[int, int] = {}
+        writes: list[tuple[int, bytes]] = []
         for lba, old in before.items():
             data, location = blocks[lba], old & ~UNMAPPED
             if data is None:
@@ -203,7 +181,7 @@ class Delta:
         return entries, writes
 
     def _new_tables(self, tables: set[int]) -> dict[int, int]:
-        """Room for those of the tables that are not there yet: table -> location."""
+        """Allocate those of the tables that do not exist: table -> location."""
         return {
             table: self._allocate(TABLE_SECTORS)
             for table in sorted(tables)
@@ -211,14 +189,16 @@ class Delta:
         }
 
     def _allocate(self, sectors: int) -> int:
-        if self._next is None:
-            self._scan("recovery")
-        location = self._next
-        self._next += sectors
+        """Allocate sectors behind everything that the layer has. Returns their location."""
+        location = self._scan("recovery") if self._free is None else self._free
+        self._free = location + sectors
         return location
 
-    def _scan(self, cause: str) -> None:
-        """Find the end of what the layer has, in its tables."""
+    def _scan(self, cause: str) -> int:
+        """Find the first free sector in the tables. They are kept in memory if all are to be.
+
+        Raises DataLost.
+        """
         block = self._geometry.block_sectors
         end = self._geometry.directory_sectors
         for location in filter(None, self._directory):
@@ -232,10 +212,11 @@ class Delta:
                     self._cache.put(
                         offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES]
                     )
-        self._next = end
+        self._free = end
+        return end
 
-    def _grain_entries(self, entry: int) -> array:
-        """The entries of all grains of a block, from that of the first."""
+    def _grain_entries(self, entry: int) -> "array[int]":
+        """The entries of all grains of a block, from the entry of the first."""
         grains = self._geometry.block_grains
         if entry & ~UNMAPPED == 0:
             return array("I", [entry]) * grains
@@ -243,7 +224,7 @@ class Delta:
         return array("I", [entry + grain * step for grain in range(grains)])
 
     def _write_table(self, location: int, held: dict[int, int], cause: str) -> None:
-        """A new table, whole."""
+        """Write a new table, with the entries that it has so far, by number."""
         table = array("I", bytes(TABLE_SECTORS * SECTOR))
         for first, entry in held.items():
             table[first : first + self._geometry.block_grains] = self._grain_entries(entry)
@@ -258,8 +239,8 @@ class Delta:
             self._cache.put(offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES])
 
     def _write_entries(self, changed: dict[int, int], cause: str) -> None:
-        """Entries of tables that are there, a write for each sector of them."""
-        sectors: dict[int, array] = {}
+        """Write entries of tables that exist, with one write per sector of them."""
+        sectors: dict[int, array[int]] = {}
         for lba, entry in changed.items():
             table, first = self._locate(lba)
             offset = self._sector(table, first)
@@ -272,6 +253,7 @@ class Delta:
             self._cache.put(offset, entries)
 
     def _write_directory(self, new_tables: dict[int, int], cause: str) -> None:
+        """Write the directory's sectors that new tables are in."""
         for table, location in new_tables.items():
             self._directory[table] = location
         for sector in sorted({table // SECTOR_ENTRIES for table in new_tables}):
@@ -279,33 +261,12 @@ class Delta:
             self._store.write(METADATA, self._start + sector * SECTOR, entries.tobytes(), cause)
 
     def _require_inside(self, location: int, sectors: int) -> None:
-        if (
-            not self._geometry.directory_sectors
-            <= location
-            <= self._geometry.layer_sectors - sectors
-        ):
+        """Raises DataLost if sectors from a location on are not inside of the layer."""
+        last = self._geometry.layer_sectors - sectors
+        if not self._geometry.directory_sectors <= location <= last:
             raise DataLost(
                 f"a grain table of layer {self._slot} is damaged: it leads to sector {location}"
             )
 
 
 Layer = Base | Delta
-
-
-def runs(places: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """What is to be written, in as few writes as places that follow each other allow."""
-    start, end, parts = -1, -1, []
-    for place, data in places:
-        if place != end or len(parts) * len(data) >= LONGEST:
-            if parts:
-                yield start, parts
-            start, end, parts = place, place, []
-        parts.append(data)
-        end += len(data)
-    if parts:
-        yield start, parts
-
-
-def write_runs(store: Store, places: list[tuple[int, bytes]], cause: str) -> None:
-    for start, parts in runs(places):
-        store.write(DATA, start, parts[0] if len(parts) == 1 else b"".join(parts), cause)

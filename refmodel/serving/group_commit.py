@@ -127,9 +127,7 @@ def _write_together(disk: Disk, writes: list[Pending]) -> bool:
 
 
 def _read_together(disk: Disk, reads: list[Pending]) -> bool:
-    """Read all in one operation. Return False if the engine has none, or refused it."""
-    if not hasattr(disk, "read_many"):
-        return False
+    """Read all in one operation. Return False if it was refused."""
     try:
         wanted = [(request.lba, request.count) for request in reads]
         found = disk.read_many(wanted, reads[0].view())

@@ -14,9 +14,10 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from refmodel.array.label import Shape
 from refmodel.core.errors import NotADisk
-from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
+from refmodel.engine.shape import Shape
+from refmodel.journal.record import RECORD_UNIT
+from refmodel.log_structured.geometry import Geometry
 from refmodel.media.enclosure import Enclosure
 
 USUAL_REQUEST = 1 << 20  # bytes of the longest request to the engine; nbdkit splits longer ones

@@ -85,7 +85,7 @@ class Service:
         changes = -1
         while not self._ending.wait(IDLE_CHECK):
             with self._turn:
-                before, changes = changes, self.disk.done.changes
+                before, changes = changes, self.disk.operations.changes
                 if changes != before:
                     continue
                 try:

@@ -200,7 +200,7 @@ def test_histories_of_devices_are_behaviours_of_the_spec(honest: list[Trace]) ->
 
 def test_what_the_spec_promises_holds_all_along(honest: list[Trace], tmp_path: Path) -> None:
     """The steps that are no action of Redundancy, and those that stand for several, keep its promises too."""
-    promises = "INVARIANTS InSync NeverStale Kept Apart Timed\nPROPERTIES Patient Reusable\n"
+    promises = "INVARIANTS InSync NeverStale Recoverable Apart Timed\nPROPERTIES Patient Reusable\n"
     (tmp_path / "checked.cfg").write_text((SPECS / "TraceRedundancy.cfg").read_text() + promises)
     followed = [lines for trace in honest[:2] for lines, _ in legs.lines(trace)]
     matched = traces.follow(followed, "TraceRedundancy", str(tmp_path / "checked"))

@@ -1,4 +1,4 @@
-"""Disks for tests: small, deep, and on memory where there is some."""
+"""Small disks for tests, in memory where the system has a file system for that."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from support.disks import TINY
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder for a disk that needs no real medium under it."""
+    """A folder for a disk, in memory if possible."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name) / "disk"
@@ -21,7 +21,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def make(folder: Path) -> Iterator[Callable[..., LogStructuredDisk]]:
-    """Make a disk of so many blocks and open it; `reopen` opens it again."""
+    """Makes a disk of so many blocks, and opens it."""
     opened: list[LogStructuredDisk] = []
 
     def make_disk(blocks: int, *, power: PowerSupply | None = None, **shape) -> LogStructuredDisk:

@@ -1,8 +1,8 @@
-"""Small disks: their shape, and blocks that say which write they came from."""
+"""Small disks: their geometry, and blocks that say which write they came from."""
 
 TINY = {"block_bytes": 512, "segment_blocks": 4, "fanout": 4}
 
 
 def block(tag: int, size: int = 512) -> bytes:
-    """A block that says which write it came from."""
+    """Return a block of `size` bytes that says which write it came from."""
     return tag.to_bytes(8, "little") * (size // 8)

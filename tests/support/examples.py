@@ -11,6 +11,7 @@ MODEL = {"model": named("model")}
 
 
 def passes(name, count=25):
+    """Run a campaign of `count` traces that must pass, and return its result."""
     result = campaign(targets.resolve(name), count=count, ops=30, seed=3, oracles=MODEL)
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures

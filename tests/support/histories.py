@@ -1,6 +1,7 @@
-"""Any history of operations, power cuts anywhere: the disk is what the contract allows, and its maps agree.
+"""Random histories of operations with power cuts: the disk is what the contract allows.
 
-The disk is compared with a plain dictionary of what was acknowledged; after every operation the audit walks all maps.
+The disk is compared with a plain record of what was acknowledged. After every operation the audit
+checks that all maps agree.
 """
 
 import random
@@ -17,9 +18,23 @@ from refmodel.media.power_supply import PowerSupply
 from support.disks import block
 
 WEIGHTS = {
-    "write": 36, "write_many": 6, "unmap": 8, "snapshot": 6, "delete": 6, "revert": 3, "flush": 2,
-    "crash": 2, "clean": 2, "checkpoint": 2, "settle": 1, "restart": 1, "fail": 3, "return": 3, "replace": 1, "tick": 1,
-}  # fmt: skip
+    "write": 36,
+    "write_many": 6,
+    "unmap": 8,
+    "snapshot": 6,
+    "delete": 6,
+    "revert": 3,
+    "flush": 2,
+    "crash": 2,
+    "clean": 2,
+    "checkpoint": 2,
+    "settle": 1,
+    "restart": 1,
+    "fail": 3,
+    "return": 3,
+    "replace": 1,
+    "tick": 1,
+}
 
 Content = tuple[tuple[int, ...], dict[str, tuple[int, ...]]]  # live, snapshots
 
@@ -57,17 +72,18 @@ class History:
         self.disk = self.open()
 
     def content(self) -> Content:
+        """Return the content that the disk has to have now."""
         return self.live, dict(self.snaps)
 
     def open(self) -> LogStructuredDisk:
         return open_disk(self.folder, sync=False, power=self.power, now=lambda: self.seconds)
 
     def step(self) -> None:
+        """Do one random operation, and check the disk."""
         op = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         after = None
-        self.redundant = (
-            self.disk.array.redundant
-        )  # what the operation makes so need not be on record when the power fails
+        # if the operation changes it, that need not be on record when the power fails
+        self.redundant = self.disk.array.redundant
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
@@ -110,7 +126,7 @@ class History:
         return lambda: self.disk.write(lba, b"".join(map(self.block, tags))), after
 
     def write_many(self):
-        """Writes in flight together, one after another where they overlap: all of them are left, or none."""
+        """Writes in flight together: all of them survive a power cut, or none."""
         writes, live = [], self.live
         for _ in range(self.random.randint(2, 5)):
             lba, count = self.range()
@@ -148,7 +164,7 @@ class History:
         return lambda: self.disk.revert(name), (self.snaps[name], dict(self.snaps))
 
     def fail_device(self):
-        """Within what the layout tolerates: a device that is back counts until it has settled."""
+        """Fail as many devices as the layout tolerates; one that is back counts until it is active."""
         out = [member for member in self.disk.array.members if member.state != "active"]
         if len(out) < self.shape.m:
             device = self.random.choice(
@@ -183,7 +199,7 @@ class History:
         return lba, count
 
     def recover(self, in_flight: Content | None) -> None:
-        """Open after a power cut, through further power cuts; what is found must be allowed."""
+        """Open the disk after a power cut, through further cuts. Its content must be allowed."""
         self.seen["cut"] += 1
         self.disk.abandon()
         self.power.restore(self.random.randrange(1 << 30))

@@ -1,10 +1,10 @@
-"""A target that loses block 2 after its sixth crash: a failure that only some traces reach."""
+"""A target that loses block 2 in its sixth crash: a failure that only some traces reach."""
 
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """Loses what was written to block 2 in the sixth power cut of a trace."""
+    """From the sixth power cut of a trace on, block 2 reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 

@@ -1,4 +1,4 @@
-"""Helpers of tests on a served disk: the server as a process, and its clients."""
+"""A disk that is served over NBD: the server as a process, and real clients."""
 
 import os
 import shutil
@@ -11,16 +11,16 @@ from pathlib import Path
 ENGINE = [sys.executable, "-m", "refmodel"]
 PROGRAMS = ("nbdkit", "fio", "qemu-io", "qemu-img", "nbdcopy", "nbdinfo")
 MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
-BOUND = 120  # seconds that a program may take
+BOUND = 120  # seconds; the machine may be busy
 
 
 def run(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program and return its output. It must end with `status`, unless that is None."""
+    """Run a program, and return its output. It must end with the status, unless that is None."""
     done = subprocess.run([*map(str, arguments)], input=stdin, capture_output=True, timeout=BOUND)
     assert status is None or done.returncode == status, (
-        f"{arguments} ended with {done.returncode}: {done.stdout!r} {done.stderr!r}"
+        f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
     )
     return done
 
@@ -28,12 +28,12 @@ def run(
 def refmodel(
     *arguments: object, status: int | None = 0, stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command `refmodel`."""
+    """Run `refmodel` with arguments."""
     return run(*ENGINE, *arguments, status=status, stdin=stdin)
 
 
 class Server:
-    """The process that serves a disk in a folder."""
+    """`refmodel serve` of a disk in a folder, as a process."""
 
     def __init__(self, folder: Path) -> None:
         self.disk = folder / "disk"
@@ -42,7 +42,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def uri(self, snapshot: str = "") -> str:
-        """The NBD URI of the live view, or of a snapshot."""
+        """Return the NBD URI of the live disk or of a snapshot."""
         return f"nbd+unix:///{snapshot}?socket={self.socket}"
 
     @property
@@ -51,7 +51,7 @@ class Server:
         return self._log.read_text()
 
     def start(self) -> None:
-        """Start it, and wait until it serves."""
+        """Start the server, and wait until it serves."""
         with self._log.open("wb") as log:
             command = [*ENGINE, "serve", str(self.disk), "--socket", str(self.socket), "--no-sync"]
             self._process = subprocess.Popen(
@@ -63,37 +63,27 @@ class Server:
             time.sleep(0.05)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """End it with a signal. Returns its exit status, or minus the signal."""
+        """End the server with a signal. Returns its exit status, or minus the signal."""
         assert self._process is not None
         self._process.send_signal(how)
         return self._process.wait(BOUND)
 
     def stop(self) -> None:
-        """Kill it if it runs."""
+        """Kill the server, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """Run a fio job on the live view: by default random writes, verified by CRC-32C."""
+        """Run one fio job on the live disk: random writes of 4 KiB, verified, unless told otherwise."""
         job = {
-            "ioengine": "nbd",
-            "uri": self.uri(),
-            "rw": "randwrite",
-            "bs": "4k",
-            "iodepth": 16,
-            "verify": "crc32c",
-            "verify_fatal": 1,
-            "verify_state_save": 0,
-            "randseed": 7,
-        } | options
+            "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
+            "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,
+        } | options  # fmt: skip
         folder = self.disk.parent
         text = "\n".join(f"{key}={value}" for key, value in job.items())
         (folder / f"{name}.fio").write_text(f"[{name}]\n{text}\n")
         environment = os.environ | {"HOME": str(folder)}
         return subprocess.run(
             ["fio", f"--output={folder / name}.out", str(folder / f"{name}.fio")],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            timeout=4 * BOUND,
-        )
+            cwd=folder, env=environment, capture_output=True, timeout=4 * BOUND,
+        )  # fmt: skip

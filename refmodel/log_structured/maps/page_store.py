@@ -25,7 +25,6 @@ class Pages:
         self._base = geometry.pages_base
         self._count = geometry.pages
         self.clock = clock
-        self.durable = 0  # nodes born up to this time may be in the durable checkpoint
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
         self.dirty: dict[
             int, Node
@@ -96,7 +95,7 @@ class Pages:
             heapq.heappush(self._released, node.page)
 
     def may_be_durable(self, node: Node) -> bool:
-        return node.born <= self.durable
+        return node.born <= self.clock.durable
 
     def write_dirty(self) -> None:
         """Write every node that is only in memory, neighbours in one I/O."""
@@ -120,7 +119,7 @@ class Pages:
         for page in self.pending:
             heapq.heappush(self._released, page)
         self.pending.clear()
-        self.durable = self.clock.tick()
+        self.clock.durable = self.clock.tick()
 
     def mark(self, node: Node) -> bool:
         """While opening: the page is in use. Says whether that is news."""

@@ -45,49 +45,53 @@ def _cache_latency(disk: CachedDisk) -> Samples:
 
 REDO_LOG = [
     _chain(
-        "layers", GAUGE, "layers", "layers: the base and its deltas", lambda disk: len(disk.layers)
+        "layers",
+        GAUGE,
+        "layers",
+        "layers: the base and its deltas",
+        lambda disk: len(disk.tree.layers),
     ),
     _chain(
         "layers.depth",
         GAUGE,
         "layers",
         "layers that the live view reads through",
-        lambda disk: len(disk.descriptor.chain(None)),
+        lambda disk: len(disk.tree.descriptor.chain(None)),
     ),
     _chain(
         "tables.hits",
         COUNTER,
         "look-ups",
         "look-ups in grain tables that were answered from memory",
-        lambda disk: disk.tables.hits,
+        lambda disk: disk.tree.tables.hits,
     ),
     _chain(
         "tables.misses",
         COUNTER,
         "look-ups",
         "look-ups in grain tables that needed a read",
-        lambda disk: disk.tables.misses,
+        lambda disk: disk.tree.tables.misses,
     ),
     _chain(
         "consolidation.blocks",
         COUNTER,
         "blocks",
         "blocks that consolidations moved",
-        lambda disk: disk.merged,
+        lambda disk: disk.consolidation.merged,
     ),
     _chain(
         "consolidation.layers",
         COUNTER,
         "layers",
         "layers that consolidations removed",
-        lambda disk: disk.dropped,
+        lambda disk: disk.consolidation.dropped,
     ),
     _chain(
         "views.snapshots",
         GAUGE,
         "views",
         "snapshots",
-        lambda disk: len(disk.descriptor.snapshots),
+        lambda disk: len(disk.tree.descriptor.snapshots),
     ),
 ]
 

@@ -21,21 +21,23 @@ def device_bytes_written(disk: Disk) -> int:
 
 
 def _operations(disk: Disk) -> Samples:
-    return [((name,), found.count) for name, found in sorted(disk.done.nanoseconds.items())]
+    return [((name,), found.count) for name, found in sorted(disk.operations.nanoseconds.items())]
 
 
 def _operation_bytes(disk: Disk) -> Samples:
     size = disk.geometry.block_bytes
-    blocks = sorted(disk.done.blocks.items())
+    blocks = sorted(disk.operations.blocks.items())
     return [((name,), found.total * size) for name, found in blocks if found.total]
 
 
 def _latency(disk: Disk) -> Samples:
-    return [((name,), found) for name, found in sorted(disk.done.nanoseconds.items())]
+    return [((name,), found) for name, found in sorted(disk.operations.nanoseconds.items())]
 
 
 def _length(disk: Disk) -> Samples:
-    return [((name,), found) for name, found in sorted(disk.done.blocks.items()) if found.total]
+    return [
+        ((name,), found) for name, found in sorted(disk.operations.blocks.items()) if found.total
+    ]
 
 
 def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
@@ -54,7 +56,7 @@ def _device_family(name: str, unit: str, help: str) -> Family:
 
 
 def _amplification(disk: Disk) -> float:
-    wanted = disk.done.blocks_of("write") * disk.geometry.block_bytes
+    wanted = disk.operations.blocks_of("write") * disk.geometry.block_bytes
     return device_bytes_written(disk) / wanted if wanted else 0.0
 
 

@@ -6,20 +6,20 @@ from typing import Any
 from refmodel.array.component import Component
 from refmodel.array.leg import Leg
 from refmodel.journal import checkpoint
-from refmodel.journal.durable_log import Kind, Record, decode, stored_bytes
+from refmodel.journal.record import RECORD_UNIT, Record, RecordKind, decode, stored_bytes
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.geometry import RECORD_UNIT, Geometry
+from refmodel.log_structured.geometry import Geometry
 from refmodel.observe.describe import size
 
 COLOURS = {
-    Kind.OPEN: "#999999",
-    Kind.WRITE: "#1f4e8c",
-    Kind.WRITES: "#4a86cf",
-    Kind.PLACE: "#6b4fa0",
-    Kind.UNMAP: "#946200",
-    Kind.SNAPSHOT: "#2c7a3f",
-    Kind.DELETE: "#b3261e",
-    Kind.REVERT: "#a23b72",
+    RecordKind.OPEN: "#999999",
+    RecordKind.WRITE: "#1f4e8c",
+    RecordKind.WRITES: "#4a86cf",
+    RecordKind.PLACE: "#6b4fa0",
+    RecordKind.UNMAP: "#946200",
+    RecordKind.SNAPSHOT: "#2c7a3f",
+    RecordKind.DELETE: "#b3261e",
+    RecordKind.REVERT: "#a23b72",
 }
 LEFT, WIDTH = 16, 1068  # pixels
 SHOWN = 48  # records that are drawn at most: the newest
@@ -86,10 +86,11 @@ def _ring_read(
     """Bytes of one mirror of the ring, which may wrap around its end."""
     at = position % shape.log_bytes
     first = min(length, shape.log_bytes - at)
-    data = leg.read_component(component, shape.log_base + at, first, "scrub")
-    if first < length:
-        data += leg.read_component(component, shape.log_base, length - first, "scrub")
-    return data
+    data = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
+    if first == length:
+        return data
+    rest = length - first
+    return data + (leg.read_component(component, shape.log_base, rest, "scrub") or bytes(rest))
 
 
 def _x(position: int, size: int) -> float:
@@ -108,7 +109,7 @@ def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
 
 def _box(record: Record, at: int) -> dict[str, Any]:
     what = record.kind.name.lower()
-    if record.kind in (Kind.WRITE, Kind.PLACE, Kind.UNMAP):
+    if record.kind in (RecordKind.WRITE, RecordKind.PLACE, RecordKind.UNMAP):
         what += f" {record.lba}"
     elif record.name:
         what += f" {record.name}"

@@ -39,7 +39,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         cells = [
             {
                 "column": column,
-                "parity": leg._piece(number, segment) >= leg.k,
+                "parity": leg.striping.piece(number, segment) >= leg.k,
                 "missing": segment in table.sealed
                 and not leg.readable(component, segment * leg.stripe_bytes, leg.stripe_bytes),
             }

@@ -1,7 +1,8 @@
-"""TLC's distributed mode: the same states as alone, a bug found, what it ignores refused, nothing left running."""
+"""TLC's distributed mode finds the same states and a bug, and refuses what it would ignore."""
 
 import os
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +20,15 @@ def run() -> Run:
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 def left(port: int) -> list[str]:
     """The command lines of processes that name the port."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
+        with suppress(OSError):
             lines.append(path.read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            pass
     return [line for line in lines if f"TLCServer.port={port}" in line]
 
 
@@ -66,7 +65,8 @@ def test_a_violation_is_found_on_a_host_that_ssh_reaches(
 def test_what_distributed_mode_ignores_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"MCRedundancy.cfg: distributed mode would silently not check Patient, Reusable, Refines, Obeys: ",
+        match=r"MCRedundancy.cfg: distributed mode would silently not check "
+        r"Patient, Reusable, Refines, Obeys: ",
     ):
         distributed.check(replace(run(), config="MCRedundancy"), ["localhost"])
     with pytest.raises(ValueError, match="would silently ignore CHECK_DEADLOCK FALSE"):

@@ -1,4 +1,4 @@
-"""Mechanical mutants: what is changed in a module, that the choice lasts, and that what is found is kept."""
+"""Mechanical mutants: what is changed, that the choice lasts, that the results are kept."""
 
 from pathlib import Path
 
@@ -101,7 +101,7 @@ def test_mutants_are_killed_and_what_was_found_is_kept(
     )
     first = {tried.edit: (tried.how, tried.by) for tried in survey.survey(2, 1, 2)}
     assert first == {
-        chosen[0].name: ("property", "Coherent"),
+        chosen[0].name: ("property", "CachedDisk-tiny: Coherent"),
         chosen[1].name: ("equivalent", "a step that changes nothing"),
     }
     monkeypatch.setattr(tlc, "run", None)

@@ -1,5 +1,6 @@
-"""Counterexamples in words: TLC's values are read, and only what changes is shown. recorded/ is what TLC printed of Lamp.tla."""
+"""Counterexamples: values are read, and only changes are shown. recorded/ has TLC's output."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 def shown(name: str, width: int = 120) -> str:
-    console = Console(width=width, record=True, file=open("/dev/null", "w"))
+    console = Console(width=width, record=True, file=StringIO())
     explain.show(tlc.parse((RECORDED / f"{name}.txt").read_text()), console)
     return console.export_text()
 
@@ -58,7 +59,11 @@ def test_values_are_written_short() -> None:
     ("1", "2", ["2"]),
     ("1", "1", []),
     ("(0 :> 1 @@ 1 :> 1)", "(0 :> 1 @@ 1 :> 2)", ["[1]: 2"]),
-    ("[live |-> <<5, 6>>, snaps |-> <<>>]", "[live |-> <<5, 7>>, snaps |-> [s |-> <<5>>]]", ["live[2]: 7", "+snaps.s: <<5>>"]),
+    (
+        "[live |-> <<5, 6>>, snaps |-> <<>>]",
+        "[live |-> <<5, 7>>, snaps |-> [s |-> <<5>>]]",
+        ["live[2]: 7", "+snaps.s: <<5>>"],
+    ),
     ('("a b" :> 1 @@ "c" :> 2)', '("a b" :> 3)', ['["a b"]: 3', "-c"]),
     ("{1, 2}", "{2, 3}", ["-{1}", "+{3}"]),
     ("{[to |-> 1, v |-> 2]}", "{[to |-> 1, v |-> 3]}", ["v: 3"]),

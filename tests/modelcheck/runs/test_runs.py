@@ -1,26 +1,28 @@
-"""Running TLC: what it says is understood, what differs from the list is said, and what is missing is named."""
+"""Running TLC: its output is understood, differences from the list and missing tools are named."""
 
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from modelcheck.__main__ import main
 from modelcheck.checkers import process, tlc, tlc_config
-from modelcheck.runs import check, models, traces
+from modelcheck.mutation import planted, syntax
+from modelcheck.runs import check, models, naming, traces
 from modelcheck.runs.models import Mutant, Run
 
 TINY = Run("tiny", "MCVirtualDisk", "a test", config="MCVirtualDisk-ack", distinct=14432, depth=9)
 
 
 def mutant(name: str) -> Mutant:
-    return next(mutant for mutant in models.mutants() if mutant.module == name)
+    return next(mutant for mutant in models.mutants() if mutant.name == name)
 
 
 def test_a_broken_contract_is_found_by_the_property_that_guards_it() -> None:
-    hunted = check.hunt(mutant("VirtualDisk_acknowledged_early"))
+    hunted = planted.hunt(mutant("VirtualDisk_acknowledged_early"))
     assert hunted.found and hunted.result.violated == "CrashLeavesOnlyAllowed"
     assert hunted.result.trace[0].values["power"] == "TRUE"
     assert hunted.result.trace[-1].action.startswith("DoCrash")
@@ -28,8 +30,8 @@ def test_a_broken_contract_is_found_by_the_property_that_guards_it() -> None:
 
 def test_a_mutant_that_another_property_guards_survives() -> None:
     ack = (tlc.SPECS / "MCVirtualDisk-ack.cfg").read_text()
-    changed = tlc_config.only(ack, "UnmapZeroes", "Fits <- BrokenFits")
-    assert "PROPERTY UnmapZeroes" in changed and "CONSTANT Fits <- BrokenFits" in changed
+    changed = tlc_config.only(ack, "UnmapZeroes")
+    assert "PROPERTY UnmapZeroes" in changed
     assert "FlushedStays" not in changed and "INVARIANT" not in changed and "VIEW Unsaid" in changed
     with pytest.raises(ValueError, match="does not check"):
         tlc_config.only(ack, "Nonsense")
@@ -37,16 +39,18 @@ def test_a_mutant_that_another_property_guards_survives() -> None:
         ValueError,
         match="VirtualDisk_write_past_end: MCVirtualDisk-ack.cfg: it does not check Nonsense",
     ):
-        check.hunt(replace(mutant("VirtualDisk_write_past_end"), property="Nonsense"))
+        planted.hunt(replace(mutant("VirtualDisk_write_past_end"), property="Nonsense"))
 
 
 def test_what_leaves_states_out_needs_a_reason(tmp_path: Path) -> None:
     cfg, module, below = tmp_path / "MC.cfg", tmp_path / "MC.tla", tmp_path / "Below.tla"
     cfg.write_text(
-        "SPECIFICATION Spec\nVIEW Seen\nCONSTRAINT Few \\* bounded\nSYMMETRY\n    Alike\nINVARIANT Sound\n"
+        "SPECIFICATION Spec\nVIEW Seen\nCONSTRAINT Few \\* bounded\n"
+        "SYMMETRY\n    Alike\nINVARIANT Sound\n"
     )
     module.write_text(
-        "---- MODULE MC ----\nEXTENDS Below, TLC\n(* Why. *)\nSeen ==\n    x\nFew == x < 3 \\* Why.\nSound == TRUE\n"
+        "---- MODULE MC ----\nEXTENDS Below, TLC\n(* Why. *)\nSeen ==\n    x\n"
+        "Few == x < 3 \\* Why.\nSound == TRUE\n"
     )
     below.write_text("---- MODULE Below ----\n\nAlike == Permutations(Name)\n====\n")
     assert tlc_config.unjustified(cfg, module) == ["Alike"]
@@ -67,7 +71,8 @@ def test_every_reduction_in_the_specs_has_its_reason() -> None:
 
 
 def test_actions_without_a_name_are_told_apart() -> None:
-    said = ("The coverage statistics at 2026\n<Init line 1, col 1 to line 1, col 4 of module M>: 1:1\n"
+    said = ("The coverage statistics at 2026\n"
+            "<Init line 1, col 1 to line 1, col 4 of module M>: 1:1\n"
             "<Next line 3, col 1 to line 3, col 4 of module M (4 8 4 35)>: 2:3\n"
             "<Next line 3, col 1 to line 3, col 4 of module M (5 8 5 35)>: 0:0\n"
             "<Stop line 9, col 1 to line 9, col 4 of module M>: 0:0\n")  # fmt: skip
@@ -115,9 +120,50 @@ def test_every_difference_from_the_list_is_said() -> None:
 def test_lists_are_sound() -> None:
     for run in models.runs(tool="tlc"):
         assert run.module_path.exists() and run.config_path.exists(), run.name
-    for listed in models.mutants():
-        assert (tlc.SPECS / "mutants" / f"{listed.module}.tla").exists()
-        tlc_config.only((tlc.SPECS / f"{listed.config}.cfg").read_text(), listed.property)
+    assert len({listed.name for listed in models.mutants()}) == len(models.mutants())
+
+
+@pytest.mark.parametrize("listed", models.mutants(), ids=lambda listed: listed.name)
+def test_a_mutant_is_a_module_that_differs(listed: Mutant, tmp_path: Path) -> None:
+    assert listed.name.startswith(listed.file.removesuffix(".tla") + "_")
+    model = planted.plant(listed, tmp_path)
+    assert model.exists() and model.with_suffix(".cfg").exists()
+    changed = (tmp_path / listed.file).read_bytes()
+    assert changed != (tlc.SPECS / listed.file).read_bytes()
+    assert not syntax.PARSER.parse(changed).root_node.has_error
+
+
+def test_a_mutant_whose_text_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match="VirtualDisk_unmap_ignored: .* 0 times in VirtualDisk.tla"
+    ):
+        planted.plant(replace(mutant("VirtualDisk_unmap_ignored"), old="Nonsense"), tmp_path)
+
+
+def test_a_property_that_tlc_does_not_name_is_named() -> None:
+    said = "Error: Action property line {}, col 1 to line 9, col 2 of module {} is violated."
+    text = (tlc.SPECS / "Redundancy.tla").read_text().splitlines()
+    patient = next(at for at, line in enumerate(text, 1) if line.startswith("Patient"))
+    module = tlc.SPECS / "MCRedundancy.tla"
+    config = (tlc.SPECS / "MCRedundancy.cfg").read_text()
+    stepped = tlc.parse(said.format(patient + 2, "Redundancy"))
+    assert naming.named(stepped, module, config, never) == "Patient"
+    contract = (tlc.SPECS / "VirtualDisk.tla").read_text().splitlines()
+    spec = next(at for at, line in enumerate(contract, 1) if line.startswith("Spec "))
+    refined = tlc.parse(said.format(spec, "VirtualDisk"))
+    assert naming.named(refined, module, config, never) == "Refines"
+    unsaid = tlc.parse("Error: Temporal properties were violated.")
+    assert naming.named(unsaid, module, config, lambda text: _failing(text, "Obeys")) == "Obeys"
+
+
+def never(config: str) -> tlc.Result:
+    raise AssertionError("one property fits: nothing is checked again")
+
+
+def _failing(config: str, name: str) -> tlc.Result:
+    """What TLC would come to if that property alone failed."""
+    violated = name in tlc_config.named(config, naming.PROPERTIES)
+    return tlc.Result("violated" if violated else "ok", violated=tlc.UNNAMED if violated else "")
 
 
 def test_what_is_missing_is_named_in_one_line(
@@ -144,7 +190,7 @@ def test_an_unknown_run_is_a_wrong_usage() -> None:
 def test_traces_are_followed_to_the_event_that_does_not_match() -> None:
     header = {"trace": 1, "hello": {"crash_profile": "ack"}}
     ok = {"ok": True}
-    good = [
+    good: list[dict[str, Any]] = [
         header,
         {"op": "create", "blocks": 2, "result": ok},
         {"op": "write", "lba": 0, "tags": [1, 2], "result": ok},

@@ -1,4 +1,4 @@
-"""P and Q against an independent implementation of GF(2^8), and every way to lose two pieces."""
+"""P and Q agree with another implementation of GF(2^8), and any k pieces give the others."""
 
 import os
 from itertools import combinations
@@ -13,6 +13,7 @@ reedsolo.init_tables(prim=0x11D, generator=2)
 
 
 def pieces(k: int, length: int = 64) -> list[np.ndarray]:
+    """Return k random pieces."""
     return [np.frombuffer(os.urandom(length), np.uint8) for _ in range(k)]
 
 

@@ -1,4 +1,4 @@
-"""The read cache: what it spares the disk, what it must not keep, resizing and migration."""
+"""The read cache: hits and misses, what must not stay in it, resizing and migration."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refmodel.cache.disk import CachedDisk
-from refmodel.cache.settings import Settings
+from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.observe.counters import counters, work
 from refmodel.registry import create, open_disk, plan
@@ -19,13 +19,14 @@ BLOCKS = 256
 
 @pytest.fixture
 def cached(folder: Path) -> Iterator[Callable[..., CachedDisk]]:
+    """Makes a disk with a cache, and opens it."""
     opened: list[CachedDisk] = []
 
     def make(
         bytes: int = 1 << 16, block_bytes: int = 4096, *, engine: str = "redo-se", size: int = 512
     ) -> CachedDisk:
         shape = plan(engine, BLOCKS, block_bytes=size)
-        create(folder, shape, sync=False, cache=Settings.of(shape, bytes, block_bytes))
+        create(folder, shape, sync=False, cache=CacheSettings.of(shape, bytes, block_bytes))
         opened.append(open_disk(folder, sync=False))
         return opened[-1]
 
@@ -35,6 +36,7 @@ def cached(folder: Path) -> Iterator[Callable[..., CachedDisk]]:
 
 
 def backend_reads(disk: CachedDisk) -> int:
+    """Return the device reads of the disk behind the cache."""
     return sum(
         count
         for name, count in work(disk).items()
@@ -42,7 +44,7 @@ def backend_reads(disk: CachedDisk) -> int:
     )
 
 
-def test_what_was_read_or_written_is_read_from_the_cache(cached: Callable[..., CachedDisk]) -> None:
+def test_blocks_that_were_read_or_written_are_hits(cached: Callable[..., CachedDisk]) -> None:
     disk = cached()
     disk.write(3, block(1))
     before = backend_reads(disk)
@@ -60,7 +62,7 @@ def test_what_was_read_or_written_is_read_from_the_cache(cached: Callable[..., C
     assert disk.reads["partial"].count == 1
 
 
-def test_what_does_not_fit_is_evicted(cached: Callable[..., CachedDisk]) -> None:
+def test_a_full_cache_evicts(cached: Callable[..., CachedDisk]) -> None:
     disk = cached(bytes=2 * 4096)  # two slots of 8 blocks
     disk.read(0, 16)
     assert counters(disk)["cache.evictions"] == 0
@@ -73,13 +75,13 @@ def test_what_does_not_fit_is_evicted(cached: Callable[..., CachedDisk]) -> None
     assert backend_reads(disk) == before + 1
 
 
-def test_a_fill_that_evicts_a_hit_of_the_same_read(cached: Callable[..., CachedDisk]) -> None:
+def test_a_read_whose_fill_evicts_its_own_hit_is_right(cached: Callable[..., CachedDisk]) -> None:
     disk = cached(bytes=4096)
     disk.write(12, block(1))
     assert disk.read(4, 12) == bytes(8 * 512) + block(1) + bytes(3 * 512)
 
 
-def test_large_blocks_waste_room_on_small_requests(cached: Callable[..., CachedDisk]) -> None:
+def test_large_cache_blocks_hold_only_what_was_requested(cached: Callable[..., CachedDisk]) -> None:
     disk = cached(bytes=1 << 16, block_bytes=1 << 14)  # 4 slots of 32 blocks
     for lba in range(0, BLOCKS, 32):
         disk.read(lba)
@@ -87,7 +89,7 @@ def test_large_blocks_waste_room_on_small_requests(cached: Callable[..., CachedD
 
 
 @pytest.mark.parametrize("engine", ["log-structured", "redo-se", "redo-vmfs", "in-place-raid6"])
-def test_a_cached_disk_reads_as_the_disk_does(
+def test_a_cached_disk_reads_like_the_disk_behind_it(
     cached: Callable[..., CachedDisk], engine: str
 ) -> None:
     choose, disk, content, names = (
@@ -124,7 +126,7 @@ def test_a_cached_disk_reads_as_the_disk_does(
     assert counters(disk)["cache.blocks.hit"] > 0
 
 
-def test_a_revert_empties_it(cached: Callable[..., CachedDisk]) -> None:
+def test_a_revert_empties_the_cache(cached: Callable[..., CachedDisk]) -> None:
     disk = cached()
     disk.write(0, block(1))
     disk.snapshot("s")
@@ -162,7 +164,9 @@ def test_reads_in_flight_together_go_through_the_cache(
     assert disk.read_many([(2, 1), (0, 3)]) == [block(1), block(1) * 3]
 
 
-def test_reads_in_flight_together_are_refused_as_one_is(cached: Callable[..., CachedDisk]) -> None:
+def test_reads_in_flight_together_are_refused_like_one_read(
+    cached: Callable[..., CachedDisk],
+) -> None:
     disk = cached()
     with pytest.raises(OutOfRange):
         disk.read_many([(0, 1), (BLOCKS, 1)])
@@ -170,7 +174,9 @@ def test_reads_in_flight_together_are_refused_as_one_is(cached: Callable[..., Ca
         disk.read_many([(0, 1)], "none")
 
 
-def test_another_size_empties_it_and_stays(cached: Callable[..., CachedDisk], folder: Path) -> None:
+def test_resizing_empties_the_cache_and_is_stored(
+    cached: Callable[..., CachedDisk], folder: Path
+) -> None:
     disk = cached()
     disk.read(0, 32)
     disk.resize(1 << 17, 8192)
@@ -179,13 +185,13 @@ def test_another_size_empties_it_and_stays(cached: Callable[..., CachedDisk], fo
     disk.read(0)
     assert backend_reads(disk) == before + 1
     disk.close()
-    assert Settings.load(folder) == Settings(1 << 17, 8192)
+    assert CacheSettings.load(folder) == CacheSettings(1 << 17, 8192)
     with closing(open_disk(folder, sync=False)) as again:
         assert counters(again)["cache.slots"] == 16 and counters(again)["cache.used_slots"] == 0
 
 
 @pytest.mark.parametrize("contents", [True, False])
-def test_migration_takes_the_contents_along_or_not(
+def test_migration_with_and_without_the_contents(
     cached: Callable[..., CachedDisk], contents: bool
 ) -> None:
     disk = cached()
@@ -199,7 +205,7 @@ def test_migration_takes_the_contents_along_or_not(
     assert (backend_reads(disk) == before) == contents
 
 
-def test_what_changes_during_a_migration_is_not_stale_on_the_other_host(
+def test_a_write_during_a_migration_is_not_stale_on_the_other_host(
     cached: Callable[..., CachedDisk],
 ) -> None:
     disk = cached()
@@ -221,7 +227,7 @@ def test_what_changes_during_a_migration_is_not_stale_on_the_other_host(
     assert disk.read(0, 32) == block(1) * 32
 
 
-def test_it_is_gone_when_the_disk_is_opened_again_and_leaves_nothing_behind(
+def test_the_content_is_gone_when_the_disk_is_opened_again(
     cached: Callable[..., CachedDisk], folder: Path
 ) -> None:
     disk = cached()
@@ -235,14 +241,12 @@ def test_it_is_gone_when_the_disk_is_opened_again_and_leaves_nothing_behind(
 @pytest.mark.parametrize(
     "bytes, block_bytes", [(1 << 16, 2048), (1 << 16, 1 << 21), (1 << 16, 12288), (4096, 8192)]
 )
-def test_sizes_that_cannot_be(bytes: int, block_bytes: int) -> None:
+def test_impossible_sizes_are_refused(bytes: int, block_bytes: int) -> None:
     with pytest.raises(BadRequest):
-        Settings.of(plan("redo-se", BLOCKS), bytes, block_bytes)
+        CacheSettings.of(plan("redo-se", BLOCKS), bytes, block_bytes)
 
 
-def test_settings_that_are_damaged_are_said_to_be(
-    cached: Callable[..., CachedDisk], folder: Path
-) -> None:
+def test_damaged_settings_are_reported(cached: Callable[..., CachedDisk], folder: Path) -> None:
     cached().close()
     (folder / "cache.json").write_text("{")
     with pytest.raises(NotADisk, match="cache.json"):

@@ -1,4 +1,4 @@
-"""In-place arrays: 4 and 6 device I/Os for a small write, parity that is always right, no write hole."""
+"""In-place arrays: device I/Os per small write, parity that fits the data, no write hole."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ SMALL_WRITE = {"in-place-raid5": 4, "in-place-raid6": 6}
 
 @pytest.fixture
 def array(folder: Path) -> Iterator[Callable[..., InPlaceDisk]]:
+    """Makes a disk of an engine, and opens it."""
     opened: list[InPlaceDisk] = []
 
     def make(engine: str = "in-place-raid5", **shape) -> InPlaceDisk:
@@ -39,11 +40,12 @@ def array(folder: Path) -> Iterator[Callable[..., InPlaceDisk]]:
 
 
 def done(disk: InPlaceDisk, before: dict[str, int], what: str) -> int:
+    """Return how much a counter has grown."""
     return work(disk).get(what, 0) - before.get(what, 0)
 
 
 def parity_is_right(disk: InPlaceDisk) -> bool:
-    """By what is on the devices, none of which is gone."""
+    """Return whether every stripe on the devices has the parity of its data."""
     shape, leg = disk.geometry, disk.array.capacity
     for stripe in range(shape.stripes):
         pieces = []
@@ -54,6 +56,7 @@ def parity_is_right(disk: InPlaceDisk) -> bool:
                 shape.piece_bytes,
                 "scrub",
             )
+            assert raw is not None
             pieces.append(np.frombuffer(raw, np.uint8))
         for got, wanted in zip(
             pieces[shape.k :], parity.parity(pieces[: shape.k], shape.m), strict=True
@@ -76,7 +79,7 @@ def test_a_small_write_is_a_read_modify_write(
     assert done(disk, before, "device.capacity.writes.foreground") == half * writes
     assert done(disk, before, "device.performance.writes.journal") == (half - 1 + 1) * (
         writes + 1
-    )  # and one that begins a generation
+    )  # one more begins a generation
     assert parity_is_right(disk)
 
 
@@ -90,7 +93,7 @@ def test_a_whole_stripe_is_written_without_reads(array: Callable[..., InPlaceDis
 
 
 @pytest.mark.parametrize("engine", SMALL_WRITE)
-def test_any_devices_may_go_that_the_layout_tolerates(
+def test_reads_are_right_while_any_tolerated_devices_are_gone(
     array: Callable[..., InPlaceDisk], engine: str
 ) -> None:
     choose, content = random.Random(2), [0] * BLOCKS
@@ -115,7 +118,7 @@ def test_any_devices_may_go_that_the_layout_tolerates(
     assert disk.read(0, BLOCKS) == b"".join(block(tag) if tag else bytes(512) for tag in content)
 
 
-def test_writes_in_flight_to_one_stripe_do_not_lose_each_others_parity(
+def test_writes_in_flight_to_one_stripe_leave_its_parity_right(
     array: Callable[..., InPlaceDisk],
 ) -> None:
     disk = array()
@@ -125,7 +128,7 @@ def test_writes_in_flight_to_one_stripe_do_not_lose_each_others_parity(
 
 
 def test_a_cut_at_any_write_leaves_no_write_hole(folder: Path) -> None:
-    """Cut, recover, lose each device in turn: what was there before is there still, and the write happened whole or not at all."""
+    """The write happens whole or not at all, and the other blocks stay, when a device is lost."""
     for cut in range(1, 12):
         for seed in range(4):
             power = PowerSupply()
@@ -155,13 +158,13 @@ def test_a_cut_at_any_write_leaves_no_write_hole(folder: Path) -> None:
                 file.unlink()
 
 
-def test_the_journal_is_forgotten_when_it_is_full(array: Callable[..., InPlaceDisk]) -> None:
+def test_a_full_journal_is_emptied(array: Callable[..., InPlaceDisk]) -> None:
     disk = array(log_bytes=8192)
     for lba in range(0, BLOCKS, 2):
         disk.write(lba, block(lba + 1))
     disk.write_many([(lba, block(lba + 1)) for lba in range(1, BLOCKS, 2)])
     disk.abandon()
-    disk = open_disk(disk._enclosure.path, sync=False)
+    disk = open_disk(disk.folder, sync=False)
     assert disk.read(0, BLOCKS) == b"".join(block(lba + 1) for lba in range(BLOCKS))
     with pytest.raises(NoSpace):
         disk.write(0, block(1) * 16)
@@ -169,7 +172,7 @@ def test_the_journal_is_forgotten_when_it_is_full(array: Callable[..., InPlaceDi
     disk.abandon()
 
 
-def test_what_it_does_not_have_it_refuses(array: Callable[..., InPlaceDisk]) -> None:
+def test_snapshots_and_unmap_are_refused(array: Callable[..., InPlaceDisk]) -> None:
     disk = array()
     for refused in (
         lambda: disk.snapshot("s"),

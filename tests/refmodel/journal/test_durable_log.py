@@ -1,4 +1,4 @@
-"""The durable log: where it ends after a crash, and that nothing old is taken for new."""
+"""The durable log: where it ends after a crash, and that old records never count as new ones."""
 
 from pathlib import Path
 
@@ -6,16 +6,23 @@ import pytest
 
 from refmodel import create, open_disk, plan
 from refmodel.core.errors import DataLost
-from refmodel.journal.durable_log import Kind, Record, decode, encode, stored_bytes
+from refmodel.journal.record import Record, RecordKind, decode, encode, stored_bytes
 from refmodel.media.power_supply import PowerSupply
 from support.disks import TINY, block
 
 
-@pytest.mark.parametrize("record", [
-    Record(Kind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2),
-    Record(Kind.WRITES, count=3, sequence=9, generation=2, writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)]),
-])  # fmt: skip
-def test_a_record_is_whole_or_not_there(record: Record) -> None:
+WRITE = Record(RecordKind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2)
+WRITES = Record(
+    RecordKind.WRITES,
+    count=3,
+    sequence=9,
+    generation=2,
+    writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)],
+)
+
+
+@pytest.mark.parametrize("record", [WRITE, WRITES])
+def test_a_damaged_record_is_not_decoded(record: Record) -> None:
     raw = encode(record)
     assert len(raw) == record.stored_bytes == stored_bytes(raw) and len(raw) % 512 == 0
     assert decode(raw) == record
@@ -25,7 +32,7 @@ def test_a_record_is_whole_or_not_there(record: Record) -> None:
         assert decode(bytes(torn)) is None
 
 
-def test_what_one_mirror_lacks_is_made_good_before_it_counts(folder: Path) -> None:
+def test_a_record_that_one_mirror_lacks_is_copied_to_it(folder: Path) -> None:
     create(folder, plan(8, **TINY), sync=False)
     disk = open_disk(folder, sync=False)
     start = disk.geometry.performance_base + disk.geometry.log_base
@@ -39,14 +46,14 @@ def test_what_one_mirror_lacks_is_made_good_before_it_counts(folder: Path) -> No
     assert disk.state.log.remirrored == 1
     assert disk.read(0) == block(1)
     disk.abandon()
-    (folder / "device-1").write_bytes(bytes(len(data)))  # and the other mirror fails altogether
+    (folder / "device-1").write_bytes(bytes(len(data)))  # the other mirror is lost
     disk = open_disk(folder, sync=False)
     assert disk.read(0) == block(1)
     disk.abandon()
 
 
-def test_the_log_goes_on_over_a_torn_tail(folder: Path) -> None:
-    """What lay behind the torn record, whole, must not come back behind the record that replaces it."""
+def test_the_log_continues_over_a_torn_tail(folder: Path) -> None:
+    """A whole record behind the torn one must not count behind the record that replaces it."""
     create(folder, plan(8, **TINY, write_back=True), sync=False)
     for seed in range(60):
         power = PowerSupply()
@@ -76,12 +83,12 @@ def test_the_log_goes_on_over_a_torn_tail(folder: Path) -> None:
         disk.close()
 
 
-def test_a_record_that_was_acknowledged_is_missed(folder: Path) -> None:
-    """Damaged on every mirror, it must not end the log as a record does that was in flight."""
+def test_an_acknowledged_record_that_is_damaged_is_data_lost(folder: Path) -> None:
+    """A damaged record must not end the log like a record that was in flight."""
     create(folder, plan(8, **TINY), sync=False)
     disk = open_disk(folder, sync=False)
     start = disk.geometry.performance_base + disk.geometry.log_base
-    for lba in range(3):  # behind the record that begins the generation: two units each
+    for lba in range(3):  # two units each, behind the record that begins the generation
         disk.write(lba, block(lba + 1))
     disk.abandon()
     whole = {name: (folder / name).read_bytes() for name in ("device-0", "device-1")}
@@ -102,7 +109,7 @@ def test_a_record_that_was_acknowledged_is_missed(folder: Path) -> None:
         disk = open_disk(folder, sync=False)
         assert disk.read(0, 3) == block(1) + block(2) + block(3)
         disk.abandon()
-    damage(2, 2)  # nothing behind it says that it was more than in flight
+    damage(2, 2)  # no record behind it says that it was durable
     disk = open_disk(folder, sync=False)
     assert disk.read(0, 3) == block(1) + block(2) + bytes(512)
     disk.abandon()

@@ -167,7 +167,7 @@ def test_two_bad_pieces_of_one_stripe_are_both_healed(tmp_path: Path) -> None:
         disk.checkpoint()
         pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(0))
         stripe = pba // 4
-        holds = {disk.state.capacity._piece(number, stripe): number for number in range(6)}
+        holds = {disk.state.capacity.striping.piece(number, stripe): number for number in range(6)}
         disk.close()
         for piece in (data, parity):
             flip(folder / f"device-{holds[piece]}", shape.capacity_base + stripe * 512 + 7)

@@ -1,4 +1,4 @@
-"""Redo-log chains: what reads cost, what consolidation keeps, what survives, what damage is called."""
+"""Redo-log chains: device I/Os of reads and writes, consolidation, power cuts, damage."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -19,6 +19,7 @@ BLOCKS = 256
 
 @pytest.fixture
 def chain(folder: Path) -> Iterator[Callable[..., RedoLogDisk]]:
+    """Makes a disk of an engine, and opens it."""
     opened: list[RedoLogDisk] = []
 
     def make(
@@ -34,6 +35,7 @@ def chain(folder: Path) -> Iterator[Callable[..., RedoLogDisk]]:
 
 
 def ios(disk: RedoLogDisk, *causes: str) -> int:
+    """Return the device reads and writes for some causes."""
     found = work(disk)
     return sum(
         count
@@ -43,6 +45,7 @@ def ios(disk: RedoLogDisk, *causes: str) -> int:
 
 
 def cost_of_reads(disk: RedoLogDisk) -> int:
+    """Read every third block. Returns how many device I/Os that took."""
     before = ios(disk, "foreground")
     for lba in range(0, BLOCKS - 1, 3):
         disk.read(lba)
@@ -50,7 +53,7 @@ def cost_of_reads(disk: RedoLogDisk) -> int:
 
 
 def deepen(disk: RedoLogDisk, depth: int) -> None:
-    """Snapshots over a disk that was written once; each delta has a little at the end of the disk, so that none has what is read."""
+    """Take snapshots. Each delta has only the last block of the disk, which no test reads."""
     for number in range(depth):
         disk.snapshot(f"s{number}")
         disk.write(BLOCKS - 1, block(number + 2))
@@ -70,7 +73,7 @@ def test_reads_cost_a_look_up_for_each_layer(
         assert cost_of_reads(disk) == reads * (1 + depth)
 
 
-def test_a_chain_whose_tables_are_in_memory_costs_what_a_flat_disk_does(
+def test_with_all_tables_in_memory_reads_cost_as_on_a_flat_disk(
     chain: Callable[..., RedoLogDisk],
 ) -> None:
     disk = chain("redo-vsan")
@@ -79,12 +82,12 @@ def test_a_chain_whose_tables_are_in_memory_costs_what_a_flat_disk_does(
     deepen(disk, 8)
     assert cost_of_reads(disk) == flat
     disk.close()
-    disk = open_disk(disk._enclosure.path, sync=False)
+    disk = open_disk(disk.folder, sync=False)
     assert cost_of_reads(disk) == flat
     disk.abandon()
 
 
-def test_a_first_write_to_a_delta_costs_its_entry_and_a_second_does_not(
+def test_the_first_write_of_a_block_to_a_delta_also_writes_its_entry(
     chain: Callable[..., RedoLogDisk],
 ) -> None:
     disk = chain()
@@ -98,7 +101,7 @@ def test_a_first_write_to_a_delta_costs_its_entry_and_a_second_does_not(
     assert ios(disk, "foreground") - before == 1
 
 
-def test_deleting_gives_the_depth_back(chain: Callable[..., RedoLogDisk]) -> None:
+def test_deleting_snapshots_makes_reads_cheap_again(chain: Callable[..., RedoLogDisk]) -> None:
     disk = chain(table_cache=0)
     disk.write(0, block(1) * BLOCKS)
     flat = cost_of_reads(disk)
@@ -129,7 +132,7 @@ def test_writes_that_race_a_consolidation_are_kept(chain: Callable[..., RedoLogD
     assert counters(disk)["layers"] == 1
 
 
-def test_a_tree_of_layers_is_merged_only_where_nobody_else_needs_it(
+def test_only_layers_that_no_other_view_needs_are_merged(
     chain: Callable[..., RedoLogDisk],
 ) -> None:
     disk = chain()
@@ -206,12 +209,12 @@ def test_a_chain_that_is_full_refuses_snapshots_and_nothing_else(
     disk.snapshot("s2")
 
 
-def test_a_format_without_unmap_says_so(chain: Callable[..., RedoLogDisk]) -> None:
+def test_a_format_without_unmap_refuses_it(chain: Callable[..., RedoLogDisk]) -> None:
     with pytest.raises(Unsupported):
         chain("redo-vmfs").unmap(0, 1)
 
 
-def test_a_grain_table_that_leads_out_of_its_layer_is_damage(
+def test_a_grain_table_that_leads_out_of_its_layer_is_data_lost(
     chain: Callable[..., RedoLogDisk], folder: Path
 ) -> None:
     disk = chain()
@@ -228,11 +231,13 @@ def test_a_grain_table_that_leads_out_of_its_layer_is_damage(
     disk.abandon()
 
 
-def test_either_descriptor_may_be_damaged(chain: Callable[..., RedoLogDisk], folder: Path) -> None:
+def test_one_damaged_descriptor_is_tolerated(
+    chain: Callable[..., RedoLogDisk], folder: Path
+) -> None:
     disk = chain()
     disk.write(0, block(1))
     disk.snapshot("s")
-    newest = disk.descriptor.sequence
+    newest = disk.tree.descriptor.sequence
     disk.close()
     for copy in (newest - 1, newest):
         with (folder / "device-0").open("r+b") as device:

@@ -37,7 +37,7 @@ def test_waiting_requests_form_one_group_and_each_gets_its_answer(make: Make) ->
             block(lba + 1) + block(lba + 2) for lba in range(15)
         ]
     assert sizes[0] == 16 and sum(sizes) == 31
-    assert disk.done.blocks_of("write") == 16
+    assert disk.operations.blocks_of("write") == 16
 
 
 def test_a_refused_request_does_not_fail_the_others(make: Make) -> None:

@@ -1,0 +1,137 @@
+"""Sends a program whose requests overlap to a target, and records when each was called and answered.
+
+A request of such a program carries `overlaps`: it may be in flight together with at most that many
+of the requests just before it, and waits for the answers of all earlier ones. Without the field it
+waits for all of them. So a program that is replayed, or from which requests were dropped, keeps its
+shape; and a program without the field has one request in flight.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.campaign.driver import described, encoded, record
+from conformance.contract.trace import Event, Trace
+from conformance.judging.overlapping import OVERLAPPING
+from conformance.targets.base import Message, TargetFailure
+from conformance.targets.overlapping import Calls
+
+SHORT, LONG = 10.0, 30.0  # seconds for an answer, counted from the call
+
+
+def drive(
+    calls: Calls,
+    program: list[Message],
+    seed: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Trace:
+    """Send the program; return the trace, of version 2.
+
+    It ends early if the target fails or creates no disk."""
+    hello = {key: value for key, value in calls.hello.items() if key != "ok"}
+    trace = Trace(hello, [], seed, dict(options or {}))
+    run = _Run(calls, trace, seed or 0)
+    try:
+        for request in program:
+            while not run.may_call(request):
+                run.wait()
+            run.call(request)
+        while run.flying:
+            run.wait()
+    except TargetFailure as failure:
+        run.fail(failure)
+    except _NoDisk:
+        pass
+    return trace
+
+
+def program_of(trace: Trace) -> list[Message]:
+    """The requests of a trace of version 2, with the overlap that they had."""
+    program = []
+    for index, (event, request) in enumerate(zip(trace.events, trace.program, strict=True)):
+        together = 0
+        for before in range(index - 1, -1, -1):
+            answered = trace.events[before]["answered"]
+            if answered is None or answered > event["called"]:
+                together = index - before
+            elif trace.events[before]["op"] not in OVERLAPPING:
+                break
+        kept = {key: value for key, value in request.items() if key not in ("called", "answered")}
+        program.append(kept | ({"overlaps": together} if together else {}))
+    return program
+
+
+class _NoDisk(Exception):
+    """The target creates no disk."""
+
+
+class _Run:
+    """One program on its way: what is in flight, and the count of calls and answers."""
+
+    def __init__(self, calls: Calls, trace: Trace, seed: int):
+        self._calls, self._trace, self._seed = calls, trace, seed
+        self._limit = max(1, calls.hello.get("in_flight", 1))
+        self._position = 0
+        self.flying: dict[int, float] = {}  # index of the event -> its deadline
+
+    def may_call(self, request: Message) -> bool:
+        """Whether the request may be called now."""
+        events = self._trace.events
+        alone = request["op"] not in OVERLAPPING
+        if any(events[index]["op"] not in OVERLAPPING for index in self.flying):
+            return False
+        if request["op"] == "crash" and "overlaps" in request:
+            alone = False
+        if alone and self.flying or len(self.flying) >= self._limit:
+            return False
+        return all(index >= len(events) - request.get("overlaps", 0) for index in self.flying)
+
+    def call(self, request: Message) -> None:
+        """Call the request. Raises TargetFailure."""
+        index = len(self._trace.events)
+        event: Event = {key: value for key, value in request.items() if key != "overlaps"}
+        event |= {"result": None, "called": self._next(), "answered": None}
+        self._trace.events.append(event)
+        patience = SHORT if request["op"] in OVERLAPPING else LONG
+        self.flying[index] = time.monotonic() + patience
+        self._calls.call(index, encoded(event, self._calls.hello, index, self._seed))
+
+    def wait(self) -> None:
+        """Take one answer. Raises TargetFailure, also if none comes in time."""
+        index, deadline = min(self.flying.items(), key=lambda item: item[1])
+        found = self._calls.answer(max(0.0, deadline - time.monotonic()))
+        if found is None:
+            raise _of(index, TargetFailure("hang", f"no answer to operation {index} in time"))
+        answered, response = found
+        if answered not in self.flying:
+            raise TargetFailure("protocol", f"it answered {answered}, which is not in flight")
+        event = self._trace.events[answered]
+        del self.flying[answered]
+        try:
+            record(event, response, self._calls.hello, self._seed)
+        except TargetFailure as failure:
+            raise _of(answered, failure) from None
+        event["answered"] = self._next()
+        if event["op"] == "crash":
+            self.flying.clear()  # everything else in flight is cut
+            self._calls.cut()
+        if event["op"] == "create" and not event["result"]["ok"]:
+            raise _NoDisk
+
+    def fail(self, failure: TargetFailure) -> None:
+        """Record the failure with the request that it belongs to, or else with the last one."""
+        index = getattr(failure, "index", None)
+        if index is None:
+            index = max(self.flying, default=len(self._trace.events) - 1)
+        event = self._trace.events[index]
+        event["result"], event["answered"] = None, self._next()
+        event["failure"] = described(failure)
+
+    def _next(self) -> int:
+        self._position += 1
+        return self._position - 1
+
+
+def _of(index: int, failure: TargetFailure) -> TargetFailure:
+    failure.index = index  # type: ignore[attr-defined]  # which request failed
+    return failure

@@ -1,0 +1,33 @@
+"""The proved disk as a target whose power can fail inside an operation.
+
+    conformance run --target python:proofs.cutting_target:open_target --traces 200
+"""
+
+from pathlib import Path
+from typing import Any
+
+from conformance.targets.base import Message, PowerCut
+from conformance.targets.process import ProcessTarget
+
+PROGRAM = Path(__file__).parents[1] / "build" / "proved-disk"
+
+
+class CuttingTarget(ProcessTarget):
+    """A process that understands `"cut":{"after":n,"seed":s}` in a request."""
+
+    cuts = True
+
+    def request(self, message: Message) -> Message:
+        """Return the response. Raises PowerCut where the power failed, TargetFailure where no answer came."""
+        response = super().request(message)
+        if "cut" in message and response.get("error") == "unknown-outcome":
+            raise PowerCut()
+        return response
+
+
+def open_target(options: dict[str, Any]) -> CuttingTarget:
+    """Start `build/proved-disk adapter`. `records` is the size of its log, in records."""
+    return CuttingTarget(f"{PROGRAM} adapter --log-records {options.get('records', 4)}")
+
+
+open_target.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]

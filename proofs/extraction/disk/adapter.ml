@@ -1,0 +1,114 @@
+(* The dialogue of the conformance kit: one JSON object per line on stdin, one answer per line on stdout. *)
+
+open Proved_core
+module J = Yojson.Safe
+
+exception Bad of string
+
+let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
+let largest = 1 lsl 53
+
+type t = { path : string; random : Random.State.t; records : int; mutable disk : Engine.t option }
+
+let integer key message =
+  match J.Util.member key message with
+  | `Int n when n >= 0 && n <= largest -> n
+  | _ -> bad "%s must be an integer from 0 to 2^53" key
+
+let text key message = match J.Util.member key message with `String s -> s | _ -> bad "%s must be a string" key
+
+let data message =
+  match Base64.decode (text "data" message) with
+  | Ok decoded when decoded <> "" && String.length decoded mod Bytes_blocks.block_bytes = 0 -> Words.split decoded
+  | _ -> bad "data must be base64 of whole blocks"
+
+let view message = match J.Util.member "view" message with `Null -> Live | _ -> Named (text "view" message)
+
+let refusal error message = `Assoc [ ("ok", `Bool false); ("error", `String error); ("message", `String message) ]
+let ok fields = `Assoc (("ok", `Bool true) :: fields)
+
+let answered = function
+  | Proved_core.Ok, [] -> ok []
+  | Proved_core.Ok, blocks -> ok [ ("data", `String (Base64.encode_string (Words.joined blocks))) ]
+  | Refused code, _ -> refusal (Words.code code) (Words.explained code)
+  | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
+
+let hello =
+  ok [ ("name", `String "proved-disk"); ("version", `String "1"); ("block_size", `Int Bytes_blocks.block_bytes);
+       ("crash_profile", `String "ack");
+       ("capabilities", `List (List.map (fun name -> `String name)
+          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ])) ]
+
+let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
+
+let close state = Option.iter (fun disk -> Device.close disk.Engine.device) state.disk; state.disk <- None
+
+let create state blocks =
+  if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
+  close state;
+  if Sys.file_exists state.path then Sys.remove state.path;
+  let shape = Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records:state.records ~snapshots:Plan.default_snapshots in
+  state.disk <- Some (Engine.format (Device.open_file ~sync:false ~fresh:true state.path) shape)
+
+(* The power fails, and comes back. What recovery does is cut short too where the request says so. *)
+let crash state device =
+  Device.power_cut device state.random;
+  state.disk <- Some (Engine.recover device)
+
+let counters state =
+  let d = (disk state).device in
+  `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes); ("device_flushes", `Int d.flushes) ]
+
+let request state message =
+  let perform q = answered (Engine.perform (disk state) q) in
+  match text "op" message with
+  | "hello" -> hello
+  | "bye" -> ok []
+  | "create" -> create state (integer "blocks" message); ok []
+  | "write" -> perform (DoWrite (integer "lba" message, data message))
+  | "read" -> perform (DoRead (view message, integer "lba" message, integer "count" message))
+  | "unmap" -> perform (DoUnmap (integer "lba" message, integer "count" message))
+  | "snapshot" -> perform (DoSnapshot (text "name" message))
+  | "delete" -> perform (DoDelete (text "name" message))
+  | "revert" -> perform (DoRevert (text "name" message))
+  | "flush" -> perform DoFlush
+  | "restart" -> perform DoRestart
+  | "crash" -> crash state (disk state).device; ok []
+  | "clean" -> Engine.clean (disk state); ok []
+  | "checkpoint" -> Engine.maintain (disk state) Checkpoint; ok []
+  | "stats" -> ok [ ("counters", counters state) ]
+  | other -> refusal "unsupported" (Printf.sprintf "there is no request %S" other)
+
+(* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then on. *)
+let with_cut state message =
+  match J.Util.member "cut" message, state.disk with
+  | `Null, _ | _, None -> request state message
+  | cut, Some disk ->
+      disk.device.cut_after <- Some (integer "after" cut);
+      Fun.protect ~finally:(fun () -> disk.device.cut_after <- None) (fun () -> request state message)
+
+let answer state line =
+  try
+    match J.from_string line with
+    | `Assoc _ as message -> with_cut state message
+    | _ -> bad "a request is one JSON object on a line"
+  with
+  | Bad reason -> refusal "bad-request" reason
+  | Yojson.Json_error reason -> refusal "bad-request" reason
+  | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
+  | Device.Power_cut -> refusal "unknown-outcome" "the power was cut; crash comes next"
+
+let serve ~folder ~records ~seed =
+  let path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks" in
+  let state = { path; random = Random.State.make [| seed |]; records; disk = None } in
+  let rec loop () =
+    match input_line stdin with
+    | exception End_of_file -> ()
+    | line ->
+        print_string (J.to_string (answer state line));
+        print_newline ();
+        (match J.from_string line with
+         | exception _ -> loop ()
+         | message -> (match J.Util.member "op" message with exception _ -> loop () | `String "bye" -> () | _ -> loop ()))
+  in
+  Fun.protect ~finally:(fun () -> close state; Sys.remove path) loop

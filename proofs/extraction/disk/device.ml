@@ -1,0 +1,85 @@
+(* A file as a device of blocks: what Medium.v says a device is. What is written stays in memory until a flush
+   writes it to the file, so that a power cut can lose any part of it. *)
+
+exception Power_cut
+exception Busy
+exception Damaged of string
+
+type t = {
+  file : Unix.file_descr;
+  sync : bool;  (* a flush waits for the medium *)
+  mutable unflushed : (int * Bytes.t) list;  (* newest first *)
+  latest : (int, Bytes.t) Hashtbl.t;  (* the same, by address *)
+  mutable cut_after : int option;  (* I/Os until the power fails *)
+  mutable reads : int;
+  mutable writes : int;
+  mutable flushes : int;
+}
+
+let block_bytes = Bytes_blocks.block_bytes
+
+let open_file ?(sync = true) ?(fresh = false) path =
+  let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
+  let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
+  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
+  { file; sync; unflushed = []; latest = Hashtbl.create 64; cut_after = None; reads = 0; writes = 0; flushes = 0 }
+
+let close device = Unix.close device.file
+
+let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address) (of_int block_bytes)) Unix.SEEK_SET)
+
+let rec transfer operation file bytes from =
+  if from < block_bytes then
+    match operation file bytes from (block_bytes - from) with
+    | 0 -> ()  (* past the end of the file: zeroes *)
+    | n -> transfer operation file bytes (from + n)
+
+let tick device =
+  match device.cut_after with
+  | None -> ()
+  | Some n when n <= 1 -> raise Power_cut
+  | Some n -> device.cut_after <- Some (n - 1)
+
+let read device address =
+  device.reads <- device.reads + 1;
+  tick device;
+  match Hashtbl.find_opt device.latest address with
+  | Some bytes -> bytes
+  | None ->
+      let bytes = Bytes.make block_bytes '\000' in
+      seek device address;
+      transfer Unix.read device.file bytes 0;
+      bytes
+
+let store device (address, bytes) =
+  seek device address;
+  transfer Unix.write device.file bytes 0
+
+let write device address bytes =
+  device.writes <- device.writes + 1;
+  device.unflushed <- (address, bytes) :: device.unflushed;
+  Hashtbl.replace device.latest address bytes;
+  tick device
+
+let forget device =
+  device.unflushed <- [];
+  Hashtbl.reset device.latest
+
+let flush device =
+  tick device;
+  device.flushes <- device.flushes + 1;
+  List.iter (store device) (List.rev device.unflushed);
+  if device.sync then Unix.fsync device.file;
+  forget device
+
+(* The power fails: of each block, what the last flush left or any write since then survives. *)
+let power_cut device choose =
+  let survives address _ =
+    let written = List.filter_map (fun (a, b) -> if a = address then Some b else None) device.unflushed in
+    match Random.State.int choose (1 + List.length written) with
+    | 0 -> ()
+    | n -> store device (address, List.nth written (n - 1))
+  in
+  Hashtbl.iter survives device.latest;
+  forget device;
+  device.cut_after <- None

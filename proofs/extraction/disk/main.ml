@@ -1,0 +1,158 @@
+(* The command line of the proved disk: one operation per call, on a disk that lasts, or the dialogue of the kit. *)
+
+open Cmdliner
+open Proved_core
+
+let refused, wrong_usage, busy, damaged = 1, 2, 4, 5
+
+let fail status format =
+  Printf.ksprintf (fun text -> prerr_endline ("proved-disk: " ^ text); exit status) format
+
+let file folder = Filename.concat folder "blocks"
+
+(* Whatever a command does, a mistake of the user's is one line and a status. *)
+let guarded folder action =
+  try action () with
+  | Device.Busy -> fail busy "%s: another process has the disk open" folder
+  | Engine.Not_a_disk -> fail damaged "%s holds no proved disk" (file folder)
+  | Unix.Unix_error (ENOENT, _, _) -> fail refused "there is no disk in %s" folder
+  | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
+  | Sys_error reason -> fail refused "%s" reason
+
+let with_disk folder action =
+  guarded folder (fun () ->
+      let device = Device.open_file (file folder) in
+      Fun.protect ~finally:(fun () -> Device.close device) (fun () -> action (Engine.recover device)))
+
+let perform folder request =
+  with_disk folder (fun disk ->
+      match Engine.perform disk request with
+      | Ok, data -> data
+      | Refused code, _ -> fail refused "%s: %s" (Words.code code) (Words.explained code)
+      | (UnknownOutcome | CutShort), _ -> fail refused "it may have happened, or not")
+
+let create folder blocks segment_blocks segments records snapshots =
+  guarded folder (fun () ->
+      if not (Sys.file_exists folder) then Unix.mkdir folder 0o755;
+      if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
+      let device = Device.open_file ~fresh:true (file folder) in
+      ignore (Engine.format device (Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots)))
+
+(* The data in whole blocks, the last one filled up with zeroes. *)
+let whole text =
+  let size = Bytes_blocks.block_bytes in
+  let blocks = max 1 ((String.length text + size - 1) / size) in
+  text ^ String.make ((blocks * size) - String.length text) '\000'
+
+let rest_of channel =
+  let read = Buffer.create 65536 in
+  (try while true do Buffer.add_channel read channel 65536 done with End_of_file -> ());
+  Buffer.contents read
+
+let write folder lba text fill count =
+  let data =
+    match text, fill with
+    | Some _, Some _ -> fail wrong_usage "--text and --fill exclude each other"
+    | Some text, None -> text
+    | None, Some byte -> String.make (count * Bytes_blocks.block_bytes) (Char.chr (byte land 255))
+    | None, None -> set_binary_mode_in stdin true; rest_of stdin
+  in
+  ignore (perform folder (DoWrite (lba, Words.split (whole data))))
+
+let read folder lba count view =
+  let from = match view with Some name -> Named name | None -> Live in
+  set_binary_mode_out stdout true;
+  print_string (Words.joined (perform folder (DoRead (from, lba, count))))
+
+let change request folder = ignore (perform folder request)
+
+let ls folder =
+  with_disk folder (fun disk ->
+      List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped) (List.sort compare (listing disk.memory)))
+
+let inspect folder =
+  with_disk folder (fun disk ->
+      let y = disk.memory in
+      let g = y.shape in
+      Printf.printf "disk: %d blocks of %d bytes\n" g.disk_blocks Bytes_blocks.block_bytes;
+      Printf.printf "log: records %d to %d, of at most %d\n" y.first_record (y.next_record - 1) g.log_blocks;
+      Printf.printf "checkpoint: number %d, in slot %s\n" y.serial (if y.slot then "b" else "a");
+      Printf.printf "live: %d blocks mapped\n" (live_blocks y);
+      List.iter (fun (name, mapped) -> Printf.printf "snapshot %s: %d blocks mapped\n" name mapped) (listing y);
+      let used = in_use y in
+      Printf.printf "data: %d of %d blocks in use\n" (List.length used) g.data_blocks;
+      let segments = Hashtbl.create 64 in
+      List.iter (fun (_, place) ->
+          let s = place / max 1 g.segment_blocks in
+          Hashtbl.replace segments s (1 + Option.value ~default:0 (Hashtbl.find_opt segments s))) used;
+      List.iter (fun (s, n) -> Printf.printf "segment %d: %d of %d blocks in use\n" s n g.segment_blocks)
+        (List.sort compare (List.of_seq (Hashtbl.to_seq segments))))
+
+let upkeep action folder = with_disk folder action
+
+let adapter folder records seed =
+  let folder = match folder with Some folder -> folder | None -> if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
+  guarded folder (fun () -> Adapter.serve ~folder ~records ~seed)
+
+(* ** Arguments *)
+
+let at_least least =
+  let parse text =
+    match int_of_string_opt text with
+    | Some n when n >= least && n < 1 lsl 40 -> Result.Ok n
+    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not an integer of at least %d" text least))
+  in
+  Arg.conv (parse, Format.pp_print_int)
+
+let disk = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"The folder of the disk.")
+let lba = Arg.(required & pos 1 (some (at_least 0)) None & info [] ~docv:"LBA" ~doc:"The first block.")
+let count = Arg.(value & pos 2 (at_least 0) 1 & info [] ~docv:"COUNT" ~doc:"How many blocks.")
+let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc:"The snapshot.")
+let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
+
+let command name doc term =
+  let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed"; info wrong_usage ~doc:"wrong usage";
+                         info busy ~doc:"another process has the disk open"; info damaged ~doc:"this is no proved disk" ] in
+  Cmd.v (Cmd.info name ~doc ~exits) term
+
+let commands =
+  let open Term in
+  [ command "create" "Make a new disk in an empty or absent folder."
+      (const create $ disk
+       $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ] ~docv:"N" ~doc:"Size of the disk, in blocks.")
+       $ number "segment-blocks" 128 "Blocks of a segment."
+       $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ] ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
+       $ number "log-records" Plan.default_records "Records in the log."
+       $ number "snapshots" Plan.default_snapshots "Snapshots at most.");
+    command "write" "Write whole blocks from LBA on: of stdin, filled up with zeroes, unless an option says otherwise."
+      (const write $ disk $ lba
+       $ Arg.(value & opt (some string) None & info [ "text" ] ~docv:"TEXT" ~doc:"Write this text, in place of stdin.")
+       $ Arg.(value & opt (some (at_least 0)) None & info [ "fill" ] ~docv:"BYTE" ~doc:"Write COUNT blocks of this byte.")
+       $ number "count" 1 "Blocks, with --fill.");
+    command "read" "Read COUNT blocks from LBA on to stdout."
+      (const read $ disk $ lba $ count
+       $ Arg.(value & opt (some string) None & info [ "view" ] ~docv:"NAME" ~doc:"A snapshot, in place of the live view."));
+    command "unmap" "Give COUNT blocks from LBA on back: they read as zeroes."
+      (const (fun folder lba count -> change (DoUnmap (lba, count)) folder) $ disk $ lba $ count);
+    command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
+    command "snapshot" "Keep what the disk reads as now, under a name."
+      (const (fun folder name -> change (DoSnapshot name) folder) $ disk $ named);
+    command "delete" "Delete a snapshot." (const (fun folder name -> change (DoDelete name) folder) $ disk $ named);
+    command "revert" "Make the live view what a snapshot is; every snapshot stays."
+      (const (fun folder name -> change (DoRevert name) folder) $ disk $ named);
+    command "ls" "List the snapshots by name, with the number of blocks that each maps." (const ls $ disk);
+    command "inspect" "The log, the views and the segments in words." (const inspect $ disk);
+    command "clean" "Clean the segment with the least in it." (const (upkeep Engine.clean) $ disk);
+    command "checkpoint" "Write a checkpoint, so that the log may be forgotten."
+      (const (upkeep (fun disk -> Engine.maintain disk Checkpoint)) $ disk);
+    command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
+      (const adapter
+       $ Arg.(value & opt (some string) None & info [ "folder" ] ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
+       $ number "log-records" 16 "Records in the log."
+       $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")) ]
+
+let () =
+  let doc = "A log-structured virtual disk with snapshots, extracted from its proof" in
+  match Cmd.eval_value (Cmd.group (Cmd.info "proved-disk" ~version:"1" ~doc) commands) with
+  | Result.Ok _ -> exit 0
+  | Result.Error _ -> exit wrong_usage

@@ -1,0 +1,17 @@
+(* The shape of a new disk. A wrong shape costs space, or requests that are refused; never data. *)
+
+open Proved_core
+
+let default_records = 1024
+let default_snapshots = 256
+
+(* The words of the largest checkpoint: every view full, every name as long as names may be. *)
+let most_words blocks snapshots =
+  let view = 1 + (2 * blocks) in
+  view + 1 + (snapshots * (65 + view)) + 1 + (2 * blocks * (snapshots + 1)) + 1
+
+let shape ~blocks ~segment_blocks ~segments ~records ~snapshots =
+  let segments = match segments with Some n -> n | None -> (((2 * blocks) + segment_blocks - 1) / segment_blocks) + 4 in
+  { disk_blocks = blocks; log_blocks = records; data_blocks = segments * segment_blocks; segment_blocks;
+    most_snapshots = snapshots;
+    slot_blocks = (most_words blocks snapshots + Bytes_blocks.words - 1) / Bytes_blocks.words }

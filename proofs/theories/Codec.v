@@ -1,0 +1,158 @@
+(** Values as words, and words in blocks; each codec with its round trip.
+
+A block holds [words] words below [limit], and what a reader finds behind the words that were put into it is
+anybody's guess. How a block holds words is left to [blocks]: bytes are one way ([ByteBlocks.v]). *)
+From stdpp Require Import gmap strings.
+
+Class blocks := Blocks {
+  block : Type;
+  words : nat;
+  limit : nat;
+  of_words : list nat → block;
+  to_words : block → list nat;
+  zero_block : block;
+}.
+
+Class blocks_laws `{blocks} : Prop := {
+  words_positive : 0 < words;
+  words_round_trip ws : length ws ≤ words → Forall (λ w, w < limit) ws → take (length ws) (to_words (of_words ws)) = ws;
+}.
+
+(** ** Codecs *)
+
+(** [put] makes words of a value; [get] takes a value off the front of words. *)
+Record codec (A : Type) := Codec { put : A → list nat; get : list nat → option (A * list nat) }.
+Global Arguments Codec {_} _ _. Global Arguments put {_} _ _. Global Arguments get {_} _ _.
+
+Definition round_trips {A} (c : codec A) : Prop := ∀ x rest, get c (put c x ++ rest) = Some (x, rest).
+
+Definition number : codec nat :=
+  Codec (λ n, [n]) (λ ws, match ws with w :: ws => Some (w, ws) | [] => None end).
+
+Definition both {A B} (a : codec A) (b : codec B) : codec (A * B) :=
+  Codec (λ x, put a x.1 ++ put b x.2)
+    (λ ws, match get a ws with
+           | Some (x, ws) => match get b ws with Some (y, ws) => Some ((x, y), ws) | None => None end
+           | None => None
+           end).
+
+(** A value is put as what it is made [into]; [of] is the way back. *)
+Definition mapped {A B} (into : B → A) (of : A → option B) (a : codec A) : codec B :=
+  Codec (λ y, put a (into y))
+    (λ ws, match get a ws with
+           | Some (x, ws) => match of x with Some y => Some (y, ws) | None => None end
+           | None => None
+           end).
+
+Fixpoint get_times {A} (a : codec A) (n : nat) (done : list A) (ws : list nat) : option (list A * list nat) :=
+  match n with
+  | 0 => Some (rev_append done [], ws)
+  | S n => match get a ws with Some (x, ws) => get_times a n (x :: done) ws | None => None end
+  end.
+
+Definition put_many {A} (a : codec A) (xs : list A) : list nat := foldr (λ x ws, put a x ++ ws) [] xs.
+Definition many {A} (a : codec A) : codec (list A) :=
+  Codec (λ xs, length xs :: put_many a xs)
+    (λ ws, match ws with n :: ws => get_times a n [] ws | [] => None end).
+
+Fixpoint characters (s : string) : list nat :=
+  match s with EmptyString => [] | String c s => Ascii.nat_of_ascii c :: characters s end.
+Definition text_of (cs : list nat) : string := foldr (λ c s, String (Ascii.ascii_of_nat c) s) EmptyString cs.
+Definition text : codec string := mapped characters (λ cs, Some (text_of cs)) (many number).
+
+Definition finite_map {K A} `{Countable K} (k : codec K) (a : codec A) : codec (gmap K A) :=
+  mapped map_to_list (λ l, Some (list_to_map l)) (many (both k a)).
+
+Lemma number_round_trips : round_trips number.
+Proof. done. Qed.
+
+Lemma both_round_trips {A B} (a : codec A) (b : codec B) : round_trips a → round_trips b → round_trips (both a b).
+Proof. intros Ha Hb [x y] rest. simpl. by rewrite <-(assoc_L (++)), Ha, Hb. Qed.
+
+Lemma mapped_round_trips {A B} (into : B → A) of (a : codec A) :
+  round_trips a → (∀ y, of (into y) = Some y) → round_trips (mapped into of a).
+Proof. intros Ha Hof y rest. simpl. by rewrite Ha, Hof. Qed.
+
+Lemma many_round_trips {A} (a : codec A) : round_trips a → round_trips (many a).
+Proof.
+  intros Ha xs rest. simpl. assert (∀ done, get_times a (length xs) done (put_many a xs ++ rest)
+    = Some (rev_append done [] ++ xs, rest)) as ->; [|done].
+  induction xs as [|x xs IH]; intros done; simpl; [by rewrite app_nil_r|].
+  rewrite <-(assoc_L (++)), Ha, IH. do 2 f_equal. rewrite !rev_append_rev, !app_nil_r. simpl. by rewrite <-(assoc_L (++)).
+Qed.
+
+Lemma text_round_trips : round_trips text.
+Proof.
+  apply mapped_round_trips; [apply many_round_trips, number_round_trips|]. intros s. f_equal.
+  induction s as [|c s IH]; [done|]. unfold text_of in *. simpl. by rewrite IH, Ascii.ascii_nat_embedding.
+Qed.
+
+Lemma finite_map_round_trips {K A} `{Countable K} (k : codec K) (a : codec A) :
+  round_trips k → round_trips a → round_trips (finite_map k a).
+Proof.
+  intros. apply mapped_round_trips; [by apply many_round_trips, both_round_trips|].
+  intros m. by rewrite list_to_map_to_list.
+Qed.
+
+(** ** Words in blocks *)
+
+Section Packing.
+Context `{blocks}.
+
+Definition small (ws : list nat) : bool := forallb (λ w, bool_decide (w < limit)) ws.
+
+(** The words as one block, if they go in. *)
+Definition pack (ws : list nat) : option block :=
+  if bool_decide (length ws ≤ words) && small ws then Some (of_words ws) else None.
+Definition unpack {A} (c : codec A) (b : block) : option A := fst <$> get c (to_words b).
+
+(** The words as so many blocks as it takes, at most [n]. *)
+Fixpoint pack_many (n : nat) (ws : list nat) : option (list block) :=
+  match ws, n with
+  | [], _ => Some []
+  | _, 0 => None
+  | _, S n => match pack (take words ws), pack_many n (drop words ws) with
+              | Some b, Some bs => Some (b :: bs)
+              | _, _ => None
+              end
+  end.
+Definition all_words (bs : list block) : list nat := foldr (λ b ws, take words (to_words b) ++ ws) [] bs.
+Definition unpack_many {A} (c : codec A) (bs : list block) : option A := fst <$> get c (all_words bs).
+
+Context `{!blocks_laws}.
+
+Lemma pack_prefix ws b : pack ws = Some b → length ws ≤ words ∧ ∃ rest, to_words b = ws ++ rest.
+Proof.
+  unfold pack. destruct (bool_decide_reflect (length ws ≤ words)) as [Hlen|]; [|done].
+  destruct (small ws) eqn:Hsmall; [|done]. intros [= <-]. split; [done|].
+  exists (drop (length ws) (to_words (of_words ws))). rewrite <-(take_drop (length ws) (to_words (of_words ws))) at 1. f_equal.
+  apply words_round_trip; [done|].
+  apply Forall_forall. intros w Hw. unfold small in Hsmall. rewrite forallb_forall in Hsmall.
+  by eapply bool_decide_eq_true_1, Hsmall, elem_of_list_In.
+Qed.
+
+Lemma pack_unpack {A} (c : codec A) x b : round_trips c → pack (put c x) = Some b → unpack c b = Some x.
+Proof. intros Hc (_&rest&Hrest)%pack_prefix. unfold unpack. by rewrite Hrest, Hc. Qed.
+
+Lemma pack_many_prefix n ws bs : pack_many n ws = Some bs → length bs ≤ n ∧ ∃ rest, all_words bs = ws ++ rest.
+Proof.
+  revert ws bs. induction n as [|n IH]; intros [|w ws] bs; simpl; try (intros [= <-]; simpl; split; [lia|by exists []]).
+  { done. }
+  pose proof words_positive as Hpos. set (all := w :: ws).
+  destruct (pack (take words all)) as [b|] eqn:Hb; [|done].
+  destruct (pack_many n (drop words all)) as [bs'|] eqn:Hbs; [|done]. intros [= <-].
+  destruct (IH _ _ Hbs) as (Hlen&rest'&Hrest'). apply pack_prefix in Hb as (_&rest&Hrest). split; [simpl; lia|].
+  simpl. rewrite Hrest, Hrest'. destruct (decide (words ≤ length all)) as [Hfull|Hpart].
+  - exists rest'. rewrite take_app_le by (rewrite take_length; lia). rewrite take_take, Nat.min_id.
+    by rewrite (assoc_L (++)), take_drop.
+  - rewrite (take_ge all) by lia. rewrite drop_ge by lia. rewrite take_app_ge by lia.
+    rewrite <-(assoc_L (++)). by eexists.
+Qed.
+
+Lemma pack_many_unpack {A} (c : codec A) x n bs :
+  round_trips c → pack_many n (put c x) = Some bs → length bs ≤ n ∧ unpack_many c bs = Some x.
+Proof.
+  intros Hc (Hlen&rest&Hrest)%pack_many_prefix. split; [done|]. unfold unpack_many. by rewrite Hrest, Hc.
+Qed.
+
+End Packing.

@@ -1,0 +1,152 @@
+(** Devices of blocks, and programs that use nothing but block I/O.
+
+A write is volatile until a flush. A power cut leaves each block as the last flush left it, or as any write
+since then left it, each block on its own: any subset of the unflushed blocks survives. A block is written
+whole. *)
+From stdpp Require Import list.
+
+Section Medium.
+Context {B : Type}.
+
+Definition contents := nat → B.
+
+(** What the device holds for certain, and what was written since the last flush, newest first. *)
+Record medium := Medium { stable : contents; unflushed : list (nat * B) }.
+
+Fixpoint overlay (ws : list (nat * B)) (f : contents) (a : nat) : B :=
+  match ws with
+  | [] => f a
+  | (a', b) :: ws => if decide (a = a') then b else overlay ws f a
+  end.
+
+Definition read_block (m : medium) (a : nat) : B := overlay (unflushed m) (stable m) a.
+Definition write_block (m : medium) (a : nat) (b : B) : medium := Medium (stable m) ((a, b) :: unflushed m).
+Definition flush_blocks (m : medium) : medium := Medium (read_block m) [].
+
+(** What a power cut may leave. *)
+Definition survives (m : medium) (f : contents) : Prop := ∀ a, f a = stable m a ∨ (a, f a) ∈ unflushed m.
+
+(** ** Programs *)
+
+Inductive program {A : Type} :=
+  | Done (x : A)
+  | ReadBlock (a : nat) (k : B → program)
+  | WriteBlock (a : nat) (b : B) (k : program)
+  | FlushBlocks (k : program).
+Arguments program : clear implicits.
+
+Fixpoint write_all {A} (ws : list (nat * B)) (k : program A) : program A :=
+  match ws with [] => k | (a, b) :: ws => WriteBlock a b (write_all ws k) end.
+
+(** One block I/O of a program; [None] when it is done. *)
+Definition io {A} (p : program A) (m : medium) : option (program A * medium) :=
+  match p with
+  | Done _ => None
+  | ReadBlock a k => Some (k (read_block m a), m)
+  | WriteBlock a b k => Some (k, write_block m a b)
+  | FlushBlocks k => Some (k, flush_blocks m)
+  end.
+
+(** The whole program, with no power cut. *)
+Fixpoint execute {A} (p : program A) (m : medium) : A * medium :=
+  match p with
+  | Done x => (x, m)
+  | ReadBlock a k => execute (k (read_block m a)) m
+  | WriteBlock a b k => execute k (write_block m a b)
+  | FlushBlocks k => execute k (flush_blocks m)
+  end.
+
+(** ** Crash safety: whenever the power fails, [P] is true of what is left; in the end, [Q]. *)
+
+Definition safe (P : contents → Prop) (m : medium) : Prop := ∀ f, survives m f → P f.
+
+Fixpoint crash_safe {A} (P : contents → Prop) (Q : A → medium → Prop) (p : program A) (m : medium) : Prop :=
+  safe P m ∧
+  match p with
+  | Done x => Q x m
+  | ReadBlock a k => crash_safe P Q (k (read_block m a)) m
+  | WriteBlock a b k => crash_safe P Q k (write_block m a b)
+  | FlushBlocks k => crash_safe P Q k (flush_blocks m)
+  end.
+
+Lemma crash_safe_now {A} P (Q : A → medium → Prop) p m : crash_safe P Q p m → safe P m.
+Proof. destruct p; by intros [? _]. Qed.
+
+Lemma crash_safe_io {A} P (Q : A → medium → Prop) p m p' m' :
+  crash_safe P Q p m → io p m = Some (p', m') → crash_safe P Q p' m'.
+Proof. destruct p; simpl; intros [_ Hp] [= <- <-]; done. Qed.
+
+Lemma crash_safe_execute {A} P (Q : A → medium → Prop) p m :
+  crash_safe P Q p m → Q (execute p m).1 (execute p m).2.
+Proof. revert m. induction p as [| |a b k IH|k IH]; simpl; intros m [_ Hp]; auto. Qed.
+
+Lemma crash_safe_mono {A} P (Q Q' : A → medium → Prop) p m :
+  (∀ x m, Q x m → Q' x m) → crash_safe P Q p m → crash_safe P Q' p m.
+Proof. intros HQ. revert m. induction p; simpl; intros m [? ?]; split; auto. Qed.
+
+Lemma survives_stable f f' : survives (Medium f []) f' → ∀ a, f' a = f a.
+Proof. intros Hs a. destruct (Hs a) as [|Hin]; [done|by apply elem_of_nil in Hin]. Qed.
+
+Lemma overlay_out ws f a : a ∉ ws.*1 → overlay ws f a = f a.
+Proof.
+  induction ws as [|[a' b] ws IH]; [done|]. simpl. rewrite not_elem_of_cons. intros [Ha Hws].
+  rewrite decide_False by done. by apply IH.
+Qed.
+
+Lemma overlay_in ws f a b : NoDup ws.*1 → (a, b) ∈ ws → overlay ws f a = b.
+Proof.
+  induction ws as [|[a' b'] ws IH]; simpl; [by intros _ ?%elem_of_nil|].
+  rewrite NoDup_cons, elem_of_cons. intros [Ha' Hdup] [[= <- <-]|Hin]; [by rewrite decide_True|].
+  rewrite decide_False; [by apply IH|]. intros <-. apply Ha', elem_of_list_fmap. by exists (a, b).
+Qed.
+
+Lemma safe_within (P : contents → Prop) (S : nat → Prop) u f :
+  (∀ f', (∀ a, ¬ S a → f' a = f a) → P f') → (∀ a, a ∈ u.*1 → S a) → safe P (Medium f u).
+Proof.
+  intros HP Hu f' Hf'. apply HP. intros a Ha. destruct (Hf' a) as [|Hin]; [done|].
+  destruct Ha. apply Hu, elem_of_list_fmap. by exists (a, f' a).
+Qed.
+
+Lemma crash_safe_write_all {A} (P : contents → Prop) (Q : A → medium → Prop) (S : nat → Prop) ws u f k :
+  (∀ f', (∀ a, ¬ S a → f' a = f a) → P f') → (∀ a, a ∈ ws.*1 → S a) → (∀ a, a ∈ u.*1 → S a) →
+  crash_safe P Q k (Medium f (reverse ws ++ u)) → crash_safe P Q (write_all ws k) (Medium f u).
+Proof.
+  intros HP. revert u. induction ws as [|[a b] ws IH]; simpl; intros u Hws Hu Hk; [done|].
+  split; [by eapply safe_within|].
+  apply IH; [intros a' ?; apply Hws; by constructor| |by rewrite reverse_cons, <-(assoc_L (++)) in Hk].
+  simpl. intros a' [->|?]%elem_of_cons; [|by apply Hu]. apply Hws. by constructor.
+Qed.
+
+(** Blocks that nothing refers to ([S]) are written and flushed. *)
+Lemma crash_safe_write_flush {A} (P : contents → Prop) (Q : A → medium → Prop) (S : nat → Prop) ws f k :
+  (∀ f', (∀ a, ¬ S a → f' a = f a) → P f') → (∀ a, a ∈ ws.*1 → S a) → NoDup ws.*1 →
+  (∀ f', (∀ a b, (a, b) ∈ ws → f' a = b) → (∀ a, a ∉ ws.*1 → f' a = f a) → crash_safe P Q k (Medium f' [])) →
+  crash_safe P Q (write_all ws (FlushBlocks k)) (Medium f []).
+Proof.
+  intros HP Hws Hdup Hk.
+  apply crash_safe_write_all with (S := S); [done|done|by intros ? ?%elem_of_nil|].
+  rewrite app_nil_r. split.
+  - eapply safe_within; [done|]. intros a. rewrite fmap_reverse, elem_of_reverse. apply Hws.
+  - apply Hk; unfold read_block; simpl.
+    + intros a b Hin. apply overlay_in; [|by rewrite elem_of_reverse].
+      by rewrite fmap_reverse, reverse_Permutation.
+    + intros a Ha. apply overlay_out. by rewrite fmap_reverse, elem_of_reverse.
+Qed.
+
+(** One block is written and flushed: until then either content may survive. *)
+Lemma crash_safe_commit {A} (P : contents → Prop) (Q : A → medium → Prop) a b f k :
+  (∀ f', (∀ a', a' ≠ a → f' a' = f a') → f' a = f a ∨ f' a = b → P f') →
+  (∀ f', f' a = b → (∀ a', a' ≠ a → f' a' = f a') → crash_safe P Q k (Medium f' [])) →
+  crash_safe P Q (WriteBlock a b (FlushBlocks k)) (Medium f []).
+Proof.
+  intros HP Hk. simpl. split; [|split].
+  - intros f' Hf'. apply HP; intros; [|left]; by apply survives_stable.
+  - intros f' Hf'. simpl in Hf'. apply HP.
+    + intros a' Ha'. destruct (Hf' a') as [|[[= ->]|?%elem_of_nil]%elem_of_cons]; done.
+    + destruct (Hf' a) as [|[[= ->]|?%elem_of_nil]%elem_of_cons]; [by left|by right|done].
+  - apply Hk; unfold read_block; simpl; [by rewrite decide_True|intros; by rewrite decide_False].
+Qed.
+
+End Medium.
+
+Arguments medium : clear implicits. Arguments program : clear implicits. Arguments contents : clear implicits.

@@ -1,0 +1,406 @@
+(** The proved disk: a log-structured disk as programs over block I/O, which is what [build/proved-disk] runs.
+
+On the device stand a superblock, the headers of two checkpoint slots, the log, the bodies of the slots, and
+the data. A write puts its data into free places and flushes, then its record into the log and flushes. A
+record is one block. Every map is in memory; a checkpoint writes all of them into the slot that is not in use,
+flushes, then writes the header of that slot and flushes. The log holds what came after the newest checkpoint.
+
+Where data goes, and when to checkpoint, to clean and to collect, is proposed by a scheduler that nobody needs
+to trust: these programs check what it proposes. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Medium Codec.
+
+(** ** What stands in memory *)
+
+(** LBA to MBA, in each view. *)
+Definition lba_map := gmap nat nat.
+
+(** The maps: of the views, and the middle map, MBA to place. *)
+Record maps := Maps { live_map : lba_map; snap_maps : gmap name lba_map; middle : gmap nat nat; next_mba : nat }.
+
+Record geometry := Geometry {
+  disk_blocks : nat;      (* of the virtual disk *)
+  log_blocks : nat;       (* records in the log *)
+  slot_blocks : nat;      (* of the body of a checkpoint *)
+  data_blocks : nat;      (* places *)
+  segment_blocks : nat;   (* places that the scheduler fills together *)
+  most_snapshots : nat;   (* so that a checkpoint fits into its slot *)
+}.
+
+Record memory := Memory {
+  shape : geometry;
+  current : maps;
+  free : gmap nat ();     (* places that nothing refers to: not all of them, until they are collected *)
+  next_record : nat;      (* the number of the next log record *)
+  first_record : nat;     (* of the first behind the newest checkpoint *)
+  serial : nat;           (* of the newest checkpoint *)
+  slot : bool;            (* where it is *)
+}.
+
+(** ** Where things stand *)
+
+Definition superblock : nat := 0.
+Definition header_address (s : bool) : nat := if s then 2 else 1.
+Definition log_address (g : geometry) (n : nat) : nat := 3 + n `mod` log_blocks g.
+Definition body_address (g : geometry) (s : bool) (i : nat) : nat :=
+  3 + log_blocks g + (if s then slot_blocks g else 0) + i.
+Definition data_address (g : geometry) (p : nat) : nat := 3 + log_blocks g + 2 * slot_blocks g + p.
+
+(** ** Log records *)
+
+Inductive log_record :=
+  | LogWrite (lba : nat) (places : list nat)
+  | LogUnmap (lba count : nat)
+  | LogSnapshot (n : name)
+  | LogDelete (n : name)
+  | LogRevert (n : name)
+  | LogMove (moves : list (nat * nat)).     (* MBAs, and their new places *)
+
+(** [xs] for the keys from [k] on. *)
+Fixpoint put_from (k : nat) (xs : list nat) (m : gmap nat nat) : gmap nat nat :=
+  match xs with [] => m | x :: xs => put_from (S k) xs (<[k := x]> m) end.
+Fixpoint remove_from (k count : nat) (m : gmap nat nat) : gmap nat nat :=
+  match count with 0 => m | S count => remove_from (S k) count (delete k m) end.
+Definition relocate (moves : list (nat * nat)) (mid : gmap nat nat) : gmap nat nat :=
+  foldr (λ e mid, <[e.1 := e.2]> mid) mid moves.
+
+(** What a record makes of the maps: a write takes fresh MBAs. *)
+Definition apply (r : log_record) (m : maps) : maps :=
+  match r with
+  | LogWrite lba places =>
+      let x := next_mba m in
+      Maps (put_from lba (seq x (length places)) (live_map m)) (snap_maps m) (put_from x places (middle m))
+        (x + length places)
+  | LogUnmap lba count => Maps (remove_from lba count (live_map m)) (snap_maps m) (middle m) (next_mba m)
+  | LogSnapshot n => Maps (live_map m) (<[n := live_map m]> (snap_maps m)) (middle m) (next_mba m)
+  | LogDelete n => Maps (live_map m) (delete n (snap_maps m)) (middle m) (next_mba m)
+  | LogRevert n => Maps (default (live_map m) (snap_maps m !! n)) (snap_maps m) (middle m) (next_mba m)
+  | LogMove moves => Maps (live_map m) (snap_maps m) (relocate moves (middle m)) (next_mba m)
+  end.
+
+(** ** Codecs of what stands on the device *)
+
+Fixpoint flat (xs : list (nat * nat)) : list nat := match xs with [] => [] | (a, b) :: xs => a :: b :: flat xs end.
+Fixpoint paired (ws : list nat) : list (nat * nat) :=
+  match ws with a :: b :: ws => (a, b) :: paired ws | _ => [] end.
+
+Definition log_record_into (r : log_record) : nat * (list nat * name) :=
+  match r with
+  | LogWrite lba places => (1, (lba :: places, ""%string))
+  | LogUnmap lba count => (2, ([lba; count], ""%string))
+  | LogSnapshot n => (3, ([], n))
+  | LogDelete n => (4, ([], n))
+  | LogRevert n => (5, ([], n))
+  | LogMove moves => (6, (flat moves, ""%string))
+  end.
+Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
+  match x with
+  | (1, (lba :: places, _)) => Some (LogWrite lba places)
+  | (2, ([lba; count], _)) => Some (LogUnmap lba count)
+  | (3, (_, n)) => Some (LogSnapshot n)
+  | (4, (_, n)) => Some (LogDelete n)
+  | (5, (_, n)) => Some (LogRevert n)
+  | (6, (ws, _)) => Some (LogMove (paired ws))
+  | _ => None
+  end.
+
+(** A record with its number. *)
+Definition log_codec : codec (nat * log_record) :=
+  both number (mapped log_record_into log_record_of (both number (both (many number) text))).
+
+(** A checkpoint's header: its serial number, the first record behind it, blocks of its body. *)
+Definition header_codec : codec (nat * (nat * nat)) := both number (both number number).
+
+Definition maps_codec : codec maps :=
+  mapped (λ m, (live_map m, (snap_maps m, (middle m, next_mba m))))
+    (λ '(l, (s, (mid, n))), Some (Maps l s mid n))
+    (both (finite_map number number)
+       (both (finite_map text (finite_map number number)) (both (finite_map number number) number))).
+
+(** The superblock says what it is, in letters, then the geometry. *)
+Definition magic : name := "proved-disk 1"%string.
+Definition superblock_codec : codec geometry :=
+  mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g; most_snapshots g]))
+    (λ x, match x with
+          | (n, [d; l; s; c; w; k]) => if decide (n = magic) then Some (Geometry d l s c w k) else None
+          | _ => None
+          end)
+    (both text (many number)).
+
+(** ** Which places are in use *)
+
+Definition fold_view {A} (f : nat → A → A) (a : A) (vm : lba_map) : A := foldl (λ a e, f e.2 a) a (map_to_list vm).
+(** [f] over every MBA that a view refers to. *)
+Definition fold_views {A} (f : nat → A → A) (a : A) (m : maps) : A :=
+  foldl (λ a e, fold_view f a e.2) (fold_view f a (live_map m)) (map_to_list (snap_maps m)).
+
+Definition used_places (m : maps) : gmap nat () :=
+  fold_views (λ x u, match middle m !! x with Some p => <[p := ()]> u | None => u end) ∅ m.
+(** The middle map of the MBAs that a view refers to. *)
+Definition used_middle (m : maps) : gmap nat nat :=
+  fold_views (λ x u, match middle m !! x with Some p => <[x := p]> u | None => u end) ∅ m.
+
+Fixpoint unused (used : gmap nat ()) (n : nat) (found : gmap nat ()) : gmap nat () :=
+  match n with
+  | 0 => found
+  | S n => unused used n (match used !! n with Some _ => found | None => <[n := ()]> found end)
+  end.
+Definition collected (g : geometry) (m : maps) : gmap nat () := unused (used_places m) (data_blocks g) ∅.
+
+(** What is left of [free] without [places]; nothing if they are not all free, or one comes twice. *)
+Fixpoint take_free (places : list nat) (fr : gmap nat ()) : option (gmap nat ()) :=
+  match places with
+  | [] => Some fr
+  | p :: places => match fr !! p with Some _ => take_free places (delete p fr) | None => None end
+  end.
+
+(** ** Programs *)
+
+Global Instance zero_of_blocks `{blocks} : Value block := zero_block.
+
+Section Programs.
+Context `{blocks}.
+
+(** Each goes on with [k]. *)
+Fixpoint read_all {A} (addresses : list nat) (k : list block → program block A) : program block A :=
+  match addresses with
+  | [] => k []
+  | a :: addresses => ReadBlock a (λ b, read_all addresses (λ bs, k (b :: bs)))
+  end.
+
+(** The blocks at the places; zeroes where there is none. *)
+Fixpoint read_places {A} (g : geometry) (places : list (option nat)) (k : list block → program block A) :
+    program block A :=
+  match places with
+  | [] => k []
+  | None :: places => read_places g places (λ bs, k (zero_block :: bs))
+  | Some p :: places => ReadBlock (data_address g p) (λ b, read_places g places (λ bs, k (b :: bs)))
+  end.
+
+(** The maps go into the slot that is not in use; [k] goes on with the memory, the old one if they do not fit. *)
+Definition checkpoint {A} (y : memory) (k : memory → program block A) : program block A :=
+  let g := shape y in
+  let m := Maps (live_map (current y)) (snap_maps (current y)) (used_middle (current y)) (next_mba (current y)) in
+  match pack_many (slot_blocks g) (put maps_codec m) with
+  | Some bs =>
+      match pack (put header_codec (S (serial y), (next_record y, length bs))) with
+      | Some header =>
+          let s := negb (slot y) in
+          write_all (zip (body_address g s <$> seq 0 (length bs)) bs)
+            (FlushBlocks (WriteBlock (header_address s) header (FlushBlocks
+              (k (Memory g m (free y) (next_record y) (next_record y) (S (serial y)) s)))))
+      | None => k y
+      end
+  | None => k y
+  end.
+
+Definition has_room (y : memory) : bool := bool_decide (next_record y - first_record y < log_blocks (shape y)).
+Definition with_room {A} (y : memory) (k : memory → program block A) : program block A :=
+  if has_room y then k y else checkpoint y k.
+
+(** The memory once [r] is in the log; [fr] is free then. *)
+Definition logged (y : memory) (r : log_record) (fr : gmap nat ()) : memory :=
+  Memory (shape y) (apply r (current y)) fr (S (next_record y)) (first_record y) (serial y) (slot y).
+
+(** The data goes into its places, then the record into the log; [refused] if it does not go in. *)
+Definition append {A} (y : memory) (r : log_record) (places : list nat) (data : list block)
+    (refused done : program block A) : program block A :=
+  match pack (put log_codec (next_record y, r)) with
+  | Some b =>
+      if has_room y then
+        let last := WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks done) in
+        match places with
+        | [] => last
+        | _ => write_all (zip (data_address (shape y) <$> places) data) (FlushBlocks last)
+        end
+      else refused
+  | None => refused
+  end.
+
+(** ** Recovery *)
+
+Fixpoint replay {A} (g : geometry) (fuel n : nat) (m : maps) (k : nat → maps → program block A) :
+    program block A :=
+  match fuel with
+  | 0 => k n m
+  | S fuel =>
+      ReadBlock (log_address g n) (λ b,
+        match unpack log_codec b with
+        | Some (n', r) => if decide (n' = n) then replay g fuel (S n) (apply r m) k else k n m
+        | None => k n m
+        end)
+  end.
+
+Definition newest (a b : option (nat * (nat * nat))) : option (bool * (nat * (nat * nat))) :=
+  match a, b with
+  | Some a, Some b => if decide (a.1 < b.1) then Some (true, b) else Some (false, a)
+  | Some a, None => Some (false, a)
+  | None, Some b => Some (true, b)
+  | None, None => None
+  end.
+
+(** [k] goes on with the memory; with nothing if this is no disk. *)
+Definition recover {A} (k : option memory → program block A) : program block A :=
+  ReadBlock superblock (λ b,
+    match unpack superblock_codec b with
+    | None => k None
+    | Some g =>
+        ReadBlock (header_address false) (λ a, ReadBlock (header_address true) (λ b,
+          match newest (unpack header_codec a) (unpack header_codec b) with
+          | None => k None
+          | Some (s, (ser, (fst, len))) =>
+              read_all (body_address g s <$> seq 0 len) (λ bs,
+                match unpack_many maps_codec bs with
+                | None => k None
+                | Some m =>
+                    replay g (log_blocks g) fst m (λ n m, k (Some (Memory g m (collected g m) n fst ser s)))
+                end)
+          end))
+    end).
+
+(** ** Requests *)
+
+Inductive request :=
+  | DoWrite (lba : nat) (data : list block)
+  | DoUnmap (lba count : nat)
+  | DoSnapshot (n : name)
+  | DoDelete (n : name)
+  | DoRevert (n : name)
+  | DoFlush
+  | DoRestart
+  | DoRead (from : target) (lba count : nat).
+
+Definition outcome : Type := memory * answer * list block.
+
+Definition misses (m : maps) (n : name) : list code :=
+  if valid_name n then match snap_maps m !! n with Some _ => [] | None => [NoSuchSnapshot] end
+  else [BadRequest].
+Definition clashes (m : maps) (n : name) : list code :=
+  if valid_name n then match snap_maps m !! n with Some _ => [SnapshotExists] | None => [] end
+  else [BadRequest].
+Definition exceeds (g : geometry) (lba count : nat) : list code :=
+  if decide (fits (disk_blocks g) lba count) then [] else [OutOfRange].
+
+Definition faults_of (y : memory) (q : request) : list code :=
+  match q with
+  | DoWrite lba data => exceeds (shape y) lba (length data)
+  | DoUnmap lba count => exceeds (shape y) lba count
+  | DoSnapshot n => clashes (current y) n
+  | DoDelete n | DoRevert n => misses (current y) n
+  | DoFlush | DoRestart => []
+  | DoRead from lba count =>
+      exceeds (shape y) lba count ++ match from with Live => [] | Named n => misses (current y) n end
+  end.
+
+Definition map_of (m : maps) (from : target) : lba_map :=
+  match from with Live => live_map m | Named n => default ∅ (snap_maps m !! n) end.
+Definition place_of (m : maps) (vm : lba_map) (l : nat) : option nat := vm !! l ≫= λ x, middle m !! x.
+
+(** The record of a request that changes a view. *)
+Definition record_of (q : request) (places : list nat) : option log_record :=
+  match q with
+  | DoWrite lba _ => Some (LogWrite lba places)
+  | DoUnmap lba count => Some (LogUnmap lba count)
+  | DoSnapshot n => Some (LogSnapshot n)
+  | DoDelete n => Some (LogDelete n)
+  | DoRevert n => Some (LogRevert n)
+  | _ => None
+  end.
+Definition data_of (q : request) : list block := match q with DoWrite _ data => data | _ => [] end.
+
+(** No room: a deletion may not be refused, so its outcome is unknown then. *)
+Definition no_room (q : request) : answer := match q with DoDelete _ => UnknownOutcome | _ => Refused NoSpace end.
+
+Definition one_too_many (y : memory) (q : request) : bool :=
+  match q with
+  | DoSnapshot _ => bool_decide (most_snapshots (shape y) ≤ length (map_to_list (snap_maps (current y))))
+  | _ => false
+  end.
+
+(** A request that changes a view goes into the log; [places] are for its data. *)
+Definition update (y : memory) (places : list nat) (q : request) : program block outcome :=
+  let refused := Done (y, no_room q, []) in
+  if one_too_many y q then refused else
+  match record_of q places, take_free places (free y) with
+  | Some r, Some fr =>
+      if decide (length places = length (data_of q)) then
+        append y r places (data_of q) refused (Done (logged y r fr, Ok, []))
+      else refused
+  | _, _ => refused
+  end.
+
+(** A request; [places] is where the scheduler proposes that its data go. *)
+Definition perform (y : memory) (places : list nat) (q : request) : program block outcome :=
+  match faults_of y q with
+  | e :: _ => Done (y, Refused e, [])
+  | [] =>
+      match q with
+      | DoRead from lba count =>
+          read_places (shape y) (place_of (current y) (map_of (current y) from) <$> seq lba count)
+            (λ bs, Done (y, Ok, bs))
+      | DoFlush => Done (y, Ok, [])
+      | DoRestart =>
+          recover (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
+      | _ => with_room y (λ y, update y places q)
+      end
+  end.
+
+(** ** Upkeep, which the scheduler asks for *)
+
+Inductive upkeep :=
+  | Checkpoint
+  | Collect                             (* find what is free *)
+  | Clean (moves : list (nat * nat)).   (* MBAs, and free places that they should move to *)
+
+Definition collect (y : memory) : memory :=
+  Memory (shape y) (current y) (collected (shape y) (current y)) (next_record y) (first_record y) (serial y) (slot y).
+
+Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
+  match take_free moves.*2 (free y) with
+  | Some fr =>
+      let from := (λ x, middle (current y) !! x) <$> moves.*1 in
+      if forallb (λ p, bool_decide (is_Some p)) from then
+        read_places (shape y) from (λ bs,
+          append y (LogMove moves) moves.*2 bs (Done y) (Done (logged y (LogMove moves) fr)))
+      else Done y
+  | None => Done y
+  end.
+
+Definition maintain (y : memory) (u : upkeep) : program block memory :=
+  match u with
+  | Checkpoint => checkpoint y Done
+  | Collect => Done (collect y)
+  | Clean moves => with_room y (λ y, clean y moves)
+  end.
+
+(** ** What the scheduler may ask *)
+
+Definition is_free (y : memory) (p : nat) : bool := bool_decide (is_Some (free y !! p)).
+(** The MBAs that a view refers to, with their places. *)
+Definition in_use (y : memory) : list (nat * nat) := map_to_list (used_middle (current y)).
+
+(** For whoever lists the disk: the snapshots, and how many blocks each maps. *)
+Definition listing (y : memory) : list (name * nat) :=
+  (λ e, (e.1, length (map_to_list e.2))) <$> map_to_list (snap_maps (current y)).
+Definition live_blocks (y : memory) : nat := length (map_to_list (live_map (current y))).
+
+(** ** A new disk, whatever the device held *)
+
+Definition no_maps : maps := Maps ∅ ∅ ∅ 0.
+
+Definition format (g : geometry) : program block (option memory) :=
+  match pack (put superblock_codec g), pack [0], pack_many (slot_blocks g) (put maps_codec no_maps) with
+  | Some super, Some blank, Some bs =>
+      match pack (put header_codec (1, (1, length bs))) with
+      | Some header =>
+          if decide (0 < log_blocks g) then
+            let image := super :: header :: blank :: replicate (log_blocks g) blank ++ bs in
+            write_all (zip (seq 0 (length image)) image)
+              (FlushBlocks (Done (Some (Memory g no_maps (collected g no_maps) 1 1 1 false))))
+          else Done None
+      | None => Done None
+      end
+  | _, _, _ => Done None
+  end.
+
+End Programs.

@@ -1,0 +1,199 @@
+(** Executions of the proved disk, computed: the theorem is not vacuous, and it needs its hypothesis. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks ProvedDisk
+  ProvedDiskRequests ProvedDiskMachine.
+Section Scripts.
+Context `{!blocks}.
+
+(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block; else it loses none. *)
+Inductive event_in_life :=
+  | Ask (q : request) (places : list nat)
+  | Keep (u : upkeep)
+  | CutIn (q : request) (places : list nat) (ios : nat) (lose : bool)    (* after so many block I/Os *)
+  | CutUpkeep (u : upkeep) (ios : nat) (lose : bool)
+  | CutRecovery (ios : nat).
+
+Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : medium block * program block A :=
+  match ios with
+  | 0 => (m, p)
+  | S ios => match io p m with Some (p, m) => partly ios p m | None => (m, p) end
+  end.
+
+Definition left_by (lose : bool) (m : medium block) : medium block :=
+  Medium (if lose then stable m else read_block m) [].
+
+(** The machine after it is switched on, and what recovery answers. *)
+Definition switched_on (m : medium block) : option (memory * medium block) :=
+  match execute (recover Done) m with (Some y, m) => Some (y, m) | _ => None end.
+
+Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
+    option (list (event block) * (memory * medium block)) :=
+  match e with
+  | Ask q places => let '(o, m') := execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
+  | Keep u => let '(y', m') := execute (maintain y u) m in Some ([], (y', m'))
+  | CutIn q places ios lose =>
+      x ← switched_on (left_by lose (partly ios (perform y places q) m).1);
+      Some ([event_of q CutShort []; Crash Ok], x)
+  | CutUpkeep u ios lose =>
+      x ← switched_on (left_by lose (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
+  | CutRecovery ios =>
+      x ← switched_on (left_by true (partly ios (recover Done : program block (option memory)) (left_by true m)).1);
+      Some ([Crash CutShort; Crash CutShort; Crash Ok], x)
+  end.
+
+Fixpoint live_on (es : list event_in_life) (y : memory) (m : medium block) : option (list (event block)) :=
+  match es with
+  | [] => Some []
+  | e :: es => '(shown, (y, m)) ← live_once e y m; rest ← live_on es y m; Some (shown ++ rest)
+  end.
+
+Lemma shows_app x tr x' tr' x'' :
+  shows proved_disk x tr x' → shows proved_disk x' tr' x'' → shows proved_disk x (tr ++ tr') x''.
+Proof.
+  intros H1. revert tr' x''. induction H1 as [|x es x' tr x'' Hm _ IH]; intros tr' y Hy; [done|].
+  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
+Qed.
+
+Lemma shows_one (x : inside proved_disk) es x' : move x es x' → shows proved_disk x es x'.
+Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
+
+Lemma shows_quiet (x x' : inside proved_disk) tr x'' :
+  move x [] x' → shows proved_disk x' tr x'' → shows proved_disk x tr x''.
+Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
+
+(** A program runs to its end, or partly, without showing anything. *)
+Lemma shows_execute {A} (into : program block A → control) (p : program block A) m :
+  (∀ p m p' m', io p m = Some (p', m') → move (into p, m) [] (into p', m')) →
+  shows proved_disk (into p, m) [] (into (Done (execute p m).1), (execute p m).2).
+Proof.
+  intros Hio. revert m. induction p as [x|a k IH|a b k IH|k IH]; intros m; simpl; [constructor|..];
+    (eapply shows_quiet; [by apply Hio|apply IH]).
+Qed.
+
+Lemma shows_partly {A} (into : program block A → control) ios (p : program block A) m :
+  (∀ p m p' m', io p m = Some (p', m') → move (into p, m) [] (into p', m')) →
+  shows proved_disk (into p, m) [] (into (partly ios p m).2, (partly ios p m).1).
+Proof.
+  intros Hio. revert p m. induction ios as [|ios IH]; intros p m; simpl; [constructor|].
+  destruct (io p m) as [[p' m']|] eqn:Hp; [|constructor]. eapply shows_quiet; [by apply Hio|apply IH].
+Qed.
+
+Lemma survives_left lose m : survives m (stable (left_by lose m)).
+Proof.
+  intros a. destruct lose; simpl; [by left|]. unfold read_block.
+  induction (unflushed m) as [|[a' b] u IH]; simpl; [by left|].
+  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
+Qed.
+
+Lemma cut c m lose : c ≠ Off → move (c, m) [shown_by_cut c] (Off, left_by lose m).
+Proof. intros Hc. pose proof (survives_left lose m). by destruct lose; apply PowerCut. Qed.
+
+Lemma shows_switched_on m y m' : switched_on m = Some (y, m') →
+  shows proved_disk (Off, m) [Crash Ok] (Idle y, m').
+Proof.
+  unfold switched_on. destruct (execute _ _) as [[y1|] m1] eqn:Hex; [|done]. intros [= -> ->].
+  eapply shows_quiet; [constructor|]. change [Crash Ok] with ([] ++ [@Crash block Ok]). eapply shows_app.
+  - apply (shows_execute Recovery). by constructor.
+  - rewrite Hex. apply shows_one. constructor.
+Qed.
+
+Lemma live_once_shows e y m tr y' m' :
+  live_once e y m = Some (tr, (y', m')) → shows proved_disk (Idle y, m) tr (Idle y', m').
+Proof.
+  destruct e as [q places|u|q places ios lose|u ios lose|ios]; simpl.
+  - destruct (execute _ _) as [[[y1 r] data] m1] eqn:Hex. intros [= <- <- <-].
+    eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]). eapply shows_app.
+    + apply (shows_execute (Busy q)). by constructor.
+    + rewrite Hex. apply shows_one. constructor.
+  - destruct (execute _ _) as [y1 m1] eqn:Hex. intros [= <- <- <-].
+    eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)). eapply shows_app.
+    + apply (shows_execute Upkeep). by constructor.
+    + rewrite Hex. apply shows_one. constructor.
+  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Call _ _ q places)|].
+    change [event_of q CutShort []; Crash Ok] with ([] ++ [event_of q CutShort []] ++ [Crash Ok]). eapply shows_app.
+    + apply (shows_partly (Busy q) ios). by constructor.
+    + eapply shows_app; [by eapply shows_one, cut|by apply shows_switched_on].
+  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Maintain _ _ u)|].
+    change [Crash CutShort; Crash Ok] with ([] ++ [@Crash block CutShort] ++ [Crash Ok]). eapply shows_app.
+    + apply (shows_partly Upkeep ios). by constructor.
+    + eapply shows_app; [by eapply shows_one, (cut (Upkeep _))|by apply shows_switched_on].
+  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
+    change [Crash CutShort; Crash CutShort; Crash Ok] with ([@Crash block CutShort] ++ [] ++ [Crash CutShort] ++ [Crash Ok]).
+    eapply shows_app; [by eapply shows_one, (cut (Idle y) m true)|].
+    eapply shows_quiet; [constructor|]. eapply shows_app; [apply (shows_partly Recovery ios); by constructor|].
+    eapply shows_app; [by eapply shows_one, (cut (Recovery _))|by apply shows_switched_on].
+Qed.
+
+Lemma live_on_shows es y m tr : live_on es y m = Some tr → ∃ x, shows proved_disk (Idle y, m) tr x.
+Proof.
+  revert y m tr. induction es as [|e es IH]; simpl; intros y m tr; [intros [= <-]; eexists; constructor|].
+  intros ([shown [y1 m1]]&Honce%live_once_shows&Hrest)%bind_Some.
+  apply bind_Some in Hrest as (rest&(x&Hx)%IH&[= <-]). exists x. by eapply shows_app.
+Qed.
+
+(** A life from a device that held nothing but zeroes. *)
+Definition life (g : geometry) (es : list event_in_life) : option (list (event block)) :=
+  match execute (format g) (Medium (λ _, zero_block) []) with (Some y, m) => live_on es y m | _ => None end.
+
+Lemma life_shows g es tr :
+  life g es = Some tr → ∃ x x', fresh proved_disk (disk_blocks g) x ∧ shows proved_disk x tr x'.
+Proof.
+  unfold life. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros (x'&Hx)%live_on_shows.
+  exists (Idle y, m), x'. split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
+Qed.
+End Scripts.
+
+Local Open Scope string_scope.
+
+(** ** A life with everything in it *)
+
+(** Blocks of 80 words of one byte; four blocks, a log of two records, six places. *)
+Definition small : blocks := byte_blocks 1 80.
+Definition shape_of_small : geometry := Geometry 4 2 2 6 2 2.
+Definition data (b : nat) : @block small := Ascii.ascii_of_nat b :: replicate 79 Ascii.zero.
+
+Definition everything : list (@event_in_life small) :=
+  [Ask (DoWrite 0 [data 1; data 2]) [0; 1]; Ask (DoSnapshot "s") [];
+   CutIn (DoWrite 0 [data 3]) [2] 7 true;      (* a checkpoint comes first; the record is lost *)
+   CutIn (DoWrite 0 [data 4]) [2] 3 false;     (* the record survives, though it was not flushed *)
+   Ask (DoRead Live 0 2) []; Ask (DoRead (Named "s") 0 2) [];
+   CutUpkeep Checkpoint 2 false; CutUpkeep Checkpoint 3 false; CutRecovery 3;
+   Keep (Clean [(0, 5)]); Ask (DoRead (Named "s") 0 1) []; Ask (DoDelete "s") []; Keep Collect;
+   Ask (DoWrite 1 [data 6; data 7; data 8]) [0; 5; 3];
+   Ask (DoWrite 1 [data 9]) [0];               (* the scheduler is wrong: the place is in use *)
+   Ask (DoWrite 1 [data 9]) [4]; Ask DoRestart []; Ask (DoRead Live 0 4) []].
+
+Definition everything_shows : list (event (@block small)) :=
+  [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
+   Write 0 [data 3] CutShort; Crash Ok;
+   Write 0 [data 4] CutShort; Crash Ok;
+   Read Live 0 2 Ok [data 4; data 2]; Read (Named "s") 0 2 Ok [data 1; data 2];
+   Crash CutShort; Crash Ok; Crash CutShort; Crash Ok; Crash CutShort; Crash CutShort; Crash Ok;
+   Read (Named "s") 0 1 Ok [data 1]; Delete "s" Ok;
+   Write 1 [data 6; data 7; data 8] Ok;
+   Write 1 [data 9] (Refused NoSpace);
+   Write 1 [data 9] Ok; Restart Ok; Read Live 0 4 Ok [data 4; data 9; data 7; data 8]].
+
+Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
+Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
+
+(** ** Blocks that do not give back what was put in *)
+
+(** A nine comes back as an eight. *)
+Definition forgetful : blocks :=
+  {| block := list nat; words := 80; limit := 256; of_words := fmap (λ w, if decide (w = 9) then 8 else w);
+     to_words := id; zero_block := [] |}.
+
+Definition one : @block forgetful := [1].
+Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
+
+Definition forgotten_life : list (@event_in_life forgetful) :=
+  [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []].
+
+Theorem round_trip_needed : ¬ implements (@proved_disk forgetful) Ack.
+Proof.
+  intros Himp.
+  destruct (@life_shows forgetful (Geometry 10 4 2 6 2 2) forgotten_life
+    [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows); [by vm_compute|].
+  specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.

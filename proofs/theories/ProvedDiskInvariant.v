@@ -1,0 +1,159 @@
+(** What a device holds of a disk, and what memory knows of it. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk.
+
+(** ** Reading the maps *)
+
+Definition is_view (m : maps) (vm : lba_map) : Prop := vm = live_map m ∨ ∃ n, snap_maps m !! n = Some vm.
+(** A view refers to the MBA. *)
+Definition reachable (m : maps) (x : nat) : Prop := ∃ vm l, is_view m vm ∧ vm !! l = Some x.
+
+(** Every MBA that a view refers to has a place, which is not free. *)
+Definition well_formed (m : maps) (fr : gmap nat ()) : Prop :=
+  ∀ x, reachable m x → x < next_mba m ∧ ∃ p, middle m !! x = Some p ∧ fr !! p = None.
+
+Section Invariant.
+Context `{blocks}.
+Implicit Types f : contents block.
+
+Definition value (g : geometry) f (m : maps) (vm : lba_map) (l : nat) : block :=
+  match place_of m vm l with Some p => f (data_address g p) | None => zero_block end.
+
+Definition reads_as (g : geometry) f (m : maps) (vm : lba_map) (v : view block) : Prop :=
+  ∀ l, v l = value g f m vm l.
+
+(** Every view of the disk is what the maps and the data say. *)
+Definition agrees (g : geometry) f (m : maps) (d : disk block) : Prop :=
+  reads_as g f m (live_map m) (live d) ∧
+  ∀ n, option_Forall2 (reads_as g f m) (snap_maps m !! n) (snaps d !! n).
+
+(** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one. *)
+Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list log_record) : Prop := {
+  at_superblock : unpack superblock_codec (f superblock) = Some g;
+  at_header : ∃ len, len ≤ slot_blocks g ∧ unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) ∧
+    unpack_many maps_codec (f <$> (body_address g s <$> seq 0 len)) = Some m0;
+  at_other : ∀ h, unpack header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
+  at_log : ∀ i r, rs !! i = Some r → unpack log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
+  at_stale : ∀ i n r, unpack log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
+  log_fits : length rs ≤ log_blocks g;
+  log_positive : 0 < log_blocks g;
+}.
+
+Definition replayed (m0 : maps) (rs : list log_record) : maps := foldl (λ m r, apply r m) m0 rs.
+
+(** Memory [y] and a device that holds [f] are the disk [d]. *)
+Definition represents (y : memory) f (d : disk block) : Prop :=
+  (∃ m0 rs, durable (shape y) f (slot y) (serial y) (first_record y) m0 rs ∧
+     next_record y = first_record y + length rs ∧ current y = replayed m0 rs) ∧
+  well_formed (current y) (free y) ∧ agrees (shape y) f (current y) d.
+
+(** What recovery finds is the disk [d]. *)
+Definition recoverable (g : geometry) (d : disk block) f : Prop := ∃ y, shape y = g ∧ represents y f d.
+
+(** ** Addresses *)
+
+Definition fixed_address (g : geometry) (s : bool) (a : nat) : Prop :=
+  a < 3 + log_blocks g ∨ ∃ i, i < slot_blocks g ∧ a = body_address g s i.
+
+Lemma log_address_bound g n : 0 < log_blocks g → 3 ≤ log_address g n < 3 + log_blocks g.
+Proof. intros. unfold log_address. pose proof (Nat.mod_upper_bound n (log_blocks g)). lia. Qed.
+
+Lemma header_address_bound s : 0 < header_address s < 3.
+Proof. destruct s; simpl; lia. Qed.
+
+Lemma data_not_fixed g s p : ¬ fixed_address g s (data_address g p).
+Proof. unfold fixed_address, data_address, body_address. intros [?|(i&?&?)]; [|destruct s]; lia. Qed.
+
+Lemma data_address_inj g p p' : data_address g p = data_address g p' → p = p'.
+Proof. unfold data_address. lia. Qed.
+
+Lemma log_address_distinct g n n' : n < n' < n + log_blocks g → log_address g n ≠ log_address g n'.
+Proof.
+  unfold log_address. intros Hn Heq. assert (n `mod` log_blocks g = n' `mod` log_blocks g) as Hmod by lia.
+  pose proof (Nat.div_mod n (log_blocks g)). pose proof (Nat.div_mod n' (log_blocks g)).
+  assert (n `div` log_blocks g < n' `div` log_blocks g) by nia. nia.
+Qed.
+
+(** ** What a device holds does not depend on the rest of it *)
+
+Lemma durable_frame g f f' s ser fst m0 rs :
+  (∀ a, fixed_address g s a → f' a = f a) → durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
+Proof.
+  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]. split; [| | | | |done|done].
+  - rewrite Hf; [done|left; unfold superblock; lia].
+  - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split; [done|].
+    rewrite <-Hbody. f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
+    apply Hf. right. eexists. split; [|done]. lia.
+  - intros h. rewrite Hf by (left; pose proof (header_address_bound (negb s)); lia). apply Hother.
+  - intros i r. rewrite Hf by (left; pose proof (log_address_bound g (fst + i)); lia). apply Hlog.
+  - intros i n r. rewrite Hf by (left; pose proof (log_address_bound g i); lia). apply Hstale.
+Qed.
+
+(** Data that a view refers to. *)
+Definition used_address (g : geometry) (m : maps) (a : nat) : Prop :=
+  ∃ x p, reachable m x ∧ middle m !! x = Some p ∧ a = data_address g p.
+
+Lemma value_frame g f f' m vm l :
+  is_view m vm → (∀ a, used_address g m a → f' a = f a) → value g f' m vm l = value g f m vm l.
+Proof.
+  intros Hvm Hf. unfold value, place_of. destruct (vm !! l) as [x|] eqn:Hx; simpl; [|done].
+  destruct (middle m !! x) as [p|] eqn:Hp; [|done]. apply Hf. exists x, p. split; [by exists vm, l|done].
+Qed.
+
+Lemma agrees_frame g f f' m d : (∀ a, used_address g m a → f' a = f a) → agrees g f m d → agrees g f' m d.
+Proof.
+  intros Hf [Hlive Hsnaps]. split.
+  - intros l. rewrite Hlive. symmetry. apply value_frame; [by left|done].
+  - intros n. specialize (Hsnaps n). destruct (snap_maps m !! n) as [vm|] eqn:Hvm;
+      inversion_clear Hsnaps as [? v Hv|]; constructor.
+    intros l. rewrite Hv. symmetry. apply value_frame; [|done]. right. by exists n.
+Qed.
+
+Definition needed (y : memory) (a : nat) : Prop :=
+  fixed_address (shape y) (slot y) a ∨ used_address (shape y) (current y) a.
+
+Lemma represents_frame y f f' d :
+  (∀ a, needed y a → f' a = f a) → represents y f d → represents y f' d.
+Proof.
+  intros Hf [(m0&rs&Hdur&?&?) [Hwf Hag]]. split; [|split; [done|]].
+  - exists m0, rs. split; [|done]. eapply durable_frame; [|done]. intros a Ha. apply Hf. by left.
+  - eapply agrees_frame; [|done]. intros a Ha. apply Hf. by right.
+Qed.
+
+(** A free place is not needed. *)
+Lemma free_not_needed y f d p : represents y f d → is_Some (free y !! p) → ¬ needed y (data_address (shape y) p).
+Proof.
+  intros [_ [Hwf _]] [[] Hp] [Hfix|(x&p'&Hx&Hp'&Heq)]; [by eapply data_not_fixed|].
+  apply data_address_inj in Heq as <-. destruct (Hwf x Hx) as (_&p2&Hp2&Hfree). by simplify_eq.
+Qed.
+
+(** ** Codecs *)
+
+Lemma flat_paired xs : paired (flat xs) = xs.
+Proof. induction xs as [|[a b] xs IH]; simpl; [done|by rewrite IH]. Qed.
+
+Lemma log_round_trips : round_trips log_codec.
+Proof.
+  apply both_round_trips; [apply number_round_trips|]. apply mapped_round_trips.
+  - repeat apply both_round_trips; try apply many_round_trips; auto using number_round_trips, text_round_trips.
+  - intros []; simpl; rewrite ?flat_paired; done.
+Qed.
+
+Lemma header_round_trips : round_trips header_codec.
+Proof. repeat apply both_round_trips; apply number_round_trips. Qed.
+
+Lemma maps_round_trips : round_trips maps_codec.
+Proof.
+  apply mapped_round_trips; [|by intros []].
+  repeat first [apply both_round_trips | apply finite_map_round_trips];
+    auto using number_round_trips, text_round_trips.
+Qed.
+
+Lemma superblock_round_trips : round_trips superblock_codec.
+Proof.
+  apply mapped_round_trips.
+  - apply both_round_trips; [apply text_round_trips|apply many_round_trips, number_round_trips].
+  - by intros [].
+Qed.
+
+End Invariant.

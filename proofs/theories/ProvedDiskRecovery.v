@@ -1,0 +1,134 @@
+(** A checkpoint, recovery, and a new disk: whenever the power fails, the disk is as it was. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend.
+
+Section Recovery.
+Context `{!blocks, !blocks_laws}.
+Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
+
+(** ** Checkpoints *)
+
+Lemma other_body_not_needed y i : i < slot_blocks (shape y) → ¬ needed y (body_address (shape y) (negb (slot y)) i).
+Proof.
+  intros Hi [[Hlow|(j&?&Heq)]|(x&p&_&_&Heq)]; unfold body_address, data_address in *; [lia| |];
+    destruct (slot y); simpl in *; lia.
+Qed.
+
+Lemma body_address_inj g s i j : body_address g s i = body_address g s j → i = j.
+Proof. unfold body_address. lia. Qed.
+
+(** The body of the other slot is written, and flushed. *)
+Definition checkpointed (y : memory) : memory :=
+  Memory (shape y) (forgotten (current y)) (free y) (next_record y) (next_record y) (S (serial y)) (negb (slot y)).
+
+Lemma represents_checkpointed y f f' d bs header :
+  represents y f d → length bs ≤ slot_blocks (shape y) → unpack_many maps_codec bs = Some (forgotten (current y)) →
+  unpack header_codec header = Some (S (serial y), (next_record y, length bs)) →
+  f <$> (body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)) = bs →
+  f' (header_address (negb (slot y))) = header →
+  (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
+  represents (checkpointed y) f' d.
+Proof.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur) [Hwf Hag]]
+    Hbs Hmaps Hhead Hf Hnew Hold.
+  pose proof (header_address_bound (negb (slot y))) as Hbound.
+  assert (header_address (slot y) ≠ header_address (negb (slot y))) by by destruct (slot y).
+  split; [|split].
+  - exists (forgotten (current y)), []. split; [|by rewrite Nat.add_0_r]. split; simpl.
+    + rewrite Hold; [done|unfold superblock; lia].
+    + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal. etransitivity; [|exact Hf].
+      apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some. apply Hold.
+      unfold body_address. lia.
+    + rewrite negb_involutive. intros h. rewrite Hold by done. rewrite Hheader. intros [= <-]. simpl. lia.
+    + done.
+    + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale. lia.
+    + lia.
+    + done.
+  - by apply forgotten_well_formed.
+  - eapply agrees_frame; [|by eapply forgotten_agrees]. intros a (x&p&_&_&->). apply Hold. simpl.
+    unfold data_address. lia.
+Qed.
+
+Lemma crash_safe_checkpoint {A} P (Q : A → medium block → Prop) y k f d :
+  represents y f d → (∀ f, recoverable (shape y) d f → P f) →
+  (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
+  crash_safe P Q (checkpoint y k) (Medium f []).
+Proof.
+  intros Hy HP Hk. unfold checkpoint. fold (forgotten (current y)).
+  destruct (pack_many _ _) as [bs|] eqn:Hbs; [|by apply (Hk y)].
+  destruct (pack _) as [header|] eqn:Hheader; [|by apply (Hk y)].
+  apply pack_many_unpack in Hbs as [Hlen Hmaps]; [|apply maps_round_trips].
+  apply pack_unpack in Hheader; [|apply header_round_trips].
+  set (addresses := body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)).
+  assert ((zip addresses bs).*1 = addresses) as Haddresses.
+  { apply fst_zip. unfold addresses. rewrite fmap_length, seq_length. lia. }
+  assert (∀ a, a ∈ addresses → ¬ needed y a) as Hfree.
+  { intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. apply other_body_not_needed. lia. }
+  apply crash_safe_write_flush with (S := λ a, ¬ needed y a).
+  - intros f' Hf'. apply HP. exists y. split; [done|]. eapply represents_frame; [|done]. intros a Ha. apply Hf'. tauto.
+  - intros a. rewrite Haddresses. apply Hfree.
+  - rewrite Haddresses. apply NoDup_fmap_2; [|apply NoDup_seq]. intros i j. apply body_address_inj.
+  - intros f1 Hnew1 Hold1. rewrite Haddresses in Hold1.
+    assert (represents y f1 d) as Hy1.
+    { eapply represents_frame; [|done]. intros a Ha. apply Hold1. intros Hin. by apply (Hfree a). }
+    assert (f1 <$> addresses = bs) as Hbody.
+    { apply list_eq. intros i. rewrite list_lookup_fmap. destruct (addresses !! i) as [a|] eqn:Ha; simpl.
+      - destruct (lookup_lt_is_Some_2 bs i) as [b Hb].
+        { apply lookup_lt_Some in Ha. unfold addresses in Ha. by rewrite fmap_length, seq_length in Ha. }
+        rewrite Hb. f_equal. apply Hnew1, elem_of_list_lookup_2 with i. by rewrite lookup_zip_with, Ha, Hb.
+      - symmetry. apply lookup_ge_None_2. apply lookup_ge_None_1 in Ha. unfold addresses in Ha.
+        by rewrite fmap_length, seq_length in Ha. }
+    apply crash_safe_commit.
+    + intros f2 Hold2 [Hsame|Hnew2].
+      * apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
+        by destruct (decide (a = header_address (negb (slot y)))) as [->|]; [|apply Hold2].
+      * apply HP. exists (checkpointed y). split; [done|]. apply (represents_checkpointed y f1 f2 d bs header); done.
+    + intros f2 Hnew2 Hold2. apply Hk; [|done]. apply (represents_checkpointed y f1 f2 d bs header); done.
+Qed.
+
+(** ** Recovery *)
+
+Lemma crash_safe_replay {A} P (Q : A → medium block → Prop) g f s ser fst m0 rs k :
+  durable g f s ser fst m0 rs → safe P (Medium f []) →
+  crash_safe P Q (k (fst + length rs) (replayed m0 rs)) (Medium f []) →
+  ∀ rest old fuel, rs = old ++ rest → fuel = log_blocks g - length old →
+  crash_safe P Q (replay g fuel (fst + length old) (replayed m0 old) k) (Medium f []).
+Proof.
+  intros Hdur HP Hk. induction rest as [|r rest IH]; intros old fuel Hrs Hfuel.
+  - rewrite app_nil_r in Hrs. subst old. destruct fuel as [|fuel]; simpl; [done|]. split; [done|].
+    unfold read_block. simpl. destruct (unpack _ _) as [[n r]|] eqn:Hn; [|done].
+    rewrite decide_False; [done|]. apply (at_stale _ _ _ _ _ _ _ Hdur) in Hn. lia.
+  - pose proof (log_fits _ _ _ _ _ _ _ Hdur) as Hfits. rewrite Hrs, app_length in Hfits. simpl in Hfits.
+    destruct fuel as [|fuel]; [lia|]. simpl. split; [done|]. unfold read_block. simpl.
+    rewrite (at_log _ _ _ _ _ _ _ Hdur (length old) r) by by rewrite Hrs, list_lookup_middle.
+    rewrite decide_True by done. specialize (IH (old ++ [r]) fuel). rewrite app_length in IH. simpl in IH.
+    replace (fst + (length old + 1)) with (S (fst + length old)) in IH by lia.
+    unfold replayed in IH. rewrite foldl_app in IH. apply IH; [|lia]. by rewrite Hrs, <-(assoc_L (++)).
+Qed.
+
+Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) y f d k :
+  represents y f d → safe P (Medium f []) →
+  (∀ y', represents y' f d → shape y' = shape y → crash_safe P Q (k (Some y')) (Medium f [])) →
+  crash_safe P Q (recover k) (Medium f []).
+Proof.
+  intros [(m0&rs&Hdur&Hnext&Hcur) [Hwf Hag]] HP Hk. pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _].
+  simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
+  unfold read_block. simpl.
+  assert (newest (unpack header_codec (f 1)) (unpack header_codec (f 2))
+    = Some (slot y, (serial y, (first_record y, len)))) as ->.
+  { destruct (slot y); simpl in *; rewrite Hheader.
+    - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
+      by rewrite decide_True by (by apply (Hother h)).
+    - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done].
+      rewrite decide_False; [done|]. specialize (Hother h eq_refl). lia. }
+  apply crash_safe_read_all; [done|]. rewrite Hbody.
+  pose proof (crash_safe_replay P Q _ _ _ _ _ _ _
+    (λ n m, k (Some (Memory (shape y) m (collected (shape y) m) n (first_record y) (serial y) (slot y)))) Hdur HP) as Hreplay.
+  specialize (λ H, Hreplay H rs [] (log_blocks (shape y)) eq_refl). simpl in Hreplay. rewrite Nat.add_0_r in Hreplay.
+  apply Hreplay; [|lia]. apply Hk; [|done]. split; [|split]; simpl.
+  - by exists m0, rs.
+  - rewrite <-Hcur. by eapply collected_well_formed.
+  - by rewrite <-Hcur.
+Qed.
+
+End Recovery.

@@ -1,0 +1,238 @@
+(** Every request, whenever the power fails in it: the device is the disk before it or after it. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend
+  ProvedDiskRecovery.
+
+Section Requests.
+Context `{!blocks, !blocks_laws}.
+Implicit Types (f : contents block) (d : disk block) (q : request).
+
+(** ** What the contract makes of a request *)
+
+(** How a request shows, with its answer and the data of a read. *)
+Definition event_of q (r : answer) (data : list block) : event block :=
+  match q with
+  | DoWrite lba data => Write lba data r
+  | DoUnmap lba count => Unmap lba count r
+  | DoSnapshot n => Snapshot n r
+  | DoDelete n => Delete n r
+  | DoRevert n => Revert n r
+  | DoFlush => Flush r
+  | DoRestart => Restart r
+  | DoRead from lba count => Read from lba count r data
+  end.
+
+Definition effect q d : disk block :=
+  match q with
+  | DoWrite lba data => written d lba data
+  | DoUnmap lba count => unmapped d lba count
+  | DoSnapshot n => snapshotted d n
+  | DoDelete n => deleted d n
+  | DoRevert n => reverted d n
+  | DoFlush | DoRestart | DoRead _ _ _ => d
+  end.
+
+Definition faults (s : state block) q : list code :=
+  match q with
+  | DoWrite lba data => out_of_range s lba (length data)
+  | DoUnmap lba count => out_of_range s lba count
+  | DoSnapshot n => taken (now s) n
+  | DoDelete n | DoRevert n => missing (now s) n
+  | DoFlush | DoRestart => []
+  | DoRead from lba count => out_of_range s lba count ++ missing_view (now s) from
+  end.
+
+Definition excuses q : list code :=
+  match q with DoWrite _ _ | DoUnmap _ _ | DoSnapshot _ | DoRevert _ => [NoSpace] | _ => [] end.
+
+(** A disk of [n] blocks on which nothing is under way. *)
+Definition settled (n : nat) d : state block := State n d [exactly d] true.
+
+Lemma step_answered n d q r data s' :
+  answered (settled n d) r (faults (settled n d) q) (excuses q) (effect q d) [exactly (effect q d)] s' →
+  (∀ from lba count, q = DoRead from lba count → r = Ok → ∃ v, view_of d from = Some v ∧ data = v <$> seq lba count) →
+  step Ack (settled n d) (event_of q r data) s'.
+Proof. intros Hs Hdata. destruct q; simpl in *; try done. split; [done|]. intros ->. by eapply Hdata. Qed.
+
+(** The disks that may be found after a power cut in a request. *)
+Definition outcomes (s : state block) q : list (disk block) :=
+  match faults s q with [] => [effect q (now s); now s] | _ => [now s] end.
+
+Lemma step_cut_short n d d' q : d' ∈ outcomes (settled n d) q →
+  ∃ s', step Ack (settled n d) (event_of q CutShort []) s' ∧ size s' = n ∧ exactly d' ∈ survivors s'.
+Proof.
+  intros Hd'. eexists. split; [apply step_answered; [by split|done]|]. split; [done|]. simpl.
+  unfold outcomes in Hd'. simpl in Hd'. destruct (faults _ _); simpl in *.
+  - apply elem_of_cons in Hd' as [->|Hd']; [by left|]. apply elem_of_list_singleton in Hd' as ->. right. by left.
+  - apply elem_of_list_singleton in Hd' as ->. by left.
+Qed.
+
+(** ** What memory makes of it *)
+
+Lemma snapshot_known g f m d n :
+  agrees g f m d → (∃ vm v, snap_maps m !! n = Some vm ∧ snaps d !! n = Some v ∧ reads_as g f m vm v) ∨
+  snap_maps m !! n = None ∧ snaps d !! n = None.
+Proof. intros [_ Hsnaps]. destruct (Hsnaps n) as [vm v|]; eauto 6. Qed.
+
+Lemma misses_missing g f m d n : agrees g f m d →
+  match misses m n with e :: _ => e ∈ missing d n | [] => missing d n = [] end.
+Proof.
+  intros Hag. unfold misses, missing. destruct (valid_name n); [|by left].
+  destruct (snapshot_known g f m d n Hag) as [(vm&v&->&->&_)|[-> ->]].
+  - by rewrite decide_True.
+  - rewrite decide_False by by intros [? ?]. by left.
+Qed.
+
+Lemma clashes_taken g f m d n : agrees g f m d →
+  match clashes m n with e :: _ => e ∈ taken d n | [] => taken d n = [] end.
+Proof.
+  intros Hag. unfold clashes, taken. destruct (valid_name n); [|by left].
+  destruct (snapshot_known g f m d n Hag) as [(vm&v&->&->&_)|[-> ->]].
+  - rewrite decide_True by done. by left.
+  - by rewrite decide_False by by intros [? ?].
+Qed.
+
+Lemma faults_exact y f d q : agrees (shape y) f (current y) d →
+  let s := settled (disk_blocks (shape y)) d in
+  match faults_of y q with e :: _ => e ∈ faults s q | [] => faults s q = [] end.
+Proof.
+  intros Hag. destruct q as [lba data|lba count|n|n|n| | |from lba count]; simpl; unfold exceeds, out_of_range; simpl;
+    try (destruct (decide _); [done|by left]); try done;
+    [by eapply clashes_taken|by eapply misses_missing..|].
+  destruct (decide _); simpl; [|by left]. destruct from as [|n]; simpl; [done|]. by eapply misses_missing.
+Qed.
+
+(** ** Requests *)
+
+Definition crash_outcome g (s : state block) q f : Prop := ∃ d', d' ∈ outcomes s q ∧ recoverable g d' f.
+Definition answers g (s : state block) q (o : outcome) (m : medium block) : Prop :=
+  ∃ f' d', m = Medium f' [] ∧ shape o.1.1 = g ∧ represents o.1.1 f' d' ∧
+    step Ack s (event_of q o.1.2 o.2) (settled (size s) d').
+
+Lemma outcomes_before s q : now s ∈ outcomes s q.
+Proof. unfold outcomes. destruct (faults s q); [right|]; left. Qed.
+
+Lemma refused_answers y f d q e data :
+  represents y f d → e ∈ faults (settled (disk_blocks (shape y)) d) q →
+  answers (shape y) (settled (disk_blocks (shape y)) d) q (y, Refused e, data) (Medium f []).
+Proof.
+  intros Hy He. exists f, d. split_and!; [done..|]. apply step_answered; [|done]. split; [done|]. split; [by left|done].
+Qed.
+
+Lemma no_room_answers y f d q data :
+  represents y f d → faults (settled (disk_blocks (shape y)) d) q = [] → is_Some (record_of q []) →
+  answers (shape y) (settled (disk_blocks (shape y)) d) q (y, no_room q, data) (Medium f []).
+Proof.
+  intros Hy Hnone Hq. exists f, d. split_and!; [done..|]. apply step_answered.
+  - split; [done|]. destruct q; simpl in *; try by destruct Hq.
+    all: try (split; [right; split; [done|by left]|done]). by left.
+  - intros from lba count ->. by destruct Hq.
+Qed.
+
+(** What a record makes of the maps, the contract makes of the disk. *)
+Lemma record_applied q g f f' m fr fr' d places r :
+  record_of q places = Some r → length places = length (data_of q) → take_free places fr = Some fr' →
+  well_formed m fr → agrees g f m d → (∀ p b, (p, b) ∈ zip places (data_of q) → f' (data_address g p) = b) →
+  (∀ a, used_address g m a → f' a = f a) → well_formed (apply r m) fr' ∧ agrees g f' (apply r m) (effect q d).
+Proof.
+  intros Hr Hlen Hfree Hwf Hag Hnew Hold.
+  assert (agrees g f' m d) as Hag' by by eapply agrees_frame.
+  destruct q; simplify_eq/=; [by eapply write_applied|..]; (destruct places; [|done]); simplify_eq/=;
+    [by eapply unmap_applied|by eapply snapshot_applied|by eapply delete_applied|by eapply revert_applied].
+Qed.
+
+Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) y k f d :
+  represents y f d → (∀ f, recoverable (shape y) d f → P f) →
+  (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
+  crash_safe P Q (with_room y k) (Medium f []).
+Proof. intros Hy HP Hk. unfold with_room. destruct (has_room y); [by apply Hk|by eapply crash_safe_checkpoint]. Qed.
+
+Lemma crash_safe_update y f d places q :
+  represents y f d → let s := settled (disk_blocks (shape y)) d in
+  faults s q = [] → is_Some (record_of q places) →
+  crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (update y places q) (Medium f []).
+Proof.
+  intros Hy s Hnone [r Hr]. pose proof Hy as (_&Hwf&Hag).
+  assert (∀ d' f, d' = d ∨ d' = effect q d → recoverable (shape y) d' f → crash_outcome (shape y) s q f) as HP.
+  { intros d' f' Hd' Hf'. exists d'. split; [|done]. unfold outcomes. rewrite Hnone. subst s. simpl. set_solver. }
+  assert (crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (Done (y, no_room q, [])) (Medium f []))
+    as Hrefused.
+  { split; [apply (safe_represents _ y f d); eauto|]. apply no_room_answers; [done..|]. by destruct q. }
+  unfold update. destruct (one_too_many y q); [done|]. rewrite Hr. destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
+  destruct (decide _) as [Hlen|]; [|done].
+  apply (crash_safe_append _ _ y r places (data_of q) fr _ _ f d (effect q d)); eauto.
+  - intros f2 Hnew Hold. eapply record_applied; try done. intros a Ha. apply Hold. by right.
+  - intros f2 Hy2. split; [apply (safe_represents _ (logged y r fr) f2 (effect q d)); eauto|].
+    exists f2, (effect q d). split_and!; [done..|]. apply step_answered; [|by intros ??? ->]. by split.
+Qed.
+
+Lemma crash_safe_perform y f d places q :
+  represents y f d → let s := settled (disk_blocks (shape y)) d in
+  crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (perform y places q) (Medium f []).
+Proof.
+  intros Hy s. pose proof Hy as (_&_&Hag).
+  assert (∀ f, recoverable (shape y) d f → crash_outcome (shape y) s q f) as Hbefore.
+  { intros f' Hf'. exists d. split; [apply (outcomes_before s q)|done]. }
+  pose proof (safe_represents (crash_outcome (shape y) s q) y f d Hy Hbefore) as Hsafe.
+  pose proof (faults_exact y f d q Hag) as Hfaults. fold s in Hfaults. simpl in Hfaults.
+  unfold perform. destruct (faults_of y q) as [|e es] eqn:Hnone; [|split; [done|by apply refused_answers]].
+  assert (is_Some (record_of q places) → crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q)
+    (with_room y (λ y, update y places q)) (Medium f [])) as Hupdate.
+  { intros Hr. eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 Hshape.
+    pose proof (crash_safe_update y1 f1 d places q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
+  destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (apply Hupdate; by eexists).
+  - split; [done|]. exists f, d. split_and!; [done..|]. by apply step_answered.
+  - eapply crash_safe_recover; [done..|]. intros y' Hy' Hshape. split; [done|]. exists f, d.
+    split_and!; [done..|]. by apply step_answered.
+  - apply crash_safe_read_places; [done|]. split; [done|]. exists f, d. split_and!; [done..|].
+    apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. simpl in *.
+    apply app_eq_nil in Hfaults as [_ Hview]. destruct Hag as [Hlive Hsnaps]. destruct from as [|n]; simpl in *.
+    + exists (live d). split; [done|]. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
+      by rewrite Hlive.
+    + unfold missing in Hview. destruct (valid_name n); [|done].
+      destruct (Hsnaps n) as [vm v Hv|]; [|by rewrite decide_False in Hview by by intros [? ?]].
+      exists v. split; [done|]. simpl. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
+      by rewrite Hv.
+Qed.
+
+(** ** Upkeep *)
+
+Definition keeps g d (y : memory) (m : medium block) : Prop :=
+  ∃ f', m = Medium f' [] ∧ shape y = g ∧ represents y f' d.
+
+Lemma keeps_done y f d : represents y f d → crash_safe (recoverable (shape y) d) (keeps (shape y) d) (Done y) (Medium f []).
+Proof. intros Hy. split; [by apply (safe_represents _ y f d)|by exists f]. Qed.
+
+Lemma crash_safe_clean y f d moves : represents y f d →
+  crash_safe (recoverable (shape y) d) (keeps (shape y) d) (clean y moves) (Medium f []).
+Proof.
+  intros Hy. pose proof Hy as (_&Hwf&Hag). unfold clean.
+  destruct (take_free moves.*2 (free y)) as [fr|] eqn:Hfree; [|by eapply keeps_done].
+  destruct (forallb _ _) eqn:Hall; [|by eapply keeps_done]. rewrite forallb_forall in Hall.
+  apply crash_safe_read_places; [by apply (safe_represents _ y f d)|].
+  apply (crash_safe_append _ _ y _ _ _ fr _ _ f d d); try done.
+  - by rewrite !fmap_length.
+  - intros f2 Hnew Hold. eapply move_applied; [done..| |].
+    + intros x p (i&Hi)%elem_of_list_lookup.
+      specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
+      * exists p0. split; [done|]. apply Hnew, elem_of_list_lookup. exists i.
+        rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
+      * exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1; [|by destruct Hno].
+        apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
+        rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
+    + intros a Ha. apply Hold. by right.
+  - by eapply keeps_done.
+  - intros f2 Hy2. apply (keeps_done (logged y (LogMove moves) fr) f2 d Hy2).
+Qed.
+
+Lemma crash_safe_maintain y f d u :
+  represents y f d → crash_safe (recoverable (shape y) d) (keeps (shape y) d) (maintain y u) (Medium f []).
+Proof.
+  intros Hy. destruct u as [| |moves]; simpl.
+  - eapply crash_safe_checkpoint; [done..|]. intros y' f' Hy' <-. by apply keeps_done.
+  - apply (keeps_done (collect y) f d). destruct Hy as (?&Hwf&?). split; [done|]. split; [|done].
+    by eapply collected_well_formed.
+  - eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 <-. by apply crash_safe_clean.
+Qed.
+
+End Requests.

@@ -1,0 +1,20 @@
+(** The theorem about the disk that runs.
+
+[proved_disk] is the machine of [ProvedDiskMachine.v]. It runs the programs of [ProvedDisk.v], one request at a
+time, on one device of blocks. [implements _ Ack] is the contract of [VirtualDisk.v]: every trace that the machine
+can show is one that the contract admits when an acknowledged operation survives every power cut.
+
+What the machine may meet:
+- any request, with any proposal of a scheduler about where its data go, and any upkeep between two requests;
+- a power cut between any two block I/Os, in recovery too. Memory is lost. Each block of the device then holds
+  what the last flush left there or any write since that flush, whatever the other blocks hold;
+- any content of the device before it was formatted.
+
+What is assumed:
+- [blocks_laws]: a block holds at least one word, and words below [limit] that were put into a block are read
+  back from it. [byte_blocks_laws] proves it of lists of bytes;
+- a block is written whole, and a flush makes durable what was written before it ([Medium.v]). *)
+From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.
+
+Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
+Proof. intros laws. apply proved_disk_refines. Qed.

@@ -1,0 +1,160 @@
+"""The gates that guard what a proof is worth: nothing assumed, nothing switched off, statements as recorded."""
+
+import re
+import subprocess
+from pathlib import Path
+
+PROOFS = Path(__file__).parent
+THEORIES = sorted((PROOFS / "theories").glob("*.v"))
+EXTRACTIONS = sorted((PROOFS / "extraction").rglob("*.v"))
+ESCAPES = re.compile(
+    r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check"
+    r"|(Uns|S)et\s+(Guard|Positivity|Universe)\s+Checking|type.in.type|Impredicative"
+    r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b"
+)
+# In a section these are what its lemmas take; outside of one each is an axiom.
+ASSUMED = re.compile(r"^\s*(?:Local\s+|Global\s+)?(Variables?|Hypothes[ie]s|Context)\b")
+OPENED = re.compile(r"^\s*(Section|Module(?:\s+Type)?)\s+(\w+)\s*(\.|:=)?")
+CLOSED = re.compile(r"^\s*End\s+(\w+)\s*\.")
+FLAGS = "COQC := coqc -q -Q theories LogDisk -w -notation-overridden"
+UNSAFE = (
+    "Constants/Inductives relying on type-in-type",
+    "Constants/Inductives relying on unsafe (co)fixpoints",
+    "Inductives whose positivity is assumed",
+)
+RECORD = PROOFS / "statements.expected"
+# What the theorems speak of, recorded too: a theorem is worth what its definitions mean.
+DEFINITIONS = """VirtualDisk.answered VirtualDisk.step VirtualDisk.admits VirtualDisk.shows VirtualDisk.implements
+    Medium.survives Medium.io Codec.blocks_laws ProvedDiskMachine.move ProvedDiskMachine.formatted
+    ProvedDiskMachine.proved_disk""".split()
+
+
+class Broken(Exception):
+    """What a gate found, one finding a line."""
+
+
+def code(path: Path) -> str:
+    """Return the file without comments and strings. As in Coq, comments nest and may hold strings."""
+    text, depth, kept, i = path.read_text(), 0, [], 0
+    while i < len(text):
+        if text[i] == '"':
+            end = text.index('"', i + 1) + 1
+            kept += re.sub(r"[^\n]", "", text[i:end])
+            i = end
+        elif text.startswith("(*", i):
+            depth, i = depth + 1, i + 2
+        elif depth and text.startswith("*)", i):
+            depth, i = depth - 1, i + 2
+        else:
+            kept += text[i] if not depth or text[i] == "\n" else ""
+            i += 1
+    return "".join(kept)
+
+
+def no_escape() -> str:
+    """No Admitted, no Axiom, nothing switched off, in any source."""
+    sources = [*THEORIES, *EXTRACTIONS]
+    found = [
+        f"{path.name}:{code(path)[: match.start()].count(chr(10)) + 1}: {match[0]}"
+        for path in sources
+        for match in ESCAPES.finditer(code(path))
+    ]
+    if found:
+        raise Broken("\n".join(found))
+    return f"nothing admitted or switched off in {len(sources)} files"
+
+
+def outside_sections(text: str) -> list[int]:
+    """Return the lines, counted from 1, on which something is assumed outside of every section."""
+    open_now: list[str] = []
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if opened := OPENED.match(line):
+            if opened[3] != ":=":
+                open_now.append(opened[1].split()[0])
+        elif CLOSED.match(line) and open_now:
+            open_now.pop()
+        elif ASSUMED.match(line) and "Section" not in open_now:
+            found.append(number)
+    return found
+
+
+def no_assumption() -> str:
+    """No Variable, Hypothesis or Context stands outside of a section, where it would be an axiom."""
+    found = [
+        f"{path.name}:{number}: an assumption outside of every section"
+        for path in [*THEORIES, *EXTRACTIONS]
+        for number in outside_sections(code(path))
+    ]
+    if found:
+        raise Broken("\n".join(found))
+    return "every assumption is a section's"
+
+
+def flags() -> str:
+    """Coq runs with the flags that are known here, and no others."""
+    makefile = (PROOFS / "Makefile").read_text()
+    wrong = [line for line in makefile.splitlines() if line.startswith("COQC") and line != FLAGS]
+    if wrong or FLAGS not in makefile.splitlines():
+        raise Broken(f"the Makefile calls coqc by other flags: {wrong}")
+    project = (PROOFS / "_CoqProject").read_text().split()
+    if project != ["-Q", "theories", "LogDisk", "-arg", "-w", "-arg", "-notation-overridden"]:
+        raise Broken(f"_CoqProject has other flags: {project}")
+    return "coqc and the editor use the flags that are known"
+
+
+def printed_statements() -> str:
+    """Return what Coq prints as the type of each theorem, and the definitions that they speak of."""
+    theorems = code(PROOFS / "theories" / "Theorems.v")
+    bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", theorems, re.S)
+    modules = " ".join(re.findall(r"^Module (\w+)\.", theorems, re.M))
+    lines = ["Set Printing Width 100.", *re.findall(r"^From .*?\.$", theorems, re.M)]
+    lines += ["From LogDisk Require Import Theorems.", f"Import {modules}."]
+    lines += re.findall(r"^Import VirtualDiskWitnesses.*?\.$", theorems, re.M)
+    lines += [f"Check {name}." for bundle in bundles for name in re.findall(r"@[\w.]+", bundle)]
+    modules_of = " ".join(sorted({name.split(".")[0] for name in DEFINITIONS}))
+    lines += [f"From LogDisk Require {modules_of}.", *(f"Print {name}." for name in DEFINITIONS)]
+    path = PROOFS / "build" / "Statements.v"
+    path.write_text("\n".join(lines) + "\n")
+    done = subprocess.run(
+        ["coqc", "-q", "-Q", "../theories", "LogDisk", "-w", "none", path.name],
+        cwd=path.parent, capture_output=True, text=True,
+    )
+    if done.returncode:
+        raise Broken(f"statements: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def statements() -> str:
+    """Every statement, and the definitions it rests on, are those of the record. `gates.py record` writes it."""
+    now = printed_statements()
+    if not RECORD.exists() or now != RECORD.read_text():
+        (PROOFS / "build" / RECORD.name).write_text(now)
+        raise Broken(f"{RECORD.name} differs from build/{RECORD.name}: compare them, then `gates.py record`")
+    return f"{len(re.findall(r'^@?[a-zA-Z_.]+$', now, re.M))} statements and definitions are as recorded"
+
+
+def checked_again() -> str:
+    """coqchk, an independent and smaller checker, accepts every compiled file of ours.
+
+    It finds no axiom, and nothing that relies on a check that was switched off. What Debian compiled (the standard
+    library, stdpp) it takes as it is. Computations run on the virtual machine, as when the files were built;
+    reducing them term by term would take six times as long."""
+    ours = [part for path in THEORIES for part in ("-norec", f"LogDisk.{path.stem}")]
+    done = subprocess.run(
+        ["coqchk", "-silent", "-o", "-bytecode-compiler", "yes", "-Q", "theories", "LogDisk", *ours],
+        cwd=PROOFS, capture_output=True, text=True,
+    )
+    said = done.stdout + done.stderr
+    if done.returncode or "* Theory: Set is predicative" not in said:
+        raise Broken(f"coqchk: {said}")
+    for name in ("Axioms", *UNSAFE):
+        section = re.search(rf"\* {re.escape(name)}:(.*?)(?=\n\s*\n|\Z)", said, re.S)
+        if not section:
+            raise Broken(f"coqchk says nothing of {name}: {said}")
+        listed = section[1].split()
+        if named := [word for word in listed if "LogDisk" in word]:
+            raise Broken(f"coqchk: {name}: {named}")
+        if name != "Axioms" and listed != ["<none>"]:
+            raise Broken(f"coqchk: {name}: {listed}")
+    return f"coqchk accepts {len(THEORIES)} files, and finds nothing unsafe"

@@ -1,0 +1,35 @@
+"""Statistics of the operations that users asked of a disk: how many, how long, how large."""
+
+from collections import defaultdict
+from time import perf_counter_ns
+
+from refmodel.core.histogram import Histogram
+
+
+class OperationStats:
+    """For each operation's name, histograms of its latency (nanoseconds) and length (blocks)."""
+
+    def __init__(self) -> None:
+        self.nanoseconds: defaultdict[str, Histogram] = defaultdict(Histogram)
+        self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
+
+    def add(self, name: str, started: int, *blocks: int) -> None:
+        """Count operations that began together at `started` (a perf_counter_ns) and end now.
+
+        `blocks` has the length of each, in blocks; with none, one operation without a length is
+        counted.
+        """
+        self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
+        for length in set(blocks):
+            self.blocks[name].add(length, blocks.count(length))
+
+    @property
+    def changes(self) -> int:
+        """How many operations were done that may have changed the disk."""
+        return sum(
+            histogram.count for name, histogram in self.nanoseconds.items() if name != "read"
+        )
+
+    def blocks_of(self, name: str) -> int:
+        """How many blocks all operations of a name had together."""
+        return self.blocks[name].total if name in self.blocks else 0

@@ -1,0 +1,148 @@
+"""A record of the durable log: one operation as it is stored, or several writes together."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import reduce
+
+from refmodel.core.checksum import crc32c, extend
+
+RECORD_UNIT = 512  # bytes; the size of a record is a multiple of it
+MAGIC = b"LFSR"
+# magic, CRC-32C of what follows it, sequence, generation, kind, name length, LBA, count,
+# payload length, flushed
+HEADER = struct.Struct("<4sIQIHHQIIQ")
+PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
+COVERED = 8  # the checksum covers everything from this byte on
+ZEROES = bytes(RECORD_UNIT)
+TABLE = struct.Struct("<I")  # how many writes a record has
+EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
+
+
+class RecordKind(IntEnum):
+    """The kind of a record, as it is stored."""
+
+    __hash__ = int.__hash__  # Enum's own is written in Python
+
+    OPEN = 1  # a generation begins
+    WRITE = 2
+    UNMAP = 3
+    SNAPSHOT = 4
+    DELETE = 5
+    REVERT = 6
+    PLACE = 7  # a write whose whole segments are on the capacity leg already
+    WRITES = 8  # writes that were in flight together
+
+
+OPERATIONS = {kind: kind.name.lower() for kind in RecordKind} | {
+    RecordKind.PLACE: "write",
+    RecordKind.WRITES: "write",
+}  # the operation that a record of each kind is of
+
+
+@dataclass(slots=True)
+class Record:
+    """A record. The log sets the last three numbers when the record is appended."""
+
+    kind: RecordKind
+    lba: int = 0  # logical block address
+    count: int = 0  # blocks
+    name: str = ""  # of a snapshot
+    data: bytes = b""
+    sequence: int = 0
+    generation: int = 0
+    flushed: int = 0  # the last record that was durable when this one was written
+    writes: Sequence[tuple[int, bytes]] = ()  # of WRITES, instead of `data`: (LBA, whole blocks)
+
+    @property
+    def body(self) -> list[bytes]:
+        """What is stored behind the header and the name.
+
+        It is in parts, so that the data of many writes is copied only once.
+        """
+        if self.kind is not RecordKind.WRITES:
+            return [self.data]
+        blocks = [data for _, data in self.writes]
+        size = sum(map(len, blocks)) // self.count
+        numbers = [number for lba, data in self.writes for number in (lba, len(data) // size)]
+        return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The record's sequence number and operation, as events tell them."""
+        facts: dict[str, object] = {"sequence": self.sequence, "op": OPERATIONS[self.kind]}
+        if self.count:
+            return facts | {"lba": self.lba, "count": self.count}
+        return facts | {"name": self.name} if self.name else facts
+
+    @property
+    def stored_bytes(self) -> int:
+        """The size of the record in the log, in bytes."""
+        table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
+        return record_bytes(
+            len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name
+        )
+
+
+def record_bytes(payload: int, name: str = "") -> int:
+    """Return the stored size of a record with so many bytes of payload, in bytes."""
+    return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
+
+
+def encode(record: Record) -> bytes:
+    """Return the bytes that store a record."""
+    name, body = record.name.encode("ascii"), record.body
+    length = sum(map(len, body))
+    fields = (
+        FIELDS.pack(
+            record.sequence,
+            record.generation,
+            record.kind,
+            len(name),
+            record.lba,
+            record.count,
+            length,
+            record.flushed,
+        )
+        + name
+    )
+    body.append(ZEROES[: -(HEADER.size + len(name) + length) % RECORD_UNIT])
+    return b"".join([PREFIX.pack(MAGIC, reduce(extend, body, crc32c(fields))), fields, *body])
+
+
+def stored_bytes(header: bytes) -> int | None:
+    """Return the size of the record that begins with these bytes, if one does."""
+    magic, _, _, _, _, name_length, _, _, payload, _ = HEADER.unpack_from(header)
+    if magic != MAGIC:
+        return None
+    return record_bytes(name_length + payload)
+
+
+def decode(raw: bytes) -> Record | None:
+    """Return the record that is stored in the bytes; None if it is damaged."""
+    magic, crc, sequence, generation, kind, name_length, lba, count, payload, flushed = (
+        HEADER.unpack_from(raw)
+    )
+    if magic != MAGIC or crc32c(raw[COVERED:]) != crc:
+        return None
+    name_end = HEADER.size + name_length
+    name = raw[HEADER.size : name_end].decode("ascii")
+    body = raw[name_end : name_end + payload]
+    if kind == RecordKind.WRITES:
+        writes = _writes(body, count)
+        return Record(
+            RecordKind.WRITES, lba, count, name, b"", sequence, generation, flushed, writes
+        )
+    return Record(RecordKind(kind), lba, count, name, body, sequence, generation, flushed)
+
+
+def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
+    """The writes of a record that has several, of `count` blocks together."""
+    at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
+    size = (len(body) - at) // count
+    writes = []
+    for lba, blocks in EXTENT.iter_unpack(body[TABLE.size : at]):
+        writes.append((lba, body[at : at + blocks * size]))
+        at += blocks * size
+    return writes

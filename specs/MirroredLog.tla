@@ -1,0 +1,451 @@
+---------------------------- MODULE MirroredLog ----------------------------
+(***************************************************************************)
+(* The durable log and the two checkpoint slots on mirrors, of which some  *)
+(* fail, and come back, while the power fails too.  It implements          *)
+(* DurableLog: what was durable is found again, and what recovery did not  *)
+(* find never comes back.                                                  *)
+(*                                                                         *)
+(* - The log is a ring.  A record says its sequence number, its generation *)
+(*   and which record before it was the last to be flushed.  A power cut   *)
+(*   loses or tears any of what was not flushed, on each mirror by itself. *)
+(* - Recovery takes the newest checkpoint and each next record from any    *)
+(*   current mirror, and makes it the same on all of them.  Whoever opens  *)
+(*   the log begins a generation, with a record that is flushed before any *)
+(*   other is written: what recovery did not find belongs to none.         *)
+(* - If a record is missing, and one behind it says that it was flushed,   *)
+(*   then it was damaged: the log stays closed.                            *)
+(* - The membership record says which device each mirror is on, and which  *)
+(*   mirrors are current.  It counts once a majority of the voters has it, *)
+(*   and only then goes on whatever made it change.  `Others` vote and     *)
+(*   hold nothing but the record: the witness of two mirrors, and members  *)
+(*   that have no part in the performance leg.                             *)
+(* - A record that was put on a minority may turn up later.  So whoever    *)
+(*   opens the log begins a term: he puts what he found on a majority,     *)
+(*   with a number above all that he could have overlooked, before he      *)
+(*   changes anything.                                                     *)
+(* - A mirror that was away lacks whatever was written meanwhile.  It is   *)
+(*   current again after a checkpoint of which it has the slot, and in a   *)
+(*   generation that was begun: then nothing that it has kept can count.   *)
+(*                                                                         *)
+(* Left out: what the operations do and what the checkpoint refers to      *)
+(* (LogStructuredDisk), copying nodes and chunks to a mirror that is back  *)
+(* (Redundancy), records of several places, the two copies of a membership *)
+(* record on each device (a copy that is torn leaves the other one).       *)
+(*                                                                         *)
+(* How to break it: let Begin not flush, let Open keep the term that it    *)
+(* found, or let Load heal no slot; then run MCMirroredLog.                *)
+(***************************************************************************)
+EXTENDS Integers, Sequences, FiniteSets
+
+CONSTANTS
+    Member,     \* The mirrors.
+    Device,     \* The devices that they may be on, at first each mirror on the device of its name.
+    Place,      \* Device -> the place that it is put into: two devices of one place are never there together.
+    Others,     \* Voters that hold the membership record and no log.
+    Size        \* How many records the ring takes.
+
+VARIABLES       \* On the media, and in the caches of the devices.
+    ring,       \* Device -> place in the ring -> record.
+    slots,      \* Device -> 0 or 1 -> checkpoint.
+    ringCache,  \* Device -> place -> record: what was not flushed.
+    slotCache,  \* Device -> slot -> checkpoint: the same.
+    book,       \* Voter -> membership record.
+    here        \* The devices and other voters that are there.
+
+VARIABLES       \* In memory.
+    phase,      \* "down", "assembled", "load", "loaded", "replay", "up" or "damaged".
+    record,     \* The newest membership record: [term, number, on |-> member -> device, current |-> members].
+    state,      \* Member -> "active", "absent" or "stale".
+    untold,     \* The voters that do not have the record yet,
+    votes,      \* and how many have it, while it is being put on them; else 0.
+    log,        \* [sequence, generation |-> of the next record, flushed, begun |-> "no", "written" or "yes"].
+    newest,     \* The newest checkpoint that counts.
+    pending,    \* The one that is being written, or NoCheckpoint.
+    took,       \* The members that have the slot of `newest`, and all that was logged since it was written.
+    contents    \* The operations that happened, as memory has them.
+
+VARIABLES       \* History, for the refinement only: DurableLog's.
+    held, durable, saved, issued
+
+VARIABLE        \* History, for models that bound it.
+    trouble     \* How often what happened: [crashes, pulls, spares, damages].
+
+media   == <<ring, slots, ringCache, slotCache>>
+members == <<record, state, untold, votes>>
+memory  == <<phase, members, log, newest, pending, took, contents>>
+history == <<held, durable, saved, issued>>
+world   == <<here, trouble>>
+vars    == <<media, book, world, memory, history>>
+
+Voter == Device \union Others
+Voters == Cardinality(Member) + Cardinality(Others)     \* How many have a vote at a time.
+Slot(sequence) == sequence % Size                       \* Where in the ring a record is.
+----------------------------------------------------------------------------
+Empty == [x \in {} |-> x]
+
+Over(f, g) == [x \in DOMAIN f \union DOMAIN g |-> IF x \in DOMAIN f THEN f[x] ELSE g[x]]
+
+Least(numbers) == CHOOSE n \in numbers : \A m \in numbers : n <= m
+
+Nothing == [kind |-> "nothing", sequence |-> 0, generation |-> 0, flushed |-> 0, op |-> 0]  \* Torn, or never written.
+
+NoCheckpoint == [number |-> 0, sequence |-> 0, generation |-> 0, contents |-> <<>>]
+
+First == [NoCheckpoint EXCEPT !.number = 1, !.sequence = 1]     \* The checkpoint of a new disk.
+
+Contract == INSTANCE DurableLog WITH Room <- Size
+----------------------------------------------------------------------------
+(* Members.                                                                *)
+
+In(states) == {c \in Member : state[c] \in states}
+
+Active == In({"active"})
+
+Reachable == In({"active", "stale"})
+
+On(some) == {record.on[c] : c \in some}     \* Their devices.
+
+Answering == On(Reachable) \subseteq here
+
+Saving == votes > 0 \/ untold # {}          \* Until the record counts, nothing else is done.
+
+Ready(in) == phase = in /\ ~ Saving /\ Answering /\ Active # {}
+
+Save(on, now) ==        \* A new record, of the states `now`, is on its way to whoever is reachable.
+    /\ record' = [record EXCEPT !.number = @ + 1, !.on = on, !.current = {c \in Member : now[c] = "active"}]
+    /\ state' = now
+    /\ untold' = {on[c] : c \in {d \in Member : now[d] # "absent"}} \union Others
+    /\ votes' = 0
+
+Tell ==                 \* One voter after the other.
+    /\ untold # {}
+    /\ LET v == Least(untold)
+       IN  /\ v \in here \union Others
+           /\ untold' = untold \ {v}
+           /\ book' = IF v \in here THEN [book EXCEPT ![v] = record] ELSE book
+           /\ votes' = IF v \in here THEN votes + 1 ELSE votes
+    /\ UNCHANGED <<media, world, phase, record, state, log, newest, pending, took, contents, history>>
+
+Majority(n) == 2 * n > Voters
+
+Counted ==              \* The record counts; or too few have it, and nothing may go on.
+    /\ untold = {} /\ votes > 0
+    /\ votes' = 0
+    /\ phase' = CASE ~ Majority(votes)    -> "down"
+                  [] phase = "assembled"  -> "load"
+                  [] OTHER                -> phase
+    /\ UNCHANGED <<media, book, world, record, state, untold, log, newest, pending, took, contents, history>>
+
+Leave(c) ==             \* It has no part in what is being written.
+    /\ took' = took \ {c}
+    /\ UNCHANGED <<log, newest, pending, contents>>
+
+Fail(c) ==              \* A device does not answer: that is on record before anything else is written.
+    /\ phase \notin {"down", "damaged"}
+    /\ c \in Reachable /\ record.on[c] \notin here
+    /\ LET now == [state EXCEPT ![c] = "absent"]
+           left == \E d \in Member : now[d] = "active"
+       IN  IF left /\ phase # "assembled"
+           THEN Save(record.on, now) /\ phase' = phase
+           ELSE /\ state' = now         \* No change goes under a term that does not count yet: Loaded sees to it.
+                /\ untold' = IF left THEN untold \ {record.on[c]} ELSE {}
+                /\ votes' = IF left THEN votes ELSE 0
+                /\ phase' = IF left \/ (phase = "up" /\ ~ Saving) THEN phase ELSE "down"
+                /\ UNCHANGED record
+    /\ Leave(c)
+    /\ UNCHANGED <<media, book, world, history>>
+
+Return(c) ==            \* What it lacks is on record; or nothing was written since it left.
+    /\ phase = "up" /\ ~ Saving
+    /\ state[c] = "absent" /\ record.on[c] \in here
+    /\ state' = [state EXCEPT ![c] = IF c \in record.current THEN "active" ELSE "stale"]
+    /\ took' = took \ {c}
+    /\ UNCHANGED <<media, book, world, phase, record, untold, votes, log, newest, pending, contents, history>>
+
+Blank == [p \in 0 .. Size - 1 |-> Nothing]
+
+Replace(c, d) ==        \* A new device takes the place of one that is gone, and is empty.
+    /\ Ready("up")
+    /\ state[c] = "absent"
+    /\ d \notin On(Member)
+    /\ here' = {e \in here : e \in Others \/ Place[e] # Place[d]} \union {d}
+    /\ On(Reachable) \subseteq here'
+    /\ ring' = [ring EXCEPT ![d] = Blank]
+    /\ slots' = [slots EXCEPT ![d] = [i \in 0 .. 1 |-> NoCheckpoint]]
+    /\ ringCache' = [ringCache EXCEPT ![d] = Empty] /\ slotCache' = [slotCache EXCEPT ![d] = Empty]
+    /\ Save([record.on EXCEPT ![c] = d], [state EXCEPT ![c] = "stale"])
+    /\ Leave(c)
+    /\ trouble' = [trouble EXCEPT !.spares = @ + 1]
+    /\ UNCHANGED <<book, phase, history>>
+
+Activate(c) ==          \* It lacks nothing, and nothing that it has kept can count.
+    /\ Ready("up")
+    /\ state[c] = "stale"
+    /\ c \in took /\ pending = NoCheckpoint
+    /\ log.begun = "yes"
+    /\ Save(record.on, [state EXCEPT ![c] = "active"])
+    /\ UNCHANGED <<media, book, world, phase, log, newest, pending, took, contents, history>>
+----------------------------------------------------------------------------
+(* The log and the slots, while it is up.                                  *)
+
+At(d, sequence) ==      \* What a device has where that record goes.
+    IF Slot(sequence) \in DOMAIN ringCache[d] THEN ringCache[d][Slot(sequence)] ELSE ring[d][Slot(sequence)]
+
+SlotAt(d, i) == IF i \in DOMAIN slotCache[d] THEN slotCache[d][i] ELSE slots[d][i]
+
+Put(on, r) ==
+    ringCache' = [d \in Device |-> IF d \in on THEN Over([p \in {Slot(r.sequence)} |-> r], ringCache[d]) ELSE ringCache[d]]
+
+PutSlot(on, checkpoint) ==
+    slotCache' = [d \in Device |->
+        IF d \in on THEN Over([i \in {checkpoint.number % 2} |-> checkpoint], slotCache[d]) ELSE slotCache[d]]
+
+FlushRing(on) ==
+    /\ ring' = [d \in Device |-> IF d \in on THEN Over(ringCache[d], ring[d]) ELSE ring[d]]
+    /\ ringCache' = [d \in Device |-> IF d \in on THEN Empty ELSE ringCache[d]]
+
+FlushSlots(on) ==
+    /\ slots' = [d \in Device |-> IF d \in on THEN Over(slotCache[d], slots[d]) ELSE slots[d]]
+    /\ slotCache' = [d \in Device |-> IF d \in on THEN Empty ELSE slotCache[d]]
+
+HasRoom == log.sequence - newest.sequence < Size
+
+Made(kind, op, generation) ==
+    [kind |-> kind, sequence |-> log.sequence, generation |-> generation, flushed |-> log.flushed, op |-> op]
+
+Begin ==                \* A generation; its record is flushed before any other is written.
+    /\ Ready("up")
+    /\ log.begun = "no" /\ HasRoom
+    /\ Put(On(Reachable), Made("open", 0, log.generation + 1))
+    /\ log' = [log EXCEPT !.sequence = @ + 1, !.generation = @ + 1, !.begun = "written"]
+    /\ UNCHANGED <<ring, slots, slotCache, book, world, phase, members, newest, pending, took, contents, history>>
+
+Submit ==               \* The record of an operation goes to every mirror that can be reached.
+    /\ Ready("up")
+    /\ log.begun = "yes" /\ HasRoom
+    /\ issued' = issued + 1
+    /\ Put(On(Reachable), Made("op", issued', log.generation))
+    /\ log' = [log EXCEPT !.sequence = @ + 1]
+    /\ contents' = Append(contents, issued')
+    /\ held' = Append(held, issued')
+    /\ UNCHANGED <<ring, slots, slotCache, book, world, phase, members, newest, pending, took, durable, saved>>
+
+LogAppend ==            \* All mirrors have flushed.
+    /\ Ready("up")
+    /\ log.flushed < log.sequence - 1
+    /\ FlushRing(On(Reachable))
+    /\ log' = [log EXCEPT !.flushed = log.sequence - 1, !.begun = IF @ = "written" THEN "yes" ELSE @]
+    /\ durable' = Len(held)
+    /\ UNCHANGED <<slots, slotCache, book, world, phase, members, newest, pending, took, contents, held, saved, issued>>
+
+CheckpointNodes ==      \* All is flushed, and the slot is being written.
+    /\ Ready("up")
+    /\ pending = NoCheckpoint
+    /\ log.flushed = log.sequence - 1
+    /\ pending' = [number |-> newest.number + 1, sequence |-> log.sequence, generation |-> log.generation,
+                   contents |-> contents]
+    /\ PutSlot(On(Reachable), pending')
+    /\ took' = Reachable
+    /\ UNCHANGED <<ring, slots, ringCache, book, world, phase, members, log, newest, contents, history>>
+
+CheckpointCommit ==     \* The slot is flushed: what it holds is no longer needed in the log.
+    /\ Ready("up")
+    /\ pending # NoCheckpoint
+    /\ FlushSlots(On(Reachable))
+    /\ newest' = pending
+    /\ pending' = NoCheckpoint
+    /\ saved' = Len(pending.contents)
+    /\ UNCHANGED <<ring, ringCache, book, world, phase, members, log, took, contents, held, durable, issued>>
+----------------------------------------------------------------------------
+(* Opening.                                                                *)
+
+Later(r, s) == r.term > s.term \/ (r.term = s.term /\ r.number >= s.number)
+
+Found == {book[v] : v \in here}     \* The membership records that there are.
+
+NextTerm(r) == [r EXCEPT !.term = @ + 1, !.number = 0]
+
+Open ==                 \* More than half of those that the newest record names are there, and one of them is current.
+    /\ phase = "down"
+    /\ \E r \in Found :
+        LET there == {c \in Member : r.on[c] \in here}
+            votersThere == {r.on[c] : c \in there} \union (Others \intersect here)
+        IN  /\ \A s \in Found : Later(r, s)
+            /\ Majority(Cardinality(votersThere))
+            /\ there \intersect r.current # {}
+            /\ record' = NextTerm(r)
+            /\ state' = [c \in Member |-> CASE c \notin there     -> "absent"
+                                            [] c \in r.current    -> "active"
+                                            [] OTHER              -> "stale"]
+            /\ untold' = votersThere
+    /\ votes' = 0
+    /\ phase' = "assembled"
+    /\ UNCHANGED <<media, book, world, log, newest, pending, took, contents, history>>
+
+Load ==                 \* The newest checkpoint of all current mirrors is written where it is not.
+    /\ Ready("load")
+    /\ LET slotsThere == {SlotAt(d, i) : d \in On(Active), i \in 0 .. 1}
+           best == CHOOSE s \in slotsThere : \A t \in slotsThere : s.number >= t.number
+       IN  /\ newest' = best
+           /\ PutSlot({d \in On(Active) : SlotAt(d, best.number % 2) # best}, best)
+    /\ phase' = "loaded"
+    /\ UNCHANGED <<ring, slots, ringCache, book, world, members, log, pending, took, contents, history>>
+
+Loaded ==               \* It is flushed, and who was found gone is on record.
+    /\ Ready("loaded")
+    /\ FlushSlots(On(Active))
+    /\ contents' = newest.contents
+    /\ log' = [sequence |-> newest.sequence, generation |-> newest.generation, flushed |-> 0, begun |-> "no"]
+    /\ took' = {} /\ pending' = NoCheckpoint
+    /\ phase' = "replay"
+    /\ IF record.current = Active THEN UNCHANGED members ELSE Save(record.on, state)
+    /\ UNCHANGED <<ring, ringCache, book, world, newest, history>>
+
+IsNext(r) ==
+    /\ r.sequence = log.sequence
+    /\ \/ r.generation = log.generation
+       \/ r.kind = "open" /\ r.generation > log.generation
+
+Candidates == {r \in {At(d, log.sequence) : d \in On(Active)} : IsNext(r)}
+
+Replay ==               \* One record: it is written where it is not, and happens again.
+    /\ Ready("replay")
+    /\ HasRoom
+    /\ \E r \in Candidates :
+        /\ Put({d \in On(Active) : At(d, log.sequence) # r}, r)
+        /\ contents' = IF r.kind = "op" THEN Append(contents, r.op) ELSE contents
+        /\ log' = [log EXCEPT !.sequence = @ + 1, !.generation = r.generation]
+    /\ UNCHANGED <<ring, slots, slotCache, book, world, phase, members, newest, pending, took, history>>
+
+Behind == {At(d, s) : d \in On(Active), s \in 0 .. Size - 1}    \* All that the ring holds.
+
+Vouched ==              \* A record behind the end says that the missing one was flushed.
+    \E r \in Behind :
+        r.sequence > log.sequence /\ r.generation >= log.generation /\ r.flushed >= log.sequence
+
+Ended == Candidates = {} \/ ~ HasRoom
+
+Recover ==              \* No current mirror has the next record.
+    /\ Ready("replay")
+    /\ Ended
+    /\ ~ Vouched
+    /\ FlushRing(On(Active))
+    /\ log' = [log EXCEPT !.flushed = log.sequence - 1]
+    /\ phase' = "up"
+    /\ held' = contents /\ durable' = Len(contents) /\ saved' = Len(newest.contents)
+    /\ UNCHANGED <<slots, slotCache, book, world, members, newest, pending, took, contents, issued>>
+
+Refuse ==               \* It was damaged: the log stays closed.
+    /\ Ready("replay")
+    /\ Ended
+    /\ Vouched
+    /\ phase' = "damaged"
+    /\ UNCHANGED <<media, book, world, members, log, newest, pending, took, contents, history>>
+----------------------------------------------------------------------------
+(* What happens to it.                                                     *)
+
+Fate == {"lost", "kept", "torn"}
+
+Left(fate, old, new, torn) == CASE fate = "lost" -> old [] fate = "kept" -> new [] fate = "torn" -> torn
+
+Forgotten ==            \* What memory is once it is lost.
+    /\ phase' = "down"
+    /\ record' = [term |-> 0, number |-> 0, on |-> [c \in Member |-> c], current |-> {}]
+    /\ state' = [c \in Member |-> "absent"]
+    /\ untold' = {} /\ votes' = 0
+    /\ log' = [sequence |-> 0, generation |-> 0, flushed |-> 0, begun |-> "no"]
+    /\ pending' = NoCheckpoint /\ took' = {} /\ contents' = <<>>
+
+Crash ==                \* The power fails: any of what was not flushed is lost or torn, on each device by itself.
+    /\ phase # "down"
+    /\ LET records == UNION {{d} \X DOMAIN ringCache[d] : d \in Device}
+           checkpoints == UNION {{d} \X DOMAIN slotCache[d] : d \in Device}
+       IN  /\ \E fate \in [records -> Fate] :
+                ring' = [d \in Device |-> [p \in DOMAIN ring[d] |->
+                    IF <<d, p>> \in records THEN Left(fate[<<d, p>>], ring[d][p], ringCache[d][p], Nothing)
+                    ELSE ring[d][p]]]
+           /\ \E fate \in [checkpoints -> Fate] :
+                slots' = [d \in Device |-> [i \in 0 .. 1 |->
+                    IF <<d, i>> \in checkpoints THEN Left(fate[<<d, i>>], slots[d][i], slotCache[d][i], NoCheckpoint)
+                    ELSE slots[d][i]]]
+    /\ ringCache' = [d \in Device |-> Empty] /\ slotCache' = [d \in Device |-> Empty]
+    /\ Forgotten
+    /\ newest' = First
+    /\ trouble' = [trouble EXCEPT !.crashes = @ + 1]
+    /\ UNCHANGED <<book, here, history>>
+
+Pull(v) ==              \* A device goes, with power of its own: it keeps what it was given.
+    /\ v \in here
+    /\ here' = here \ {v}
+    /\ trouble' = [trouble EXCEPT !.pulls = @ + 1]
+    /\ IF v \in Device THEN FlushRing({v}) /\ FlushSlots({v}) ELSE UNCHANGED media
+    /\ UNCHANGED <<book, memory, history>>
+
+Insert(v) ==            \* And comes back.
+    /\ v \in Voter \ here
+    /\ v \in Device => \A d \in here \intersect Device : Place[d] # Place[v]
+    /\ here' = here \union {v}
+    /\ UNCHANGED <<media, book, trouble, memory, history>>
+
+Damage(d, p) ==         \* A record decays on one device.
+    /\ p \notin DOMAIN ringCache[d]
+    /\ ring[d][p] # Nothing
+    /\ ring' = [ring EXCEPT ![d][p] = Nothing]
+    /\ trouble' = [trouble EXCEPT !.damages = @ + 1]
+    /\ UNCHANGED <<slots, ringCache, slotCache, book, here, memory, history>>
+----------------------------------------------------------------------------
+Founding == [term |-> 1, number |-> 0, on |-> [c \in Member |-> c], current |-> Member]
+
+Init ==
+    /\ ring = [d \in Device |-> Blank]
+    /\ slots = [d \in Device |-> [i \in 0 .. 1 |-> IF i = 1 /\ d \in Member THEN First ELSE NoCheckpoint]]
+    /\ ringCache = [d \in Device |-> Empty] /\ slotCache = [d \in Device |-> Empty]
+    /\ book = [v \in Voter |-> IF v \in Member \union Others THEN Founding ELSE [Founding EXCEPT !.term = 0]]
+    /\ here = Member \union Others
+    /\ phase = "up"
+    /\ record = Founding
+    /\ state = [c \in Member |-> "active"]
+    /\ untold = {} /\ votes = 0
+    /\ log = [sequence |-> 1, generation |-> 0, flushed |-> 0, begun |-> "no"]
+    /\ newest = First /\ pending = NoCheckpoint /\ took = {}
+    /\ contents = <<>>
+    /\ held = <<>> /\ durable = 0 /\ saved = 0 /\ issued = 0
+    /\ trouble = [crashes |-> 0, pulls |-> 0, spares |-> 0, damages |-> 0]
+
+Work ==                 \* What the engine does.
+    \/ Tell \/ Counted
+    \/ \E c \in Member : Fail(c) \/ Return(c) \/ Activate(c)
+    \/ Begin \/ Submit \/ LogAppend \/ CheckpointNodes \/ CheckpointCommit
+    \/ Open \/ Load \/ Loaded \/ Replay \/ Recover \/ Refuse
+
+Trouble ==              \* What happens to it.
+    \/ Crash
+    \/ \E d \in Device, p \in 0 .. Size - 1 : Damage(d, p)
+    \/ \E v \in Voter : Pull(v) \/ Insert(v)
+    \/ \E c \in Member, d \in Device : Replace(c, d)
+
+Next == Work \/ Trouble
+
+Spec == Init /\ [][Next]_vars
+----------------------------------------------------------------------------
+(* What it promises.                                                       *)
+
+Remembered == phase = "up" => contents = held
+
+Durable(d) ==           \* The device has the newest checkpoint, and every record behind it that is durable.
+    /\ slots[d][newest.number % 2] = newest
+    /\ \A s \in newest.sequence .. log.flushed : ring[d][Slot(s)].sequence = s
+
+Mirrored ==             \* Every current mirror has all that is durable, unless it has decayed.
+    phase = "up" /\ trouble.damages = 0 => \A c \in Active : Durable(record.on[c])
+
+Unharmed == phase # "damaged"   \* Within tolerance the log is never taken for damaged.
+
+NotSilently ==          \* What was durable is given up only where nothing says that it was.
+    [][phase = "replay" /\ phase' = "up" /\ Len(contents) < durable =>
+        ~ \E r \in Behind : r.sequence > log.sequence /\ r.flushed >= log.sequence]_vars
+
+Refines == Contract!Spec
+
+THEOREM Spec => Refines /\ [](Remembered /\ Mirrored /\ Unharmed)
+=============================================================================
