@@ -14,6 +14,7 @@ IN_PLACE = {"in-place-raid5": (4, "4 I/Os"), "in-place-raid6": (6, "6 I/Os")}
 
 
 def run(settings: Settings) -> Chapter:
+    """Compare what snapshots, full stripes and cleaning cost with theory."""
     chapter = Chapter(
         "F",
         "What theory says that snapshots cost",

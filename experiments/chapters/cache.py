@@ -27,6 +27,7 @@ PUBLISHED = {6 / 32: 0.42, 12 / 32: 0.47}
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure a host-side read cache, as in the study of vFRC."""
     chapter = Chapter(
         "D",
         "A read cache in the host",

@@ -23,6 +23,7 @@ REDO = {"redo-vmfs": "VMFSsparse", "redo-se": "SEsparse", "redo-vsan": "vSANspar
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure chains of snapshots on every engine and on qcow2, as in VMware's study."""
     chapter = Chapter(
         "C",
         "Chains of snapshots have a cost",

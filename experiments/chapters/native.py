@@ -19,6 +19,7 @@ NOISE = 0.10  # of processor time, on a machine that others use
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure load before, during and after ten snapshots, as in HPE's test."""
     chapter = Chapter(
         "A",
         "Native snapshots do not slow I/O",

@@ -37,6 +37,7 @@ DATA = (
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure data reduction and working sets, as in StorageReview's test."""
     chapter = Chapter(
         "E",
         "Data reduction, and working sets in and out of the cache",

@@ -17,6 +17,7 @@ STEPS_COLOURS = ("#08306b", "#2171b5", "#6baed6", "#bdd7e7")
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure a steady load through snapshots and failures, as in Net One's test."""
     chapter = Chapter(
         "B",
         "A steady load, through snapshots and failures",
