@@ -106,17 +106,17 @@ def reclaim(chapter: Chapter, settings: Settings) -> None:
     found, exact = [], True
     for blocks in FREED:
         with _disk(64 * MIB, settings.seed, fill=True, fanout=FANOUT) as disk:
-            live = disk.state.chunks.live
+            live = disk.state.space_usage.live
             disk.snapshot("s")
             disk.write_many([(lba, bytes(BLOCK)) for lba in range(blocks)])
             disk.checkpoint()
-            held = disk.state.chunks.live
+            held = disk.state.space_usage.live
             disk.delete("s")
             before, steps = tally(disk), 0
             while disk.background():
                 steps += 1
             spent = tally(disk) - before
-            exact = exact and (held - live, held - disk.state.chunks.live) == (blocks, blocks)
+            exact = exact and (held - live, held - disk.state.space_usage.live) == (blocks, blocks)
             found.append(Freed(blocks, steps, spent.ios.total()))
     chapter.judge(
         "Deletion frees exactly what only the deleted snapshot held",
@@ -144,13 +144,13 @@ def pinning(chapter: Chapter, settings: Settings) -> None:
     """Measure the space that a snapshot holds, and that comes back when it is deleted."""
     settings.say("space that snapshots hold")
     with _disk(64 * MIB, settings.seed, fill=True) as disk:
-        before = disk.state.chunks.live
+        before = disk.state.space_usage.live
         disk.snapshot("s")
         disk.write_many([(lba, bytes(BLOCK)) for lba in range(4096)])
-        pinned = disk.state.chunks.live
+        pinned = disk.state.space_usage.live
         disk.delete("s")
         disk.settle()
-        after = disk.state.chunks.live
+        after = disk.state.space_usage.live
     chapter.judge(
         "Snapshots hold capacity; after deletion the space returns like any unmapped space",
         f"{before:,} chunks live; {pinned:,} with a snapshot after 4,096 blocks were overwritten; "

@@ -78,7 +78,7 @@ def measure(
 
     smallest = shape(1)
     # Segments that are free or dead, on average.
-    idle = smallest.cleaning_batch + 6 if smallest.separate else 1.5
+    idle = smallest.cleaning_batch + 6 if smallest.separates_streams else 1.5
     blocks = round(live * segment_blocks * (segments - idle))
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:

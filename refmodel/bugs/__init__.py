@@ -1,11 +1,20 @@
-"""Planted bugs: bugs that real storage engines had, and that the conformance kit must find.
+"""Bugs that real storage engines had, to be planted in these by name: the kit has to find each.
 
-A bug is a function that changes one disk before it recovers: it overrides a method or two of that
-object. So the engines have no code for bugs, and no cost. Each bug has its number in the project's
-list of bugs, and the evidence that a real engine had it.
+A bug is a function of a disk that is about to recover. It replaces public methods of that one disk
+and of its parts, so the engines themselves know nothing of bugs, and pay nothing for them. Numbers
+and evidence are those of the list of bugs in docs/self-test.md.
 """
 
-from refmodel.bugs import cache, cleaning, in_place, recovery, redo_log, redundancy, snapshots
+from refmodel.bugs import (
+    cache,
+    cleaning,
+    deletion,
+    in_place,
+    recovery,
+    redo_log,
+    redundancy,
+    snapshots,
+)
 from refmodel.bugs.registry import BUGS, Bug
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "Bug",
     "cache",
     "cleaning",
+    "deletion",
     "in_place",
     "recovery",
     "redo_log",

@@ -1,22 +1,23 @@
 """Bugs of cleaning, allocation and space."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from refmodel.bugs.registry import after, bug
+from refmodel.bugs.registry import after, bug, override
 from refmodel.core.errors import NoSpace
 from refmodel.journal.record import Record
 from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.maps.node import Node
+from refmodel.log_structured.maps.node import MiddleEntry, Node
 
 
 @bug(
     1,
     "nilfs2 70f2fe3a2624",
-    "a victim is free as soon as its chunks are on the move, before they are written elsewhere",
+    "a victim is free as soon as its chunks are moving, before they are written elsewhere",
 )
 def victim_freed_early(disk: LogStructuredDisk) -> None:
-    after(disk.cleaner, "_empty", lambda moved, segment: disk.state.segments._free.append(segment))
+    segments = disk.state.segments
+    after(disk.cleaner, "empty", lambda moved, segment: segments.add_free(segment))
 
 
 @bug(2, "nilfs2 fbb24a3a915f", "the cleaner moves a cached copy of what was at the address before")
@@ -26,47 +27,46 @@ def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
     cache: dict[int, bytes] = {}
 
     def read_cached(mba: int, cause: str = "foreground") -> bytes:
-        if cause != "clean":
+        entry = chunks.middle.get(mba)
+        if cause != "clean" or entry is None:
             return read(mba, cause)
-        return cache.setdefault(chunks.middle.get(mba)[0], read(mba, cause))
+        return cache.setdefault(entry[0], read(mba, cause))
 
-    chunks.read = read_cached
+    override(chunks, "read", read_cached)
 
 
 @bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")
 def reader_keeps_old_address(disk: LogStructuredDisk) -> None:
     chunks = disk.state.chunks
-    read_many, lookup, known = chunks.read_many, chunks.middle.get_many, {}
+    read_many, lookup = chunks.read_many, chunks.middle.get_many
+    known: dict[int, MiddleEntry | None] = {}
 
-    def remembered(mbas: list[int]) -> list[tuple[int, int]]:
-        return [known.setdefault(mba, place) for mba, place in zip(mbas, lookup(mbas))]
+    def remembered(mbas: Sequence[int]) -> list[MiddleEntry | None]:
+        return [known.setdefault(mba, entry) for mba, entry in zip(mbas, lookup(mbas), strict=True)]
 
-    def read_where_it_was(mbas: list[int | None], cause: str = "foreground") -> list[bytes]:
-        chunks.middle.get_many = remembered if cause == "foreground" else lookup
+    def read_where_it_was(mbas: Sequence[int | None], cause: str = "foreground") -> list[bytes]:
+        override(chunks.middle, "get_many", remembered if cause == "foreground" else lookup)
         try:
             return read_many(mbas, cause)
         finally:
-            chunks.middle.get_many = lookup
+            override(chunks.middle, "get_many", lookup)
 
-    chunks.read_many = read_where_it_was
+    override(chunks, "read_many", read_where_it_was)
 
 
 @bug(5, "f2fs 1dc0f8991d4d", "a checkpoint counts before what it refers to is durable")
 def checkpoint_before_data(disk: LogStructuredDisk) -> None:
-    state = disk.state
-
-    def write_maps() -> None:
-        state.segments.store()
-        state.views.store()
-        state.pages.write_dirty()
-
-    state.write_maps = write_maps
+    override(disk.state, "flush_for_checkpoint", lambda: None)
 
 
 @bug(7, "WiredTiger PR 227", "a dead segment is reused before a checkpoint without it is durable")
 def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
     segments = disk.state.segments
-    after(segments, "drop", lambda _, pbas: segments.checkpointed())
+
+    def free(_: None, pbas: list[int]) -> None:
+        segments.free()
+
+    after(segments, "remove_chunks", free)
 
 
 @bug(
@@ -77,11 +77,10 @@ def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
 def freed_page_reused_early(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
 
-    def release(_, node: Node) -> None:
-        pages._released += pages.pending
-        pages.pending.clear()
+    def free_at_once(_: None, node: Node) -> None:
+        pages.free_pending()
 
-    after(pages, "free", release)
+    after(pages, "free", free_at_once)
 
 
 @bug(
@@ -90,28 +89,28 @@ def freed_page_reused_early(disk: LogStructuredDisk) -> None:
     "an operation that is refused for want of space keeps the segment that it had taken",
 )
 def refusal_leaks_segment(disk: LogStructuredDisk) -> None:
-    make, segments = disk._room.make, disk.state.segments
+    reserve, segments = disk.space.reserve, disk.state.segments
 
-    def make_and_leak(record: Record, refusable: bool = True) -> None:
+    def reserve_and_leak(record: Record, refusable: bool = True) -> None:
         try:
-            make(record, refusable=refusable)
+            reserve(record, refusable=refusable)
         except NoSpace:
             if segments.free_count:
                 segments.open()
             raise
 
-    disk._room.make = make_and_leak
+    override(disk.space, "reserve", reserve_and_leak)
 
 
 @bug(
     10,
-    "the rule itself: a move lands only where nothing is newer",
+    "the rule itself: a move changes a place only where nothing is newer",
     "a chunk that was moved takes the place of a newer write",
 )
 def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     state, chunks = disk.state, disk.state.chunks
-    move, drop, destage = chunks.move, chunks.drop, chunks._destage
-    blocks: dict[int, int] = {}  # of the chunks that are moving
+    move, drop, destage = chunks.move, chunks.drop, chunks.destage
+    blocks: dict[int, int] = {}  # chunk -> LBA, of those that are moving
 
     def move_and_remember(mba: int) -> bool:
         blocks.update((mba, lba) for lba, held in state.views.live.map.items() if held == mba)
@@ -120,19 +119,15 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     def drop_unless_moving(mbas: list[int]) -> None:
         drop([mba for mba in mbas if mba not in chunks.moving])
 
-    def destage_and_land(
-        *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG
-    ) -> list[int]:
+    def destage_and_map(*groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
         mbas = destage(*groups, stream=stream)
-        live = state.views.live.map
+        live = state.views.live_map
         for mba in mbas:
             lba = blocks.pop(mba, None)
             if lba is not None and live.get(lba) not in (None, mba):
                 live.replace([lba], [mba])
         return mbas
 
-    chunks.move, chunks.drop, chunks._destage = (
-        move_and_remember,
-        drop_unless_moving,
-        destage_and_land,
-    )
+    override(chunks, "move", move_and_remember)
+    override(chunks, "drop", drop_unless_moving)
+    override(chunks, "destage", destage_and_map)

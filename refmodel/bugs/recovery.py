@@ -1,9 +1,11 @@
 """Bugs of the log, checkpoints and recovery."""
 
-from refmodel.bugs.registry import after, bug, override
+from collections.abc import Iterator
+
+from refmodel.bugs.registry import bug, override
 from refmodel.core.checksum import stored_checksum
 from refmodel.journal import record as records
-from refmodel.journal.record import RecordKind
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 
 
@@ -12,7 +14,7 @@ def torn_record_accepted(disk: LogStructuredDisk) -> None:
     log = disk.state.log
     next_record, leg = log.next_record, disk.state.performance
 
-    def next_unchecked() -> tuple[records.Record, bytes] | None:
+    def next_unchecked() -> tuple[Record, bytes] | None:
         if (found := next_record()) is not None:
             return found
         raw = log.raw_record(leg.active()[0])
@@ -27,17 +29,15 @@ def torn_record_accepted(disk: LogStructuredDisk) -> None:
 
 @bug(29, "cqlite 1390", "the log goes on behind a torn tail instead of over it")
 def append_behind_torn_tail(disk: LogStructuredDisk) -> None:
-    log = disk.state.log
+    log, leg = disk.state.log, disk.state.performance
     recover = log.recover
 
-    def recover_and_skip(tail: int, sequence: int, generation: int):
+    def recover_and_skip(tail: int, sequence: int, generation: int) -> Iterator[Record]:
         yield from recover(tail, sequence, generation)
-        if log.read_head(disk.state.performance.active()[0], records.RECORD_UNIT).startswith(
-            records.MAGIC
-        ):
+        if log.read_head(leg.active()[0], records.RECORD_UNIT).startswith(records.MAGIC):
             log.head += records.RECORD_UNIT
 
-    log.recover = recover_and_skip
+    override(log, "recover", recover_and_skip)
 
 
 @bug(30, "Typhon 712", "sequence numbers start again after recovery")
@@ -45,21 +45,18 @@ def sequence_starts_again(disk: LogStructuredDisk) -> None:
     log = disk.state.log
     recover = log.recover
 
-    def recover_and_restart(tail: int, sequence: int, generation: int):
+    def recover_and_restart(tail: int, sequence: int, generation: int) -> Iterator[Record]:
         yield from recover(tail, sequence, generation)
         log.sequence = 1
 
-    log.recover = recover_and_restart
+    override(log, "recover", recover_and_restart)
 
 
 @bug(31, "nilfs2 c85399c2da8b", "recovery counts one used segment too few")
 def recovery_miscounts_segments(disk: LogStructuredDisk) -> None:
     segments = disk.state.segments
-
-    def count_one_less(_, owners_root: int, table_root: int) -> None:
-        segments._fresh = max(0, segments._fresh - 1)
-
-    after(segments, "load", count_one_less)
+    first_unused = segments.first_unused
+    override(segments, "first_unused", lambda: max(0, first_unused() - 1))
 
 
 @bug(
@@ -72,24 +69,28 @@ def replay_writes_over(disk: LogStructuredDisk) -> None:
     state = disk.state
     recover, size = state.log.recover, disk.geometry.block_bytes
 
-    def recover_in_place(tail: int, sequence: int, generation: int):
+    def recover_in_place(tail: int, sequence: int, generation: int) -> Iterator[Record]:
         for record in recover(tail, sequence, generation):
             for at in range(record.count if record.kind is RecordKind.WRITE else 0):
-                place = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
-                if place is not None:
-                    state.capacity.write(
-                        state.chunks.offset(place[0]), record.data[at * size :][:size], "recovery"
-                    )
+                entry = state.chunks.middle.get(state.views.live.map.get(record.lba + at) or 0)
+                if entry is not None:
+                    data = record.data[at * size :][:size]
+                    state.capacity.write(state.chunks.offset(entry[0]), data, "recovery")
             yield record
 
-    state.log.recover = recover_in_place
+    override(state.log, "recover", recover_in_place)
 
 
 @bug(33, "littlefs PR 948; Open-CAS 519, 393", "an operation is acknowledged before it is flushed")
 def acknowledged_before_flush(disk: LogStructuredDisk) -> None:
     log = disk.state.log
     flush = log.flush
-    log.flush = lambda cause="foreground": None if cause == "foreground" else flush(cause)
+
+    def flush_unless_foreground(cause: str = "foreground") -> None:
+        if cause != "foreground":
+            flush(cause)
+
+    override(log, "flush", flush_unless_foreground)
 
 
 @bug(
@@ -98,7 +99,8 @@ def acknowledged_before_flush(disk: LogStructuredDisk) -> None:
     "a checkpoint leaves out the bank",
 )
 def log_truncated_early(disk: LogStructuredDisk) -> None:
-    disk.state.chunks.destage_all = disk.state.chunks.destage_full
+    chunks = disk.state.chunks
+    override(chunks, "destage_all", chunks.destage_full)
 
 
 @bug(
@@ -108,11 +110,11 @@ def record_replayed_twice(disk: LogStructuredDisk) -> None:
     log = disk.state.log
     recover = log.recover
 
-    def recover_twice(tail: int, sequence: int, generation: int):
+    def recover_twice(tail: int, sequence: int, generation: int) -> Iterator[Record]:
         record = None
         for record in recover(tail, sequence, generation):
             yield record
         if record is not None and record.kind is not RecordKind.OPEN:
             yield record
 
-    log.recover = recover_twice
+    override(log, "recover", recover_twice)

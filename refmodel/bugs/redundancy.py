@@ -39,7 +39,7 @@ def acknowledged_after_one_mirror(disk: LogStructuredDisk) -> None:
 
 @bug(37, "DRBD 145", "what a device missed is forgotten before it was copied")
 def missed_is_forgotten(disk: LogStructuredDisk) -> None:
-    disk.resync._births = lambda leg, since: {}
+    override(disk.resync, "births", lambda leg, since: {})
 
 
 @bug(38, "md 1a855a060665", "a device whose rebuild a power cut interrupted is taken for in sync")
@@ -83,7 +83,7 @@ def missed_is_cleared(disk: LogStructuredDisk) -> None:
         absent = array.in_state(ComponentState.ABSENT)
         array.record_progress({member.index: array.clock.durable for member in absent})
 
-    disk.state.on_checkpoint = keep_and_clear
+    override(disk.resync, "keep_progress", keep_and_clear)
 
 
 @bug(
@@ -115,9 +115,9 @@ def good_one_is_thrown_away(disk: LogStructuredDisk) -> None:
 )
 def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
     state, resync = disk.state, disk.resync
-    births = resync._births
+    births = resync.births
 
-    def births_of_live(leg, since: int) -> dict[int, int]:
+    def births_of_live(leg: Leg, since: int) -> dict[int, int]:
         found = births(leg, since)
         if leg is not state.capacity or since:
             return found
@@ -128,7 +128,7 @@ def rebuild_without_snapshots(disk: LogStructuredDisk) -> None:
             if any(mba in live for _, mba in state.segments.living(segment))
         }
 
-    resync._births = births_of_live
+    override(resync, "births", births_of_live)
 
 
 @bug(

@@ -1,7 +1,4 @@
-"""The planted bugs by name, and the two ways to plant one.
-
-A bug replaces public methods of one disk, or of one of its parts: each is a named seam.
-"""
+"""The planted bugs by name, and how a bug replaces a part of an engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,12 +9,12 @@ D = TypeVar("D")  # the class of the disk that has the bug
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug that can be planted."""
+    """A planted bug: `plant` is called with a disk that is about to recover."""
 
-    number: int  # in the list of bugs that the project works through
+    number: int  # in the list of real bugs
     evidence: str  # where a real engine had it
-    what: str
-    plant: Callable[[Any], None]  # called with a disk that is about to recover
+    what: str  # what is wrong, in one sentence
+    plant: Callable[[Any], None]
     needs: dict[str, Any] = field(default_factory=dict)  # options of the disk that can have it
 
     @property
@@ -32,7 +29,7 @@ BUGS: dict[str, Bug] = {}
 def bug(
     number: int, evidence: str, what: str, **needs: Any
 ) -> Callable[[Callable[[D], None]], Callable[[D], None]]:
-    """Return a decorator that registers a function as the bug of its name. See Bug."""
+    """Return a decorator that adds a function to BUGS, under its name with dashes."""
 
     def register(plant: Callable[[D], None]) -> Callable[[D], None]:
         BUGS[plant.__name__.replace("_", "-")] = Bug(number, evidence, what, plant, needs)
@@ -41,17 +38,14 @@ def bug(
     return register
 
 
-def override(owner: object, method: str, new: Callable[..., Any]) -> None:
-    """Replace a method of one object. Raises AttributeError if it has no such method."""
-    getattr(owner, method)
-    setattr(owner, method, new)
+def override(owner: object, method: str, replacement: Callable[..., Any]) -> None:
+    """Replace a public method of one object. A bug may replace nothing else."""
+    assert not method.startswith("_") and callable(getattr(owner, method)), method
+    setattr(owner, method, replacement)
 
 
 def after(owner: object, method: str, then: Callable[..., None]) -> None:
-    """Override a method of one object: `then` runs after it.
-
-    `then` is called with the result of the method and its arguments.
-    """
+    """Let `then` run after a public method of one object, with its result and its arguments."""
     run = getattr(owner, method)
 
     def run_then(*args: Any) -> Any:
@@ -59,4 +53,4 @@ def after(owner: object, method: str, then: Callable[..., None]) -> None:
         then(result, *args)
         return result
 
-    setattr(owner, method, run_then)
+    override(owner, method, run_then)

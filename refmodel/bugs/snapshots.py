@@ -1,13 +1,12 @@
-"""Bugs of snapshots, deletion and the nodes that views share."""
+"""Bugs of snapshots, unmaps and the nodes that views share."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from refmodel.bugs.registry import after, bug
+from refmodel.bugs.registry import bug, override
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.maps.node import Node
-from refmodel.log_structured.views import State as ViewState
+from refmodel.log_structured.maps.cached_tree import LiveMap
 from refmodel.log_structured.views import View
 
 
@@ -23,12 +22,12 @@ def birth_test_off_by_one(disk: LogStructuredDisk) -> None:
         parent = views.by_id.get(views.live.parent)
         return parent is None or mba + 1 >= parent.taken
 
-    views.owns_alone = owns_alone
+    override(views, "owns_alone", owns_alone)
 
 
 @bug(11, "dm-thin f046f89a99cc", "what live overwrites is dropped though a snapshot holds it")
 def overwrite_drops_shared(disk: LogStructuredDisk) -> None:
-    disk.state.views.owns_alone = lambda lba, mba: True
+    override(disk.state.views, "owns_alone", lambda lba, mba: True)
 
 
 @bug(
@@ -38,7 +37,8 @@ def overwrite_drops_shared(disk: LogStructuredDisk) -> None:
 )
 def late_discard(disk: LogStructuredDisk) -> None:
     state = disk.state
-    unmap, apply, late = state._unmap, state.apply, []
+    unmap, apply = state.unmap, state.apply
+    late: list[tuple[int, int]] = []
 
     def unmap_twice(lba: int, count: int) -> None:
         unmap(lba, count)
@@ -49,35 +49,8 @@ def late_discard(disk: LogStructuredDisk) -> None:
         if record.kind is RecordKind.WRITE and late:
             unmap(*late.pop())
 
-    state._unmap, state.apply = unmap_twice, apply_then_discard
-
-
-@bug(13, "dm-thin 19fa1a6756ed", "a node once shared is taken for shared for ever, and not freed")
-def shared_flag_stale(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-    release = views._release_of_live
-
-    def release_what_never_was_shared(node: Node) -> None:
-        if views.next_id <= 2:
-            release(node)
-
-    views._release_of_live = release_what_never_was_shared
-
-
-@bug(14, "btrfs aea6f028d01d", "the progress of a deletion is not saved with what it freed")
-def reclaim_forgets_progress(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-    store = views.store
-
-    def store_without_cursor() -> None:
-        cursors = {view: view.cursor for view in views.deleted}
-        for view in cursors:
-            view.cursor = 0
-        store()
-        for view, cursor in cursors.items():
-            view.cursor = cursor
-
-    views.store = store_without_cursor
+    override(state, "unmap", unmap_twice)
+    override(state, "apply", apply_then_discard)
 
 
 @bug(
@@ -87,15 +60,17 @@ def reclaim_forgets_progress(disk: LogStructuredDisk) -> None:
 )
 def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
     state, read = disk.state, disk.read
-    apply, late = state.apply, []
+    apply = state.apply
+    late: list[tuple[LiveMap, int, int]] = []
 
     def put_off(lba: int, count: int) -> None:
-        late.append((state.views.live.map, lba, count))
+        late.append((state.views.live_map, lba, count))
 
     def catch_up() -> None:
         for live, lba, count in late:
+            live.merge_recent()
             for mapped in [at for at, _ in live.items(lba, lba + count)]:
-                state._drop([mapped], [live.remove(mapped)])
+                state.drop_from_live([mapped], [live.remove(mapped)])
         late.clear()
 
     def apply_late(record: Record) -> None:
@@ -107,81 +82,23 @@ def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
         catch_up()
         return read(lba, count, view)
 
-    state._unmap, state.apply, disk.read = put_off, apply_late, read_all
+    override(state, "unmap", put_off)
+    override(state, "apply", apply_late)
+    override(disk, "read", read_all)
 
 
 @bug(16, "OpenZFS 4996", "what is written into a hole is taken for newer than it is")
 def birth_wrong_on_holes(disk: LogStructuredDisk) -> None:
     chunks, views = disk.state.chunks, disk.state.views
-    add, owns_alone, into_holes = chunks.add, views.owns_alone, set()
+    add, owns_alone = chunks.add, views.owns_alone
+    into_holes: set[int] = set()
 
-    def add_and_note(
-        mbas: Sequence[int], data: Iterable[bytes], replaced: Sequence[int | None]
-    ) -> None:
-        into_holes.update(mba for mba, before in zip(mbas, replaced) if before is None)
+    def add_and_note(mbas: range, data: Iterable[bytes], replaced: Sequence[int | None]) -> None:
+        into_holes.update(mba for mba, before in zip(mbas, replaced, strict=True) if before is None)
         add(mbas, data, replaced)
 
-    chunks.add = add_and_note
-    views.owns_alone = lambda lba, mba: mba in into_holes or owns_alone(lba, mba)
-
-
-@bug(17, "longhorn-engine 108", "deleting a snapshot folds its data into the older one")
-def delete_folds_into_parent(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-
-    def fold(view: View, name: str) -> None:
-        if (parent := views.by_id.get(view.parent)) is not None:
-            parent.map.root = view.map.root
-
-    after(views, "delete", fold)
-
-
-@bug(18, "cloudstack 9446", "a deleted snapshot's children lose their ancestors")
-def delete_loses_chain(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-    remove = views.remove
-
-    def remove_and_cut_off(view: View) -> None:
-        children = views.children(view.id)
-        remove(view)
-        for child in children:
-            child.parent = child.fork = 0
-
-    views.remove = remove_and_cut_off
-
-
-@bug(
-    20,
-    "SPDK 3431",
-    "after a crash what a deleted snapshot holds is given out while it is still being freed",
-)
-def deleted_view_unmarked(disk: LogStructuredDisk) -> None:
-    state = disk.state
-    mark = state._mark
-    deleted = ViewState.DELETED
-
-    def mark_named(tree, page: int, low: int, end: int) -> None:
-        if all(
-            view.map is not tree or view.state is not deleted for view in state.views.by_id.values()
-        ):
-            mark(tree, page, low, end)
-
-    state._mark = mark_named
-
-
-@bug(
-    21,
-    "bcachefs 1027",
-    "a snapshot between two others is forgotten when it is deleted, not reclaimed",
-)
-def interior_orphaned(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-
-    def forget(view: View, name: str) -> None:
-        if view.parent in views.by_id and views.children(view.id):
-            views.remove(view)
-
-    after(views, "delete", forget)
+    override(chunks, "add", add_and_note)
+    override(views, "owns_alone", lambda lba, mba: mba in into_holes or owns_alone(lba, mba))
 
 
 @bug(22, "ceph PR 52109", "a snapshot records the map as it was before the last write")
@@ -196,7 +113,7 @@ def snapshot_of_earlier_map(disk: LogStructuredDisk) -> None:
         if record.kind is RecordKind.SNAPSHOT and roots[0]:
             state.views.names[record.name].map.root = roots[0]
 
-    state.apply = apply_and_remember
+    override(state, "apply", apply_and_remember)
 
 
 @bug(23, "dattobd 129", "an unmap changes the leaf that a snapshot shares")
@@ -204,7 +121,8 @@ def unmap_in_shared_leaf(disk: LogStructuredDisk) -> None:
     state = disk.state
 
     def unmap(lba: int, count: int) -> None:
-        live = state.views.live.map
+        live = state.views.live_map
+        live.merge_recent()
         for mapped in [at for at, _ in live.items(lba, lba + count)]:
             leaf = live.leaf(mapped)
             if len(leaf.keys) == 1:
@@ -213,13 +131,14 @@ def unmap_in_shared_leaf(disk: LogStructuredDisk) -> None:
             at = leaf.keys.index(mapped)
             del leaf.keys[at], leaf.values[at]
 
-    state._unmap = unmap
+    override(state, "unmap", unmap)
 
 
 @bug(24, "bcachefs 629", "a snapshot is taken in the middle of one write")
 def snapshot_splits_write(disk: LogStructuredDisk) -> None:
     state, read = disk.state, disk.read
-    apply, size, late = state.apply, disk.geometry.block_bytes, []
+    apply, size = state.apply, disk.geometry.block_bytes
+    late: list[Record] = []
 
     def catch_up() -> None:
         while late:
@@ -240,13 +159,15 @@ def snapshot_splits_write(disk: LogStructuredDisk) -> None:
         catch_up()
         return read(lba, count, view)
 
-    state.apply, disk.read = apply_late, read_all
+    override(state, "apply", apply_late)
+    override(disk, "read", read_all)
 
 
 @bug(25, "paimon-cpp 298; OpenZFS 10931", "a cache of live blocks outlives a revert")
 def cache_outlives_revert(disk: LogStructuredDisk) -> None:
     read, write, unmap = disk.read, disk.write, disk.unmap
-    size, cache = disk.geometry.block_bytes, {}
+    size = disk.geometry.block_bytes
+    cache: dict[int, bytes] = {}
 
     def cached_read(lba: int, count: int = 1, view: str | None = None) -> bytes:
         data = read(lba, count, view)
@@ -268,7 +189,9 @@ def cache_outlives_revert(disk: LogStructuredDisk) -> None:
         unmap(lba, count)
         forget(lba, count)
 
-    disk.read, disk.write, disk.unmap = cached_read, write_and_forget, unmap_and_forget
+    override(disk, "read", cached_read)
+    override(disk, "write", write_and_forget)
+    override(disk, "unmap", unmap_and_forget)
 
 
 @bug(
@@ -281,26 +204,9 @@ def shared_node_changed_in_place(disk: LogStructuredDisk) -> None:
     snapshot = views.snapshot
 
     def snapshot_without_freeze(name: str) -> View:
-        frozen = views.live.map.frozen
+        frozen = views.live_map.frozen
         view = snapshot(name)
-        views.live.map.frozen = frozen
+        views.live_map.frozen = frozen
         return view
 
-    views.snapshot = snapshot_without_freeze
-
-
-@bug(
-    27,
-    "the neighbour test on a chain that a revert made a tree",
-    "siblings are not asked whether they hold something",
-)
-def siblings_not_asked(disk: LogStructuredDisk) -> None:
-    views = disk.state.views
-
-    def held_elsewhere(view: View, born: int, key: int, holds) -> bool:
-        parent = views.by_id.get(view.parent)
-        if parent is not None and key < parent.cursor:
-            parent = views.by_id.get(parent.parent)
-        return parent is not None and born <= parent.taken
-
-    views.held_elsewhere = held_elsewhere
+    override(views, "snapshot", snapshot_without_freeze)

@@ -1,45 +1,55 @@
-"""The audit: do the maps agree with each other? Exactly what is reachable is allocated, and counted.
+"""The audit: do the maps agree with each other? Exactly what is reachable is allocated and counted.
 
-It costs a walk over everything, so it belongs to tests, to `scrub`, and to whoever changes the engine.
+It walks everything and changes nothing. It is for tests, for scrub, and for changes of the engine.
 """
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from refmodel.log_structured.chunks.deduplication import ALIAS, target_of
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
-from refmodel.log_structured.state import State
+from refmodel.log_structured.state import DiskState
 
 
-def audit(state: State) -> list[str]:
-    """What is wrong, one line each; empty if nothing is. Reclaim may be under way."""
-    state.settle()
+def audit(state: DiskState) -> list[str]:
+    """Return what is wrong, one line each; [] if nothing is. Raises DataLost.
+
+    Reclaim may be under way, and dropped chunks may still be in the maps.
+    """
     return [*_chunks(state), *_sharing(state), *_segments(state), *_pages(state)]
 
 
-def _chunks(state: State) -> Iterator[str]:
-    """Every chunk that a view holds is somewhere, and no chunk is anywhere that no view holds."""
+def _held(state: DiskState) -> set[int]:
+    """Return the chunks that views hold."""
+    views = state.views.by_id.values()
+    return {mba for view in views for _, mba in view.map.items(view.cursor)}
+
+
+def _chunks(state: DiskState) -> Iterator[str]:
+    """Every chunk that a view holds is stored, and no chunk is stored that no view holds."""
     stored = {mba for mba, _ in state.chunks.middle.items()}
     referred = {target_of(pba) for _, (pba, _) in state.chunks.middle.items() if pba & ALIAS}
-    banked = set(state.chunks.bank)
+    banked, dropped = set(state.chunks.bank), set(state.chunks.dropped)
     if both := stored & banked:
         yield f"chunks {sorted(both)} are in the bank and in a segment"
-    held: set[int] = set()
-    for view in state.views.by_id.values():
-        held.update(mba for lba, mba in view.map.items(view.cursor))
+    held = _held(state)
     if dangling := held - stored - banked:
         yield f"chunks {sorted(dangling)} are held by a view and stored nowhere"
-    if leaked := (stored | banked) - held - referred:
+    if leaked := (stored | banked) - held - referred - dropped:
         yield f"chunks {sorted(leaked)} are stored and held by no view"
+    if lost := dropped & held:
+        yield f"chunks {sorted(lost)} are dropped and held by a view"
+    if missing := dropped - stored:
+        yield f"chunks {sorted(missing)} are dropped and stored nowhere"
     if astray := set(state.chunks.moving) - stored:
         yield f"chunks {sorted(astray)} are moving and stored nowhere"
 
 
-def _sharing(state: State) -> Iterator[str]:
+def _sharing(state: DiskState) -> Iterator[str]:
     """References count who shares, and the index leads to what is stored."""
-    middle, (index, references) = dict(state.chunks.middle.items()), state.chunks.sharing.maps
-    views = state.views.by_id.values()
-    held = {mba for view in views for _, mba in view.map.items(view.cursor)} & middle.keys()
+    middle, (index, references) = dict(state.chunks.middle.items()), state.chunks.deduplication.maps
+    held = (_held(state) | set(state.chunks.dropped)) & middle.keys()
     counted = Counter(target_of(middle[mba][0]) if middle[mba][0] & ALIAS else mba for mba in held)
     for mba, (count, key) in references.items():
         if middle.get(mba, (ALIAS, 0))[0] & ALIAS:
@@ -47,7 +57,7 @@ def _sharing(state: State) -> Iterator[str]:
         if count != counted[mba]:
             yield f"{counted[mba]} chunks share chunk {mba}, {count} are counted"
         if index.get(key) is None:
-            yield f"the index lacks chunk {mba} or its like"
+            yield f"the index lacks the fingerprint of chunk {mba}"
     if astray := {mba for _, (_, mba) in index.items()} - {mba for mba, _ in references.items()}:
         yield f"the index leads to chunks {sorted(astray)}, which have no references"
     if uncounted := {mba for mba, count in counted.items() if count > 1} - {
@@ -58,15 +68,13 @@ def _sharing(state: State) -> Iterator[str]:
         yield f"chunks {sorted(dangling)} are shared and stored nowhere"
 
 
-def _segments(state: State) -> Iterator[str]:
+def _segments(state: DiskState) -> Iterator[str]:
     """The owners are the inverse of the middle map, and the usage table counts them."""
-    places = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
-    if places != dict(state.segments.owners.items()):
+    owners = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
+    if owners != dict(state.segments.owners.items()):
         yield "the segments' owners are not the inverse of the middle map"
-    counted = state.segments.places.by_segment(list(places))
-    if counted != Counter(
-        {segment: usage.live for segment, usage in state.segments.sealed.items()}
-    ):
+    counted = state.segments.addressing.by_segment(list(owners))
+    if counted != Counter(dict(state.segments.usage())):
         yield "the usage table does not count what lives in the segments"
     if state.segments.live != counted.total():
         yield f"{counted.total()} units live in segments, {state.segments.live} are counted"
@@ -79,10 +87,13 @@ def _segments(state: State) -> Iterator[str]:
         + len(state.segments.dead)
     )
     if known != state.segments.count:
-        yield f"{state.segments.count - known} of {state.segments.count} segments are neither free nor in use"
+        yield (
+            f"{state.segments.count - known} of {state.segments.count} segments"
+            " are neither free nor in use"
+        )
 
 
-def _pages(state: State) -> Iterator[str]:
+def _pages(state: DiskState) -> Iterator[str]:
     """Exactly the reachable pages are in use."""
     reachable: set[int] = set()
     for tree in state.service_maps:
@@ -95,8 +106,8 @@ def _pages(state: State) -> Iterator[str]:
         yield f"pages {sorted(dangling)} are reachable and not in use"
 
 
-def reach(tree: Tree, page: int, low: int, end: int, reachable: set[int]) -> None:
-    """Collect the pages below a page that lead to keys from `low` on."""
+def reach(tree: Tree[Any], page: int, low: int, end: int, reachable: set[int]) -> None:
+    """Collect the pages below a page that lead to keys from `low` on. Raises DataLost."""
     if not page or page in reachable:
         return
     reachable.add(page)

@@ -1,38 +1,38 @@
-"""Where things are: the sizes that a disk is created with and the regions that follow from them.
+"""Geometry: the sizes that a disk is created with, and the regions that follow from them.
 
-On the devices: what any array has (refmodel.array.layout). In the performance leg: two checkpoint slots, the ring of the durable log, the pages.
-In the capacity leg: the segments, one after another. docs/formats.md has the whole picture.
+On the devices: what any array has (refmodel.array.layout). In the performance leg: two checkpoint
+slots, the ring of the durable log, the pages. In the capacity leg: the segments, one after another.
+docs/formats.md has the whole picture.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from refmodel.array.label import DEFAULT_ENGINE
 from refmodel.array.layout import LAYOUTS, PAGE, ArrayGeometry, require_repairable
 from refmodel.core.validation import require, require_block_bytes
 from refmodel.journal.record import RECORD_UNIT
 
-MANY_SEGMENTS = (
-    64  # from here on there is room to keep chunks that die early apart from those that live long
-)
-RESERVE = 4  # segments kept from users where chunks are not kept apart
-BATCH = 64  # of so many segments one is freed at a time
+MANY_SEGMENTS = 64  # from here on there is space to separate short-lived chunks from others
+RESERVE = 4  # segments kept from users where chunks are not separated
+BATCH = 64  # one in so many segments is freed at a time, beyond the first
 CLEANERS = ("cost-benefit", "greedy", "fifo", "random")
-UNITS = 8  # of a chunk's space where chunks are compressed: 512 bytes of 4 KiB
-MOST_REDUCED = 4  # times the chunks that fit as they are: for so many there are pages, unless one asks for more
+UNITS = 8  # parts of a block in which space is counted where chunks are compressed
+MOST_REDUCED = 4  # by default there are pages for so many times the chunks that fit unreduced
 REDUCTIONS = ("compression", "deduplication")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry(ArrayGeometry):
-    """What `create` decides once and for all. Sizes in the unit that the name ends with."""
+    """What `create` decides once and for all. The name of a size ends with its unit."""
 
     engine: str = DEFAULT_ENGINE
     segments: int
     segment_blocks: int
     log_bytes: int
     pages: int
-    fanout: int  # entries of a tree node at most; 0: as many as a page holds
+    fanout: int  # most entries of a tree node; 0: as many as a page holds
     write_back: bool
     cleaner: str = "cost-benefit"
     compression: bool = False  # of chunks, to whole eighths of a block
@@ -52,11 +52,12 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def crash_profile(self) -> str:
-        """What a power cut leaves, in the contract's words."""
+        """What survives a power cut: "ack" or "prefix" of the contract."""
         return "prefix" if self.write_back else "ack"
 
     @cached_property
     def segment_bytes(self) -> int:
+        """Bytes of a segment, parity left out."""
         return self.segment_blocks * self.block_bytes
 
     @cached_property
@@ -66,21 +67,22 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def chunk_units(self) -> int:
-        """In how many units the space of a chunk is counted."""
+        """Units of space that an uncompressed chunk takes."""
         return UNITS if self.compression else 1
 
     @cached_property
     def segment_units(self) -> int:
+        """Units of space of a segment."""
         return self.segment_blocks * self.chunk_units
 
     @cached_property
     def usable_chunks(self) -> int:
-        """How many chunks all views together may hold, of those that are stored as they are."""
+        """How many chunks all views together may hold, if none is reduced."""
         return (self.segments - self.reserve_segments) * self.segment_blocks
 
     @cached_property
-    def separate(self) -> bool:
-        """Whether chunks are destaged in streams; the other policies are what theory knows: one log."""
+    def separates_streams(self) -> bool:
+        """Whether chunks are destaged in streams. The other policies have one log, as in theory."""
         return self.segments >= MANY_SEGMENTS and self.cleaner == "cost-benefit"
 
     @cached_property
@@ -90,24 +92,27 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def reserve_segments(self) -> int:
-        """Kept from users, so that the cleaner and checkpoints always have room."""
-        return reserve(self.segments) if self.separate else RESERVE
+        """Segments kept from users, so that the cleaner and checkpoints always have space."""
+        return reserve(self.segments) if self.separates_streams else RESERVE
 
     @cached_property
     def pages_base(self) -> int:
+        """Where page 0 begins, in bytes of the performance leg."""
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
 
     @cached_property
     def performance_bytes(self) -> int:
+        """Bytes of the performance leg."""
         return self.pages_base + self.pages * PAGE
 
     @cached_property
     def device_bytes(self) -> int:
+        """Bytes of each device."""
         return self.capacity_base + self.segments * self.segment_bytes // self.k
 
-    def as_dict(self) -> dict:
-        """What the label holds: no engine, and reductions only if they are on."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the label holds: no engine, and reductions only if they are on."""
         return {
             name: value
             for name, value in super().as_dict().items()
@@ -133,10 +138,11 @@ def plan(
     compression: bool = False,
     deduplication: bool = False,
 ) -> Geometry:
-    """Fill in what was not asked for. Raises BadRequest for what cannot work.
+    """Return the geometry of a disk of so many blocks, with defaults for what is not given.
 
-    By default the capacity leg holds twice the disk's blocks, so that snapshots have room, and the log a full write
-    of a small disk or 64 MiB. Files are sparse: what is not used takes no space.
+    Raises BadRequest if such a disk cannot work. By default the capacity leg holds twice the blocks
+    of the disk, so that snapshots have space, and the log takes one write of a whole small disk, or
+    64 MiB. Files are sparse: what is not used takes no space.
     """
     require(blocks >= 1, "a disk has at least 1 block")
     require(layout in LAYOUTS, f"layout {layout!r} is not one of: {', '.join(LAYOUTS)}")
@@ -188,12 +194,15 @@ def plan(
 
 
 def reserve(segments: int) -> int:
-    """How many of so many segments users do not get at most: with many, each stream needs room, and cleaning is to be cheap."""
+    """Return how many of so many segments are kept from users, at most.
+
+    With many segments each stream needs some, and cleaning should be cheap.
+    """
     return RESERVE if segments < MANY_SEGMENTS else 12 + segments // 16
 
 
 def with_reserve(segments: int) -> int:
-    """How many segments there must be for users to get so many."""
+    """Return how many segments there must be so that users get `segments`."""
     total = segments + reserve(segments)
     while total - reserve(total) < segments:
         total += 1

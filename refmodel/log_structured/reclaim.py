@@ -1,58 +1,65 @@
-"""Reclaim: free, a little at a time, what only deleted views held.
+"""Reclaim: free, in small steps, what only deleted views held.
 
-The walk follows the view's map in key order and descends only into nodes that no neighbour holds, so its cost is what it frees and a
-look beside each such node. Its whole state is the view's cursor: a checkpoint saves it together with what was freed,
-so a crash resumes at the last checkpoint and frees nothing twice.
+The walk follows the map of a deleted view in key order. It descends only into nodes that no
+neighbour of the view holds, so its cost is what it frees, and one look beside each such node. Its
+whole state is the cursor of the view. A checkpoint saves the cursor together with what was freed,
+so after a crash reclaim goes on from the last checkpoint, and frees nothing twice.
 """
 
-from refmodel.log_structured.chunks.chunk_store import Chunks, Emit
+from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
 from refmodel.log_structured.maps.cow_btree import LAST, child_index
-from refmodel.log_structured.maps.node import Kind, Node
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind, Node
+from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.views import View, Views
 
 
-class Reclaim:
-    def __init__(self, views: Views, pages: Pages, chunks: Chunks, emit: Emit) -> None:
+class Reclaimer:
+    """Reclaims the deleted views of one disk, the first of them first."""
+
+    def __init__(self, views: Views, pages: PageStore, chunks: ChunkStore, emit: Emit) -> None:
         self._views = views
         self._pages = pages
         self._chunks = chunks
         self._emit = emit
-        self._dropped: list[int] = []  # MBAs, in this step
 
-    def step(self) -> bool:
-        """Free one leaf, or skip one subtree that others hold. Says whether there was anything to do."""
+    def reclaim(self) -> bool:
+        """Free one leaf, or skip one subtree that others hold; the action Reclaim of the specs.
+
+        Returns False if there was nothing to reclaim. Raises DataLost.
+        """
         if not self._views.deleted:
             return False
-        self._views.live.map.settle()  # it is asked what it holds
+        self._views.live_map.merge_recent()  # it is asked what it holds
         view = self._views.deleted[0]
-        view.cursor = self._advance(view) if view.map.root else LAST
+        dropped: list[int] = []
+        view.cursor = self._advance(view, dropped) if view.map.root else LAST
         if view.cursor == LAST:
             self._views.remove(view)
         else:
             self._views.touch(view)
-        self._emit("reclaim", mbas=self._dropped, left=len(self._views.deleted))
-        self._dropped = []
+        self._emit("reclaim", mbas=dropped, left=len(self._views.deleted))
         return True
 
-    def finish(self) -> bool:
-        """Free all there is to free. Says whether there was anything to do."""
+    def reclaim_all(self) -> bool:
+        """Reclaim until nothing is left. Returns False if there was nothing. Raises DataLost."""
         worked = False
-        while self.step():
+        while self.reclaim():
             worked = True
         return worked
 
-    def _advance(self, view: View) -> int:
-        """Deal with what lies at the cursor. Returns where that ends."""
+    def _advance(self, view: View, dropped: list[int]) -> int:
+        """Deal with what lies at the cursor, and note the dropped chunks. Returns where it ends."""
         path: list[tuple[Node, int]] = []
         page, end = view.map.root, LAST
         while True:
-            node = self._pages.get(page, Kind.LOGICAL, "reclaim")
+            node = self._pages.get(page, MapKind.LOGICAL, "reclaim")
             if self._held_by_others(view, node):
                 break
             path.append((node, end))
             if node.level == 0:
-                self._drop_chunks(view, node)
+                mbas = self.held_alone(view, node)
+                self._chunks.drop(mbas)
+                dropped += mbas
                 break
             at = child_index(node, view.cursor)
             page = node.values[at]
@@ -71,19 +78,21 @@ class Reclaim:
             view, node.born, node.keys[0], holds
         )
 
-    def _drop_chunks(self, view: View, leaf: Node) -> None:
-        below = self._views.children(view.id)
-        beside: dict[
-            int, dict[int, int]
-        ] = {}  # what neighbours map there, by view: one walk each, not one for each chunk
+    def held_alone(self, view: View, leaf: Node) -> list[int]:
+        """Return the chunks of a leaf that no neighbour of the view holds. Raises DataLost."""
+        children = self._views.children(view.id)
+        maps: dict[int, dict[int, int]] = {}  # view -> its part of the map: one walk for each view
 
-        for lba, mba in zip(leaf.keys, leaf.values):
+        def holds(other: View, lba: int, mba: int) -> bool:
+            if other.id not in maps:
+                maps[other.id] = dict(other.map.items(leaf.keys[0], leaf.keys[-1] + 1))
+            return maps[other.id].get(lba) == mba
 
-            def holds(other: View) -> bool:
-                if other.id not in beside:
-                    beside[other.id] = dict(other.map.items(leaf.keys[0], leaf.keys[-1] + 1))
-                return beside[other.id].get(lba) == mba
+        def is_held(lba: int, mba: int) -> bool:
+            return any(holds(child, lba, mba) for child in children) or self._views.held_elsewhere(
+                view, mba, lba, lambda other: holds(other, lba, mba)
+            )
 
-            if not any(map(holds, below)) and not self._views.held_elsewhere(view, mba, lba, holds):
-                self._dropped.append(mba)
-                self._chunks.drop([mba])
+        return [
+            mba for lba, mba in zip(leaf.keys, leaf.values, strict=True) if not is_held(lba, mba)
+        ]

@@ -1,11 +1,15 @@
-"""Resync: give a member, a stripe at a time, what it lacks: what it missed while it was away, or everything on a new device (rebuild).
+"""Resync: give a member, stripe by stripe, what it lacks.
 
-Stripes are copied in the order of their birth, verified on the way, and only if something lives in them by then. The member takes part in all writes meanwhile.
-When nothing is left a checkpoint follows, after which neither the log nor anything older than the maps in use is needed. But the member may have records
-behind the end of the log which recovery found nowhere else: a new generation of the log disowns them. Only then is it active.
+It lacks what it missed while it was away, or everything if it is a new device (rebuild). Stripes
+are copied in the order of their birth, are verified, and only if something still lives in them.
+Meanwhile the member takes part in all writes. When nothing is left, a checkpoint follows; after it
+neither the log nor anything older than the maps in use is needed. But the member may have records
+behind the end of the log that recovery found nowhere else. A new generation of the log disowns
+them; only then is the member active.
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -18,10 +22,12 @@ from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import is_node
-from refmodel.log_structured.state import State
+from refmodel.log_structured.state import DiskState
 
 
-class Lack(NamedTuple):
+class MissedStripe(NamedTuple):
+    """A stripe that a component lacks, and when what lives in it was born."""
+
     born: int
     leg: Leg
     component: Component
@@ -29,20 +35,21 @@ class Lack(NamedTuple):
 
 
 class Resync:
-    def __init__(self, state: State, array: Array[Geometry]) -> None:
+    """Resyncs and rebuilds the members of one disk."""
+
+    def __init__(self, state: DiskState, array: Array[Geometry]) -> None:
         self._state = state
         self._array = array
-        self._queues: dict[int, deque[Lack]] = {}  # by device: the oldest first
-        self._first_page = (
-            state.geometry.pages_base // PAGE
-        )  # the stripes of the performance leg before it are slots and log
-        self.lost = 0  # chunks and pages that nothing gave good data of
+        self._queues: dict[int, deque[MissedStripe]] = {}  # device -> what it lacks, oldest first
+        # The stripes of the performance leg before this one are the slots and the log.
+        self._first_page = state.geometry.pages_base // PAGE
+        self.lost = 0  # chunks and pages of which no good copy is left
 
     def begin(self, member: Member) -> None:
-        """Find out what the member lacks."""
-        lacks = []
+        """Find out what a member lacks."""
+        missed = []
         for leg, component in self._array.components(member):
-            born = self._births(leg, member.since)
+            born = self.births(leg, member.since)
             component.lack_nothing()
             component.lack(born)
             self._state.emit(
@@ -52,18 +59,23 @@ class Resync:
                 stripes=[*born],
                 living=partial(self._living, leg),
             )
-            lacks += [Lack(birth, leg, component, stripe) for stripe, birth in born.items()]
+            missed += [
+                MissedStripe(birth, leg, component, stripe) for stripe, birth in born.items()
+            ]
             if leg is self._array.performance:
                 component.lack(range(self._first_page))
-        self._queues[member.index] = deque(sorted(lacks, key=lambda lack: lack.born))
+        self._queues[member.index] = deque(sorted(missed, key=lambda stripe: stripe.born))
 
     def begin_all(self) -> None:
-        """After the disk was opened: for every member that is not active but there."""
+        """Begin for every member that is there but not active, after the disk was opened."""
         for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             self.begin(member)
 
     def step(self) -> bool:
-        """Copy one stripe, or make one member active. Says whether there was anything that could be done."""
+        """Copy one stripe, or make one member active. Returns False if nothing could be done.
+
+        Raises NoSpace, DataLost.
+        """
         for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if self._step(member):
                 return True
@@ -80,7 +92,7 @@ class Resync:
         )
 
     def progress(self) -> dict[int, int]:
-        """Stripes left to copy, by device."""
+        """Return device -> how many stripes are left to copy."""
         stale = self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
         return {member.index: len(self._queues.get(member.index, ())) for member in stale}
 
@@ -89,16 +101,15 @@ class Resync:
         while queue and not self._is_due(queue[0]):
             queue.popleft()
         if queue:
-            lack = queue[0]
+            missed = queue[0]
             try:
-                self.lost += len(
-                    lack.leg.resync(
-                        lack.component, lack.stripe, self._checks(lack), member.catches_up
-                    )
+                lost = missed.leg.resync(
+                    missed.component, missed.stripe, self._checks(missed), member.catches_up
                 )
             except DataLost:
                 return False  # until more devices are back
-            if queue and queue[0] is lack and member.reachable:
+            self.lost += len(lost)
+            if queue and queue[0] is missed and member.reachable:
                 queue.popleft()
                 member.begin_resync()
             return True
@@ -111,8 +122,8 @@ class Resync:
             self._array.activate(member)
         return True
 
-    def _births(self, leg: Leg, since: int) -> dict[int, int]:
-        """Stripe -> birth, of what lives and was born after a time."""
+    def births(self, leg: Leg, since: int) -> dict[int, int]:
+        """Return stripe -> birth, of what lives and was born after `since`."""
         if leg is self._array.capacity:
             return {
                 segment: use.filled
@@ -126,41 +137,45 @@ class Resync:
         }
 
     def _living(self, leg: Leg) -> list[int]:
-        """The stripes that something lives in, and that are written."""
+        """Return the stripes that are written and that something lives in."""
         if leg is self._array.capacity:
             return [*self._state.segments.sealed]
         return [self._first_page + page for page, _, _ in self._state.pages.stored()]
 
-    def _is_due(self, lack: Lack) -> bool:
-        """Whether the component still lacks it, and anything still lives there."""
-        if lack.stripe not in lack.component.missed:
+    def _is_due(self, missed: MissedStripe) -> bool:
+        """Return whether the component still lacks the stripe, and something still lives there."""
+        if missed.stripe not in missed.component.missed:
             return False
-        if lack.leg is self._array.capacity:
-            usage = self._state.segments.sealed.get(lack.stripe)
-            return usage is not None and usage.filled == lack.born
-        return (
-            self._state.pages.in_use.get(lack.stripe - self._first_page, (None, -1))[1] == lack.born
-        )
+        if missed.leg is self._array.capacity:
+            usage = self._state.segments.sealed.get(missed.stripe)
+            return usage is not None and usage.filled == missed.born
+        in_use = self._state.pages.in_use.get(missed.stripe - self._first_page)
+        return in_use is not None and in_use[1] == missed.born
 
-    def _checks(self, lack: Lack) -> list[Check]:
-        if lack.leg is self._array.capacity:
-            return chunk_checks(self._state, lack.stripe)
-        return [page_check(self._state, lack.stripe - self._first_page)]
+    def _checks(self, missed: MissedStripe) -> list[Check]:
+        if missed.leg is self._array.capacity:
+            return chunk_checks(self._state, missed.stripe)
+        return [page_check(self._state, missed.stripe - self._first_page)]
 
 
-def chunk_checks(state: State, segment: int) -> list[Check]:
-    """How to recognise every chunk that lives in a segment."""
-    places = state.segments.places
+def chunk_checks(state: DiskState, segment: int) -> list[Check]:
+    """Return how to recognise every chunk that lives in a segment. Raises DataLost."""
+    addressing = state.segments.addressing
     checks = []
     for pba, mba in state.segments.living(segment):
-        crc = state.chunks.middle.get(mba)[1]
+        entry = state.chunks.middle.get(mba)
+        assert entry is not None, "an owner of a place is in the middle map"
         checks.append(
-            Check(places.offset(pba), places.length(pba), lambda data, crc=crc: crc32c(data) == crc)
+            Check(addressing.offset(pba), addressing.length(pba), _has_checksum(entry[1]))
         )
     return checks
 
 
-def page_check(state: State, page: int) -> Check:
-    """How to recognise the node of a page that is in use."""
+def page_check(state: DiskState, page: int) -> Check:
+    """Return how to recognise the node of a page that is in use."""
     kind, born = state.pages.in_use[page]
     return Check(state.pages.offset(page), PAGE, lambda data: is_node(page, kind, data, born))
+
+
+def _has_checksum(crc: int) -> Callable[[bytes], bool]:
+    return lambda data: crc32c(data) == crc

@@ -1,10 +1,12 @@
-"""Scrub: read every copy of everything that is stored, repair what is wrong from what is good, say what is lost.
+"""Scrub: read every copy of everything that is stored, and repair a wrong copy from good ones.
 
-Labels and the log are not listed: opening a disk has already made their copies the same.
+Labels and the log are not read: opening a disk has already made their copies equal.
 """
 
+import operator
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
@@ -17,6 +19,8 @@ from refmodel.log_structured.resync import chunk_checks, page_check
 
 @dataclass
 class Findings:
+    """What a scrub found."""
+
     verified: Counter[str] = field(default_factory=Counter)  # kind of thing -> how many
     repaired: Counter[str] = field(default_factory=Counter)  # kind of thing -> copies rewritten
     lost: list[str] = field(default_factory=list)
@@ -24,11 +28,12 @@ class Findings:
 
     @property
     def clean(self) -> bool:
+        """Whether nothing is lost, and the maps agree."""
         return not self.lost and not self.contradictions
 
 
 def scrub(disk: LogStructuredDisk) -> Findings:
-    """Verify and repair the whole disk. What is lost is reported, never raised."""
+    """Verify and repair the whole disk. Returns what was found; DataLost is never raised."""
     found = Findings()
     state = disk.state
 
@@ -38,14 +43,14 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         found.repaired[what] += repaired
         offsets = {check.offset for check in lost}
         found.lost += [
-            f"{name} is lost" for name, check in zip(names, checks) if check.offset in offsets
+            f"{name} is lost"
+            for name, check in zip(names, checks, strict=True)
+            if check.offset in offsets
         ]
 
     for slot in checkpoints.slots(state.performance):
         check = Check(
-            checkpoints.offset(slot.number),
-            PAGE,
-            lambda page, whole=checkpoints.encode(slot): page == whole,
+            checkpoints.offset(slot.number), PAGE, partial(operator.eq, checkpoints.encode(slot))
         )
         verify(
             "checkpoint",
@@ -61,6 +66,7 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         for segment in sorted(state.segments.sealed):
             names = [f"chunk {mba}" for _, mba in state.segments.living(segment)]
             verify("chunk", state.capacity, segment, chunk_checks(state, segment), names)
+        state.update_maps()
         found.contradictions = audit(state)
     except DataLost as lost:
         found.contradictions.append(f"the maps cannot be walked: {lost}")

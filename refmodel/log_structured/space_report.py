@@ -1,39 +1,42 @@
-"""Who holds how much space: what each view would give back if it alone went, and what views share."""
+"""Who holds how much space: what each view would free if it alone went, and what views share."""
 
 from collections import Counter
 from typing import NamedTuple
 
-from refmodel.log_structured.views import State, Views
+from refmodel.log_structured.views import Views, ViewState
 
 
-class Held(NamedTuple):
-    """Chunks of one view."""
+class ViewSpace(NamedTuple):
+    """How many chunks one view holds."""
 
     name: str  # empty for live
     mapped: int
     exclusive: int  # held by no other view, those that are being reclaimed included
 
 
-def by_view(views: Views) -> list[Held]:
-    """Live and every snapshot, the oldest first. It walks every map."""
+def by_view(views: Views) -> list[ViewSpace]:
+    """Return the space of every snapshot, the oldest first, and of live. It walks every map.
+
+    Raises DataLost.
+    """
     maps = {
         view.id: [mba for _, mba in view.map.items(view.cursor)] for view in views.by_id.values()
     }
     holders = Counter(mba for held in maps.values() for mba in held)
     shown = [*views.in_order(), views.live]
     return [
-        Held(view.name, len(maps[view.id]), sum(holders[mba] == 1 for mba in maps[view.id]))
+        ViewSpace(view.name, len(maps[view.id]), sum(holders[mba] == 1 for mba in maps[view.id]))
         for view in shown
     ]
 
 
 def pinned(views: Views) -> str:
-    """What snapshots alone hold, in words, the largest first."""
+    """Say in words what only snapshots hold, the largest snapshot first. Raises DataLost."""
     live = {mba for _, mba in views.live.map.items()}
     held = {
         mba
         for view in views.by_id.values()
-        if view.state is State.SNAPSHOT
+        if view.state is ViewState.SNAPSHOT
         for _, mba in view.map.items()
     } - live
     if not held:

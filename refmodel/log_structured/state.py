@@ -1,9 +1,13 @@
-"""The disk in memory: its maps, chunks and views, and what each operation makes of them.
+"""The disk in memory: its maps, chunks and views, and the actions of the specs that change them.
 
-`apply` is the one place where an operation takes effect: for a request that was just logged and for a record that is replayed.
+A method that is named as an action of specs/LogStructuredDisk.tla does what that action does:
+`submit`, `log_append`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`, `load`,
+`replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py, `reclaim`
+in reclaim.py.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from refmodel.array.array import Array
 from refmodel.core.errors import DataLost
@@ -11,58 +15,83 @@ from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
 from refmodel.journal.record import Record, RecordKind
-from refmodel.log_structured.chunks.chunk_store import Chunks
+from refmodel.log_structured.chunks.chunk_store import ChunkStore
+from refmodel.log_structured.chunks.large_writes import LargeWrites
 from refmodel.log_structured.chunks.segments import Segments
+from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
-from refmodel.log_structured.maps.page_store import Pages
-from refmodel.log_structured.reclaim import Reclaim
-from refmodel.log_structured.views import Views
+from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.reclaim import Reclaimer
+from refmodel.log_structured.views import View, Views
 
 
-class State:
-    def __init__(self, array: Array[Geometry]) -> None:
+class DiskState:
+    """The state of one disk. `on_checkpoint` is called when a checkpoint counts.
+
+    Every action may raise DataLost, if devices cannot give what is needed.
+    """
+
+    def __init__(self, array: Array[Geometry], on_checkpoint: Callable[[], None]) -> None:
         self.geometry = geometry = array.geometry
         self.performance = performance = array.performance
         self.capacity = capacity = array.capacity
         self.emit = emit = array.events.emit
         self.clock = array.clock
         self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
-        self.pages = Pages(performance, geometry, self.clock)
+        self.pages = PageStore(performance, geometry, self.clock)
         self.segments = Segments(self.pages, geometry)
-        self.chunks = Chunks(capacity, self.pages, self.segments, geometry, emit)
+        self.chunks = ChunkStore(capacity, self.pages, self.segments, geometry, emit)
+        self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
+        self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
-        self.reclaim = Reclaim(self.views, self.pages, self.chunks, emit)
+        self.reclaimer = Reclaimer(self.views, self.pages, self.chunks, emit)
         self.checkpoint_number = 0
-        self._made: list[int] = []  # by the operation that is being applied: MBAs,
-        self._taken: list[int] = []  # segments that were placed
-        self._dropped: list[int] = []  # and MBAs again
-        self.on_checkpoint: Callable[[], None] = lambda: None  # called when one counts
+        self._on_checkpoint = on_checkpoint
+        # What the operation that is being applied did, for its event.
+        self._made: list[int] = []  # MBAs
+        self._adopted: list[int] = []  # segments of a large write
+        self._dropped: list[int] = []  # MBAs
 
-    # What operations do.
+    # Operations.
+
+    def submit(self, record: Record) -> None:
+        """Write the record of an operation to the log. With write-back, the operation happens."""
+        self.log.append(record)
+        if self.geometry.write_back:
+            self.apply(record)
+
+    def log_append(self, record: Record) -> None:
+        """Make a submitted record durable, and its operation happen (without write-back)."""
+        self.log.flush()
+        self.apply(record)
 
     def apply(self, record: Record) -> None:
-        """Make the operation of a durable record happen."""
+        """Make the operation of a record happen in the maps: the only place where one takes effect.
+
+        Raises NoSpace, DataLost, SnapshotExists, NoSuchSnapshot.
+        """
         match record.kind:
             case RecordKind.WRITES:
                 self._write(record.writes, record.count)
             case RecordKind.WRITE:
                 self._write([(record.lba, record.data)], record.count)
             case RecordKind.PLACE:
-                self._place(record.lba, record.data)
+                self._adopt(record.lba, record.data)
             case RecordKind.UNMAP:
-                self._unmap(record.lba, record.count)
+                self.unmap(record.lba, record.count)
             case RecordKind.SNAPSHOT:
                 self.views.snapshot(record.name)
             case RecordKind.DELETE:
                 self.views.delete(record.name)
             case RecordKind.REVERT:
                 self.views.revert(record.name)
-        self.emit("apply", mbas=self._made, segments=self._taken, dropped=self._dropped)
-        self._made, self._taken, self._dropped = [], [], []
+        self.emit("apply", mbas=self._made, segments=self._adopted, dropped=self._dropped)
+        self._made, self._adopted, self._dropped = [], [], []
 
     def _write(self, writes: Sequence[tuple[int, bytes]], count: int) -> None:
-        """Make writes of so many blocks happen, one after another: of a block only the last counts."""
+        """Make writes of `count` blocks happen, one after another: the last one to a block wins."""
         if count > len(writes):
             size = self.geometry.block_bytes
             writes = [
@@ -74,80 +103,77 @@ class State:
         first = self.clock.advance(len(data))
         mbas = range(first, first + len(data))
         lbas = list(data)
-        replaced = self.views.live.map.replace(lbas, mbas)
+        replaced = self.views.live_map.replace(lbas, mbas)
         self.chunks.add(mbas, data.values(), replaced)
-        self._drop(lbas, replaced)
+        self.drop_from_live(lbas, replaced)
         self._made += mbas
 
-    def _place(self, lba: int, payload: bytes) -> None:
-        """A write whose whole segments are on the capacity leg already; the rest of its data follows their table."""
-        placed, data = self.chunks.placed(payload)
+    def _adopt(self, lba: int, payload: bytes) -> None:
+        """Make a large write happen: its segments are on the capacity leg, the rest in the log."""
+        placed, data = self.large_writes.parse(payload)
         for segment, checksums in placed:
             first = self.clock.advance(len(checksums))
             mbas = range(first, first + len(checksums))
             self._made += mbas
-            self._taken.append(segment)
-            self.chunks.take(segment, mbas, checksums)
+            self._adopted.append(segment)
+            self.large_writes.adopt(segment, mbas, checksums)
             lbas = range(lba, lba + len(mbas))
-            self._drop(lbas, self.views.live.map.replace(lbas, mbas))
+            self.drop_from_live(lbas, self.views.live_map.replace(lbas, mbas))
             lba = lbas.stop
         if data:
             self._write([(lba, data)], len(data) // self.geometry.block_bytes)
 
-    def _unmap(self, lba: int, count: int) -> None:
-        for mapped in [lba for lba, _ in self.views.live.map.items(lba, lba + count)]:
-            self._drop([mapped], [self.views.live.map.remove(mapped)])
+    def unmap(self, lba: int, count: int) -> None:
+        """Unmap `count` blocks of live from `lba` on."""
+        live = self.views.live_map
+        live.merge_recent()
+        for mapped in [lba for lba, _ in live.items(lba, lba + count)]:
+            self.drop_from_live([mapped], [live.remove(mapped)])
 
-    def _drop(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
-        """Live no longer holds the chunks at the blocks."""
+    def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
+        """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
         alone, owns_alone = self.views.live_alone, self.views.owns_alone
         dropped = [
             mba
-            for lba, mba in zip(lbas, mbas)
+            for lba, mba in zip(lbas, mbas, strict=True)
             if mba is not None and (alone or owns_alone(lba, mba))
         ]
         self.chunks.drop(dropped)
         self._dropped += dropped
 
-    def settle(self) -> None:
-        """Put what waits in memory into the maps, for whoever looks at them."""
-        self.chunks.settle()
-        self.views.live.map.settle()
+    def update_maps(self) -> None:
+        """Put into the maps what waits in memory. Raises NoSpace, DataLost."""
+        self.chunks.remove_dropped()
+        self.views.live_map.merge_recent()
 
     @property
-    def service_maps(self) -> tuple[Tree, ...]:
+    def service_maps(self) -> tuple[Tree[Any], ...]:
         """All maps but the logical ones."""
         return (
             self.views.table,
             self.chunks.middle,
             self.segments.owners,
             self.segments.table,
-            *self.chunks.sharing.maps,
+            *self.chunks.deduplication.maps,
         )
 
-    # The steps of a checkpoint.
+    # A checkpoint.
 
     def checkpoint(self) -> None:
-        """Make the maps durable, so that the log may be forgotten and what only older checkpoints needed is free."""
+        """Make the maps durable, truncate the log, and free what only older checkpoints used."""
         self.chunks.destage_all()
-        self.write_maps()
-        slot = self.describe()
-        self.commit(slot)
-        self.emit("checkpoint_commit", number=slot.number)
-        self.log.truncate()
-        self.pages.checkpointed()
-        self.emit("truncate")
-        for segment in self.segments.checkpointed():
-            self.emit("free", segment=segment)
-        self.on_checkpoint()
+        self.checkpoint_nodes()
+        self.checkpoint_commit(self.describe())
+        self.truncate()
+        self.free()
+        self._on_checkpoint()
 
-    def write_maps(self) -> None:
-        """Write everything that the slot will refer to, and wait until it is durable."""
+    def checkpoint_nodes(self) -> None:
+        """Write everything that the checkpoint will refer to, and wait until it is durable."""
         self.segments.store()
         self.views.store()
         self.pages.write_dirty()
-        self.capacity.flush("checkpoint")
-        self.log.flush("checkpoint")
+        self.flush_for_checkpoint()
         self.emit(
             "checkpoint_nodes",
             number=self.checkpoint_number + 1,
@@ -155,8 +181,13 @@ class State:
             pages=self.pages.stripes,
         )
 
+    def flush_for_checkpoint(self) -> None:
+        """Make the segments, the pages and the log durable."""
+        self.capacity.flush("checkpoint")
+        self.log.flush("checkpoint")
+
     def describe(self) -> Checkpoint:
-        """The checkpoint of this moment."""
+        """Return the checkpoint of this moment."""
         return Checkpoint(
             number=self.checkpoint_number + 1,
             clock=self.clock.now,
@@ -168,73 +199,94 @@ class State:
             owners=self.segments.owners.root,
             usage=self.segments.table.root,
             views=self.views.table.root,
-            fingerprints=self.chunks.sharing.index.root,
-            references=self.chunks.sharing.references.root,
+            fingerprints=self.chunks.deduplication.index.root,
+            references=self.chunks.deduplication.references.root,
         )
 
-    def commit(self, slot: Checkpoint) -> None:
-        """The moment at which the checkpoint counts."""
-        checkpoints.write(self.performance, slot)
+    def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
+        """Write the slot of a checkpoint and make it durable: from then on it counts."""
+        checkpoints.write(self.performance, checkpoint)
         self.performance.flush("checkpoint")
-        self.checkpoint_number = slot.number
+        self.checkpoint_number = checkpoint.number
+        self.emit("checkpoint_commit", number=checkpoint.number)
+
+    def truncate(self) -> None:
+        """Let the log forget what the newest checkpoint holds, and free pages that waited."""
+        self.log.truncate()
+        self.pages.checkpoint_commit()
+        self.emit("truncate")
+
+    def free(self) -> None:
+        """Free every dead segment."""
+        for segment in self.segments.free():
+            self.emit("free", segment=segment)
 
     # Recovery.
 
-    def recover(self, loaded: Callable[[], None]) -> None:
+    def recover(self, on_load: Callable[[], None]) -> None:
         """Load the newest checkpoint, then replay the log behind it, one record a step.
 
-        `loaded` is called between the two.
+        `on_load` is called between the two.
         """
-        slot = self.load()
-        loaded()
+        checkpoint = self.load()
+        on_load()
         replayed = 0
-        for record in self.log.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
-            self.emit("replay", **record.facts)
-            if record.kind is not RecordKind.OPEN:
-                self.apply(record)
+        for record in self.log.recover(
+            checkpoint.log_tail, checkpoint.log_sequence, checkpoint.log_generation
+        ):
+            self.replay(record)
             replayed += 1
-        self.emit("recover", checkpoint=slot.number, replayed=replayed)
+        self.emit("recover", checkpoint=checkpoint.number, replayed=replayed)
+
+    def replay(self, record: Record) -> None:
+        """Make the operation of a record happen that recovery found in the log."""
+        self.emit("replay", **record.facts)
+        if record.kind is not RecordKind.OPEN:
+            self.apply(record)
 
     def load(self) -> Checkpoint:
-        """Take over the newest checkpoint. Raises DataLost if none is whole."""
-        slot = checkpoints.recover_newest(self.performance)
-        self.checkpoint_number = slot.number
-        self.clock.now = slot.clock
+        """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
+        checkpoint = checkpoints.recover_newest(self.performance)
+        self.checkpoint_number = checkpoint.number
+        self.clock.now = checkpoint.clock
         self.clock.durable = self.clock.tick()
-        self.segments.load(slot.owners, slot.usage)
-        self.chunks.middle.root = slot.middle
-        self.chunks.sharing.index.root, self.chunks.sharing.references.root = (
-            slot.fingerprints,
-            slot.references,
-        )
-        self.views.load(slot.views, slot.next_view)
+        self.segments.load(checkpoint.owners, checkpoint.usage)
+        self.chunks.middle.root = checkpoint.middle
+        deduplication = self.chunks.deduplication
+        deduplication.index.root = checkpoint.fingerprints
+        deduplication.references.root = checkpoint.references
+        self.views.load(checkpoint.views, checkpoint.next_view)
         for tree in self.service_maps:
-            self._mark(tree, tree.root, 0, LAST)
+            self._mark(tree.root, tree.kind, 0, LAST)
         for view in self.views.by_id.values():
-            self._mark(view.map, view.map.root, view.cursor, LAST)
-        self.pages.marked()
+            self.mark_pages_of(view)
+        self.pages.finish_marking()
         self.emit(
             "load",
-            number=slot.number,
-            sequence=slot.log_sequence,
+            number=checkpoint.number,
+            sequence=checkpoint.log_sequence,
             deleted=len(self.views.deleted),
             usage=self.segments.usage,
             pages=self.pages.stripes,
         )
-        return slot
+        return checkpoint
 
-    def _mark(self, tree: Tree, page: int, low: int, end: int) -> None:
-        """Mark the pages of a tree as in use, but for what a reclaim below `low` has freed."""
+    def mark_pages_of(self, view: View) -> None:
+        """Mark the pages of a view's map as in use, but what reclaim has freed of it."""
+        self._mark(view.map.root, MapKind.LOGICAL, view.cursor, LAST)
+
+    def _mark(self, page: int, kind: MapKind, low: int, end: int) -> None:
+        """Mark the pages below a page that lead to keys from `low` on."""
         if not page:
             return
         try:
-            node = self.pages.get(page, tree.kind, "recovery")
+            node = self.pages.get(page, kind, "recovery")
         except DataLost:
-            self.pages.mark_damaged(page, tree.kind)
+            self.pages.mark_damaged(page, kind)
             return
-        if not self.pages.mark(node) or node.level == 0:
+        if not self.pages.mark_in_use(node) or node.level == 0:
             return
         for at, child in enumerate(node.values):
             child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
             if child_end > low:
-                self._mark(tree, child, low, child_end)
+                self._mark(child, kind, low, child_end)

@@ -1,12 +1,14 @@
-"""The views of the disk: live and snapshots, each a logical map, and which came from which.
+"""The views of the disk: live and the snapshots; each has a logical map, and a parent.
 
-Views form a tree: a snapshot's parent is the newest snapshot that live came from when it was taken. A view that is deleted
-stays, nameless, until `reclaim` has freed what only it held; then its children become its parent's.
+Views form a tree: the parent of a snapshot is the newest snapshot that live came from when it was
+taken. A deleted view stays, without a name, until reclaim has freed what only it held; then its
+children become children of its parent.
 
-Who else holds a node or a chunk of a view? All the views that hold it are connected by inheritance. So it is enough to ask the view's
-neighbours: the parent, by birth (what was there when the parent was taken, and is still here, the parent holds too);
-the children, by a look at the same key; and the siblings by a look as well, but only for what was born before `fork`,
-when the last view that has since been removed between them was taken.
+Who else holds a node or a chunk of a view? All views that hold it are connected by inheritance, so
+it is enough to ask the neighbours. The parent: by birth, since what was there when the parent was
+taken, and still is in the view, the parent holds, too. The children: by a look at the same key. The
+siblings: by a look, too, but only for what was born before `fork`, the time when the newest view
+was taken that has since been removed between them.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,55 +18,69 @@ from enum import IntEnum
 from refmodel.core.errors import NoSuchSnapshot, SnapshotExists
 from refmodel.log_structured.maps.cached_tree import LiveMap
 from refmodel.log_structured.maps.cow_btree import Tree
-from refmodel.log_structured.maps.node import Kind, Node
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind, Node
+from refmodel.log_structured.maps.page_store import PageStore
 
 
-class State(IntEnum):
+class ViewState(IntEnum):
+    """What a view is; the number is stored."""
+
     LIVE = 0
     SNAPSHOT = 1
     DELETED = 2
 
 
+StoredView = tuple[bytes, int, int, int, int, int, int]  # a view's fields, but its id
+
+
 @dataclass(slots=True, eq=False)
 class View:
+    """A view: live, a snapshot, or a deleted view that waits for reclaim. Times are the disk's."""
+
     id: int
-    name: str  # empty unless a snapshot
-    map: Tree  # LBA -> MBA
-    parent: int  # a view's id; 0: none
+    name: str  # empty unless it is a snapshot
+    map: Tree[int]  # logical block address (LBA) -> middle block address (MBA)
+    parent: int  # the id of a view; 0: none
     taken: int  # when it stopped changing
     fork: int  # when the newest removed view between it and its parent was taken; 0: none
-    cursor: int  # of its reclaim: nothing below this LBA is its own any more
-    state: State
+    cursor: int  # how far it is reclaimed: below this LBA it holds nothing any more
+    state: ViewState
 
 
 class Views:
-    def __init__(self, pages: Pages, fanout: int) -> None:
+    """The views of one disk."""
+
+    def __init__(self, pages: PageStore, fanout: int) -> None:
         self._pages = pages
         self._fanout = fanout
-        self.table = Tree(pages, Kind.VIEWS)
+        self.table: Tree[StoredView] = Tree(pages, MapKind.VIEWS)
         self.by_id: dict[int, View] = {}
         self.names: dict[str, View] = {}
         self.deleted: list[View] = []  # waiting for reclaim; the first is being reclaimed
         self._changed: set[int] = set()
         self._next_id = 1
-        self.live = self._add("", 0, 0, State.LIVE)
+        self.live_map = self._new_live_map(0)
+        self.live = self._add("", self.live_map, 0, ViewState.LIVE)
 
     def snapshot(self, name: str) -> View:
-        """Live's map gets a second root; no node is touched. Raises SnapshotExists."""
+        """Take a snapshot: the map of live gets a second root; no node changes.
+
+        Raises SnapshotExists, NoSpace, DataLost.
+        """
         if name in self.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
         live = self.live
-        live.map.settle()
-        view = self._add(name, live.map.root, live.parent, State.SNAPSHOT, fork=live.fork)
-        view.taken = live.map.frozen = self._pages.clock.tick()
+        self.live_map.merge_recent()
+        shared = self._snapshot_map(self.live_map.root)
+        view = self._add(name, shared, live.parent, ViewState.SNAPSHOT, fork=live.fork)
+        view.taken = self.live_map.frozen = self._pages.clock.tick()
         self.names[name] = view
         live.parent, live.fork = view.id, 0
         self.touch(live)
         return view
 
     def delete(self, name: str) -> View:
-        """The snapshot loses its name, and waits for reclaim. Raises NoSuchSnapshot."""
+        """Delete a snapshot: it loses its name and waits for reclaim. Raises NoSuchSnapshot."""
         view = self.named(name)
         del self.names[name]
         view.name = ""
@@ -72,17 +88,22 @@ class Views:
         return view
 
     def revert(self, name: str) -> View:
-        """Live becomes the snapshot's child; what live was waits for reclaim. Raises NoSuchSnapshot."""
+        """Make a new live view, a child of the snapshot. The old one waits for reclaim.
+
+        Returns the old one. Raises NoSuchSnapshot, NoSpace, DataLost.
+        """
         snapshot = self.named(name)
         old = self.live
-        old.map.settle()
+        self.live_map.merge_recent()
         old.taken = self._pages.clock.tick()
         self._retire(old)
-        self.live = self._add("", snapshot.map.root, snapshot.id, State.LIVE)
-        self.live.map.frozen = old.taken
+        self.live_map = self._new_live_map(snapshot.map.root)
+        self.live_map.frozen = old.taken
+        self.live = self._add("", self.live_map, snapshot.id, ViewState.LIVE)
         return old
 
     def named(self, name: str) -> View:
+        """Return the snapshot of this name. Raises NoSuchSnapshot."""
         if (view := self.names.get(name)) is None:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
         return view
@@ -90,9 +111,10 @@ class Views:
     def held_elsewhere(
         self, view: View, born: int, key: int, holds: Callable[[View], bool]
     ) -> bool:
-        """Whether the parent or a sibling of the view holds what the view holds at the key.
+        """Return whether the parent or a sibling of the view holds what the view holds at the key.
 
-        Where the reclaim of a neighbour has passed the key, that neighbour is as good as removed.
+        `born` is when that was born, `holds` looks into a view. A neighbour whose reclaim has
+        passed the key counts as removed. Raises DataLost.
         """
         parent, fork = self.by_id.get(view.parent), view.fork
         siblings = self.children(view.parent, but=view)
@@ -110,25 +132,29 @@ class Views:
         )
 
     def held_below(self, view: View, holds: Callable[[View], bool]) -> bool:
-        """Whether a child of the view holds something of it."""
+        """Return whether a child of the view holds something of it. Raises DataLost."""
         return any(holds(child) for child in self.children(view.id))
 
     @property
     def live_alone(self) -> bool:
-        """Whether live shares nothing, as it came from no snapshot."""
+        """Whether live shares nothing, since it came from no snapshot."""
         return not self.live.parent and not self.live.fork
 
     def owns_alone(self, lba: int, mba: int) -> bool:
-        """Whether no view but live holds the chunk, which was live's at the block."""
+        """Return whether only live holds a chunk that it maps, or mapped, at the LBA.
+
+        Raises DataLost.
+        """
         if self.live_alone:
             return True
         return not self.held_elsewhere(self.live, mba, lba, lambda view: view.map.get(lba) == mba)
 
     def children(self, parent: int, *, but: View | None = None) -> list[View]:
+        """Return the views whose parent has this id, without the view `but`."""
         return [view for view in self.by_id.values() if view.parent == parent and view is not but]
 
     def remove(self, view: View) -> None:
-        """Nothing is the view's own any more: its children become its parent's."""
+        """Remove a view that is reclaimed: its children become children of its parent."""
         for child in self.children(view.id):
             child.parent = view.parent
             child.fork = max(child.fork, view.taken)
@@ -139,12 +165,12 @@ class Views:
         self.table.remove(view.id)
 
     def touch(self, view: View) -> None:
-        """The view has to be stored again."""
+        """Note that the view has to be stored again."""
         self._changed.add(view.id)
 
     def store(self) -> None:
-        """Bring the stored table up to date; its nodes are written with all others."""
-        self.live.map.settle()
+        """Bring the stored table up to date. Raises NoSpace, DataLost."""
+        self.live_map.merge_recent()
         self._changed.add(self.live.id)
         for id in sorted(self._changed):
             view = self.by_id[id]
@@ -161,7 +187,7 @@ class Views:
         self._changed.clear()
 
     def load(self, root: int, next_id: int) -> None:
-        """Read the table that a checkpoint refers to."""
+        """Read the table that a checkpoint refers to. Raises DataLost."""
         self.table.root = root
         self.by_id.clear()
         self.names.clear()
@@ -169,20 +195,21 @@ class Views:
         self._changed.clear()
         self._next_id = next_id
         for id, (name, map_root, parent, taken, fork, cursor, state) in self.table.items():
+            is_live = state == ViewState.LIVE
             view = View(
                 id,
                 name.rstrip(b"\0").decode(),
-                self._tree(map_root, State(state)),
+                self._new_live_map(map_root) if is_live else self._snapshot_map(map_root),
                 parent,
                 taken,
                 fork,
                 cursor,
-                State(state),
+                ViewState(state),
             )
             self.by_id[id] = view
-            if view.state is State.LIVE:
-                self.live = view
-            elif view.state is State.SNAPSHOT:
+            if isinstance(view.map, LiveMap):
+                self.live, self.live_map = view, view.map
+            elif view.state is ViewState.SNAPSHOT:
                 self.names[view.name] = view
             else:
                 self.deleted.append(view)
@@ -190,33 +217,42 @@ class Views:
 
     @property
     def next_id(self) -> int:
+        """The id of the next view."""
         return self._next_id
 
     def in_order(self) -> Iterator[View]:
-        """Snapshots, oldest first."""
+        """Yield the snapshots, the oldest first."""
         yield from sorted(self.names.values(), key=lambda view: view.taken)
 
     def _retire(self, view: View) -> None:
-        view.state = State.DELETED
+        """Let the view wait for reclaim."""
+        view.state = ViewState.DELETED
         self.deleted.append(view)
         self.touch(view)
 
-    def _add(self, name: str, root: int, parent: int, state: State, *, fork: int = 0) -> View:
-        view = View(self._next_id, name, self._tree(root, state), parent, 0, fork, 0, state)
+    def _add(
+        self, name: str, map: Tree[int], parent: int, state: ViewState, *, fork: int = 0
+    ) -> View:
+        view = View(self._next_id, name, map, parent, 0, fork, 0, state)
         self._next_id += 1
         self.by_id[view.id] = view
         self.touch(view)
         return view
 
-    def _tree(self, root: int, state: State) -> Tree:
-        if state is State.LIVE:
-            return LiveMap(
-                self._pages, Kind.LOGICAL, root, fanout=self._fanout, release=self._release_of_live
-            )
-        return Tree(self._pages, Kind.LOGICAL, root, fanout=self._fanout)
+    def _snapshot_map(self, root: int) -> Tree[int]:
+        return Tree(self._pages, MapKind.LOGICAL, root, fanout=self._fanout)
 
-    def _release_of_live(self, node: Node) -> None:
-        """Live lets go of a node: it is free unless another view holds it."""
+    def _new_live_map(self, root: int) -> LiveMap:
+        return LiveMap(
+            self._pages,
+            MapKind.LOGICAL,
+            root,
+            fanout=self._fanout,
+            release=lambda node: self.release_node(node),
+        )
+
+    def release_node(self, node: Node) -> None:
+        """Free a node that live gives up, unless another view holds it. Raises DataLost."""
         key = node.keys[0] if node.keys else 0
         if not self.held_elsewhere(self.live, node.born, key, lambda view: view.map.contains(node)):
             self._pages.free(node)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import REDUCTIONS
-from refmodel.log_structured.maps.node import Kind
+from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.views import View
 
 SEGMENTS_SHOWN = 64
@@ -69,14 +69,14 @@ def _view(view: View) -> str:
 def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     pages = disk.state.pages
     names = {
-        Kind.LOGICAL: "logical maps (LBA to MBA)",
-        Kind.MIDDLE: "middle map (MBA to PBA)",
-        Kind.SEGMENT_OWNERS: "segment owners (PBA to MBA)",
-        Kind.SEGMENT_USAGE: "segment usage table",
-        Kind.VIEWS: "view table",
+        MapKind.LOGICAL: "logical maps (LBA to MBA)",
+        MapKind.MIDDLE: "middle map (MBA to PBA)",
+        MapKind.SEGMENT_OWNERS: "segment owners (PBA to MBA)",
+        MapKind.SEGMENT_USAGE: "segment usage table",
+        MapKind.VIEWS: "view table",
     }
     if disk.geometry.deduplication:
-        names |= {Kind.FINGERPRINTS: "index of fingerprints", Kind.REFERENCES: "references"}
+        names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
     yield (
         f"pages     {len(pages.in_use)} in use, {pages.free_count} free, "
         f"{len(pages.pending)} free after the next checkpoint"
@@ -93,7 +93,7 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
         f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, "
         f"{segments.free_count} free ({shape.reserve_segments} reserved for the cleaner)"
     )
-    yield f"          {disk.state.chunks.live} of {shape.usable_chunks} usable chunks are live"
+    yield f"          {disk.state.space_usage.live} of {shape.usable_chunks} usable chunks are live"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
         bar = ("#" * round(32 * usage.live / segments.units)).ljust(32, ".")
         yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"

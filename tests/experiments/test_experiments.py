@@ -16,7 +16,7 @@ from experiments.figures import plots
 from experiments.measure import ladder, qcow2, snapshot_cost, twins
 from refmodel.bench import runner
 from refmodel.bench.results import Result
-from refmodel.log_structured.reclaim import Reclaim
+from refmodel.log_structured.reclaim import Reclaimer
 
 SMALL = Settings(0.05, 1, lambda what: None)
 
@@ -59,7 +59,7 @@ def test_reclaim_that_frees_too_little_is_noticed(monkeypatch: pytest.MonkeyPatc
     good = chapter()
     snapshot_cost.reclaim(good, SMALL)
     assert {claim.verdict for claim in good.claims} == {Verdict.REPRODUCED}
-    monkeypatch.setattr(Reclaim, "_drop_chunks", lambda self, view, leaf: None)
+    monkeypatch.setattr(Reclaimer, "held_alone", lambda self, view, leaf: [])
     leaking = chapter()
     snapshot_cost.reclaim(leaking, SMALL)
     assert leaking.claims[0].verdict is Verdict.DIFFERS

@@ -1,35 +1,37 @@
 """The cleaner: moves what still lives out of sealed segments, so that they can be freed.
 
-Which segment is cleaned first is a policy. Greedy takes the one with the fewest live chunks, which is best where all blocks are written alike; cost-benefit
-weighs that with age (Rosenblum and Ousterhout, "The design and implementation of a log-structured file system", 1992).
+A policy says which segment is cleaned first. Greedy takes the one with the fewest live chunks; this
+is best where all blocks are written alike. Cost-benefit weighs live chunks with age (Rosenblum and
+Ousterhout, "The design and implementation of a log-structured file system", 1992).
 """
 
 import random
 from collections.abc import Callable
 
 from refmodel.core.errors import DataLost
-from refmodel.log_structured.chunks.chunk_store import Chunks, Emit
-from refmodel.log_structured.chunks.segments import Usage
+from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
+from refmodel.log_structured.chunks.segments import SegmentUsage
+from refmodel.log_structured.chunks.space_usage import SpaceUsage
 
 
-def _greedy(usage: Usage, units: int, now: int) -> float:
+def _greedy(usage: SegmentUsage, units: int, now: int) -> float:
     return usage.live
 
 
-def _cost_benefit(usage: Usage, units: int, now: int) -> float:
-    """The negative of (1 - u) * age / (1 + u)."""
+def _cost_benefit(usage: SegmentUsage, units: int, now: int) -> float:
+    """Return the negative of (1 - u) * age / (1 + u), where u is the live share of the segment."""
     return (usage.live - units) * (now - usage.filled) / (usage.live + units)
 
 
-def _fifo(usage: Usage, units: int, now: int) -> float:
+def _fifo(usage: SegmentUsage, units: int, now: int) -> float:
     return usage.filled
 
 
-def _random(usage: Usage, units: int, now: int) -> float:
+def _random(usage: SegmentUsage, units: int, now: int) -> float:
     return random.Random(now << 64 | usage.filled).random()
 
 
-POLICIES: dict[str, Callable[[Usage, int, int], float]] = {  # the least is cleaned first
+POLICIES: dict[str, Callable[[SegmentUsage, int, int], float]] = {  # the least is cleaned first
     "greedy": _greedy,
     "cost-benefit": _cost_benefit,
     "fifo": _fifo,
@@ -38,19 +40,26 @@ POLICIES: dict[str, Callable[[Usage, int, int], float]] = {  # the least is clea
 
 
 class Cleaner:
-    """A victim's chunks are destaged when they fill a segment together with others; only then is it dead."""
+    """Moves chunks out of victims. They are destaged when they fill a segment together with others.
 
-    def __init__(self, chunks: Chunks, policy: str, emit: Emit) -> None:
+    Only when all its chunks are destaged is a victim dead.
+    """
+
+    def __init__(self, chunks: ChunkStore, usage: SpaceUsage, policy: str, emit: Emit) -> None:
         self._chunks = chunks
         self._segments = chunks.segments
+        self._usage = usage
         self._cost = POLICIES[policy]
         self._emit = emit
-        self._leaving: dict[int, Usage] = {}  # victims, all of whose live chunks are moving
-        self.unreadable: set[int] = set()  # segments with a chunk that no copy is left of
+        self._leaving: dict[int, SegmentUsage] = {}  # victims, all of whose live chunks are moving
+        self.unreadable: set[int] = set()  # segments with a chunk of which no good copy is left
 
     def clean(self) -> bool:
-        """Move what lives in one victim. Says whether cleaning had anything to gain."""
-        self._chunks.settle()
+        """Move what lives in one victim; the action Clean of the specs. Raises NoSpace, DataLost.
+
+        Returns False if cleaning has nothing to gain.
+        """
+        self._chunks.remove_dropped()
         sealed = self._segments.sealed
         self._leaving = {
             segment: usage
@@ -58,7 +67,7 @@ class Cleaner:
             if sealed.get(segment) is usage
         }
         victim = self.victim()
-        if victim is not None and self._empty(victim):
+        if victim is not None and self.empty(victim):
             self._chunks.destage_full()
             return True
         if len(self._leaving) > 1 or victim is not None and self._chunks.moving:
@@ -67,14 +76,17 @@ class Cleaner:
         return False
 
     def top_up(self) -> None:
-        """Move just so much that the checkpoint that follows fills the last segment it writes."""
-        while (room := self._chunks.room_at_checkpoint()) and (victim := self.victim()) is not None:
-            moved = self._move(victim, room)
-            if not moved:
+        """Move as much as fills the last segment that the next checkpoint writes.
+
+        Raises NoSpace, DataLost.
+        """
+        self._chunks.deduplicate()
+        while (room := self._usage.left_in_last_segment) and (victim := self.victim()) is not None:
+            if not self._move(victim, room):
                 return
 
     def victim(self) -> int | None:
-        """The segment that costs least to clean; None if every segment is full or leaving."""
+        """Return the segment that costs least to clean, or None if all are full or leaving."""
         units, now = self._segments.units, self._segments.clock.now
         candidates = (
             (self._cost(usage, units, now), usage.filled, segment)
@@ -86,10 +98,13 @@ class Cleaner:
         best = min(candidates, default=None)
         return None if best is None else best[2]
 
-    def _empty(self, segment: int) -> bool:
-        """Move what lives in a segment, or as much of it as the free segments have room for. Says whether they had any."""
+    def empty(self, segment: int) -> bool:
+        """Move what lives in a segment, as far as the free segments have room. Raises DataLost.
+
+        Returns False if they had room for nothing.
+        """
         usage = self._segments.sealed[segment]
-        room = self._chunks.room_in_free()
+        room = self._usage.left_in_free_segments
         whole = usage.live <= room
         moved = self._move(segment, room)
         if whole:
@@ -99,12 +114,12 @@ class Cleaner:
         return whole or moved > 0
 
     def _move(self, segment: int, most: int) -> int:
-        """Move chunks that are not moving yet, at most so many units. Says how many chunks."""
+        """Move chunks that do not move yet, at most so many units. Returns how many chunks."""
         moved, unreadable, left = [], [], most
         for pba, mba in self._segments.living(segment):
             if not left:
                 break
-            if (units := self._segments.places.units(pba)) > left:
+            if (units := self._segments.addressing.units(pba)) > left:
                 continue
             try:
                 if self._chunks.move(mba):

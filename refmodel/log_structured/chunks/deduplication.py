@@ -1,144 +1,171 @@
-"""Deduplication: chunks with the same data share one place.
+"""Deduplication: chunks with the same data share one place on the capacity leg.
 
-The first chunk of its data is stored. The middle map sends any other one on to it: in place of a PBA stands ALIAS with the first one's MBA. So a
-chunk that is moved is moved for all that share it, and its segment has one owner. How many views' chunks share it, itself included while a view holds
-it, is its references; at 0 it goes. The index finds it by a fingerprint, 24 bytes of BLAKE2b of what is stored; two chunks with the same
-fingerprint are taken for the same without being compared.
+The first chunk with its data is stored. For any other one the middle map holds an alias: ALIAS with
+the MBA of the first, in place of a PBA. So one move serves all that share it, and each place has
+one owner. `references` counts the chunks that share a place, the first included while a view holds
+it; at 0 the place is free. `index` finds a place by a fingerprint: 24 bytes of BLAKE2b of what is
+stored. Two chunks with the same fingerprint are taken for the same; their data is not compared.
 
-In the bank the first of its data waits to be destaged; its twins wait with it, and are in the middle map as soon as it is.
+In the bank, the first chunk with its data is the primary and waits to be destaged. Its duplicates
+wait with it, and get their aliases as soon as it is destaged.
 """
 
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from refmodel.log_structured.maps.cached_tree import KnownTree
+from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.cow_btree import Tree
-from refmodel.log_structured.maps.node import Kind
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind, MiddleEntry
+from refmodel.log_structured.maps.page_store import PageStore
 
 ALIAS = 1 << 63
-KEY = 8  # bytes of a fingerprint are its key in the index,
-REST = 16  # and these the value's
-
-Place = tuple[int, int]
+KEY = 8  # bytes of a fingerprint that are its key in the index
+REST = 16  # bytes of a fingerprint that are part of the value
 
 
-class Sharing:
-    def __init__(self, pages: Pages, fanout: int, middle: KnownTree) -> None:
+class Deduplication:
+    """Finds chunks with the same data, and counts who shares what is stored."""
+
+    def __init__(self, pages: PageStore, fanout: int, middle: CachedTree[MiddleEntry]) -> None:
         self._middle = middle
-        self.index = Tree(pages, Kind.FINGERPRINTS, fanout=fanout)  # key -> the rest, MBA
-        self.references = Tree(pages, Kind.REFERENCES, fanout=fanout)  # MBA -> how many, key
+        # the key of a fingerprint -> its rest, MBA
+        self.index: Tree[tuple[bytes, int]] = Tree(pages, MapKind.FINGERPRINTS, fanout=fanout)
+        # MBA -> how many chunks share it, the key of its fingerprint
+        self.references: Tree[tuple[int, int]] = Tree(pages, MapKind.REFERENCES, fanout=fanout)
         self.found = 0  # chunks that were not stored, since the disk was opened
-        self._unseen: dict[int, None] = {}  # of the bank; nobody has looked for their like yet
-        self._first: dict[bytes, int] = {}  # fingerprint -> the one that will be stored
-        self._prints: dict[int, bytes] = {}  # of those
-        self._twins: dict[int, list[int]] = {}  # first -> the others
-        self._twin_of: dict[int, int] = {}
+        self._new: dict[int, None] = {}  # chunks of the bank that are not compared yet
+        self._primaries: dict[bytes, int] = {}  # fingerprint -> primary
+        self._fingerprints: dict[int, bytes] = {}  # primary -> fingerprint
+        self._duplicates: dict[int, list[int]] = {}  # primary -> its duplicates
+        self._primary_of: dict[int, int] = {}  # duplicate -> primary
 
     @property
-    def maps(self) -> tuple[Tree, Tree]:
+    def maps(self) -> tuple[Tree[tuple[bytes, int]], Tree[tuple[int, int]]]:
+        """The index and the references."""
         return self.index, self.references
 
     # In the bank.
 
     def add(self, mbas: Iterable[int]) -> None:
-        self._unseen.update(dict.fromkeys(mbas))
+        """Note new chunks of the bank; `find_duplicates` compares them."""
+        self._new.update(dict.fromkeys(mbas))
 
-    def look(self, bank: dict[int, bytes]) -> tuple[list[int], list[int]]:
-        """Find the like of what is new in the bank. Returns what is in the middle map now, and what waits with a twin."""
-        aliases, twins = [], []
-        for mba in self._unseen:
+    def find_duplicates(self, bank: dict[int, bytes]) -> tuple[list[int], list[int]]:
+        """Compare the new chunks of the bank with all others. Raises NoSpace, DataLost.
+
+        Returns those that now are aliases of a stored chunk, and those that wait with a primary.
+        """
+        aliases: list[tuple[int, int]] = []
+        duplicates: list[int] = []
+        for mba in self._new:
             mark = fingerprint(bank[mba])
-            if (target := self._stored(mark)) is not None:
-                count, key = self.references.get(target)
-                self.references.put(target, (count + 1, key))
+            if (target := self.find_stored(mark)) is not None:
+                entry = self.references.get(target)
+                assert entry is not None, "what is in the index has references"
+                self.references.put(target, (entry[0] + 1, entry[1]))
                 aliases.append((mba, target))
-            elif mark in self._first:
-                first = self._first[mark]
-                self._twins.setdefault(first, []).append(mba)
-                self._twin_of[mba] = first
-                twins.append(mba)
+            elif mark in self._primaries:
+                primary = self._primaries[mark]
+                self._duplicates.setdefault(primary, []).append(mba)
+                self._primary_of[mba] = primary
+                duplicates.append(mba)
             else:
-                self._first[mark], self._prints[mba] = mba, mark
-        self._unseen.clear()
-        self._alias(aliases)
-        return [mba for mba, _ in aliases], twins
+                self._primaries[mark], self._fingerprints[mba] = mba, mark
+        self._new.clear()
+        self._add_aliases(aliases)
+        return [mba for mba, _ in aliases], duplicates
 
-    def drop_waiting(self, mba: int) -> int | None:
-        """No view holds a chunk of the bank any more. Returns the twin that now waits to be destaged in its place, if there is one."""
-        if mba in self._unseen:
-            del self._unseen[mba]
-        elif (first := self._twin_of.pop(mba, None)) is not None:
-            self._twins[first].remove(mba)
+    def drop_banked(self, mba: int) -> int | None:
+        """Forget a chunk of the bank that no view holds any more.
+
+        Returns the duplicate that is destaged in its place, or None.
+        """
+        if mba in self._new:
+            del self._new[mba]
+        elif (primary := self._primary_of.pop(mba, None)) is not None:
+            self._duplicates[primary].remove(mba)
         else:
-            mark, twins = self._prints.pop(mba), self._twins.pop(mba, [])
-            if not twins:
-                del self._first[mark]
+            mark, duplicates = self._fingerprints.pop(mba), self._duplicates.pop(mba, [])
+            if not duplicates:
+                del self._primaries[mark]
                 return None
-            heir, *others = twins
-            del self._twin_of[heir]
-            self._first[mark], self._prints[heir] = heir, mark
+            successor, *others = duplicates
+            del self._primary_of[successor]
+            self._primaries[mark], self._fingerprints[successor] = successor, mark
             if others:
-                self._twins[heir] = others
-                self._twin_of.update(dict.fromkeys(others, heir))
-            return heir
+                self._duplicates[successor] = others
+                self._primary_of.update(dict.fromkeys(others, successor))
+            return successor
         return None
 
-    def is_twin(self, mba: int) -> bool:
-        return mba in self._twin_of
+    def is_duplicate(self, mba: int) -> bool:
+        """Return whether a chunk of the bank waits with a primary."""
+        return mba in self._primary_of
 
-    def alone(self, mba: int) -> bool:
-        """Whether a chunk of the bank has no twin."""
-        return mba not in self._twin_of and not self._twins.get(mba)
+    def has_duplicate(self, mba: int) -> bool:
+        """Return whether another chunk of the bank has the same data, as far as it is compared."""
+        return mba in self._primary_of or bool(self._duplicates.get(mba))
 
     # In segments.
 
     def destaged(self, mbas: list[int]) -> list[int]:
-        """Chunks of the bank are in the middle map, in ascending order. Returns their twins, which are now, too."""
+        """Learn that primaries, in ascending order, are in the middle map.
+
+        Returns their duplicates, which now are aliases. Raises NoSpace, DataLost.
+        """
         counts, aliases = [], []
         for mba in mbas:
-            mark, twins = self._prints.pop(mba), self._twins.pop(mba, [])
-            del self._first[mark]
+            mark, duplicates = self._fingerprints.pop(mba), self._duplicates.pop(mba, [])
+            del self._primaries[mark]
             key = int.from_bytes(mark[:KEY], "little")
-            if (
-                self.index.get(key) is None
-            ):  # else the key is that of other data: this one is not found again
+            if self.index.get(key) is None:  # else other data has the key: this is not found again
                 self.index.put(key, (mark[KEY:], mba))
-            counts.append((1 + len(twins), key))
-            for twin in twins:
-                del self._twin_of[twin]
-                aliases.append((twin, mba))
+            counts.append((1 + len(duplicates), key))
+            for duplicate in duplicates:
+                del self._primary_of[duplicate]
+                aliases.append((duplicate, mba))
         self.references.put_many(mbas, counts)
-        self._alias(aliases)
-        return [twin for twin, _ in aliases]
+        self._add_aliases(aliases)
+        return [duplicate for duplicate, _ in aliases]
 
-    def resolve(self, places: list[Place | None]) -> list[Place | None]:
-        """Where chunks are, of what the middle map says of them."""
-        if not any(place is not None and place[0] & ALIAS for place in places):
-            return places
-        aliased = [at for at, place in enumerate(places) if place is not None and place[0] & ALIAS]
-        found = list(places)
-        for at, place in zip(
-            aliased, self._middle.get_many([target_of(places[at][0]) for at in aliased])
-        ):
-            found[at] = place
+    def resolve(self, entries: list[MiddleEntry | None]) -> list[MiddleEntry | None]:
+        """Return entries of the middle map with every alias replaced by what it stands for."""
+        aliased = [
+            (at, target_of(entry[0]))
+            for at, entry in enumerate(entries)
+            if entry is not None and entry[0] & ALIAS
+        ]
+        if not aliased:
+            return entries
+        found = list(entries)
+        targets = self._middle.get_many([target for _, target in aliased])
+        for (at, _), entry in zip(aliased, targets, strict=True):
+            found[at] = entry
         return found
 
-    def shared(self, mba: int) -> bool:
-        """Whether a chunk that is stored stays if one that refers to it is dropped."""
+    def reference_count(self, mba: int) -> int:
+        """Return how many chunks share the place of a stored chunk; 1 if it is in no index."""
         entry = self.references.get(mba)
-        return entry is not None and entry[0] > 1
+        return 1 if entry is None else entry[0]
+
+    def is_shared(self, mba: int) -> bool:
+        """Return whether a stored chunk stays when one chunk that refers to it is dropped."""
+        return self.reference_count(mba) > 1
 
     def release(self, mbas: Iterable[int]) -> list[int]:
-        """No view holds the chunks any more. Returns those that nobody refers to now, which are still in the middle map."""
+        """Take stored chunks that no view holds out of the references. Raises DataLost.
+
+        Returns those whose place nobody shares any more; the middle map still has them.
+        """
         freed = []
         for mba in mbas:
-            pba, _ = self._middle.get(mba)
-            if pba & ALIAS:
+            stored = self._middle.get(mba)
+            assert stored is not None, "a stored chunk is in the middle map"
+            if stored[0] & ALIAS:
                 self._middle.remove(mba)
-                mba = target_of(pba)
+                mba = target_of(stored[0])
             if (entry := self.references.get(mba)) is None:
-                freed.append(mba)  # it was placed, and is in no index
+                freed.append(mba)  # a large write placed it; it is in no index
                 continue
             count, key = entry
             if count > 1:
@@ -150,12 +177,12 @@ class Sharing:
             freed.append(mba)
         return sorted(freed)
 
-    def _stored(self, mark: bytes) -> int | None:
-        """The chunk in a segment with the fingerprint."""
+    def find_stored(self, mark: bytes) -> int | None:
+        """Return the MBA of the stored chunk with this fingerprint, or None."""
         found = self.index.get(int.from_bytes(mark[:KEY], "little"))
         return found[1] if found is not None and found[0] == mark[KEY:] else None
 
-    def _alias(self, aliases: list[tuple[int, int]]) -> None:
+    def _add_aliases(self, aliases: list[tuple[int, int]]) -> None:
         aliases = sorted(aliases)
         self._middle.put_many(
             [mba for mba, _ in aliases], [(ALIAS | target, 0) for _, target in aliases]
@@ -164,9 +191,10 @@ class Sharing:
 
 
 def fingerprint(stored: bytes) -> bytes:
+    """Return the fingerprint of what is stored, 24 bytes."""
     return blake2b(stored, digest_size=KEY + REST).digest()
 
 
 def target_of(pba: int) -> int:
-    """The MBA of the chunk that an alias stands for."""
+    """Return the MBA of the chunk that an alias stands for."""
     return pba & ~ALIAS

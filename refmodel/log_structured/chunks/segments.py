@@ -1,7 +1,7 @@
-"""Segments of the capacity leg: written whole, and what lives in each.
+"""Segments of the capacity leg: each is written whole; a usage table counts what lives in each.
 
-free -> open (being filled in memory) -> sealed (written) -> dead (nothing lives in it) -> free. A dead segment becomes free only when a
-checkpoint is durable that does not refer to it.
+free -> open (filled in memory) -> sealed (written) -> dead (nothing lives in it) -> free. A dead
+segment becomes free only when a durable checkpoint does not refer to it.
 """
 
 import heapq
@@ -9,50 +9,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refmodel.core.errors import DataLost, NoSpace
-from refmodel.log_structured.chunks.physical_address import Places
+from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
-from refmodel.log_structured.maps.node import Kind
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.page_store import PageStore
 
 
 @dataclass(slots=True)
-class Usage:
+class SegmentUsage:
+    """What is known of a sealed segment."""
+
     live: int  # units of space: chunks, where they are not compressed
-    filled: int  # when, by the disk's clock
-    stream: int = Stream.LONG  # not stored: after a restart nobody knows
+    filled: int  # when it was written, by the disk's clock
+    stream: int = Stream.LONG  # not stored, so unknown after a restart
 
 
 class Segments:
-    def __init__(self, pages: Pages, geometry: Geometry) -> None:
+    """The segments of one disk, and which chunk owns each place in them."""
+
+    def __init__(self, pages: PageStore, geometry: Geometry) -> None:
         self.blocks = geometry.segment_blocks
         self.units = geometry.segment_units
-        self.places = Places(geometry)
+        self.addressing = Addressing(geometry)
         self.count = geometry.segments
-        self.owners = Tree(pages, Kind.SEGMENT_OWNERS, fanout=geometry.fanout)
-        self.table = Tree(pages, Kind.SEGMENT_USAGE)
-        self.sealed: dict[int, Usage] = {}
+        # PBA -> MBA, of what lives
+        self.owners: Tree[int] = Tree(pages, MapKind.SEGMENT_OWNERS, fanout=geometry.fanout)
+        # segment -> live units, when it was filled
+        self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
+        self.sealed: dict[int, SegmentUsage] = {}
         self.dead: list[int] = []
         self.live = 0  # units in all segments
-        self.fillings = 0  # since the disk was opened
+        self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
-        self._changed: set[int] = set()
-        self._free: list[int] = []  # a heap of freed ones; from _fresh on none was ever used
-        self._fresh = 0
+        self._changed: set[int] = set()  # segments whose entry of the table is out of date
+        self._free: list[int] = []  # a heap of freed segments below `_fresh`
+        self._fresh = 0  # segments from here on were never used
         self._reserved: set[int] = set()
 
     @property
     def free_count(self) -> int:
+        """How many segments are free."""
         return len(self._free) + self.count - self._fresh
 
     @property
     def reserved_count(self) -> int:
-        """Segments that are being placed."""
+        """How many segments a large write has reserved."""
         return len(self._reserved)
 
     def open(self) -> int:
-        """A free segment, to be filled and sealed at once. Raises NoSpace."""
+        """Take a free segment, to be filled and sealed at once. Raises NoSpace."""
         if self._free:
             return heapq.heappop(self._free)
         if self._fresh == self.count:
@@ -61,25 +68,27 @@ class Segments:
         return self._fresh - 1
 
     def reserve(self) -> int:
-        """A free segment that is written before the log says so. Raises NoSpace."""
+        """Take a free segment that is written before the log says so. Raises NoSpace."""
         segment = self.open()
         self._reserved.add(segment)
         return segment
 
-    def give_back(self, segment: int) -> None:
-        """The log will not say so."""
+    def cancel_reservation(self, segment: int) -> None:
+        """Make a reserved segment free: the log will not refer to it."""
         self._reserved.discard(segment)
-        heapq.heappush(self._free, segment)
+        self.add_free(segment)
 
-    def take(self, segment: int) -> None:
-        """The log says that a segment is in use, which was reserved, or was before the log is replayed.
+    def claim(self, segment: int) -> None:
+        """Take the segment that a record of the log says is in use: a reserved or a free one.
 
-        Raises DataLost if the maps say that it was already: devices lost what they said was durable."""
+        Raises DataLost if the maps say that it was in use already: devices lost what they said was
+        durable.
+        """
         if segment in self._reserved:
             self._reserved.discard(segment)
             return
         while self._fresh <= segment:
-            heapq.heappush(self._free, self._fresh)
+            self.add_free(self._fresh)
             self._fresh += 1
         if segment not in self._free:
             raise DataLost(f"the log and the maps disagree about segment {segment}")
@@ -94,18 +103,25 @@ class Segments:
         units: int,
         stream: int = Stream.LONG,
     ) -> None:
-        """The segment is written: at pbas[i] is the chunk mbas[i]; together they take so many units."""
+        """Note that a segment is written: chunk mbas[i] lies at pbas[i]; all take `units`.
+
+        Raises NoSpace, DataLost.
+        """
+        assert 0 < units <= self.units
         self.owners.put_many(pbas, mbas)
         self.fillings += 1
-        self.sealed[segment] = Usage(units, self.clock.tick(), stream)
+        self.sealed[segment] = SegmentUsage(units, self.clock.tick(), stream)
         self.live += units
         self._changed.add(segment)
 
-    def drop(self, pbas: list[int]) -> None:
-        """Nothing lives at the PBAs any more."""
+    def remove_chunks(self, pbas: list[int]) -> None:
+        """Note that nothing lives at the PBAs any more; this sorts them. Raises NoSpace, DataLost.
+
+        A segment in which nothing lives any more is dead.
+        """
         pbas.sort()
         self.owners.remove_many(pbas)
-        for segment, gone in self.places.by_segment(pbas).items():
+        for segment, gone in self.addressing.by_segment(pbas).items():
             self.live -= gone
             usage = self.sealed[segment]
             usage.live -= gone
@@ -115,16 +131,16 @@ class Segments:
                 self.dead.append(segment)
 
     def living(self, segment: int) -> list[tuple[int, int]]:
-        """PBA and MBA of every chunk that lives in the segment."""
-        span = self.places.span
+        """Return PBA and MBA of every chunk that lives in a segment. Raises DataLost."""
+        span = self.addressing.span
         return list(self.owners.items(segment * span, (segment + 1) * span))
 
     def usage(self) -> list[tuple[int, int]]:
-        """How many units live in each segment in use."""
+        """Return each sealed segment, and how many units live in it."""
         return [(segment, usage.live) for segment, usage in self.sealed.items()]
 
     def store(self) -> None:
-        """Bring the stored usage table up to date."""
+        """Bring the stored usage table up to date. Raises NoSpace, DataLost."""
         for segment in sorted(self._changed):
             if (usage := self.sealed.get(segment)) is not None:
                 self.table.put(segment, (usage.live, usage.filled))
@@ -132,17 +148,28 @@ class Segments:
                 self.table.remove(segment)
         self._changed.clear()
 
-    def checkpointed(self) -> list[int]:
-        """A checkpoint is durable: dead segments become free. Returns them."""
+    def free(self) -> list[int]:
+        """Free every dead segment; the action Free of the specs, for each. Returns the segments.
+
+        A checkpoint that does not refer to them must be durable.
+        """
         freed, self.dead = self.dead, []
         for segment in freed:
-            heapq.heappush(self._free, segment)
+            self.add_free(segment)
         return freed
 
+    def add_free(self, segment: int) -> None:
+        """Put one segment on the list of free segments."""
+        heapq.heappush(self._free, segment)
+
     def load(self, owners_root: int, table_root: int) -> None:
-        """Read the usage table that a checkpoint refers to."""
+        """Read the usage table that a checkpoint refers to. Raises DataLost."""
         self.owners.root, self.table.root = owners_root, table_root
-        self.sealed = {segment: Usage(*usage) for segment, usage in self.table.items()}
+        self.sealed = {segment: SegmentUsage(*usage) for segment, usage in self.table.items()}
         self.live = sum(usage.live for usage in self.sealed.values())
-        self._fresh = max(self.sealed, default=-1) + 1
+        self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
+
+    def first_unused(self) -> int:
+        """Return the first segment behind all sealed ones."""
+        return max(self.sealed, default=-1) + 1

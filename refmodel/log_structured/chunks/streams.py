@@ -1,47 +1,55 @@
-"""Streams: which chunks are destaged together, so that those of a segment die at about the same time.
+"""Streams: which chunks are destaged together, so that chunks of one segment die at about one time.
 
-After SepBIT (Wang et al., "Separating data via block invalidation time inference for write amplification reduction in log-structured
-storage", FAST 2022). A new chunk is expected to live as long as the one that it replaced did; a chunk that the cleaner moves, the longer the older it is.
-What that work has in six classes is in four here: a moved chunk is in a segment that cannot die until its class has filled one.
-Times are ticks of the disk's clock, of which each chunk written takes one.
+After SepBIT (Wang et al., "Separating data via block invalidation time inference for write
+amplification reduction in log-structured storage", FAST 2022). A new chunk is expected to live as
+long as the chunk that it replaced did. A chunk that the cleaner moves is expected to live longer
+the older it is. SepBIT has six classes, here are four: a moved chunk stays in a segment that cannot
+die until its class has filled another one. Times are ticks of the disk's clock; each chunk that is
+written takes one.
 """
 
-from collections.abc import Sequence
+from collections.abc import ItemsView, Sequence
 from enum import IntEnum
 
 SEGMENTS_AVERAGED = 16
-SHORT_LIVES = 4  # of the life of a segment of SHORT, up to which a life is short: lives scatter, and long ones are many times longer
+SHORT_LIVES = 4  # a life is short up to so many times the life of a segment of SHORT: lives
+# scatter, and long ones are many times longer
 
 
 class Stream(IntEnum):
+    """The classes of chunks."""
+
     SHORT = 0  # new, in place of a chunk that did not live long
     LONG = 1  # new, or moved and not old
     MOVED_SHORT = 2  # moved out of a segment of SHORT
-    OLD = 3  # moved
+    OLD = 3  # moved, and old
 
 
 class Streams:
-    """With `separate` off everything goes to one stream."""
+    """Decides which stream a chunk goes to. Unless `separate`, all chunks go to one stream."""
 
     def __init__(self, separate: bool) -> None:
         self._separate = separate
         self.count = len(Stream) if separate else 1
-        self._short = float("inf")  # up to here a life is short
-        self._lived: list[int] = []
+        self._short = float("inf")  # ticks; up to here a life is short
+        self._lived: list[int] = []  # ticks that the last cleaned segments of SHORT lived
 
     def of_new(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> list[list[int]]:
-        """New chunks, each in the place of another or of none, sorted into SHORT and LONG."""
+        """Sort new chunks, each in the place of another or of None, into SHORT and LONG.
+
+        Returns one list for each of the two streams; one list if streams are not separate.
+        """
         if not self._separate:
             return [[*mbas]]
         short = [
             mba
-            for mba, before in zip(mbas, replaced)
+            for mba, before in zip(mbas, replaced, strict=True)
             if before is not None and mba - before < self._short
         ]
         return [short, sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []]
 
     def of_moved(self, source: int, age: int) -> int:
-        """For a chunk that is moved out of a segment of a stream."""
+        """Return the stream of a chunk, `age` ticks old, that leaves a segment of `source`."""
         if not self._separate:
             return Stream.SHORT
         if source == Stream.SHORT:
@@ -49,7 +57,7 @@ class Streams:
         return Stream.LONG if age < self._short else Stream.OLD
 
     def cleaned(self, stream: int, lived: int) -> None:
-        """A segment of a stream is cleaned, so long after it was filled."""
+        """Learn that a segment of a stream is cleaned, so many ticks after it was filled."""
         if stream != Stream.SHORT:
             return
         self._lived.append(lived)
@@ -58,19 +66,23 @@ class Streams:
             self._lived.clear()
 
 
-class Waiting:
+class DestageQueue:
     """The chunks that a stream destages next, in their order, each with its length in units."""
 
     def __init__(self) -> None:
         self._lengths: dict[int, int] = {}
-        self.items = self._lengths.items
-        self.units = 0
+        self.units = 0  # of all of them
+
+    def items(self) -> ItemsView[int, int]:
+        """Return MBA and length of each chunk; the view follows what is added and removed."""
+        return self._lengths.items()
 
     def add(self, lengths: dict[int, int]) -> None:
-        """Chunks, each with its length in units."""
+        """Queue chunks, each with its length in units."""
         self._lengths |= lengths
         self.units += sum(lengths.values())
 
     def discard(self, mbas: list[int]) -> None:
+        """Take chunks out of the queue, if they are in it."""
         lengths = self._lengths
         self.units -= sum([lengths.pop(mba, 0) for mba in mbas])

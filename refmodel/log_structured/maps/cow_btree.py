@@ -1,27 +1,33 @@
 """A copy-on-write B+tree of pages: every map of the disk is one.
 
-A node may be changed in place only if it was born since the tree was last frozen (by a snapshot, a revert or a
-checkpoint); else it is copied, and so is the path to it. Nodes are freed when empty and never merged
-(Johnson and Shasha, "B-trees with free-at-empty", 1993). An inner node's keys are lower bounds of what is below each child;
-a key below all of them is put into the first child, and lowers its bound.
+A node is changed in place only if it was born since the tree was last frozen, by a snapshot, a
+revert or a checkpoint; else the node and the path to it are copied. A node is freed when it is
+empty; nodes are never merged (Johnson and Shasha, "B-trees with free-at-empty", 1993). The keys of
+an inner node are lower bounds of what is below each child. A key below all of them is put into the
+first child, and lowers its bound.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
-from refmodel.log_structured.maps.node import Kind, Node, capacity
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind, Node, capacity
+from refmodel.log_structured.maps.page_store import PageStore
 
 LAST = 1 << 64  # above every key
+V = TypeVar("V")  # a value of a leaf
 
 
-class Tree:
-    """`release` is told of every node that the tree lets go of; by default it is freed."""
+class Tree(Generic[V]):
+    """One tree. `release` is called with every node that the tree gives up; by default it is freed.
+
+    Every method may raise DataLost, if no component gives a good copy of a page.
+    """
 
     def __init__(
         self,
-        pages: Pages,
-        kind: Kind,
+        pages: PageStore,
+        kind: MapKind,
         root: int = 0,
         *,
         fanout: int = 0,
@@ -32,17 +38,17 @@ class Tree:
         self.root = root  # a page, 0 when empty
         self.frozen = 0  # nodes born at this time or before are shared with a snapshot
         self.release = release or pages.free
-        self._room = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
+        self._capacity = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
 
-    def get(self, key: int):
-        """The value, or None."""
+    def get(self, key: int) -> V | None:
+        """Return the value of a key, or None."""
         return self.get_many((key,))[0]
 
-    def get_many(self, wanted: Sequence[int]) -> list:
-        """The value of each key, or None."""
+    def get_many(self, wanted: Sequence[int]) -> list[V | None]:
+        """Return the value of each key, or None."""
         if not self.root:
             return [None] * len(wanted)
-        found = []
+        found: list[V | None] = []
         nodes, kind = self.pages.nodes, self.kind
         root = self.pages.get(self.root, kind)
         for key in wanted:
@@ -56,16 +62,17 @@ class Tree:
         return found
 
     def leaf(self, key: int) -> Node:
-        """The leaf that holds the key if any does; the tree must not be empty."""
+        """Return the leaf that holds the key if any does; the tree must not be empty."""
         node = self.pages.get(self.root, self.kind)
         while node.level:
             node = self.pages.get(node.values[child_index(node, key)], self.kind)
         return node
 
     def height(self) -> int:
+        """Return the number of levels; 0 if the tree is empty."""
         return self.pages.get(self.root, self.kind).level + 1 if self.root else 0
 
-    def put(self, key: int, value):
+    def put(self, key: int, value: V) -> V | None:
         """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
         if not self.root:
             self.root = self.pages.new(self.kind, 0, [key], [value]).page
@@ -74,16 +81,17 @@ class Tree:
         leaf = path[-1]
         at = bisect_left(leaf.keys, key)
         if at < len(leaf.keys) and leaf.keys[at] == key:
-            before, leaf.values[at] = leaf.values[at], value
+            before: V = leaf.values[at]
+            leaf.values[at] = value
             return before
         leaf.keys.insert(at, key)
         leaf.values.insert(at, value)
-        if len(leaf.keys) > self._room[0]:
+        if len(leaf.keys) > self._capacity[0]:
             self._split(path)
         return None
 
-    def remove(self, key: int):
-        """Forget the key. Returns the value before, or None. Raises NoSpace."""
+    def remove(self, key: int) -> V | None:
+        """Remove the key. Returns the value before, or None. Raises NoSpace."""
         if (before := self.get(key)) is None:
             return None
         path = self._writable_path(key)
@@ -92,15 +100,18 @@ class Tree:
         self._prune(path)
         return before
 
-    def put_many(self, new: Sequence[int], values: Sequence) -> list:
-        """Map many keys, in ascending order, to values: one walk a leaf. Returns the value before of each, or None. Raises NoSpace."""
+    def put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V | None]:
+        """Map many keys, in ascending order, to values, in one walk for each leaf. Raises NoSpace.
+
+        Returns the value that each key had before, or None.
+        """
         if new and not self.root:
             return [self.put(new[0], values[0]), *self.put_many(new[1:], values[1:])]
-        before: list = []
+        before: list[V | None] = []
         at = 0
         while at < len(new):
             path, end = self._writable_path_and_end(new[at])
-            leaf, room = path[-1], self._room[0] + 1  # one more than fits: then it is split
+            leaf, room = path[-1], self._capacity[0] + 1  # one more than fits: then it is split
             stop = bisect_left(new, end, at)
             if new[at] > leaf.keys[-1]:
                 stop = min(stop, at + room - len(leaf.keys))
@@ -118,59 +129,68 @@ class Tree:
     def _merge(
         leaf: Node,
         new: Sequence[int],
-        values: Sequence,
+        values: Sequence[Any],
         first: int,
         stop: int,
         room: int,
-        before: list,
+        before: list[Any],
     ) -> int:
-        """Put a run of keys into a leaf, until it has so many. Says how many, and adds to `before` what they replace."""
-        keys, place, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
-        if place == bisect_right(keys, new[stop - 1]):  # nothing lies between them
+        """Put keys into a leaf, until it has `room` keys. Returns how many were put.
+
+        What they replace is added to `before`.
+        """
+        keys, slot, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
+        if slot == bisect_right(keys, new[stop - 1]):  # nothing lies between them
             stop = min(stop, first + room - size)
-            keys[place:place], leaf.values[place:place] = new[first:stop], values[first:stop]
+            keys[slot:slot], leaf.values[slot:slot] = new[first:stop], values[first:stop]
             before += [None] * (stop - first)
             return stop - first
         for at in range(first, stop):
             key = new[at]
-            place = bisect_left(keys, key, place)
-            if place < size and keys[place] == key:
-                before.append(leaf.values[place])
-                leaf.values[place] = values[at]
+            slot = bisect_left(keys, key, slot)
+            if slot < size and keys[slot] == key:
+                before.append(leaf.values[slot])
+                leaf.values[slot] = values[at]
                 continue
             before.append(None)
-            keys.insert(place, key)
-            leaf.values.insert(place, values[at])
+            keys.insert(slot, key)
+            leaf.values.insert(slot, values[at])
             size += 1
             if size == room:
                 return at + 1 - first
         return stop - first
 
-    def remove_many(self, removed: list[int]) -> list:
-        """Forget many keys, in ascending order, all of which are there: one walk a leaf. Returns their values. Raises NoSpace."""
-        before: list = []
+    def remove_many(self, removed: list[int]) -> list[V]:
+        """Remove many keys, in ascending order, in one walk for each leaf. Raises NoSpace.
+
+        Returns their values. Raises KeyError if one does not exist.
+        """
+        before: list[V] = []
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values, place = path[-1].keys, path[-1].values, 0
+            keys, values, slot = path[-1].keys, path[-1].values, 0
             stop = bisect_left(removed, end, at)
             for key in removed[at:stop]:
-                place = bisect_left(keys, key, place)
-                if place == len(keys) or keys[place] != key:
+                slot = bisect_left(keys, key, slot)
+                if slot == len(keys) or keys[slot] != key:
                     raise KeyError(key)
-                del keys[place]
-                before.append(values.pop(place))
+                del keys[slot]
+                before.append(values.pop(slot))
             at = stop
             self._prune(path)
         return before
 
-    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple]:
-        """Keys and values, low <= key < high, in order. The tree must not change meanwhile."""
+    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple[int, V]]:
+        """Yield keys and values, low <= key < high, in order.
+
+        The tree must not change meanwhile.
+        """
         if self.root:
             yield from self._items(self.root, low, high)
 
     def contains(self, node: Node) -> bool:
-        """Whether a node, of this tree or of one that shares nodes with it, is reached from here."""
+        """Return whether this tree has a node, which may be of a tree that shares nodes with it."""
         if not self.root:
             return False
         at = self.pages.get(self.root, self.kind)
@@ -178,7 +198,7 @@ class Tree:
             at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
         return at is node or at.page == node.page
 
-    def _items(self, page: int, low: int, high: int) -> Iterator[tuple]:
+    def _items(self, page: int, low: int, high: int) -> Iterator[tuple[int, V]]:
         node = self.pages.get(page, self.kind)
         if node.level == 0:
             for at in range(bisect_left(node.keys, low), bisect_left(node.keys, high)):
@@ -190,7 +210,7 @@ class Tree:
             yield from self._items(node.values[at], low, high)
 
     def _prune(self, path: list[Node]) -> None:
-        """Free what has become empty at the end of a path."""
+        """Release what has become empty at the end of a path."""
         if path[-1].keys:
             return
         while path and not path[-1].keys:
@@ -204,11 +224,11 @@ class Tree:
         self._lower_root()
 
     def _writable_path(self, key: int) -> list[Node]:
-        """From the root to the key's leaf, every frozen node on the way replaced by a copy."""
+        """Return the path to the key's leaf, with every frozen node replaced by a copy."""
         return self._writable_path_and_end(key)[0]
 
     def _writable_path_and_end(self, key: int) -> tuple[list[Node], int]:
-        """The same, and the key that the leaf ends before."""
+        """Return the same path, and the key that the leaf ends before."""
         end = LAST
         node = self._writable(self.pages.get(self.root, self.kind))
         self.root = node.page
@@ -226,6 +246,7 @@ class Tree:
         return path, end
 
     def _writable(self, node: Node) -> Node:
+        """Return the node if it may be changed in place, else a copy."""
         if node.born > self.frozen and not self.pages.may_be_durable(node):
             return node
         copy = self.pages.new(self.kind, node.level, node.keys[:], node.values[:])
@@ -234,15 +255,14 @@ class Tree:
         return copy
 
     def _split(self, path: list[Node]) -> None:
-        """Split the last node of the path, and whatever overflows above it."""
+        """Split the last node of the path, and every node above it that overflows."""
         node = path.pop()
         at = len(node.keys) // 2
         if not path or node.page == path[-1].values[-1]:
-            at = (
-                len(node.keys) - 1
-            )  # most likely it grows at the right end: leave full nodes behind
+            at = len(node.keys) - 1  # it most likely grows at its right end: leave full nodes
         right = self.pages.new(self.kind, node.level, node.keys[at:], node.values[at:])
         del node.keys[at:], node.values[at:]
+        assert node.keys[-1] < right.keys[0]
         if not path:
             self.root = self.pages.new(
                 self.kind, node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]
@@ -252,10 +272,11 @@ class Tree:
         above = parent.values.index(node.page) + 1
         parent.keys.insert(above, right.keys[0])
         parent.values.insert(above, right.page)
-        if len(parent.keys) > self._room[1]:
+        if len(parent.keys) > self._capacity[1]:
             self._split(path)
 
     def _lower_root(self) -> None:
+        """Give up every root that has only one child."""
         while self.root:
             node = self.pages.get(self.root, self.kind)
             if node.level == 0 or len(node.keys) > 1:
@@ -265,5 +286,5 @@ class Tree:
 
 
 def child_index(node: Node, key: int) -> int:
-    """Which child of an inner node holds the key if any does."""
+    """Return which child of an inner node holds the key if any does."""
     return bisect_right(node.keys, key, 1) - 1

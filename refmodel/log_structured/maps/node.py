@@ -1,7 +1,8 @@
-"""Tree nodes and their stored form: one page each, with who it is and a checksum.
+"""Tree nodes and their stored form: one page each, which says what it is and has a checksum.
 
-A leaf maps keys to values; an inner node maps the lowest key of each child to the child's page. All keys are unsigned 64-bit.
-`kind` says which of the disk's maps a node belongs to, and so what a leaf's values are.
+A leaf maps keys to values. An inner node maps the lowest key of each child to the child's page. All
+keys are unsigned 64-bit integers. `MapKind` says which of the disk's maps a node belongs to, and so
+what the values of a leaf are.
 """
 
 import struct
@@ -9,23 +10,27 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c
 
 MAGIC = b"LFSN"
-FIELDS = "<QQHHH2x"
-HEADER = struct.Struct(
-    "<4sI" + FIELDS[1:]
-)  # magic, CRC-32C of what follows it, page, born, kind, level, entries
+FIELDS = "<QQHHH2x"  # page, born, kind, level, entries
+HEADER = struct.Struct("<4sI" + FIELDS[1:])  # magic, CRC-32C of what follows it, the fields
+PREFIX = struct.Struct("<4sI")  # the first two of them
 COVERED = 8  # the checksum covers everything from this byte on
-ROOM = PAGE - HEADER.size
+ROOM = PAGE - HEADER.size  # bytes for entries
+
+MiddleEntry = tuple[int, int]  # PBA, or ALIAS and an MBA; CRC-32C of what is stored there
 
 
-class Kind(IntEnum):
+class MapKind(IntEnum):
+    """The maps of a disk. LBA, MBA, PBA: logical, middle and physical block address."""
+
     __hash__ = int.__hash__  # Enum's own is written in Python
 
-    LOGICAL = 1  # one per view: LBA -> MBA
+    LOGICAL = 1  # one for each view: LBA -> MBA
     MIDDLE = 2  # MBA -> PBA, CRC-32C of what is stored there; or ALIAS and another MBA
     SEGMENT_OWNERS = 3  # PBA -> MBA: what lives in a segment
     SEGMENT_USAGE = 4  # segment -> live chunks, when it was filled
@@ -35,57 +40,59 @@ class Kind(IntEnum):
 
 
 LEAF_VALUE = {
-    Kind.LOGICAL: struct.Struct("<Q"),
-    Kind.MIDDLE: struct.Struct("<QI"),
-    Kind.SEGMENT_OWNERS: struct.Struct("<Q"),
-    Kind.SEGMENT_USAGE: struct.Struct("<IQ"),
-    Kind.VIEWS: struct.Struct("<64sQQQQQB"),
-    Kind.FINGERPRINTS: struct.Struct("<16sQ"),
-    Kind.REFERENCES: struct.Struct("<IQ"),
+    MapKind.LOGICAL: struct.Struct("<Q"),
+    MapKind.MIDDLE: struct.Struct("<QI"),
+    MapKind.SEGMENT_OWNERS: struct.Struct("<Q"),
+    MapKind.SEGMENT_USAGE: struct.Struct("<IQ"),
+    MapKind.VIEWS: struct.Struct("<64sQQQQQB"),
+    MapKind.FINGERPRINTS: struct.Struct("<16sQ"),
+    MapKind.REFERENCES: struct.Struct("<IQ"),
 }
 CHILD = struct.Struct("<Q")
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """`values` holds ints where the stored value is one integer, else tuples."""
+    """A node in memory. `values` holds ints where the stored value is one integer, else tuples."""
 
     page: int
     born: int  # when, by the disk's clock
-    kind: Kind
-    level: int  # 0: leaf
+    kind: MapKind
+    level: int  # 0: a leaf
     keys: list[int]
-    values: list
+    values: list[Any]  # pages of children; in a leaf, what the map's kind says
 
     def value_format(self) -> struct.Struct:
+        """Return the stored format of one value."""
         return CHILD if self.level else LEAF_VALUE[self.kind]
 
 
-def capacity(kind: Kind, level: int) -> int:
-    """How many entries fit a page."""
+def capacity(kind: MapKind, level: int) -> int:
+    """Return how many entries fit a page."""
     return ROOM // (8 + (CHILD if level else LEAF_VALUE[kind]).size)
 
 
 def encode(node: Node) -> bytes:
+    """Return the page of a node."""
     count = len(node.keys)
     form = node.value_format().format
     values = node.values if form == "<Q" else chain.from_iterable(node.values)
     covered = _layout(form, count).pack(
         node.page, node.born, node.kind, node.level, count, *node.keys, *values
     )
-    return MAGIC + crc32c(covered).to_bytes(4, "little") + covered
+    return PREFIX.pack(MAGIC, crc32c(covered)) + covered
 
 
 @lru_cache(maxsize=2048)
 def _layout(form: str, count: int) -> struct.Struct:
-    """Of a page with so many entries, from the first byte that its checksum covers."""
+    """Return the format of a page with so many entries, from the first byte of COVERED on."""
     entries = f"{count}Q" + (f"{count}Q" if form == "<Q" else form[1:] * count)
     rest = PAGE - struct.calcsize(FIELDS + entries) - COVERED
     return struct.Struct(f"{FIELDS}{entries}{rest}x")
 
 
-def is_node(page: int, kind: Kind, data: bytes, born: int = 0) -> bool:
-    """Whether the data is a whole node, this page's, of this map; and of this birth, if that is known."""
+def is_node(page: int, kind: MapKind, data: bytes, born: int = 0) -> bool:
+    """Return whether the data is a whole node of this page and map; and of this birth, unless 0."""
     magic, crc, stored_page, stored_birth, stored_kind, _, _ = HEADER.unpack_from(data)
     if (
         magic != MAGIC
@@ -94,19 +101,24 @@ def is_node(page: int, kind: Kind, data: bytes, born: int = 0) -> bool:
         or born not in (0, stored_birth)
     ):
         return False
-    return crc32c(data[COVERED:]) == crc
+    return bool(crc32c(data[COVERED:]) == crc)
 
 
 def birth(data: bytes) -> int:
-    """When the node in a page that `is_node` accepts was born."""
-    return HEADER.unpack_from(data)[3]
+    """Return when the node in a page that `is_node` accepts was born."""
+    return int(HEADER.unpack_from(data)[3])
 
 
 def decode(data: bytes) -> Node:
-    """The node in a page that `is_node` accepts."""
+    """Return the node in a page that `is_node` accepts."""
     _, _, page, born, kind, level, count = HEADER.unpack_from(data)
     node = Node(
-        page, born, Kind(kind), level, list(struct.unpack_from(f"<{count}Q", data, HEADER.size)), []
+        page,
+        born,
+        MapKind(kind),
+        level,
+        list(struct.unpack_from(f"<{count}Q", data, HEADER.size)),
+        [],
     )
     form, start = node.value_format(), HEADER.size + 8 * count
     if form.format == "<Q":

@@ -1,24 +1,29 @@
-"""The pages of the performance leg: where tree nodes are kept, and which pages are free.
+"""The pages of the performance leg: where tree nodes are stored, and which pages are free.
 
-What a durable checkpoint refers to is never overwritten: a page freed while it does waits in `pending` until the next
-checkpoint is durable. Which pages are in use is not stored: opening a disk walks its trees and marks them.
+What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
+`pending` until the next checkpoint is durable. It is not stored which pages are in use: when a disk
+is opened, its trees are walked, and their pages are marked.
 """
 
 import heapq
 from collections import Counter, OrderedDict
+from typing import Any
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.node import Kind, Node, birth, decode, encode, is_node
+from refmodel.log_structured.maps.node import MapKind, Node, birth, decode, encode, is_node
 
 CACHED_NODES = 8192  # clean nodes kept in memory
 
 
-class Pages:
-    """Page 0 is never used: as a root it means an empty tree."""
+class PageStore:
+    """The pages of one disk, and the nodes in memory.
+
+    Page 0 is never used: as a root it means an empty tree.
+    """
 
     def __init__(self, leg: Leg, geometry: Geometry, clock: Clock) -> None:
         self._leg = leg
@@ -26,33 +31,29 @@ class Pages:
         self._count = geometry.pages
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
-        self.dirty: dict[
-            int, Node
-        ] = {}  # those of them that were born since the last checkpoint, and are only there
-        self._clean: OrderedDict[int, None] = (
-            OrderedDict()
-        )  # the others' pages, in the order in which they are forgotten
-        self.in_use: dict[int, tuple[Kind, int]] = {}  # page -> its map, and when it was born
-        self.used: Counter[Kind] = Counter()
+        self.dirty: dict[int, Node] = {}  # born since the last checkpoint, and only in memory
+        self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
+        self.in_use: dict[int, tuple[MapKind, int]] = {}  # page -> its map, and when it was born
+        self.used: Counter[MapKind] = Counter()
         self.damaged: list[int] = []  # pages that no component could give when the disk was opened
-        self.pending: list[int] = []
+        self.pending: list[int] = []  # freed, but the durable checkpoint may refer to them
         self._fresh = 1  # pages from here on were never used
         self._released: list[int] = []  # a heap, so that low pages are used first
         self.created = 0
-        self.copied = 0  # of those
+        self.copied = 0  # of those, copies of shared or durable nodes
         self.freed = 0
 
     @property
     def free_count(self) -> int:
-        """Pages that can be allocated now."""
+        """How many pages can be allocated now."""
         return len(self._released) + self._count - self._fresh
 
-    def get(self, page: int, kind: Kind, cause: str = "foreground") -> Node:
-        """The node in a page. Raises DataLost."""
+    def get(self, page: int, kind: MapKind, cause: str = "foreground") -> Node:
+        """Return the node in a page. Device I/O is counted under `cause`. Raises DataLost."""
         if (node := self.nodes.get(page)) is not None:
             return node
         _, born = self.in_use.get(page, (kind, 0))
-        born = born or self._newest(page, kind, cause)
+        born = born or self.newest_birth(page, kind, cause)
         node = decode(
             self._leg.read(
                 self.offset(page), PAGE, lambda data: is_node(page, kind, data, born), cause
@@ -61,17 +62,18 @@ class Pages:
         self._remember(node)
         return node
 
-    def _newest(self, page: int, kind: Kind, cause: str) -> int:
-        """The birth of the newest copy of a page that nobody has met since the disk was opened; 0 if no copy is good.
+    def newest_birth(self, page: int, kind: MapKind, cause: str) -> int:
+        """Return the birth of the newest good copy of a page; 0 if no copy is good.
 
-        A device that lost a write has an older node there, which is as whole. What a checkpoint refers to is not overwritten
-        before the next one is durable, so of the copies the newest is the right one.
+        It is needed for a page that was not read since the disk was opened. A device that lost a
+        write has an older node there, and that is whole, too. What a checkpoint refers to is not
+        overwritten before the next checkpoint is durable, so the newest copy is the right one.
         """
         copies = self._leg.copies(self.offset(page), PAGE, cause)
         return max((birth(data) for data in copies if is_node(page, kind, data)), default=0)
 
-    def new(self, kind: Kind, level: int, keys: list[int], values: list) -> Node:
-        """A node in a fresh page, not yet on the media. Raises NoSpace."""
+    def new(self, kind: MapKind, level: int, keys: list[int], values: list[Any]) -> Node:
+        """Return a new node in a free page, not yet on the media. Raises NoSpace."""
         node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
         self._use(node.page, kind, node.born)
         self.nodes[node.page] = self.dirty[node.page] = node
@@ -79,8 +81,11 @@ class Pages:
         return node
 
     def free(self, node: Node) -> None:
-        """Nothing refers to the node any more, except perhaps the durable checkpoint. Raises DataLost where two did: a node that is older
-        than it should be on every mirror refers to what was given out again."""
+        """Free the page of a node that nothing refers to, except perhaps the durable checkpoint.
+
+        Raises DataLost if it was freed before: a node that is older on every mirror than it should
+        be refers to pages that were allocated again.
+        """
         if node.page not in self.in_use:
             raise DataLost(f"the maps contradict each other: page {node.page} had two owners")
         del self.in_use[node.page]
@@ -95,10 +100,11 @@ class Pages:
             heapq.heappush(self._released, node.page)
 
     def may_be_durable(self, node: Node) -> bool:
+        """Return whether the durable checkpoint may refer to the node."""
         return node.born <= self.clock.durable
 
     def write_dirty(self) -> None:
-        """Write every node that is only in memory, neighbours in one I/O."""
+        """Write every node that is only in memory; neighbours go in one I/O. Raises DataLost."""
         run: list[bytes] = []
         start = 0
         for page in sorted(self.dirty):
@@ -111,18 +117,28 @@ class Pages:
         if run:
             self._leg.write(self.offset(start), b"".join(run), "checkpoint")
 
-    def checkpointed(self) -> None:
-        """A checkpoint is durable: what was written for it is clean, what only older ones needed is free."""
+    def checkpoint_commit(self) -> None:
+        """Note that a checkpoint is durable.
+
+        Its nodes are clean. Pages that only older checkpoints used are free.
+        """
         for node in self.dirty.values():
             self._remember(node)
         self.dirty.clear()
+        self.free_pending()
+        self.clock.durable = self.clock.tick()
+
+    def free_pending(self) -> None:
+        """Make the pages free that wait for a durable checkpoint."""
         for page in self.pending:
             heapq.heappush(self._released, page)
         self.pending.clear()
-        self.clock.durable = self.clock.tick()
 
-    def mark(self, node: Node) -> bool:
-        """While opening: the page is in use. Says whether that is news."""
+    def mark_in_use(self, node: Node) -> bool:
+        """While the disk is opened: mark the page of a node. Returns False if it was marked.
+
+        Raises DataLost if there is no such page.
+        """
         if node.page in self.in_use:
             return False
         if not 0 < node.page < self._count:
@@ -130,18 +146,18 @@ class Pages:
         self._use(node.page, node.kind, node.born)
         return True
 
-    def mark_damaged(self, page: int, kind: Kind) -> None:
-        """While opening: the page is in use, though no component can give it."""
+    def mark_damaged(self, page: int, kind: MapKind) -> None:
+        """While the disk is opened: mark a page that no component can give."""
         self._use(page, kind, 0)
         self.damaged.append(page)
 
-    def marked(self) -> None:
-        """While opening: every page in use has been marked."""
+    def finish_marking(self) -> None:
+        """While the disk is opened: every page that is not marked is free."""
         self._fresh = max(self.in_use, default=0) + 1
         self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
 
-    def stored(self) -> list[tuple[int, Kind, int]]:
-        """Page, kind and birth of every node that is on the media."""
+    def stored(self) -> list[tuple[int, MapKind, int]]:
+        """Return page, map and birth of every node that is on the media."""
         return [
             (page, kind, born)
             for page, (kind, born) in self.in_use.items()
@@ -149,11 +165,12 @@ class Pages:
         ]
 
     def stripes(self) -> list[int]:
-        """The stripes of the performance leg that the pages in use are."""
+        """Return the stripes of the performance leg that are pages in use."""
         first = self._base // PAGE
         return [first + page for page in sorted(self.in_use)]
 
     def offset(self, page: int) -> int:
+        """Return where a page begins, in bytes of the performance leg."""
         return self._base + page * PAGE
 
     def _allocate(self) -> int:
@@ -166,7 +183,7 @@ class Pages:
             raise NoSpace("no page is left for the maps")
         return page
 
-    def _use(self, page: int, kind: Kind, born: int) -> None:
+    def _use(self, page: int, kind: MapKind, born: int) -> None:
         self.in_use[page] = kind, born
         self.used[kind] += 1
 

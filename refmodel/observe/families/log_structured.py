@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.maps.node import Kind
+from refmodel.log_structured.maps.node import MapKind
 from refmodel.observe.families.array import ARRAY
 from refmodel.observe.families.family import COUNTER, GAUGE, Family, Samples, Value, single
 from refmodel.observe.families.views import VIEWS
@@ -12,7 +12,7 @@ from refmodel.observe.families.views import VIEWS
 
 def _cleaning_amplification(disk: LogStructuredDisk) -> float:
     chunks = disk.state.chunks
-    new = chunks.destaged + chunks.placed_count
+    new = chunks.destaged + disk.state.large_writes.placed
     return (new + chunks.moved) / new if new else 0.0
 
 
@@ -39,7 +39,7 @@ def _utilisation(disk: LogStructuredDisk) -> Samples:
 
 
 def _pages_of(disk: LogStructuredDisk) -> Samples:
-    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in Kind]
+    return [((kind.name.lower(),), disk.state.pages.used[kind]) for kind in MapKind]
 
 
 def _lacking(disk: LogStructuredDisk) -> Samples:
@@ -65,7 +65,7 @@ CHUNKS = [
         "chunks.placed",
         "chunks",
         "chunks that large writes put into segments directly",
-        lambda disk: disk.state.chunks.placed_count,
+        lambda disk: disk.state.large_writes.placed,
     ),
     _counter(
         "chunks.moved",
@@ -84,7 +84,7 @@ CHUNKS = [
         "chunks",
         "chunks that some view holds, in the bank or in segments; with data reduction: the space "
         "that they take, in chunks of full size",
-        lambda disk: disk.state.chunks.live,
+        lambda disk: disk.state.space_usage.live,
     ),
     _gauge(
         "chunks.usable",
@@ -103,7 +103,7 @@ CHUNKS = [
         "deduplication.found",
         "chunks",
         "chunks that were not stored because a chunk with the same data was",
-        lambda disk: disk.state.chunks.sharing.found,
+        lambda disk: disk.state.chunks.deduplication.found,
     ),
     _gauge(
         "bank.chunks",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from refmodel.log_structured import audit, space_report
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
-from refmodel.log_structured.views import State as ViewState
+from refmodel.log_structured.views import ViewState
 from refmodel.observe.families.family import GAUGE, Family, Samples, Value, single
 
 LIVE, DELETED = "(live)", "(deleted)"  # label `view`: no snapshot can have such a name
@@ -15,15 +15,11 @@ BY_VIEW = ("view",)
 
 def reduction(disk: LogStructuredDisk) -> float:
     """Blocks that views hold, divided by the blocks of space that they take; 1.0 for none."""
-    chunks = disk.state.chunks
-    chunks.settle_if_estimated()
-    if not chunks.occupied:
-        return 1.0
-    return len(_holders(disk)) * disk.geometry.chunk_units / chunks.occupied
+    occupied = disk.state.space_usage.occupied
+    return len(_holders(disk)) * disk.geometry.chunk_units / occupied if occupied else 1.0
 
 
 def _pages_shared(disk: LogStructuredDisk) -> int:
-    disk.state.settle()
     reached: Counter[int] = Counter()
     for view in disk.state.views.by_id.values():
         pages: set[int] = set()

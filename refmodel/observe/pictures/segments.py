@@ -90,7 +90,7 @@ def _shown(disk: LogStructuredDisk) -> list[int]:
 def _title(disk: LogStructuredDisk, segment: int) -> str:
     table = disk.state.segments
     if (usage := table.sealed.get(segment)) is not None:
-        unit = "units" if table.places.bits else "chunks"
+        unit = "units" if table.addressing.bits else "chunks"
         live = f"{usage.live} of {table.units} {unit} live"
         return f"segment {segment}: {live}, filled at {usage.filled}"
     state = "dead, free after the next checkpoint" if segment in table.dead else "free"

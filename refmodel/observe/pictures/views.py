@@ -5,7 +5,7 @@ from typing import Any
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
 from refmodel.log_structured.maps.node import Node
-from refmodel.log_structured.views import State, View
+from refmodel.log_structured.views import View, ViewState
 
 WIDE = 40  # leaves that are drawn at most: the trees are cut at the LBA where there are as many
 STEP, NODE_WIDTH, NODE_HEIGHT = 104, 20, 24  # pixels
@@ -16,7 +16,7 @@ LIVE_COLOUR, SHARED_COLOUR = "#1f4e8c", "#d9d9d4"
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
     """Return what views.svg.j2 draws."""
-    disk.state.settle()
+    disk.state.update_maps()
     views = sorted(disk.state.views.by_id.values(), key=lambda view: view.taken or LAST)
     trees, cut = _trees(disk, views)
     reached: dict[int, set[int]] = {}
@@ -27,7 +27,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
             reached.setdefault(node.page, set()).add(view.id)
     top = max((node.level for node in nodes.values()), default=0)
     colours = {
-        view.id: LIVE_COLOUR if view.state is State.LIVE else COLOURS[at % len(COLOURS)]
+        view.id: LIVE_COLOUR if view.state is ViewState.LIVE else COLOURS[at % len(COLOURS)]
         for at, view in enumerate(views)
     }
     drawn = {}
@@ -131,7 +131,7 @@ def _spread(at: int, count: int) -> float:
 
 
 def _name(view: View) -> str:
-    return view.name or ("live" if view.state is State.LIVE else "deleted")
+    return view.name or ("live" if view.state is ViewState.LIVE else "deleted")
 
 
 def _title(node: Node, holders: set[int], views: list[View]) -> str:

@@ -12,7 +12,7 @@ from conformance.judging import fault_excuses
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import named
 from conformance.targets import resolve
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.media import faults as media
 
 MODEL = {"model": named("model")}
@@ -56,7 +56,7 @@ def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_
 
 @pytest.mark.parametrize("name", ["lost-write", "lying-flush", "misdirected-write"])
 def test_an_engine_that_believes_whatever_is_whole_is_found(name, monkeypatch):
-    monkeypatch.setattr(Pages, "_newest", lambda pages, page, kind, cause: 0)
+    monkeypatch.setattr(PageStore, "newest_birth", lambda pages, page, kind, cause: 0)
     assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
 
 

@@ -1,4 +1,4 @@
-"""Any history of operations, with power cuts anywhere: the disk is what the contract allows, and its maps agree."""
+"""Random histories of operations, with power cuts anywhere, against the contract and the audit."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from support.histories import WEIGHTS, History
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_history(folder: Path, seed: int) -> None:
+def test_a_random_history_is_what_the_contract_allows(folder: Path, seed: int) -> None:
     history = History(folder, seed)
     for _ in range(150):
         history.step()
@@ -22,7 +22,7 @@ def test_any_history(folder: Path, seed: int) -> None:
     history.disk.abandon()
 
 
-def test_histories_reach_what_they_are_for(folder: Path) -> None:
+def test_random_histories_have_every_kind_of_operation_and_cut(folder: Path) -> None:
     seen: Counter[str] = Counter()
     for seed in range(8):
         history = History(folder.parent / str(seed), 1000 + seed)

@@ -1,4 +1,4 @@
-"""Damage on the media: repaired from the other mirror, or refused; never returned, and never spread."""
+"""Damage on the media is repaired from the other mirror, or refused; it is never returned."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def read_all(disk: LogStructuredDisk) -> tuple[bytes, bytes]:
 
 
 def used_bytes(path: Path, stride: int) -> list[int]:
-    """Offsets spread over everything that is not zero."""
+    """Return every `stride`-th offset of a byte that is not zero."""
     data = path.read_bytes()
     return [at for at in range(len(data)) if data[at]][::stride]
 
@@ -81,13 +81,16 @@ def test_a_byte_flipped_on_both_devices_is_refused_or_harmless(filled: Path) -> 
                 disk.abandon()
         except (DataLost, NotADisk):
             refused += 1
-        for name, content in zip(("device-0", "device-1"), before):
+        for name, content in zip(("device-0", "device-1"), before, strict=True):
             (filled / name).write_bytes(content)
     assert refused > 20
 
 
 def _reads_right_or_refuses(disk: LogStructuredDisk) -> bool:
-    """Whether every block reads right; a block may be refused, or be what it was before the newest record, which nothing behind it vouches for."""
+    """Return whether every block reads right. A block may be refused.
+
+    A block may also be what it was before the newest record: no later record says that it exists.
+    """
     before_lost_records = {7: block(8)}
     live, snapshot = expected()
     whole = True
@@ -156,8 +159,11 @@ def test_a_flipped_byte_of_the_witness_is_repaired(filled: Path) -> None:
         disk.close()
 
 
-def test_two_bad_pieces_of_one_stripe_are_both_healed(tmp_path: Path) -> None:
-    """Bad parity is healed where a second device is bad, too (OpenZFS PR 11489): then any two may fail."""
+def test_two_bad_pieces_of_one_stripe_are_both_repaired(tmp_path: Path) -> None:
+    """Bad parity is repaired though a second device is bad, too (OpenZFS PR 11489).
+
+    Afterwards any two devices may fail.
+    """
     shape = plan(8, layout="raid6-4+2", block_bytes=512, segment_blocks=4, segments=9)
     for data, parity in ((0, 4), (1, 5), (3, 4), (4, 5)):
         folder = tmp_path / f"{data}-{parity}"

@@ -1,4 +1,7 @@
-"""A second implementation, of reading alone: written from docs/formats.md, it shares no code with the engine but the checksum's library."""
+"""A second implementation, of reading only, written from docs/formats.md.
+
+It shares no code with the engine, only the library of the checksum.
+"""
 
 import hashlib
 import json
@@ -29,7 +32,7 @@ def crc(data: bytes) -> int:
 
 
 class Reader:
-    """Reads a disk's views from one device: the newest checkpoint, and the log behind it."""
+    """Reads the views of a disk from one device: the newest checkpoint, and the log behind it."""
 
     def __init__(self, device: Path) -> None:
         self.data = device.read_bytes()
@@ -81,7 +84,7 @@ class Reader:
         keys = struct.unpack_from(f"<{count}Q", node, 32)
         form = struct.Struct("<Q" if level else LEAF[kind])
         values = list(form.iter_unpack(node[32 + 8 * count :][: count * form.size]))
-        for key, value in zip(keys, values):
+        for key, value in zip(keys, values, strict=True):
             if level:
                 yield from self.entries(value[0])
             else:
@@ -159,7 +162,7 @@ class Reader:
                     ]
                     self.live |= {
                         lba + at: self.chunk(pba, check)
-                        for at, (pba, check) in enumerate(zip(pbas, checks))
+                        for at, (pba, check) in enumerate(zip(pbas, checks, strict=True))
                     }
                     lba, count = lba + per, count - per
                 self.replay(2, lba, count, "", payload[4 + segments * 4 * (1 + per) :])

@@ -1,4 +1,4 @@
-"""Data reduction: histories with power cuts as without it, and what it saves is what it says."""
+"""Compression and deduplication: random histories with power cuts, and the space that they save."""
 
 import random
 from collections.abc import Callable
@@ -9,13 +9,15 @@ import pytest
 from refmodel import LogStructuredDisk, open_disk
 from refmodel.bench import runner
 from refmodel.bench.results import describe
+from refmodel.bugs.registry import override
 from refmodel.core.errors import BadRequest, DataLost, NoSpace, UnknownOutcome
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks import deduplication
 from refmodel.log_structured.chunks.compression import Compressor
-from refmodel.log_structured.chunks.physical_address import Places
+from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.log_structured.scrub import scrub
+from refmodel.log_structured.space_report import by_view, pinned
 from refmodel.observe.families import log_structured
 from support.histories import Content, History
 
@@ -24,7 +26,7 @@ NOISE = (0, 40, 100, 200, 500)  # bytes of a block of 512 that do not compress
 
 
 def content(tag: int, size: int = 512) -> bytes:
-    """A block that says which it is, and compresses as well or as badly as its tag wants; zeroes for tag 0."""
+    """Return a block that holds its tag and compresses as its tag says; zeroes for tag 0."""
     noise = NOISE[tag % len(NOISE)] * size // 512
     return (tag.to_bytes(8, "little") + random.Random(tag).randbytes(noise) if tag else b"").ljust(
         size, b"\0"
@@ -75,6 +77,10 @@ def test_any_history_deduplicated(folder: Path, seed: int, compression: bool) ->
 def _live_through(history: History) -> None:
     for _ in range(150):
         history.step()
+        live = history.disk.state.space_usage.live
+        if history.random.random() < 0.1:
+            history.disk.state.update_maps()
+            assert history.disk.state.space_usage.live == live
     assert history.read_all() == history.content()
     history.disk.settle()
     assert scrub(history.disk).clean and history.read_all() == history.content()
@@ -89,7 +95,7 @@ def test_what_compresses_takes_an_eighth_and_what_does_not_a_block(
     disk.write(0, b"".join(content(5 * tag) for tag in range(1, 17)))  # no noise at all
     disk.write(16, b"".join(content(5 * tag + 4) for tag in range(1, 9)))  # next to nothing else
     disk.checkpoint()
-    assert disk.state.segments.live == 16 * 1 + 8 * 8 and disk.state.chunks.live == 10
+    assert disk.state.segments.live == 16 * 1 + 8 * 8 and disk.state.space_usage.live == 10
     assert values(disk)["compression.ratio"] == values(disk)["reduction.ratio"] == 24 / 10
     assert disk.read(0, 24) == b"".join(
         [content(5 * tag) for tag in range(1, 17)] + [content(5 * tag + 4) for tag in range(1, 9)]
@@ -118,9 +124,9 @@ def test_a_large_write_is_compressed_if_the_log_can_hold_it(
     blocks = [content(5 * tag) for tag in range(1, 49)]
     disk.write(0, b"".join(blocks[:24]))
     disk.checkpoint()
-    assert disk.state.segments.live == 24 and disk.state.chunks.placed_count == 0
+    assert disk.state.segments.live == 24 and disk.state.large_writes.placed == 0
     disk.write(0, b"".join(blocks))  # too large for the log: as it is
-    assert disk.state.chunks.placed_count == 48
+    assert disk.state.large_writes.placed == 48
     assert disk.read(0, 48) == b"".join(blocks)
     disk.write(1, content(7))
     for _ in range(20):
@@ -138,7 +144,7 @@ def test_neighbours_are_read_in_one_io(make: Callable[..., LogStructuredDisk]) -
     assert disk.array.capacity.ios == before + 1
 
 
-def test_without_reduction_the_label_knows_nothing_of_it(
+def test_without_reduction_the_label_does_not_name_it(
     make: Callable[..., LogStructuredDisk], folder: Path
 ) -> None:
     disk = make(8)
@@ -154,7 +160,7 @@ def test_damage_to_a_compressed_chunk_is_repaired_or_refused(
     disk = make(8, compression=True)
     disk.write(0, content(5) + content(6))
     disk.checkpoint()
-    places, shape = disk.state.segments.places, disk.geometry
+    places, shape = disk.state.segments.addressing, disk.geometry
     pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(1))
     at = shape.capacity_base + places.offset(pba) + places.length(pba) // 2
     disk.close()
@@ -178,28 +184,28 @@ def test_damage_to_a_compressed_chunk_is_repaired_or_refused(
 
 
 @pytest.mark.parametrize("block_bytes", [512, 4096, 65536])
-def test_whatever_is_packed_unpacks(block_bytes: int) -> None:
+def test_what_is_compressed_decompresses(block_bytes: int) -> None:
     compressor = Compressor(plan(8, block_bytes=block_bytes, compression=True))
     for tag in range(40):
         data = content(tag, block_bytes)
-        stored = compressor.pack(data)
+        stored = compressor.compress(data)
         assert (
             len(stored) in [block_bytes >> shift for shift in range(4)]
-            and compressor.unpack(stored) == data
+            and compressor.decompress(stored) == data
         )
     with pytest.raises(DataLost):
-        compressor.unpack(bytes(block_bytes // 2))
+        compressor.decompress(bytes(block_bytes // 2))
 
 
 def test_lengths_that_are_powers_of_two_leave_less_than_a_block_empty() -> None:
     chooses = random.Random(1)
-    places = Places(plan(8, segment_blocks=8, compression=True))
+    places = Addressing(plan(8, segment_blocks=8, compression=True))
     for _ in range(200):
         chunks = [(mba, chooses.choice([1, 2, 4, 8])) for mba in range(chooses.randint(1, 60))]
         left, empty = dict(chunks), 0
         while left:
             taken = places.fill(left.items())
-            for pba in places.of(3, [length for _, length in taken]):
+            for pba in places.assign(3, [length for _, length in taken]):
                 assert pba // places.span == 3
                 assert (
                     places.offset(pba) // 4096
@@ -233,14 +239,14 @@ def test_overwritten_for_ever_with_no_room_to_spare(
 
 
 def test_a_chunk_cut_short_is_noticed(folder: Path) -> None:
-    """The planted bug: what does not pay is cut to half a block all the same."""
-    pack = Compressor.pack
+    """The planted bug: a block that does not shrink is cut to half."""
+    compress = Compressor.compress
 
-    def pack_and_cut(self: Compressor, data: bytes) -> bytes:
-        return pack(self, data)[: len(data) // 2]
+    def compress_and_cut(self: Compressor, data: bytes) -> bytes:
+        return compress(self, data)[: len(data) // 2]
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises((AssertionError, DataLost)):
-        patch.setattr(Compressor, "pack", pack_and_cut)
+        patch.setattr(Compressor, "compress", compress_and_cut)
         _live_through(ReducedHistory(folder, 1, compression=True))
 
 
@@ -251,7 +257,7 @@ def test_the_same_data_is_stored_once_and_goes_with_the_last_that_holds_it(
     for lba in range(0, 40, 10):
         disk.write(lba, b"".join(map(content, range(1, 11))))
     disk.checkpoint()
-    assert disk.state.segments.live == 10 and disk.state.chunks.sharing.found == 30
+    assert disk.state.segments.live == 10 and disk.state.chunks.deduplication.found == 30
     assert values(disk)["reduction.ratio"] == 4
     disk.snapshot("s")
     for lba in range(0, 40, 10):
@@ -264,9 +270,10 @@ def test_the_same_data_is_stored_once_and_goes_with_the_last_that_holds_it(
     disk.settle()
     disk.checkpoint()
     assert disk.state.segments.live == 0
-    assert [list(tree.items()) for tree in disk.state.chunks.sharing.maps] == [[], []] and audit(
-        disk.state
-    ) == []
+    assert [list(tree.items()) for tree in disk.state.chunks.deduplication.maps] == [
+        [],
+        [],
+    ] and audit(disk.state) == []
 
 
 def test_a_shared_chunk_is_moved_for_all(make: Callable[..., LogStructuredDisk]) -> None:
@@ -287,7 +294,7 @@ def test_a_shared_chunk_is_moved_for_all(make: Callable[..., LogStructuredDisk])
     assert disk.state.chunks.moved and audit(disk.state) == []
 
 
-def test_a_twin_in_the_bank_takes_the_place_of_one_that_is_overwritten(
+def test_a_duplicate_in_the_bank_is_stored_when_its_primary_is_overwritten(
     make: Callable[..., LogStructuredDisk],
 ) -> None:
     disk = make(64, deduplication=True, segment_blocks=4)
@@ -321,27 +328,30 @@ def test_data_that_agrees_in_the_key_alone_is_not_taken_for_the_same(
 
 
 def _share_without_counting(disk: LogStructuredDisk) -> None:
-    look = disk.state.chunks.sharing.look
+    find_duplicates = disk.state.chunks.deduplication.find_duplicates
 
-    def look_and_forget(bank: dict[int, bytes]):
-        references = disk.state.chunks.sharing.references
+    def find_and_forget(bank: dict[int, bytes]) -> tuple[list[int], list[int]]:
+        references = disk.state.chunks.deduplication.references
         before = dict(references.items())
-        found = look(bank)
+        found = find_duplicates(bank)
         for mba, entry in before.items():
             references.put(mba, entry)
         return found
 
-    disk.state.chunks.sharing.look = look_and_forget
+    override(disk.state.chunks.deduplication, "find_duplicates", find_and_forget)
 
 
 def _believe_half_a_fingerprint(disk: LogStructuredDisk) -> None:
-    disk.state.chunks.sharing._stored = lambda mark: next(
-        (mba for _, (_, mba) in disk.state.chunks.sharing.index.items()), None
-    )
+    index = disk.state.chunks.deduplication.index
+
+    def find_any(mark: bytes) -> int | None:
+        return next((mba for _, (_, mba) in index.items()), None)
+
+    override(disk.state.chunks.deduplication, "find_stored", find_any)
 
 
 def _leave_it_in_the_index(disk: LogStructuredDisk) -> None:
-    disk.state.chunks.sharing.index.remove = lambda key: None
+    override(disk.state.chunks.deduplication.index, "remove", lambda key: None)
 
 
 @pytest.mark.parametrize(
@@ -372,7 +382,7 @@ def test_the_ratio_of_a_bench_is_what_the_data_on_its_disk_has(tmp_path: Path) -
     disk = open_disk(tmp_path / "d", sync=False)
     disk.checkpoint()
     blocks = [disk.read(lba) for lba in range(512)]
-    pack = Compressor(disk.geometry).pack
+    pack = Compressor(disk.geometry).compress
     space = sum(len(pack(data)) for data in set(blocks))
     assert disk.state.segments.live * 512 == space
     assert values(disk)["reduction.ratio"] == len(blocks) * 4096 / space > 2
@@ -380,6 +390,34 @@ def test_the_ratio_of_a_bench_is_what_the_data_on_its_disk_has(tmp_path: Path) -
         "reduction_ratio"
     ] > 2 and f"reduced {found.reduction:.2f} to 1" in describe(found)
     disk.abandon()
+
+
+@pytest.mark.parametrize("reduction", [{}, BOTH], ids=["as it is", "reduced"])
+def test_questions_change_nothing(
+    make: Callable[..., LogStructuredDisk], reduction: dict[str, bool]
+) -> None:
+    disk = make(64, segment_blocks=4, segments=80, **reduction)
+    for number in range(150):
+        disk.write(number * 7 % 64, content(number % 20))
+        if number in (50, 90):
+            disk.snapshot(f"s{number}")
+    disk.delete("s50")
+    disk.unmap(5, 3)
+    disk.write(30, content(3) * 9)
+
+    def memory() -> list[object]:
+        state, chunks = disk.state, disk.state.chunks
+        maps = [list(tree.items()) for tree in (*state.service_maps, state.views.live.map)]
+        waiting = [dict(state.views.live_map.recent), dict(chunks.bank), dict(chunks.moving)]
+        return [maps, waiting, [*chunks.dropped], dict(state.pages.in_use), state.clock.now]
+
+    before = memory()
+    assert before[1] != [{}, {}, {}] and before[2]
+    assert audit(disk.state) == [] and disk.mapped(0, 64) and disk.read(0, 64)
+    assert disk.state.space_usage.live <= disk.state.space_usage.occupied
+    assert by_view(disk.state.views) and pinned(disk.state.views)
+    assert [family.samples(disk) for family in log_structured.FAMILIES]
+    assert memory() == before
 
 
 def test_an_engine_without_reduction_refuses_it() -> None:

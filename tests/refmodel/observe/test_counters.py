@@ -71,4 +71,4 @@ def test_live_chunks_are_in_segments_or_in_the_bank(
             disk.snapshot(f"s{number}")
         state = disk.state
         in_segments = sum(usage.live for usage in state.segments.sealed.values())
-        assert state.chunks.live == in_segments + len(state.chunks.bank)
+        assert state.space_usage.live == in_segments + len(state.chunks.bank)

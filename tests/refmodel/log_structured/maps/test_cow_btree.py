@@ -1,27 +1,34 @@
-"""The tree against a dictionary, and what copying on write may and may not touch."""
+"""The trees against dictionaries, and which nodes copy-on-write may change."""
 
-from types import SimpleNamespace
+from typing import cast
 
 import hypothesis
 from hypothesis import strategies as st
 
+from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
 from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.maps.cached_tree import LiveMap
 from refmodel.log_structured.maps.cow_btree import Tree
-from refmodel.log_structured.maps.node import Kind, decode, encode, is_node
-from refmodel.log_structured.maps.page_store import Pages
+from refmodel.log_structured.maps.node import MapKind, decode, encode, is_node
+from refmodel.log_structured.maps.page_store import PageStore
 
 KEYS = st.integers(0, 60)
 
 
-def new_tree() -> Tree:
-    pages = Pages(SimpleNamespace(), plan(64, pages=20000), Clock())
-    return Tree(pages, Kind.LOGICAL, fanout=3)
+def new_pages() -> PageStore:
+    no_leg = cast(Leg, None)  # every node stays in memory
+    return PageStore(no_leg, plan(64, pages=20000), Clock())
+
+
+def new_tree() -> Tree[int]:
+    return Tree(new_pages(), MapKind.LOGICAL, fanout=3)
 
 
 @hypothesis.given(st.lists(st.tuples(KEYS, st.booleans())))
 def test_is_a_map(steps: list[tuple[int, bool]]) -> None:
-    tree, model = new_tree(), {}
+    tree = new_tree()
+    model: dict[int, int] = {}
     for number, (key, put) in enumerate(steps):
         if put:
             assert tree.put(key, number) == model.get(key)
@@ -37,12 +44,33 @@ def test_is_a_map(steps: list[tuple[int, bool]]) -> None:
         assert tree.root == 0 and not tree.pages.in_use
 
 
+@hypothesis.given(st.lists(st.tuples(KEYS, st.sampled_from(["replace", "remove", "merge"]))))
+def test_a_live_map_is_a_map_whether_or_not_it_is_merged(steps: list[tuple[int, str]]) -> None:
+    live = LiveMap(new_pages(), MapKind.LOGICAL, fanout=3)
+    model: dict[int, int] = {}
+    for number, (key, step) in enumerate(steps):
+        if step == "replace":
+            assert live.replace([key], [number]) == [model.get(key)]
+            model[key] = number
+        elif step == "remove":
+            assert live.remove(key) == model.pop(key, None)
+        else:
+            live.merge_recent()
+        recent = dict(live.recent)
+        assert list(live.items()) == sorted(model.items())
+        assert list(live.items(10, 30)) == [
+            item for item in sorted(model.items()) if 10 <= item[0] < 30
+        ]
+        assert live.recent == recent  # a question changes nothing
+    assert live.get_many(range(61)) == [model.get(key) for key in range(61)]
+
+
 @hypothesis.given(st.lists(KEYS, min_size=1), st.lists(st.tuples(KEYS, st.booleans())))
 def test_a_frozen_tree_never_changes(before: list[int], after: list[tuple[int, bool]]) -> None:
     tree = new_tree()
     for key in before:
         tree.put(key, key)
-    snapshot = Tree(tree.pages, Kind.LOGICAL, tree.root, fanout=3)
+    snapshot = Tree(tree.pages, MapKind.LOGICAL, tree.root, fanout=3)
     pages_before = set(tree.pages.in_use)
     tree.frozen = tree.pages.clock.tick()
     tree.release = lambda node: None
@@ -79,14 +107,14 @@ def test_growing_at_the_right_end_fills_leaves() -> None:
 def test_a_node_knows_its_page_and_a_flipped_bit() -> None:
     tree = new_tree()
     tree.put(1, 2)
-    node = tree.pages.get(tree.root, Kind.LOGICAL)
+    node = tree.pages.get(tree.root, MapKind.LOGICAL)
     data = encode(node)
     again = decode(data)
     assert (again.keys, again.values, again.born) == ([1], [2], node.born)
-    assert is_node(node.page, Kind.LOGICAL, data)
-    assert not is_node(node.page + 1, Kind.LOGICAL, data)
-    assert not is_node(node.page, Kind.MIDDLE, data)
+    assert is_node(node.page, MapKind.LOGICAL, data)
+    assert not is_node(node.page + 1, MapKind.LOGICAL, data)
+    assert not is_node(node.page, MapKind.MIDDLE, data)
     for at in (0, 5, 9, 30, 40, 4095):
         flipped = bytearray(data)
         flipped[at] ^= 1
-        assert not is_node(node.page, Kind.LOGICAL, bytes(flipped))
+        assert not is_node(node.page, MapKind.LOGICAL, bytes(flipped))
