@@ -137,7 +137,8 @@ class _Bench:
         self._begun: list[Event] = []
         for request in ({"op": "create", "blocks": BLOCKS}, *start, {"op": "flush"}):
             self._ask(self._begun, request)
-        self._media = self.target.power = Overlay(self.target.happened)
+        self._media = Overlay(self.target.event_count)
+        self.target.replace_power(self._media)
 
     def explore(self, workload: Workload, again: int) -> Explored:
         explored, choose = Explored(), random.Random(workload.name)

@@ -47,4 +47,4 @@ class ReferenceTarget(Adapter):
         try:
             return super().request(message)
         except errors.PowerCut:
-            raise PowerCut(self.events()) from None
+            raise PowerCut(self.drain_events()) from None
