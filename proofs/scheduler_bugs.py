@@ -16,15 +16,15 @@ SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
 ORDER = "bytes_blocks device scheduler engine plan words adapter main".split()
 
 
-def built(folder: Path, bug: dict[str, str]) -> Path:
+def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
     """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not fit the source."""
     for path in SOURCES.glob("*.ml*"):
         shutil.copy(path, folder)
-    scheduler = folder / "scheduler.ml"
-    text = scheduler.read_text()
+    source = folder / file
+    text = source.read_text()
     if text.count(bug["old"]) != 1:
-        raise SystemExit(f"{bug['what']}: its text is {text.count(bug['old'])} times in scheduler.ml")
-    scheduler.write_text(text.replace(bug["old"], bug["new"]))
+        raise SystemExit(f"{bug['what']}: its text is {text.count(bug['old'])} times in {file}")
+    source.write_text(text.replace(bug["old"], bug["new"]))
     subprocess.run(
         ["ocamlfind", "ocamlopt", "-package", "yojson,base64,cmdliner,unix", "-linkpkg", "-w", "-a",
          "proved_core.mli", "proved_core.ml", *(f"{name}.ml" for name in ORDER), "-o", "disk"],
