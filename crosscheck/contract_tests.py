@@ -169,7 +169,7 @@ def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
 def _by_model(profile: str, count: int) -> Iterator[Trace]:
     factory = targets.resolve(f"model:{profile}")
     bench = Bench(factory)
-    cases = generate.drawn(generate.cases(factory.knobs, bench.hello, 20, True, True), seed=1)
+    cases = generate.cases(factory.draw, bench.hello, 20, 1, cuts=True)
     for number in range(count):
         options, program = next(cases)
         yield bench.drive(program, number, options)

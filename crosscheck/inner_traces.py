@@ -91,8 +91,7 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
     factory = targets.resolve(target)
     bench = Bench(factory)
     try:
-        cases = generate.cases(factory.knobs, bench.hello, ops, cuts=True)
-        drawn = islice(generate.drawn(cases, seed, 25), count)
+        drawn = islice(generate.cases(factory.draw, bench.hello, ops, seed, cuts=True), count)
         return [
             bench.drive(program, number, options) for number, (options, program) in enumerate(drawn)
         ]
@@ -103,7 +102,7 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
 def statements(count: int = 120) -> Iterator[reached.Coverage]:
     """What so many generated traces, and the histories, reach of the modules that judge the inside. Raises as reached.coverage does."""
     batches = defaultdict(list)
-    for trace in [*histories(), *generated("refmodel", count)]:
+    for trace in [*histories(), *generated("refmodel:log-structured", count)]:
         for spec, config, lines, _ in inner.followings(trace):
             batches[spec, config].append(lines)
     for spec in dict.fromkeys(spec for spec, _ in batches):

@@ -48,8 +48,7 @@ def measure(
     for size in sizes:
         bench = Bench(factory)
         traces: list[Trace] = []
-        cases = generate.cases(factory.knobs, bench.hello, ops, True, True)
-        drawn = generate.drawn(cases, seed)
+        drawn = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
         while sum(len(trace.events) for trace in traces) < size:
             options, program = next(drawn)
             traces.append(bench.drive(program, trace_seed(seed, len(traces)), options))

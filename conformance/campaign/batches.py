@@ -21,6 +21,7 @@ from conformance.programs import generate
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 
+MOST_TRACES = 50  # of a part
 SAMPLE = 20  # traces of a campaign that are kept though they passed
 SLOW, SLOW_PARTS = (
     "tlc",
@@ -45,7 +46,7 @@ class Plan:
     @property
     def length(self) -> int:
         """Traces in a part."""
-        return max(2, min(generate.BATCH, 3000 // self.ops)) * (
+        return max(2, min(MOST_TRACES, 3000 // self.ops)) * (
             SLOW_PARTS if SLOW in self.oracles else 1
         )
 
@@ -114,11 +115,16 @@ def _drive(
     cuts = bench.cuts(factory.first)
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
     failures = 0
-    seeds = generate.drawn(generate.seeds(plan.ops), plan.seed, plan.length, number)
-    for index, drawn in enumerate(islice(seeds, min(plan.length, most))):
-        options, program = generate.written(
-            drawn, factory.knobs, bench.hello, plan.crashes, cuts, part.coverage.pairs
-        )
+    cases = generate.cases(
+        factory.draw,
+        bench.hello,
+        plan.ops,
+        f"{plan.seed} {number}",
+        crashes=plan.crashes,
+        cuts=cuts,
+        long=True,
+    )
+    for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         trace = bench.drive(program, trace_seed(plan.seed, number * plan.length + index), options)
         part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]

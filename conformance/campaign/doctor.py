@@ -29,6 +29,7 @@ MEANINGS = {
     "restart": "it can be closed and opened",
     "device": "its devices can fail and return",
     "clean": "background work can be asked for",
+    "scrub": "it verifies all that it stores",
 }
 
 
@@ -45,7 +46,7 @@ class Check:
 def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
     """What the target says of itself, and what came of each check. Raises Unusable if it does not even say hello."""
     bench = Bench(factory)
-    options = {knob: values[0] for knob, values in factory.knobs.items()}
+    options = factory.first
     try:
         hello = bench.hello(options)
         checks: list[Check] = []

@@ -10,7 +10,8 @@ from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
 
-KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
+# Fields of a response that a trace records.
+KEPT = ("ok", "error", "message", "tags", "found", "counters", "problems", "holds")
 LONGEST_MESSAGE = 300  # characters
 TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -81,7 +82,7 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
     decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
     if decoded:  # its tags need no checking
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
-    wrong = traces.check_response(response, read and not decoded)
+    wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
         raise TargetFailure("protocol", f"its answer is none: {wrong}")
     if read and response["ok"] and len(response["tags"]) != event["count"]:

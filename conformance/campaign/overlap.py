@@ -53,7 +53,7 @@ def run(
     verdict, said, calls = "pass", "", 0
     for number in range(rounds):
         choose = random.Random(seed << 20 | number)
-        options = {name: choose.choice(values) for name, values in sorted(factory.knobs.items())}
+        options = factory.draw(choose)
         try:
             target = factory(options)
             try:

@@ -23,11 +23,12 @@ OUTCOMES = {
     "restart": ("ok", "cut"),
     "clean": ("ok", "cut"),
     "checkpoint": ("ok", "cut"),
-    "fail": ("ok",),
-    "return": ("ok",),
-    "replace": ("ok",),
-    "tick": ("ok",),
-    "settle": ("ok",),
+    "scrub": ("ok",),
+    "fail": ("ok", "cut"),
+    "return": ("ok", "cut"),
+    "replace": ("ok", "cut"),
+    "tick": ("ok", "cut"),
+    "settle": ("ok", "cut"),
 }
 
 

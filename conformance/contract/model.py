@@ -185,6 +185,8 @@ def _answer(
 ) -> States:
     if not state.power:
         return ()
+    if answer == "data-lost" and _beyond_tolerance(state):
+        return (state,)  # of any request: a disk that cannot be opened does not know its views
     if faults:
         if answer in faults or answer == "unknown-outcome":
             return (state,)
@@ -205,7 +207,6 @@ def _answer(
 
 NONE: frozenset[str] = frozenset()
 NO_SPACE = frozenset(["no-space"])
-DATA_LOST = frozenset(["data-lost"])
 OUT_OF_RANGE = frozenset(["out-of-range"])
 
 
@@ -333,8 +334,7 @@ def _read(state: State, event: Event, answer: str) -> States:
     if view is not None:
         faults |= _missing(state, view)
     if answer != "ok" or faults or not state.power:
-        excuses = DATA_LOST if _beyond_tolerance(state) else NONE
-        return _answer(state, answer, faults, excuses, lambda: state)
+        return _answer(state, answer, faults, NONE, lambda: state)
     blocks = state.live if view is None else state.snaps[view]
     bound = state.bound
     for l, tag in enumerate(event["result"]["tags"], lba):
@@ -388,10 +388,15 @@ def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
 def _hint(state: State, event: Event, answer: str) -> States:
     if not state.power:
         return ()
-    if answer == "cut":
-        return (state._replace(power=False),)
     failed, back, lost = state.devices
     device = event.get("device")
+    if answer == "cut":
+        if event["op"] in ("fail", "replace"):  # whether it took effect is not known
+            lost = (
+                lost or event["op"] == "replace" and len(failed | {device}) > state.rules.tolerates
+            )
+            state = state._replace(devices=Devices(failed | {device}, back - {device}, lost))
+        return (state._replace(power=False),)
     match event["op"]:
         case "fail":
             failed, back = failed | {device}, back - {device}

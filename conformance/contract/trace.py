@@ -202,10 +202,13 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header"}
 
 
-def check_response(response: Any, with_tags: bool) -> str | None:
-    """Why the response is none, to a read `with_tags` or to anything else; None if it is one."""
+RESULTS = {"read": "read_result", "create": "create_result", "scrub": "scrub_result"}
+
+
+def check_response(response: Any, op: str) -> str | None:
+    """Return why `response` is not a valid answer to the operation `op`, or None if it is valid."""
     try:
-        _check("read_result" if with_tags else "result", response)
+        _check(RESULTS.get(op, "result"), response)
     except ValueError as error:
         return str(error)
     return None

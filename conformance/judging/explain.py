@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.contract import model
 from conformance.contract.trace import Event, Trace, line
+from conformance.judging.promises import Broken
 
 CLAUSES = {
     "read": "Read: a view reads as the operations before it left it",
@@ -16,6 +17,9 @@ CLAUSES = {
     "ack": "Crash (ack): every acknowledged operation survives a power cut; one cut short happens whole or not at all",
     "prefix": "Crash (prefix): a power cut keeps the history up to some point, no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
+    "devices": "Devices: while no more fail than are tolerated, every read returns its data",
+    "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
+    "space": "Space: `holds` different blocks fit before a request may be refused for want of space",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
     "inside": "Inside: what happens there is a behaviour of the specs below the contract",
     "dialogue": "the dialogue: one JSON object a line answers each request, in time",
@@ -39,6 +43,9 @@ KINDS = {
     "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
     "lost-snapshot": "a snapshot is gone",
     "resurrected-snapshot": "a snapshot that was deleted came back",
+    "lost-data": "data was lost without cause: no more devices had failed than the target tolerates",
+    "scrub": "the target's own scrub reports a problem though no device is failed",
+    "false-no-space": "a request was refused for want of space that the target promises to have",
     "inside": "the contract is kept, but not by steps that the specs below it have",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
@@ -92,6 +99,12 @@ def disallowed_inside(at: int, inside: str) -> Verdict:
         "an event that the spec of this level allows",
         inside,
     )
+
+
+def broken_promise(promise: Broken) -> Verdict:
+    """Return the failure of a target that did not keep a promise beyond the contract of the specs."""
+    clause = CLAUSES["scrub" if promise.kind == "scrub" else "space"]
+    return Verdict("fail", promise.at, promise.kind, clause, promise.expected, promise.actual)
 
 
 WRONG_DATA = frozenset(
@@ -189,6 +202,8 @@ def _wrong_refusal(trace: Trace, at: int, faults: list[frozenset[str]], answer: 
         if taken is not None:
             kind, source = "lost-snapshot", f"{name} was taken by operation {taken}"
             clause = CLAUSES[_profile(trace) if _crashed(trace, taken, at) else "snapshot"]
+    elif answer == "data-lost":
+        kind, clause = "lost-data", CLAUSES["devices"]
     elif answer == "snapshot-exists":
         gone = _last(trace, at, "delete", name)
         if gone is not None:

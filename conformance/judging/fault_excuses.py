@@ -106,7 +106,12 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"
         )
     knobs = {**factory.knobs, "faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
-    return replace(factory, knobs=knobs, without=factory.without | {"device"})
+    return replace(
+        factory,
+        knobs=knobs,
+        families=factory.families[:1],  # the log-structured engine: the others keep no checksums
+        without=factory.without | {"device"},
+    )
 
 
 def beyond(names: tuple[str, ...], tolerates: int) -> bool:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from conformance.contract.trace import Trace
-from conformance.judging.explain import PASS, Verdict, disallowed_inside, explain
+from conformance.judging import promises
+from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.oracles import INNER, Opinion, Oracle
 
 
@@ -43,6 +44,9 @@ def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     at = next(iter(sure.values()), None)
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1
+    promise = promises.broken(trace)
+    if promise is not None and (at is None or promise.at < at):
+        return broken_promise(promise)
     if at is not None:
         return explain(trace, at)
     unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]

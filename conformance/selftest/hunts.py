@@ -114,8 +114,8 @@ def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
     """Random traces, and a scrub after each: operations until it finds something, or `no`."""
     bench, operations = Bench(factory), 0
     try:
-        cases = generate.cases(factory.knobs, bench.hello, ops, True, True)
-        for number, (options, program) in enumerate(islice(generate.drawn(cases, seed), traces)):
+        cases = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
+        for number, (options, program) in enumerate(islice(cases, traces)):
             trace = bench.drive(program, trace_seed(seed, number), options)
             operations += trace.operations
             target = bench.on(options)

@@ -49,10 +49,12 @@ class Adapter:
     ) -> None:
         self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
-        self._geometry = geometry
+        self._geometry = {
+            name: value for name, value in geometry.items() if value is not None
+        }  # None: the default
         self._capacity_percent = capacity_percent
         self._bug = BUGS[plant] if plant else None
-        self._cache = (cache_bytes, cache_block_bytes)
+        self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
         self.power = PowerSupply()  # whoever puts another here crashes the disk next
         self._seed = 0
@@ -73,7 +75,7 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": list(shape.capabilities),
+            "capabilities": [*shape.capabilities, *(["scrub"] if engine == DEFAULT else [])],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
         }
@@ -109,7 +111,7 @@ class Adapter:
 
     def scrub(self) -> list[str]:
         """What a scrub finds wrong with the disk as it is open now; nothing while devices are gone, or for an engine that has no scrub."""
-        disk = self._disk
+        disk = getattr(self._disk, "disk", self._disk)  # the one behind a read cache
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
@@ -175,6 +177,8 @@ class Adapter:
                 disk.checkpoint()
             case "settle":
                 disk.settle()
+            case "scrub" if self._engine == DEFAULT:
+                return {"ok": True, "problems": self.scrub()}
             case "stats":
                 return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
             case _:
@@ -223,7 +227,9 @@ class Adapter:
                 "timer": shape.repair_timer,
             }
             self._disk.events.insert(0, {"event": "create", **sizes})
-        return {"ok": True}
+        if self._engine != DEFAULT or "pages" in self._geometry or shape.reduces:
+            return {"ok": True}  # what fits is not known in blocks
+        return {"ok": True, "holds": shape.usable_chunks}
 
     def _plan(self, blocks: int):
         if self._engine != DEFAULT:

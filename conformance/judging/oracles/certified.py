@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,10 +33,20 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
         with TemporaryDirectory() as folder:
             paths = [Path(folder) / f"{i}.jsonl" for i in some]
             for i, path in zip(some, paths):
-                traces.write(batch[i], path)
+                traces.write(_known(batch[i]), path)
             for i, verdict in zip(some, verdicts(program, paths), strict=True):
                 opinions[i] = _opinion(verdict)
     return opinions
+
+
+def _known(trace: Trace) -> Trace:
+    """The trace without what the checker does not know: to the contract `scrub` is a hint."""
+    if all(event["op"] != "scrub" for event in trace.events):
+        return trace
+    events = [
+        {**event, "op": "stats"} if event["op"] == "scrub" else event for event in trace.events
+    ]
+    return replace(trace, events=events)
 
 
 def oracle() -> Path:
