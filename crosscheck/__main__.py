@@ -8,7 +8,7 @@ import click
 from modelcheck.checkers import tlc
 from modelcheck.runs import models
 
-COMMANDS = ("model-tests", "trace-speed")  # modules of crosscheck.commands
+COMMANDS = ("engine-mutation", "model-tests", "trace-speed")  # modules of crosscheck.commands
 
 
 class Commands(click.Group):

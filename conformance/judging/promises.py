@@ -64,7 +64,7 @@ def _refused(
     """A refusal for want of space. `repeats` is how many blocks the count may miss."""
     if most is None or event["result"].get("error") != "no-space":
         return None
-    held = min(map(_held, states)) + repeats + len(event.get("tags", ()))
+    held = max(map(_held, states)) + repeats + len(event.get("tags", ()))
     if held > most:
         return None
     return (

@@ -45,6 +45,8 @@ class Situation:
         changed, own = self._changed, self._own
         if op == "delete" and name is not None:
             above = views.pop(name)
+            if name in own:
+                own = own | {child for child, up in views.items() if up == name}
             views = {child: above if up == name else up for child, up in views.items()}
             if origin == name:
                 origin, changed = above, changed or name in own

@@ -5,7 +5,7 @@ from conformance.programs.source import Source
 
 REPEATED = 32  # one tag in so many was written before
 POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike
-ALIKE_ONE_IN = 4  # programs
+ALIKE_ONE_IN = 3  # programs
 
 
 class Tags:

@@ -13,6 +13,7 @@ from conformance.programs.tags import Tags
 Request = dict[str, Any]
 
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
+AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 130, 300)  # blocks
 SNAPSHOTS = (1, 2, 2, 3, 4, 6)  # different names in a program
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
@@ -98,7 +99,7 @@ class Writer:
         request = {"op": kind, **request}
         if self._cuts and kind in CUTTABLE and self._upto(5) == 0:
             self._requests.append({**request, "cut": self._cut()})
-            self._crash(again=request if kind in ("fail", "return", "replace") else None)
+            self._crash(again=request if kind in AGAIN else None)
         else:
             self._requests.append(request)
 

@@ -27,6 +27,7 @@ IN_PLACE = {
 KNOBS: dict[str, dict[str, list[Any]]] = {  # of each engine: what a trace may choose
     DEFAULT: {
         **CACHE,
+        "batch": [False, True],
         **REPAIR,
         "block_bytes": [512],
         "segment_blocks": [1, 2, 2, 4, 8],
@@ -37,8 +38,8 @@ KNOBS: dict[str, dict[str, list[Any]]] = {  # of each engine: what a trace may c
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
         "cleaner": ["cost-benefit", "greedy", "fifo", "random"],
-        "compression": [False, False, False, True],
-        "deduplication": [False, False, False, True],
+        "compression": [False, False, True],
+        "deduplication": [False, False, True],
     },
     "redo-vmfs": REDO_LOG,
     "redo-se": REDO_LOG,

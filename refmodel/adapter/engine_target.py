@@ -13,6 +13,7 @@ from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
+from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
@@ -23,6 +24,8 @@ from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk, plan
 
+MOST_BATCHED = 4  # blocks
+
 
 class Adapter:
     """One disk at a time, in a temporary folder, on devices whose power can be cut.
@@ -30,6 +33,7 @@ class Adapter:
     `engine` is one of refmodel.registry; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
     log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names
     a bug of refmodel.bugs; `faults`, a list with `+` between, are those of refmodel.media.faults that its devices have, `fault_seed` says where. Beyond the design's dialogue
+    `batch` has a write of a few blocks sent as that many writes in flight together.
     a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
     chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
     """
@@ -45,6 +49,7 @@ class Adapter:
         cache_block_bytes: int | None = None,
         faults: str = "",
         fault_seed: int = 0,
+        batch: bool = False,
         **geometry: Any,
     ) -> None:
         self._engine = engine
@@ -53,6 +58,7 @@ class Adapter:
             name: value for name, value in geometry.items() if value is not None
         }  # None: the default
         self._capacity_percent = capacity_percent
+        self._batch = batch
         self._bug = BUGS[plant] if plant else None
         self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
@@ -142,7 +148,7 @@ class Adapter:
         disk = self._disk
         match op:
             case "write":
-                disk.write(integer(message, "lba"), data(message))
+                self._write(disk, integer(message, "lba"), data(message))
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return {
@@ -171,10 +177,10 @@ class Adapter:
             case "tick":
                 self._seconds += integer(message, "seconds")
                 disk.tick()
-            case "clean":
-                disk.clean()
-            case "checkpoint":
-                disk.checkpoint()
+            case "clean" | "checkpoint":
+                disk.clean() if op == "clean" else disk.checkpoint()
+                if isinstance(disk, CachedDisk):
+                    disk.migrate(contents=op == "clean")
             case "settle":
                 disk.settle()
             case "scrub" if self._engine == DEFAULT:
@@ -184,6 +190,16 @@ class Adapter:
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
+
+    def _write(self, disk: Disk, lba: int, data: bytes) -> None:
+        """Write blocks; with `batch` a few of them as writes that are in flight together."""
+        size = disk.geometry.block_bytes
+        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+            disk.write(lba, data)
+            return
+        disk.write_many(
+            [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        )
 
     def _answer_closed(self, message: Message) -> Message:
         """Too few devices are there to open the disk: all that helps is to bring one back."""
@@ -227,7 +243,12 @@ class Adapter:
                 "timer": shape.repair_timer,
             }
             self._disk.events.insert(0, {"event": "create", **sizes})
-        if self._engine != DEFAULT or "pages" in self._geometry or shape.reduces:
+        if (
+            self._engine != DEFAULT
+            or "pages" in self._geometry
+            or shape.reduces
+            or shape.cleaner not in ("cost-benefit", "greedy")  # the others may gain nothing
+        ):
             return {"ok": True}  # what fits is not known in blocks
         return {"ok": True, "holds": shape.usable_chunks}
 

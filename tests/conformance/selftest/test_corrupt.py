@@ -20,7 +20,7 @@ def good():
     found = []
     for profile in ("ack", "prefix", "block"):
         target = ModelTarget({"profile": profile, "seed": 3})
-        programs = generate.drawn(generate.programs(target.hello, 30, True, True), 11)
+        programs = generate.programs(target.hello, 30, 11, cuts=True)
         found += [drive(target, program) for program in islice(programs, 40)]
     return found
 
