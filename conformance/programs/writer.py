@@ -15,7 +15,7 @@ Request = dict[str, Any]
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 130, 300)  # blocks
-SNAPSHOTS = (1, 2, 2, 3, 4, 6)  # different names in a program
+SNAPSHOTS = (1, 2, 3, 4, 6, 8)  # different names in a program
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 3  # operations, of which the one is sent that was asked least often
@@ -54,7 +54,11 @@ class Writer:
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
 
     def program(self, ops: int) -> list[Request]:
-        """Return the whole program, of about `ops` operations."""
+        """Return the whole program, of about `ops` operations; half of them begin with a disk that is full."""
+        if self._upto(1):
+            tags = self._tags.next(self._blocks)
+            self._requests.append({"op": "write", "lba": 0, "tags": tags})
+            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
         while len(self._requests) <= ops:
             kind = self._next()
             if kind in SCENES:
