@@ -9,6 +9,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved_campaign import Kept
 from conformance.campaign.workers import InProcess, Workers
+from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict, alike
 from conformance.judging.oracles import INNER, Oracle
@@ -99,6 +100,8 @@ def campaign(
         bench.clear()
         workers.close()
     _never(result)
+    if not result.failures and not faulty:
+        result.reason = result.reason or too_little(result.coverage)
     result.seconds = before + time.monotonic() - started
     return result
 

@@ -60,6 +60,27 @@ class Coverage:
         return self.outcomes, self.pairs, self.inside, self.inside_pairs
 
 
+# Answers to a request that has a fault: it was sent to be refused.
+DUE_REFUSALS = frozenset(["out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request"])
+FEWEST_ASKED = 30  # operations of a kind, from which on their share that succeeded says something
+LEAST_SHARE = 0.1
+
+
+def too_little(outcomes: Counter) -> str:
+    """Return which kind of operation hardly ever succeeded, in words, or "" if there is none.
+
+    What was refused tests nothing: a disk that refuses every write keeps the contract."""
+    for op in sorted({op for op, _ in outcomes}):
+        answers = {answer: times for (of, answer), times in outcomes.items() if of == op and times}
+        asked = sum(times for answer, times in answers.items() if answer not in DUE_REFUSALS)
+        succeeded = answers.get("ok", 0)
+        if asked >= FEWEST_ASKED and succeeded < LEAST_SHARE * asked:
+            others = {a: times for a, times in answers.items() if a not in {"ok", *DUE_REFUSALS}}
+            mostly = max(others, key=lambda answer: others[answer])
+            return f"too little succeeded: {succeeded} of {asked} {op}, most of them {mostly}"
+    return ""
+
+
 def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
     """Pairs of outcomes that both happened, or were to be expected, and never one after the other."""
     single = sorted(declared)

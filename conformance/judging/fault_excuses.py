@@ -147,11 +147,14 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
         raise NoSuchFault(
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"
         )
-    knobs = {**factory.knobs, "faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
+    mediated = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
+    if beyond(names, 1):
+        mediated["deduplication"] = [False]  # its index does not stand what is lost on every copy
+    family = factory.families[0] if factory.families else {}  # the only engine with checksums
     return replace(
         factory,
-        knobs=knobs,
-        families=factory.families[:1],  # the log-structured engine: the others keep no checksums
+        knobs={**factory.knobs, **family, **mediated},
+        families=(),
         without=factory.without | {"device", "scrub"},  # a scrub repairs, and says so
     )
 
