@@ -8,7 +8,8 @@
 
     TestMyDisk = strategies.machine(targets.resolve("python:my_disk:MyDisk")).TestCase
 
-Hypothesis itself draws, remembers and shrinks: its settings, its seed and its example database work as they do elsewhere.
+Hypothesis itself draws, remembers and shrinks: its settings, its seed and its example database work
+as they do elsewhere.
 """
 
 from typing import Any
@@ -43,9 +44,11 @@ def programs(
 
 
 def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.SearchStrategy[Trace]:
-    """Return a strategy of traces of about `ops` operations: each drives a new target of the factory.
+    """Return a strategy of traces of about `ops` operations: each drives a new target of the
+    factory.
 
-    Raises Unusable while an example is drawn if the target cannot be opened."""
+    Raises Unusable while an example is drawn if the target cannot be opened.
+    """
 
     def driven(choose: Any) -> Trace:
         options = factory.draw(choose)
@@ -67,7 +70,9 @@ def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.Sear
 
 
 def check(trace: Trace) -> None:
-    """Judge a trace by the model of the contract. Raises Broken if it fails, Unusable if it is inconclusive."""
+    """Judge a trace by the model of the contract. Raises Broken if it fails, Unusable if it is
+    inconclusive.
+    """
     verdict = judge([trace], {"model": named("model")})[0]
     if verdict.verdict == "inconclusive":
         raise Unusable(verdict.reason)
@@ -76,7 +81,9 @@ def check(trace: Trace) -> None:
 
 
 def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMachine]:
-    """Return a rule-based state machine that drives one target, an operation per rule, and judges each answer."""
+    """Return a rule-based state machine that drives one target, an operation per rule, and judges
+    each answer.
+    """
 
     class VirtualDiskMachine(RuleBasedStateMachine):
         """Rules are the operations of the contract that the target declares."""
@@ -134,7 +141,9 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
 
         @rule(op=st.sampled_from(["flush", "restart", "crash", "clean", "checkpoint", "scrub"]))
         def upkeep(self, op: str) -> None:
-            """What leaves the views as they are, or what the crash profile says; if the target declares it."""
+            """What leaves the views as they are, or what the crash profile says; if the target
+            declares it.
+            """
             if op == "crash" and self._trace.hello["crash_profile"] is None:
                 return
             if self.declares("clean" if op == "checkpoint" else op):

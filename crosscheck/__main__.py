@@ -12,7 +12,9 @@ COMMANDS = ("engine-mutation", "model-tests", "trace-speed")  # modules of cross
 
 
 class Commands(click.Group):
-    """What is missing or misspelt ends in one line and status 3, never in a traceback. A command is imported when it is asked for."""
+    """What is missing or misspelt ends in one line and status 3, never in a traceback. A command is
+    imported when it is asked for.
+    """
 
     def invoke(self, context: click.Context):
         try:

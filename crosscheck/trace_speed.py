@@ -38,7 +38,9 @@ class Speed:
 def measure(
     sizes: list[int], *, target: str = "model:ack", ops: int = 40, seed: int = 1
 ) -> Iterator[Speed]:
-    """Have about so many events judged by TLC and by the model; both have to accept. Raises RuntimeError if they do not."""
+    """Have about so many events judged by TLC and by the model; both have to accept. Raises
+    RuntimeError if they do not.
+    """
     factory = targets.resolve(target)
     started = time.monotonic()
     bench = Bench(factory)

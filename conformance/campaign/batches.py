@@ -1,7 +1,8 @@
-"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out the same.
+"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out
+the same.
 
-A part is so many traces in a row. What its programs are follows from the seed, its number, and what the target answered
-earlier in the same part, which steers the rest of it.
+A part is so many traces in a row. What its programs are follows from the seed, its number, and what
+the target answered earlier in the same part, which steers the rest of it.
 """
 
 from collections import Counter
@@ -53,7 +54,9 @@ class Plan:
 
 @dataclass
 class Part:
-    """What came of one: its traces (those that passed shortened to nothing but their length) and what they showed."""
+    """What came of one: its traces (those that passed shortened to nothing but their length) and
+    what they showed.
+    """
 
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     counters: Counter = field(default_factory=Counter)
@@ -80,7 +83,9 @@ def in_worker(plan: Plan, number: int, most: int) -> Part:
 def drive(
     factory: Factory, judges: Mapping[str, Oracle], plan: Plan, number: int, most: int
 ) -> Part:
-    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail, or the target hangs."""
+    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
+    or the target hangs.
+    """
     part, bench = Part(), Bench(factory)
     judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
     try:
@@ -91,7 +96,9 @@ def drive(
         bench.clear()
     if judges.keys() - FAST and part.judged:
         verdicts = judged([trace for trace, _ in part.judged], judges, plan.faults)
-        part.judged = [(trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts)]
+        part.judged = [
+            (trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts, strict=False)
+        ]
     part.inside = any(trace.geometry for trace, _ in part.judged)
     first = number * plan.length
     part.judged = [
@@ -139,7 +146,9 @@ def _drive(
 
 
 def _once(judge: Oracle) -> Oracle:
-    """The oracle, which is not asked again of a trace that it judged; the traces are those of a part, and stay."""
+    """The oracle, which is not asked again of a trace that it judged; the traces are those of a
+    part, and stay.
+    """
     opinions: dict[int, Opinion] = {}
 
     def remembering(traces: Sequence[Trace]) -> list[Opinion]:
@@ -162,7 +171,7 @@ def judged(
         replace(verdict, verdict="pass", excuse=", ".join(names))
         if faults.excuses(names, trace, verdict)
         else verdict
-        for trace, verdict in zip(some, judge(some, judges))
+        for trace, verdict in zip(some, judge(some, judges), strict=False)
     ]
 
 

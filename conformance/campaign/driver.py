@@ -22,9 +22,11 @@ def drive(
     seed: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Trace:
-    """Send the requests of the program, and a crash after each operation that was cut short; record the trace.
+    """Send the requests of the program, and a crash after each operation that was cut short; record
+    the trace.
 
-    It ends early where the target fails or creates no disk."""
+    It ends early where the target fails or creates no disk.
+    """
     hello = {key: value for key, value in target.hello.items() if key != "ok"}
     trace = Trace(hello, [], seed, dict(options or {}))
     for request in _sent(program, trace):
@@ -141,7 +143,9 @@ def _decoded(response: Message, event: Event, block_size: int, trace_number: int
 
 
 class Bench:
-    """The target on the bench: opened when first used, and again with other options or after a failure."""
+    """The target on the bench: opened when first used, and again with other options or after a
+    failure.
+    """
 
     def __init__(self, factory: Factory):
         self._factory = factory

@@ -10,7 +10,8 @@ from conformance.judging.explain import Verdict
 
 MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
 
-# What may happen in a declared operation, as rows of the coverage: those that never happened are shown too.
+# What may happen in a declared operation, as rows of the coverage: those that never happened are
+# shown too.
 OUTCOMES = {
     "write": ("ok", "out-of-range", "no-space", "cut"),
     "read": ("ok", "out-of-range", "no-such-snapshot"),

@@ -1,4 +1,6 @@
-"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive ones."""
+"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive
+ones.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -42,7 +44,7 @@ class Coverage:
         self.inside_pairs.update(pairwise(inside))
 
     def merge(self, other: "Coverage") -> None:
-        for mine, more in zip(self._counters(), other._counters()):
+        for mine, more in zip(self._counters(), other._counters(), strict=False):
             mine.update(more)
 
     def as_json(self) -> list[list]:
@@ -82,7 +84,9 @@ def too_little(outcomes: Counter) -> str:
 
 
 def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
-    """Pairs of outcomes that both happened, or were to be expected, and never one after the other."""
+    """Pairs of outcomes that both happened, or were to be expected, and never one after the
+    other.
+    """
     single = sorted(declared)
     return [(first, second) for first in single for second in single if not pairs[first, second]]
 

@@ -1,7 +1,7 @@
 """Devices that fail and come back, and hints: nothing of it is visible in what the disk reads as.
 
-Devices are counted so as never to accuse wrongly: one that is returned or replaced counts as failed until the disk has
-settled.
+Devices are counted so as never to accuse wrongly: one that is returned or replaced counts as failed
+until the disk has settled.
 """
 
 from typing import Any

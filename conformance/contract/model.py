@@ -1,8 +1,9 @@
 """The contract of specs/VirtualDisk.tla as a function from states to states.
 
-`init` gives the states before the first operation, `step` those after one more; no states left means that the contract
-does not allow what happened. There is more than one state only where an answer leaves open what became of the disk: an
-unknown outcome, an operation cut short, a crash. The names are those of the specification.
+`init` gives the states before the first operation, `step` those after one more; no states left
+means that the contract does not allow what happened. There is more than one state only where an
+answer leaves open what became of the disk: an unknown outcome, an operation cut short, a crash. The
+names are those of the specification.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -61,7 +62,9 @@ PROFILES = ("ack", "prefix", "block")
 
 
 class Undecided(Exception):
-    """There are more states than anyone would wait for; the text says how many and where they come from."""
+    """There are more states than anyone would wait for; the text says how many and where they come
+    from.
+    """
 
 
 def init(hello: dict[str, Any]) -> States:
@@ -171,7 +174,7 @@ def _unmap(state: State, event: Event, answer: str) -> States:
     lba, count = event["lba"], event["count"]
 
     def happen() -> State:
-        changes = [(l, ZERO) for l in range(lba, lba + count)]
+        changes = [(at_lba, ZERO) for at_lba in range(lba, lba + count)]
         return buffered(state, state.live.update(changes), changes)
 
     return _answer(state, answer, out_of_range(state, lba, count), NO_SPACE, happen)
@@ -229,8 +232,8 @@ def _read(state: State, event: Event, answer: str) -> States:
         return _answer(state, answer, faults, NONE, lambda: state)
     blocks = state.live if view is None else state.snaps[view]
     bound = state.bound
-    for l, tag in enumerate(event["result"]["tags"], lba):
-        held = blocks.get(l, ZERO)
+    for at_lba, tag in enumerate(event["result"]["tags"], lba):
+        held = blocks.get(at_lba, ZERO)
         if held != tag:
             bound = _decided(held, tag, bound)
             if bound is None:
@@ -261,13 +264,13 @@ def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
     image: Image | None = state.survivors
     while image is not None:
         live = image.live
-        for l, pair in image.since.items():
-            held, tags = live.get(l, ZERO), set()
+        for at_lba, pair in image.since.items():
+            held, tags = live.get(at_lba, ZERO), set()
             while pair is not None:
                 tags.add(pair[0])
                 pair = pair[1]
             if tags != {held}:
-                live = live.set(l, Choice(held, frozenset(tags)))
+                live = live.set(at_lba, Choice(held, frozenset(tags)))
         yield state._replace(
             live=live, snaps=image.snaps, survivors=exactly(live, image.snaps), power=True
         )
@@ -275,7 +278,9 @@ def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
 
 
 def _distinct(states: States) -> States:
-    """One state of those that are alike. States that differ in form only may both stay: it does no harm."""
+    """One state of those that are alike. States that differ in form only may both stay: it does no
+    harm.
+    """
     return tuple(
         {
             (

@@ -2,12 +2,13 @@
 
 A state is immutable. Two things differ from specs/VirtualDisk.tla in form, not in meaning:
 
-- The survivors of a power cut are linked cells, the newest image first. A history costs one cell per operation, and a
-  thousand states share it.
-- A block that a crash leaves open (profile `block`) stays open: it holds a `Choice`, shared by every view that copies
-  it, until a read decides it for all of them. Nothing is lost by deciding the least. Take a block that is read as 5: it
-  may have held 5 of its own, or taken it from a base that is open too. It is 5 either way, and the first way leaves the
-  base free, so what it allows includes what the second allows.
+- The survivors of a power cut are linked cells, the newest image first. A history costs one cell
+  per operation, and a thousand states share it.
+- A block that a crash leaves open (profile `block`) stays open: it holds a `Choice`, shared by
+  every view that copies it, until a read decides it for all of them. Nothing is lost by deciding
+  the least. Take a block that is read as 5: it may have held 5 of its own, or taken it from a base
+  that is open too. It is 5 either way, and the first way leaves the base free, so what it allows
+  includes what the second allows.
 """
 
 from collections.abc import Iterable
@@ -22,7 +23,9 @@ EMPTY: Map = Map()
 
 
 class Choice:
-    """A block that a crash left open: what `base` is, or one of `tags`. It is compared by identity."""
+    """A block that a crash left open: what `base` is, or one of `tags`. It is compared by
+    identity.
+    """
 
     __slots__ = ("base", "tags")
 
@@ -59,7 +62,9 @@ class Rules(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """Which devices are not, or not yet again, good for their data; counted so as never to accuse wrongly."""
+    """Which devices are not, or not yet again, good for their data; counted so as never to accuse
+    wrongly.
+    """
 
     failed: frozenset[int] = frozenset()
     back: frozenset[int] = frozenset()  # of the failed: returned or replaced, until the next settle
@@ -67,7 +72,9 @@ class Devices(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the disk may be: its views, what survives a power cut, and what is known of its devices."""
+    """What the disk may be: its views, what survives a power cut, and what is known of its
+    devices.
+    """
 
     rules: Rules
     size: int
@@ -101,7 +108,7 @@ def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> 
         case "block":
             since = survivors.since
             survivors = survivors._replace(
-                since=since.update((l, (tag, since.get(l))) for l, tag in changes)
+                since=since.update((at_lba, (tag, since.get(at_lba))) for at_lba, tag in changes)
             )
     return state._replace(live=live, survivors=survivors)
 
@@ -113,7 +120,9 @@ def recorded(state: State, live: Blocks, snaps: Map) -> State:
 
 
 def cut(state: State, after: State) -> State:
-    """The power fails before the answer: what survives is what would have, had it happened or not."""
+    """The power fails before the answer: what survives is what would have, had it happened or
+    not.
+    """
     left, survivors = after.survivors, state.survivors
     if after.live is not state.live or after.snaps is not state.snaps:
         includes = left.older is survivors or left.since

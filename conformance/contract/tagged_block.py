@@ -4,12 +4,14 @@ Each sector of 512 bytes says which block it is part of:
 
     magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | noise | text | checksum of all before 4
 
-in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex dump. The noise does not
-compress; how long it is follows from the tag (TEXTURES), so that blocks compress to several lengths. A tag that is a
-multiple of ALIKE is the same data wherever and whenever it is written: its LBA and operation are 0.
+in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex
+dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
+blocks compress to several lengths. A tag that is a multiple of ALIKE is the same data wherever
+and whenever it is written: its LBA and operation are 0.
 
-The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data is, so an engine that keeps
-that CRC of each block would take any block of this kit for any other.
+The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data
+is, so an engine that keeps that CRC of each block would take any block of this kit for any
+other.
 """
 
 import struct
@@ -29,9 +31,11 @@ TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
 
 
 class Damage(NamedTuple):
-    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what it holds.
+    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what
+    it holds.
 
-    Torn blocks mix sound sectors of several writes; garbage has sectors that are of none."""
+    Torn blocks mix sound sectors of several writes; garbage has sectors that are of none.
+    """
 
     kind: str
     detail: str

@@ -74,7 +74,9 @@ def explain(trace: Trace, at: int) -> Verdict:
     if answer == "ok" and all(faults):
         return _missing_refusal(trace, at, faults)
     if answer == "ok" and event["op"] == "read":
-        return _wrong_data(trace, at, [s for s, fault in zip(states, faults) if not fault])
+        return _wrong_data(
+            trace, at, [s for s, fault in zip(states, faults, strict=False) if not fault]
+        )
     return _wrong_refusal(trace, at, faults, answer)
 
 
@@ -137,13 +139,15 @@ def _crashed(trace: Trace, after: int, before: int) -> bool:
 
 
 def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
-    """A read that no state allows: the first block that is wrong by itself, or else the blocks together."""
+    """A read that no state allows: the first block that is wrong by itself, or else the blocks
+    together.
+    """
     event = trace.events[at]
     view, lba, tags = event.get("view"), event["lba"], event["result"]["tags"]
-    for l, tag in enumerate(tags, lba):
-        fitting = allowed(states, view, l)
+    for at_lba, tag in enumerate(tags, lba):
+        fitting = allowed(states, view, at_lba)
         if tag not in fitting:
-            return _wrong_block(trace, at, view, l, tag, fitting)
+            return _wrong_block(trace, at, view, at_lba, tag, fitting)
     profile = _profile(trace)
     kind = "not-a-prefix" if profile == "prefix" else "half-done"
     return Verdict(
@@ -153,7 +157,7 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         CLAUSES[profile],
         "each block as it is, but not all of them together",
         f"{_names(view)} {lba}+{len(tags)}: {' '.join(map(str, tags))}",
-        "; ".join(origins_of(trace, at, l, tag) for l, tag in enumerate(tags[:8], lba)),
+        "; ".join(origins_of(trace, at, at_lba, tag) for at_lba, tag in enumerate(tags[:8], lba)),
     )
 
 

@@ -1,11 +1,12 @@
-"""Faults of the media by name, and which failures each excuses: what an honest engine may show, and when.
+"""Faults of the media by name, and which failures each excuses: what an honest engine may show, and
+when.
 
 Within its redundancy an engine with checksums is excused nothing. Beyond it:
 
 - data that a fault destroyed is answered `data-lost`, at any time;
-- where a flush lies, or a write is lost or damaged on every copy, recovery cannot know that it was there: what was
-  acknowledged before a recovery may be gone after it. What was acknowledged since the last recovery may not: the engine
-  still knows it, and has to notice.
+- where a flush lies, or a write is lost or damaged on every copy, recovery cannot know that it was
+  there: what was acknowledged before a recovery may be gone after it. What was acknowledged since
+  the last recovery may not: the engine still knows it, and has to notice.
 
 It is never excused to return as data what is none, or what belongs elsewhere.
 """
@@ -39,8 +40,9 @@ RECOVERIES = frozenset(["crash", "restart"])
 
 
 class Fault(NamedTuple):
-    """What a medium does, what an engine shows within its redundancy and beyond, and after which operations what was
-    acknowledged before them may be gone."""
+    """What a medium does, what an engine shows within its redundancy and beyond, and after which
+    operations what was acknowledged before them may be gone.
+    """
 
     what: str
     within: str
@@ -81,10 +83,13 @@ class NoSuchFault(Exception):
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The faults of a comma list, each with `@all` behind it if every device has it. Raises NoSuchFault."""
+    """The faults of a comma list, each with `@all` behind it if every device has it. Raises
+    NoSuchFault.
+    """
     from refmodel.core.errors import BadRequest
     from refmodel.media import (
-        faults as media,  # not above: it brings numpy, whose state Hypothesis then keeps for every program
+        # not above: it brings numpy, whose state Hypothesis then keeps for every program
+        faults as media,
     )
 
     try:
@@ -94,7 +99,9 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
-    """Return whether an honest engine may fail like this, at this moment, while its media have these faults."""
+    """Return whether an honest engine may fail like this, at this moment, while its media have
+    these faults.
+    """
     if verdict.verdict != "fail" or verdict.at is None:
         return False
     if not beyond(names, trace.hello.get("tolerates", 0)):
@@ -109,7 +116,9 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
 
 
 def _last_change(trace: Trace, at: int) -> int:
-    """The index of the last event before `at` that was acknowledged and says what `at` should have shown."""
+    """The index of the last event before `at` that was acknowledged and says what `at` should have
+    shown.
+    """
     asked = trace.events[at]
     return max(
         (
@@ -133,16 +142,20 @@ def _says(event: Event, asked: Event) -> bool:
 
 
 def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:
-    """The events without reads that were answered `data-lost`, where that is excused: what follows is still judged."""
+    """The events without reads that were answered `data-lost`, where that is excused: what follows
+    is still judged.
+    """
     if not beyond(names, trace.hello.get("tolerates", 0)):
         return trace.events
     return [event for event in trace.events if event["op"] != "read" or not _is_lost(event)]
 
 
 def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
-    """Targets whose media have these faults. Raises NoSuchFault for those whose media are not the kit's.
+    """Targets whose media have these faults. Raises NoSuchFault for those whose media are not the
+    kit's.
 
-    Devices fail by the faults then and not by request."""
+    Devices fail by the faults then and not by request.
+    """
     if factory.name.partition(":")[0] != "refmodel":
         raise NoSuchFault(
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"

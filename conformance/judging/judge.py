@@ -11,8 +11,9 @@ from conformance.judging.oracles import INNER, Opinion, Oracle
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
     """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
 
-    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that keeps the contract
-    still fails if what happened inside is not as it should be."""
+    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
+    keeps the contract still fails if what happened inside is not as it should be.
+    """
     opinions = {name: oracle(traces) for name, oracle in oracles.items()}
     return [
         _together(trace, {name: given[index] for name, given in opinions.items()})

@@ -1,8 +1,10 @@
-"""What a target promises beyond the contract of the specs: `scrub` finds nothing, and `holds` blocks fit.
+"""What a target promises beyond the contract of the specs: `scrub` finds nothing, and `holds`
+blocks fit.
 
-A target that declares `scrub` verifies itself; a problem that it reports while no device is failed is a failure.
-A target that declares `holds` (in `hello` or in the answer to `create`) must not answer `no-space` while all views
-together hold at most that many different blocks, those of the request counted besides.
+A target that declares `scrub` verifies itself; a problem that it reports while no device is failed
+is a failure. A target that declares `holds` (in `hello` or in the answer to `create`) must not
+answer `no-space` while all views together hold at most that many different blocks, those of the
+request counted besides.
 """
 
 from collections import Counter
@@ -15,7 +17,9 @@ CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may ne
 
 
 class Broken(NamedTuple):
-    """A promise that was not kept: by which event, the class of failure, and the two sides in words."""
+    """A promise that was not kept: by which event, the class of failure, and the two sides in
+    words.
+    """
 
     at: int
     kind: str

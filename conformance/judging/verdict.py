@@ -52,7 +52,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty on a pass."""
+    """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty
+    on a pass.
+    """
 
     verdict: str  # pass, fail, inconclusive
     at: int | None = None
@@ -99,7 +101,9 @@ def disallowed_inside(at: int, inside: str) -> Verdict:
 
 
 def broken_promise(promise: Broken) -> Verdict:
-    """Return the failure of a target that did not keep a promise beyond the contract of the specs."""
+    """Return the failure of a target that did not keep a promise beyond the contract of the
+    specs.
+    """
     clause = CLAUSES["scrub" if promise.kind == "scrub" else "space"]
     return Verdict("fail", promise.at, promise.kind, clause, promise.expected, promise.actual)
 
@@ -119,5 +123,7 @@ WRONG_DATA = frozenset(
 
 
 def alike(one: Verdict, other: Verdict) -> bool:
-    """Whether two failures may be the same bug: what class wrong data is of depends on what else a trace does."""
+    """Whether two failures may be the same bug: what class wrong data is of depends on what else a
+    trace does.
+    """
     return one.kind == other.kind or one.kind in WRONG_DATA and other.kind in WRONG_DATA

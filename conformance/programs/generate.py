@@ -1,12 +1,13 @@
-"""Programs: what a target is asked, a flat list of requests. Any subsequence of a program that keeps `create` is a
-program, so that shrinking may drop anything.
+"""Programs: what a target is asked, a flat list of requests. Any subsequence of a program that
+keeps `create` is a program, so that shrinking may drop anything.
 
-Generation is written once against the interface of `random.Random`. With `random.Random` it is the fast path of
-campaigns; under `hypothesis.strategies.randoms(use_true_random=False)` Hypothesis draws, remembers and shrinks
-(conformance.strategies).
+Generation is written once against the interface of `random.Random`. With `random.Random` it is the
+fast path of campaigns; under `hypothesis.strategies.randoms(use_true_random=False)` Hypothesis
+draws, remembers and shrinks (conformance.strategies).
 
-Each program is a swarm of its own (conformance.programs.swarm) on a disk of its own size. Of a few operations that the
-swarm offers next, the one is sent that was asked least often in a situation like this (conformance.programs.situation).
+Each program is a swarm of its own (conformance.programs.swarm) on a disk of its own size. Of a few
+operations that the swarm offers next, the one is sent that was asked least often in a situation
+like this (conformance.programs.situation).
 """
 
 import random
@@ -39,16 +40,20 @@ def program(
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.
 
-    `crashes` False leaves crashes out; `cuts` cuts the power in the middle of operations too. `options` are those that
-    the target was opened with: their numbers tell where its structures may begin. `asked` counts what earlier programs
-    asked in which situation, and this one is added to it."""
+    `crashes` False leaves crashes out; `cuts` cuts the power in the middle of operations too.
+    `options` are those that the target was opened with: their numbers tell where its structures may
+    begin. `asked` counts what earlier programs asked in which situation, and this one is added to
+    it.
+    """
     return Writer(
         choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked
     ).program(ops)
 
 
 def length(choose: Source, ops: int) -> int:
-    """Return how many operations a program of a campaign has: `ops`, and LONG_LIFE of one in LONG_ONE_IN."""
+    """Return how many operations a program of a campaign has: `ops`, and LONG_LIFE of one in
+    LONG_ONE_IN.
+    """
     return max(ops, LONG_LIFE) if choose.randrange(LONG_ONE_IN) == 0 else ops
 
 
@@ -64,8 +69,10 @@ def cases(
 ) -> Iterator[tuple[dict[str, Any], list[Request]]]:
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
-    The same seed gives the same ones. `hello_of` tells what a target with these options says. With `long` one program
-    in LONG_ONE_IN is a long one. What the earlier ones asked leads the later ones."""
+    The same seed gives the same ones. `hello_of` tells what a target with these options says. With
+    `long` one program in LONG_ONE_IN is a long one. What the earlier ones asked leads the later
+    ones.
+    """
     asked: Asked = Counter()
     for number in count():
         choose = random.Random(f"{seed} {number}")

@@ -1,5 +1,6 @@
-"""Ranges of blocks: mostly short, often hot, one behind the other, or at an edge of a structure; now and then past the
-end of the disk."""
+"""Ranges of blocks: mostly short, often hot, one behind the other, or at an edge of a structure;
+now and then past the end of the disk.
+"""
 
 from collections.abc import Iterable
 
@@ -11,7 +12,9 @@ COUNTS = (1, 1, 1, 2, 2, 3, 4)  # blocks; and the whole disk
 
 
 class Ranges:
-    """Draws ranges on a disk of `blocks` blocks. `options` are values that the target was opened with."""
+    """Draws ranges on a disk of `blocks` blocks. `options` are values that the target was opened
+    with.
+    """
 
     def __init__(
         self, choose: Source, blocks: int, options: Iterable[object], block_size: int
@@ -61,8 +64,9 @@ class Ranges:
 
 
 def edges(options: Iterable[object], block_size: int, blocks: int) -> list[int]:
-    """Return, in blocks, sizes that structures of the target may have: the numbers among its options, which are in
-    blocks or in bytes."""
+    """Return, in blocks, sizes that structures of the target may have: the numbers among its
+    options, which are in blocks or in bytes.
+    """
     numbers = [value for value in options if type(value) is int]
     sizes = {*numbers, *(number // block_size for number in numbers)}
     return sorted(size for size in sizes if 1 < size <= blocks)

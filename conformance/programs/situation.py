@@ -1,7 +1,9 @@
-"""The disk as a program has made it so far, if every request was granted: what generation is led by.
+"""The disk as a program has made it so far, if every request was granted: what generation is led
+by.
 
-A situation is the tree of views, the state of the devices, how much is mapped, how much was written since the last
-checkpoint, and the last two operations. Generation prefers what was seldom asked in a situation like this one.
+A situation is the tree of views, the state of the devices, how much is mapped, how much was written
+since the last checkpoint, and the last two operations. Generation prefers what was seldom asked in
+a situation like this one.
 """
 
 from collections import Counter
@@ -40,7 +42,9 @@ class Situation:
         return self._features
 
     def shape(self, name: str | None = None, op: str = "") -> object:
-        """Return the shape of the tree of views, after `delete` or `revert` of a snapshot if given."""
+        """Return the shape of the tree of views, after `delete` or `revert` of a snapshot if
+        given.
+        """
         views, origin = dict(self.views), self._origin
         changed, own = self._changed, self._own
         if op == "delete" and name is not None:

@@ -1,7 +1,7 @@
 """Which operations a program is made of: a random subset with random weights, or a theme.
 
-Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even mixture of all of
-them does not.
+Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even
+mixture of all of them does not.
 """
 
 from conformance.programs.source import Source
@@ -30,14 +30,16 @@ CAPABILITIES = sorted({need for need in NEEDS.values() if need})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
-# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting and cleaning;
+# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting
+# and cleaning;
 # a disk that fills and empties.
 THEMES = (
     {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
 )
-# With devices: ones that come and go under load; ones that are replaced while the disk is cleaned and cut; rebuilds;
+# With devices: ones that come and go under load; ones that are replaced while the disk is cleaned
+# and cut; rebuilds;
 # ones that fail again before they have caught up.
 DEVICE_THEMES = (
     {
@@ -64,7 +66,8 @@ DEVICE_THEMES = (
     {"rebuild": 4, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
 )
-# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots alone; then as many
+# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots
+# alone; then as many
 # fail as may.
 SCENES = {
     "rebuild": (

@@ -1,4 +1,6 @@
-"""Tags of written blocks: in most programs each is new, in the others many blocks hold the same data."""
+"""Tags of written blocks: in most programs each is new, in the others many blocks hold the same
+data.
+"""
 
 from conformance.contract.tagged_block import ALIKE
 from conformance.programs.source import Source

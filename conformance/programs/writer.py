@@ -1,4 +1,6 @@
-"""Writes one program, request by request, and keeps track of what would exist if every request were granted."""
+"""Writes one program, request by request, and keeps track of what would exist if every request were
+granted.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -54,7 +56,9 @@ class Writer:
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
 
     def program(self, ops: int) -> list[Request]:
-        """Return the whole program, of about `ops` operations; half of them begin with a disk that is full."""
+        """Return the whole program, of about `ops` operations; half of them begin with a disk that
+        is full.
+        """
         if self._upto(1):
             tags = self._tags.next(self._blocks)
             self._requests.append({"op": "write", "lba": 0, "tags": tags})
@@ -73,7 +77,9 @@ class Writer:
     # What comes next.
 
     def _next(self) -> str:
-        """The next operation or scene: of a few that the swarm offers, the one asked least often in this situation."""
+        """The next operation or scene: of a few that the swarm offers, the one asked least often in
+        this situation.
+        """
         offered = [self._one_of(self._kinds) for _ in range(OFFERED)]
         if self._upto(FREE - 1) == 0:
             return offered[0]
@@ -110,7 +116,9 @@ class Writer:
     def _crash(self, again: Request | None = None) -> None:
         """A crash, now and then cut short itself; then all views are read back.
 
-        `again` is a request that was cut short and is sent once more first: whether it took effect is not known."""
+        `again` is a request that was cut short and is sent once more first: whether it took effect
+        is not known.
+        """
         while self._cuts and self._upto(3) == 0:
             self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
         self._requests.append({"op": "crash"})
@@ -186,7 +194,9 @@ class Writer:
         return self._noted("scrub")
 
     def _fail(self) -> Request | None:
-        """A device fails that is sound, or one that is back and has not caught up; now and then one too many."""
+        """A device fails that is sound, or one that is back and has not caught up; now and then one
+        too many.
+        """
         failed = self._now.failed
         again = [device for device, mode in failed.items() if mode == BACK]
         if again and self._upto(1):
@@ -237,7 +247,9 @@ class Writer:
     # Choices.
 
     def _led_name(self, op: str) -> str:
-        """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom made."""
+        """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
+        made.
+        """
         fitting = list(self._now.views)
         if len(fitting) < 2:
             return self._name(fitting)
@@ -248,7 +260,9 @@ class Writer:
         return self._name([ways[least]])
 
     def _name(self, fitting: list[str]) -> str:
-        """One of the fitting names; now and then, or if there is none, any other, or one that is not allowed."""
+        """One of the fitting names; now and then, or if there is none, any other, or one that is
+        not allowed.
+        """
         luck = self._upto(15)
         if luck == 0:
             return names.forbidden(self._choose, self._one_of(self._names))

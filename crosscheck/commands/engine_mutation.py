@@ -23,8 +23,9 @@ def engine_mutation(
     """Change the engines mechanically, one small thing at a time, and see what finds each change.
 
     Each mutant is driven as `conformance run --target refmodel` does. What was found is kept in
-    build/engine-mutation.jsonl: a run that was cut off goes on where it was. A survivor is listed in
-    crosscheck/engine_mutation/explained.toml if it is no bug. Fails where less than 80 % of the bugs are found.
+    build/engine-mutation.jsonl: a run that was cut off goes on where it was. A survivor is listed
+    in crosscheck/engine_mutation/explained.toml if it is no bug. Fails where less than 80 % of the
+    bugs are found.
     """
     tried = []
     for one in survey.survey(count, seed, seconds, jobs, unit_tests, only):

@@ -1,8 +1,10 @@
-"""Mechanical changes of Python source: the usual operators of mutation analysis, on the syntax tree.
+"""Mechanical changes of Python source: the usual operators of mutation analysis, on the syntax
+tree.
 
-A statement or a call is dropped, a condition negated, a number is off by one, arguments are swapped, an operator or a
-constant is replaced. What only words messages and types is left alone. The operators are those of DeMillo, Lipton and
-Sayward (1978) and of the tools after them that fit Python.
+A statement or a call is dropped, a condition negated, a number is off by one, arguments are
+swapped, an operator or a constant is replaced. What only words messages and types is left alone.
+The operators are those of DeMillo, Lipton and Sayward (1978) and of the tools after them that fit
+Python.
 """
 
 import ast
@@ -42,7 +44,9 @@ SYMMETRIC = frozenset(["isinstance", "zip", "require", "max", "min", "setdefault
 
 @dataclass(frozen=True)
 class Change:
-    """One change: the `number` among those of its module, the line, and the code before and after."""
+    """One change: the `number` among those of its module, the line, and the code before and
+    after.
+    """
 
     number: int
     line: int
@@ -62,7 +66,9 @@ def changes(source: str) -> list[Change]:
 
 
 def changed(source: str, number: int) -> ast.Module:
-    """Return the module with the change of this number made, and a call of REACHED just before the statement."""
+    """Return the module with the change of this number made, and a call of REACHED just before the
+    statement.
+    """
     tree = ast.parse(source)
     for at, (old, new, statement) in enumerate(_places(tree)):
         if at == number:

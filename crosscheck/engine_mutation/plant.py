@@ -1,4 +1,6 @@
-"""Plants one change in one module before it is imported. As a pytest plugin it reads $ENGINE_MUTANT: MODULE:NUMBER."""
+"""Plants one change in one module before it is imported. As a pytest plugin it reads
+$ENGINE_MUTANT: MODULE:NUMBER.
+"""
 
 import importlib.abc
 import importlib.machinery
@@ -15,7 +17,9 @@ VARIABLE = "ENGINE_MUTANT"
 
 
 class Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the module `name` with the change. `reached` says whether the changed statement ran."""
+    """Imports the module `name` with the change. `reached` says whether the changed statement
+    ran.
+    """
 
     def __init__(self, name: str, number: int) -> None:
         if name in sys.modules:

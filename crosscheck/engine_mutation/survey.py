@@ -1,5 +1,7 @@
-"""Mutants of the engines, drawn by seed: each is tried by the campaign of the default command, and those that survive
-by the engine's unit tests. What was found is kept, so that a run that was cut off goes on."""
+"""Mutants of the engines, drawn by seed: each is tried by the campaign of the default command, and
+those that survive by the engine's unit tests. What was found is kept, so that a run that was cut
+off goes on.
+"""
 
 import hashlib
 import json
@@ -32,7 +34,9 @@ BY = ("contract", "scrub", "crash", "unit tests", "nothing")
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `note` why it is no bug, if it is none."""
+    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `note` why it is
+    no bug, if it is none.
+    """
 
     module: str
     line: int
@@ -61,7 +65,9 @@ def population() -> list[tuple[str, Change]]:
 def survey(
     count: int, seed: int, seconds: float, jobs: int, unit_tests: bool, only: str = ""
 ) -> Iterator[Tried]:
-    """Try `count` mutants, each for at most `seconds` of the processor. Yields each when it is done, in their order."""
+    """Try `count` mutants, each for at most `seconds` of the processor. Yields each when it is
+    done, in their order.
+    """
     chosen = [one for one in population() if only in one[0]]
     chosen = random.Random(seed).sample(chosen, min(count, len(chosen)))
     known, kit = _known(), fingerprint()

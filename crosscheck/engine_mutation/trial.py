@@ -1,9 +1,10 @@
-"""One mutant on trial, in a process of its own: the campaign of `conformance run --target refmodel`, until it fails.
+"""One mutant on trial, in a process of its own: the campaign of `conformance run --target
+refmodel`, until it fails.
 
     python -m crosscheck.engine_mutation.trial MODULE NUMBER SECONDS SEED FOLDER
 
-prints one JSON object: how it was found (the class of the failure, or "survived"), after how many operations and seconds
-of the processor, and whether the changed statement ran at all.
+prints one JSON object: how it was found (the class of the failure, or "survived"), after how many
+operations and seconds of the processor, and whether the changed statement ran at all.
 """
 
 import json

@@ -1,4 +1,6 @@
-"""Faults of the media: an honest engine stands those within its redundancy, and what it may show beyond is told from what it may not."""
+"""Faults of the media: an honest engine stands those within its redundancy, and what it may show
+beyond is told from what it may not.
+"""
 
 import json
 
@@ -90,7 +92,9 @@ def test_what_is_excused():
 
 
 def test_what_was_acknowledged_since_the_last_recovery_is_not_excused():
-    """What a fault may have made forgotten is what a recovery read; the rest the engine still knows."""
+    """What a fault may have made forgotten is what a recovery read; the rest the engine still
+    knows.
+    """
     create = {"op": "create", "blocks": 4, "result": {"ok": True}}
     write = {"op": "write", "lba": 0, "tags": [1], "result": {"ok": True}}
     read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}

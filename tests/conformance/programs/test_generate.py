@@ -1,4 +1,6 @@
-"""Programs: what they ask for, that a part of one is one, and that they are led by what was not asked yet."""
+"""Programs: what they ask for, that a part of one is one, and that they are led by what was not
+asked yet.
+"""
 
 import random
 from collections import Counter
@@ -221,7 +223,9 @@ def test_what_was_seldom_asked_is_asked():
 
 
 def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(monkeypatch):
-    """What a rebuild left out shows only if nothing reads, and so repairs, it in between: luck alone seldom does that."""
+    """What a rebuild left out shows only if nothing reads, and so repairs, it in between: luck
+    alone seldom does that.
+    """
 
     def timed(program):
         rebuilt, taken = False, set()

@@ -1,4 +1,6 @@
-"""Good traces are accepted, corrupted ones rejected, by model and TLC alike and at the same event."""
+"""Good traces are accepted, corrupted ones rejected, by model and TLC alike and at the same
+event.
+"""
 
 from collections import Counter
 from itertools import islice
@@ -70,7 +72,7 @@ def test_tlc_agrees(good, bad):
     assert [opinion.at for opinion in opinions[: len(good)]] == [None] * len(good)
     differ = [
         (one.kind, one.at, opinion.at)
-        for one, opinion in zip(bad, opinions[len(good) :])
+        for one, opinion in zip(bad, opinions[len(good) :], strict=False)
         if one.at != opinion.at
     ]
     assert not differ
