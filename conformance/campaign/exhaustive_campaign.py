@@ -1,4 +1,6 @@
-"""The campaign of `--crashes exhaustive`: every workload of conformance.campaign.crash_states, judged like any trace; it can go on where it was."""
+"""The campaign of `--crashes exhaustive`: every workload of conformance.campaign.crash_states,
+judged like any trace; it can go on where it was.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -47,7 +49,9 @@ def campaign(
 ) -> Campaign:
     """Explore all workloads of up to `longest` operations, or the first `most` of them.
 
-    `kept` is the file of those that passed. It ends after `most_failures` failures that differ. Raises BadProgress."""
+    `kept` is the file of those that passed. It ends after `most_failures` failures that differ.
+    Raises BadProgress.
+    """
     result = Campaign(
         factory.name,
         0,
@@ -99,7 +103,7 @@ def _judged(
     )
     passed = []
     for workload, states, found in batch:
-        judged = list(zip(found, verdicts))
+        judged = list(zip(found, verdicts, strict=False))
         for trace, verdict in judged:
             result.coverage.update(
                 (event["op"], outcome_of(event))

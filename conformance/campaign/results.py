@@ -10,7 +10,8 @@ from conformance.judging.explain import Verdict
 
 MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
 
-# What may happen in a declared operation, as rows of the coverage: those that never happened are shown too.
+# What may happen in a declared operation, as rows of the coverage: those that never happened are
+# shown too.
 OUTCOMES = {
     "write": ("ok", "out-of-range", "no-space", "cut"),
     "read": ("ok", "out-of-range", "no-such-snapshot"),
@@ -23,11 +24,12 @@ OUTCOMES = {
     "restart": ("ok", "cut"),
     "clean": ("ok", "cut"),
     "checkpoint": ("ok", "cut"),
-    "fail": ("ok",),
-    "return": ("ok",),
-    "replace": ("ok",),
-    "tick": ("ok",),
-    "settle": ("ok",),
+    "scrub": ("ok",),
+    "fail": ("ok", "cut"),
+    "return": ("ok", "cut"),
+    "replace": ("ok", "cut"),
+    "tick": ("ok", "cut"),
+    "settle": ("ok", "cut"),
 }
 
 

@@ -1,4 +1,6 @@
-"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten after each."""
+"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten
+after each.
+"""
 
 import json
 import os
@@ -28,7 +30,9 @@ class Kept:
         self._path = path
 
     def resume(self, plan: Plan, result: Campaign, oracles: Mapping[str, Oracle]) -> int:
-        """Put what the file holds into the result; the number of the part that comes next. Raises BadKept."""
+        """Put what the file holds into the result; the number of the part that comes next. Raises
+        BadKept.
+        """
         if not self._path.exists():
             return 0
         try:
@@ -53,11 +57,11 @@ class Kept:
                 if whole
                 else []
             )
-            for (number, trace), verdict in zip(whole, verdicts):
+            for (number, trace), verdict in zip(whole, verdicts, strict=False):
                 result.judged[number] = trace, verdict
             result.failures = [
                 Failure(trace, verdict, *rest)
-                for (trace, *rest), verdict in zip(failed, verdicts[len(whole) :])
+                for (trace, *rest), verdict in zip(failed, verdicts[len(whole) :], strict=False)
             ]
             return int(held["next"])
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

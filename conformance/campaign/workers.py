@@ -1,4 +1,6 @@
-"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All give the same parts."""
+"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All
+give the same parts.
+"""
 
 import multiprocessing
 import os
@@ -20,7 +22,9 @@ class NoCluster(Exception):
 
 
 class Workers(Protocol):
-    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count` traces are done."""
+    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count`
+    traces are done.
+    """
 
     def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]: ...
 
@@ -66,10 +70,13 @@ class Elsewhere:
 
 
 def on_this_machine(jobs: int) -> Elsewhere:
-    """So many processes of their own. (Started anew: a fork would share the daemons of the engines.)
+    """So many processes of their own. (Started anew: a fork would share the daemons of the
+    engines.)
 
-    Where there is one for each processor, it stays there, with the engine that it starts: the two take turns, and whoever is
-    asked on another processor has to be woken there, and finds nothing in its caches."""
+    Where there is one for each processor, it stays there, with the engine that it starts: the two
+    take turns, and whoever is asked on another processor has to be woken there, and finds nothing
+    in its caches.
+    """
     context = multiprocessing.get_context("spawn")
     processors = sorted(os.sched_getaffinity(0))
     places = context.SimpleQueue()
@@ -86,7 +93,9 @@ def _stay(places: Any) -> None:
 
 
 def on_cluster(address: str) -> Elsewhere:
-    """The workers of the dask scheduler at this address; a cluster on this machine if it is "local". Raises NoCluster."""
+    """The workers of the dask scheduler at this address; a cluster on this machine if it is
+    "local". Raises NoCluster.
+    """
     try:
         from distributed import Client
     except ImportError:

@@ -24,8 +24,9 @@ def shrink(
 ) -> tuple[Trace, Verdict]:
     """The shortest failing trace found, and its verdict.
 
-    `attempt` runs a program and returns what came of it if that fails alike, else None. If the failure does
-    not happen again, the trace comes back as far as where it failed."""
+    `attempt` runs a program and returns what came of it if that fails alike, else None. If the
+    failure does not happen again, the trace comes back as far as where it failed.
+    """
     ends = time.monotonic() + most_seconds
     tries = 0
     best = replace(trace, events=_to_failure(trace, verdict)), verdict

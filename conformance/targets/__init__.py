@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.programs.source import Source
 from conformance.targets.base import Target
 
 KINDS = {
-    "refmodel[:ENGINE][:KEY=VALUE,...]": "an engine of this project, in process: log-structured unless named, redo-se, in-place-raid5, ...",
+    "refmodel[:ENGINE][:KEY=VALUE,...]": "the engines of this project, in process: all of them, or the ENGINE named; log-structured with options alone",
     "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
     "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
@@ -36,6 +37,7 @@ class NoSuchTarget(Exception):
 class Factory:
     """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace may choose.
 
+    Where there are `families`, a trace first chooses one of them, which adds its knobs: an engine, for example.
     `without` are capabilities that are not asked for though the target has them."""
 
     name: str
@@ -43,11 +45,19 @@ class Factory:
     fixed: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, list[Any]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    families: tuple[Mapping[str, list[Any]], ...] = ()
 
     @property
     def first(self) -> dict[str, Any]:
         """The first of all ways to set the knobs."""
-        return {knob: values[0] for knob, values in self.knobs.items()}
+        family = self.families[0] if self.families else {}
+        return {knob: values[0] for knob, values in {**self.knobs, **family}.items()}
+
+    def draw(self, choose: Source) -> dict[str, Any]:
+        """Return options for one trace: a value of each knob."""
+        family = self.families[choose.randrange(len(self.families))] if self.families else {}
+        knobs = sorted({**self.knobs, **family}.items())
+        return {knob: values[choose.randrange(len(values))] for knob, values in knobs}
 
     def __call__(self, options: dict[str, Any]) -> Target:
         target = self.build({**options, **self.fixed})
@@ -68,6 +78,8 @@ def resolve(name: str) -> Factory:
                 module = importlib.import_module("conformance.targets.reference")
             except ImportError as error:
                 raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
+            if not rest:
+                return Factory(name, module.ReferenceTarget, families=module.FAMILIES)
             options = _of_engine(rest, module.KNOBS)
             return _factory(
                 name,

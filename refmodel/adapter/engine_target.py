@@ -13,6 +13,7 @@ from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.adapter.shape import created, plan_disk
 from refmodel.bugs import BUGS
+from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
 from refmodel.engine.shape import Shape
@@ -23,6 +24,8 @@ from refmodel.media.faults import FaultySupply, parse
 from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
+
+MOST_BATCHED = 4  # blocks
 
 
 class Adapter:
@@ -44,6 +47,7 @@ class Adapter:
         cache_block_bytes: int | None = None,
         faults: str = "",
         fault_seed: int = 0,
+        batch: bool = False,
         **geometry: Any,
     ) -> None:
         """Make a folder in `folder`, or where temporary files are.
@@ -57,10 +61,13 @@ class Adapter:
         """
         self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
-        self._geometry = geometry
+        self._geometry = {
+            name: value for name, value in geometry.items() if value is not None
+        }  # None: the default
         self._capacity_percent = capacity_percent
+        self._batch = batch
         self._bug = BUGS[plant] if plant else None
-        self._cache = (cache_bytes, cache_block_bytes)
+        self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
         self.power = PowerSupply()
         self._seed = 0
@@ -77,7 +84,7 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": list(shape.capabilities),
+            "capabilities": [*shape.capabilities, *(["scrub"] if engine == DEFAULT else [])],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
         }
@@ -116,7 +123,7 @@ class Adapter:
 
         Returns nothing while devices are gone, or if the engine has no scrub.
         """
-        disk = self._disk
+        disk = getattr(self._disk, "disk", self._disk)  # the one behind a read cache
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
@@ -151,7 +158,7 @@ class Adapter:
         disk = self._disk
         match op:
             case "write":
-                disk.write(integer(message, "lba"), data(message))
+                self._write(disk, integer(message, "lba"), data(message))
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return {
@@ -180,17 +187,29 @@ class Adapter:
             case "tick":
                 self._seconds += integer(message, "seconds")
                 disk.tick()
-            case "clean":
-                disk.clean()
-            case "checkpoint":
-                disk.checkpoint()
+            case "clean" | "checkpoint":
+                disk.clean() if op == "clean" else disk.checkpoint()
+                if isinstance(disk, CachedDisk):
+                    disk.migrate(contents=op == "clean")
             case "settle":
                 disk.settle()
+            case "scrub" if self._engine == DEFAULT:
+                return {"ok": True, "problems": self.scrub()}
             case "stats":
                 return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
+
+    def _write(self, disk: Disk, lba: int, data: bytes) -> None:
+        """Write blocks; with `batch` a few of them as writes that are in flight together."""
+        size = disk.geometry.block_bytes
+        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+            disk.write(lba, data)
+            return
+        disk.write_many(
+            [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        )
 
     def _answer_closed(self, message: Message) -> Message:
         """Answer while too few devices are present to open the disk. Raises DataLost."""
@@ -225,7 +244,13 @@ class Adapter:
             disk = self._open()
         if isinstance(shape, Geometry) and disk is not None and disk.events is not None:
             disk.events.insert(0, created(shape))
-        return {"ok": True}
+        if not isinstance(shape, Geometry) or (
+            "pages" in self._geometry
+            or shape.reduces
+            or shape.cleaner not in ("cost-benefit", "greedy")  # the others may gain nothing
+        ):
+            return {"ok": True}  # what fits is not known in blocks
+        return {"ok": True, "holds": shape.usable_chunks}
 
     def _name(self, plant: str) -> str:
         engine = f" {self._engine}" if self._engine != DEFAULT else ""

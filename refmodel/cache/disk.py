@@ -52,7 +52,10 @@ class CachedDisk(ForwardingDisk):
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises what the disk raises."""
-        self.write_many([(lba, data)])
+        started = perf_counter_ns()
+        self._write_through(lambda: self.disk.write(lba, data))
+        self._hold_written(lba, data)
+        self.operations.add("write", started, len(data) // self.geometry.block_bytes)
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
         """Do writes that are in flight together, each (LBA, whole blocks)."""

@@ -257,3 +257,58 @@ def test_classes(case):
     assert verdict.kind == kind, verdict
     assert source in verdict.source, verdict
     assert verdict.clause and verdict.expected and verdict.actual
+
+
+class Full(ModelTarget):
+    """It has no space for any write."""
+
+    def request(self, message):
+        if message["op"] == "write":
+            return {"ok": False, "error": "no-space"}
+        return super().request(message)
+
+
+def test_a_target_that_refuses_everything_was_not_tested():
+    result = campaign(Factory("full", Full), count=40, ops=30, seed=1, oracles=MODEL)
+    assert result.verdict == "inconclusive" and not result.failures
+    assert "too little succeeded: 0 of " in result.reason and "no-space" in result.reason
+
+
+class Promising(Full):
+    """And yet it promises space in the answer to `create`."""
+
+    def request(self, message):
+        response = super().request(message)
+        return {**response, "holds": 4} if message["op"] == "create" else response
+
+
+def test_a_target_that_has_promised_space_must_not_refuse_for_want_of_it():
+    result = campaign(Factory("promising", Promising), count=40, ops=30, seed=1, oracles=MODEL)
+    assert {failure.verdict.kind for failure in result.failures} == {"false-no-space"}
+    assert "the target holds 4" in result.failures[0].verdict.expected
+
+
+class Leaking(ModelTarget):
+    """Its scrub finds a leak once a snapshot was deleted."""
+
+    leaked = False
+
+    def request(self, message):
+        if message["op"] == "scrub":
+            return {"ok": True, "problems": ["page 7 is in use and not reachable"] * self.leaked}
+        response = super().request(message)
+        if message["op"] in ("create", "delete") and response["ok"]:
+            self.leaked = message["op"] == "delete"
+        return response
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.hello = {**self.hello, "capabilities": [*self.hello["capabilities"], "scrub"]}
+
+
+def test_a_leak_that_scrub_reports_is_a_failure():
+    result = campaign(Factory("leaking", Leaking), count=40, ops=30, seed=1, oracles=MODEL)
+    kinds = {failure.verdict.kind for failure in result.failures}
+    assert kinds == {"scrub"} and "page 7" in result.failures[0].verdict.actual
+    ops = {event["op"] for event in result.failures[0].trace.events}
+    assert ops <= {"create", "snapshot", "delete", "scrub"}
