@@ -75,6 +75,9 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         "refuses what reaches past the end",
         [create, {**write, "lba": 7}, {**read, "lba": 1}, read],
     )
+    if "snapshot" in able:
+        missing = {**read, "view": "missing"}
+        yield "refuses to read a snapshot that does not exist", [create, write, missing, read]
     for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.campaign.crash_states import LONGEST, Explorer, Workload, workloads
-from conformance.campaign.random_campaign import shape
+from conformance.campaign.grouping import outline
 from conformance.campaign.results import MOST_FAILURES, Campaign, Failure
 from conformance.campaign.resume_log import Progress
 from conformance.contract.coverage import outcome_of
@@ -86,6 +86,8 @@ def campaign(
             if len(result.failures) >= most_failures:
                 break
         file.add(_judged(batch, oracles, result))
+    except KeyboardInterrupt:
+        result.interrupted = True
     finally:
         explorer.close()
     if INNER in oracles and result.judged:
@@ -110,9 +112,9 @@ def _judged(
                 for event in trace.events
                 if event["op"] != "create"
             )
-            alike = shape(trace, verdict)
+            alike = outline(trace, verdict)
             if verdict.verdict == "fail" and all(
-                shape(f.trace, f.verdict) != alike for f in result.failures
+                outline(f.trace, f.verdict) != alike for f in result.failures
             ):
                 result.failures.append(
                     Failure(trace, verdict, len(result.judged), trace.operations)

@@ -119,7 +119,7 @@ def drive(
     blocks of the device.
 
     The device reads as zeroes at first. A device has `read`, `write` and `close`, as
-    conformance.media.nbd.Device has. Raises Wrong, and whatever a device raises; a write that
+    conformance.media.nbd.NbdDevice has. Raises Wrong, and whatever a device raises; a write that
     raised may have happened.
     """
     devices = [connect() for _ in range(threads)]

@@ -69,6 +69,7 @@ def campaign(
     result = Campaign(
         factory.name,
         seed,
+        ops,
         most_failures=most_failures,
         without=tuple(sorted(factory.without)),
         faults=faulty,
@@ -129,11 +130,12 @@ def _merge(
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail":
             by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
-            result.failures.append(
-                _shrunk(bench, result, trace, verdict, number, at_once)
-                if by_contract
-                else Failure(trace, verdict, number, trace.operations)
-            )
+            if by_contract:
+                _shrink(bench, result, trace, verdict, number, at_once)
+            else:
+                result.failures.append(
+                    Failure(trace, verdict, number, trace.operations, repeats=0, unfinished=True)
+                )
             if _enough(result):
                 return
 
@@ -155,26 +157,18 @@ def _enough(result: Campaign) -> bool:
     )
 
 
-def shape(trace: Trace, verdict: Verdict) -> tuple[str, str, tuple[str, ...]]:
-    """What is the same if one failure is found again: the class, the clause, and the operations up
-    to it.
-    """
-    last = len(trace.events) if verdict.at is None else verdict.at
-    return verdict.kind, verdict.clause, tuple(event["op"] for event in trace.events[: last + 1])
-
-
-def _shrunk(
+def _shrink(
     bench: Bench,
     result: Campaign,
     trace: Trace,
     verdict: Verdict,
     number: int,
     oracles: Mapping[str, Oracle],
-) -> Failure:
-    """The failure, shrunk; one of a class that was met before most likely is the same again, so it
-    gets less time.
-    """
-    before = trace.operations
+) -> None:
+    """Add the failure to the result, shrunk.
+
+    A failure of a class that was met before most likely is the same bug, so it gets less time.
+    Raises KeyboardInterrupt once the failure is in the result."""
     met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
 
     def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
@@ -183,5 +177,17 @@ def _shrunk(
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
     seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
-    short, found = shrink(trace, verdict, attempt, most_seconds=seconds)
-    return Failure(short, found, number, before)
+    found = shrink(trace, verdict, attempt, most_seconds=seconds)
+    result.failures.append(
+        Failure(
+            found.trace,
+            found.verdict,
+            number,
+            trace.operations,
+            found.failed,
+            found.repeats,
+            found.timed_out or found.interrupted,
+        )
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt

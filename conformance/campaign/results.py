@@ -39,8 +39,16 @@ class Failure:
 
     trace: Trace
     verdict: Verdict
-    number: int  # of the trace in the campaign
+    number: int | None  # of the trace in the campaign; None: it was kept from an earlier run
     before: int  # operations before shrinking
+    failed: int = 1  # of `repeats` times that the shrunk trace was sent again, so many failed
+    repeats: int = 1  # 0 if it was never sent again
+    unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
+
+    @property
+    def flaky(self) -> bool:
+        """Whether the failure did not come back each time."""
+        return self.failed < self.repeats
 
 
 @dataclass
@@ -49,6 +57,7 @@ class Campaign:
 
     target: str
     seed: int
+    ops: int = 30  # that a trace was asked for
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     happened: Coverage = field(default_factory=Coverage)
@@ -61,7 +70,7 @@ class Campaign:
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     declared: frozenset[str] = frozenset()  # capabilities
-    interrupted: bool = False  # it was to go on
+    interrupted: bool = False  # by Ctrl-C, before it was complete
     how: str = ""  # what else the command said that ran it
     workloads: int = 0  # of an exhaustive campaign
     faults: tuple[str, ...] = ()  # of the media, by name
@@ -93,6 +102,7 @@ class Campaign:
             return "fail"
         unclear = (
             self.reason
+            or self.interrupted
             or overlap != "pass"
             or not (self.judged or self.resumed)
             or any(v.verdict != "pass" for _, v in self.judged)

@@ -4,9 +4,11 @@ give the same parts.
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import count as numbers
 from typing import Any, Protocol
 
@@ -85,11 +87,24 @@ def on_this_machine(jobs: int) -> Elsewhere:
             {processors[number % len(processors)]} if jobs >= len(processors) else processors
         )
     pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
-    return Elsewhere(pool.submit, jobs, lambda: pool.shutdown(cancel_futures=True))
+    return Elsewhere(
+        partial(pool.submit, _interruptible), jobs, lambda: pool.shutdown(cancel_futures=True)
+    )
 
 
 def _stay(places: Any) -> None:
+    """Keep this worker on its processors. Ctrl-C is for the parent, and for a call under way."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.sched_setaffinity(0, places.get())
+
+
+def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it; Ctrl-C ends the call with KeyboardInterrupt, and does not end the process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return call(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def on_cluster(address: str) -> Elsewhere:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import fastjsonschema
 
+from conformance.contract.printable import one_word
+
 Event = dict[str, Any]
 
 LONGEST_LINE = 8 << 20  # bytes
@@ -254,10 +256,12 @@ def line(event: Event) -> str:
             str(event["lba"]) if event["op"] == "write" else f"{event['lba']}+{event['count']}"
         )
     words += [
-        str(event[key]) for key in ("name", "blocks", "device", "mode", "seconds") if key in event
+        one_word(event[key])
+        for key in ("name", "blocks", "device", "mode", "seconds")
+        if key in event
     ]
     if event.get("view") is not None:
-        words.append(f"of {event['view']}")
+        words.append(f"of {one_word(event['view'])}")
     text = " ".join(words)
     if "tags" in event:
         text += ": " + _shortened(event["tags"])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from conformance.contract.printable import printable
 from conformance.contract.trace import Trace, line
 from conformance.judging.promises import Broken
 
@@ -67,7 +68,10 @@ class Verdict:
     reason: str = ""  # why it is inconclusive, or what the target printed
 
     def words(self, trace: Trace) -> list[str]:
-        """The verdict for people, a few lines."""
+        """Return the verdict for people, a few lines; control characters are escaped."""
+        return [printable(text, "\t") for text in self._words(trace)]
+
+    def _words(self, trace: Trace) -> list[str]:
         if self.verdict != "fail":
             return [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
         text = [

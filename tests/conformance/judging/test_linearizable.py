@@ -199,7 +199,7 @@ def test_rounds_are_inconclusive_where_the_checker_gives_up_and_where_requests_c
 
 def test_a_connection_that_breaks_is_a_failure(monkeypatch):
     def refuse(self, offset, length):
-        raise nbd.Refused("broken pipe", 32)
+        raise nbd.NbdError("broken pipe", 32)
 
     monkeypatch.setattr(Connection, "read", refuse)
     found = overlap.run(targets.Factory("shared", Disk), 2, 2, 20, seed=1)
