@@ -1,135 +1,119 @@
-"""A plugin of pytest: `pytest --conformance-target TARGET` adds a test for each class of properties of the contract.
+"""A plugin of pytest: `pytest --conformance-target TARGET` tests a target against the contract.
 
-Each test is a campaign of its own that asks the target for nothing but what its class is about.
+It adds one test for each class of properties of the contract. They are ordinary tests of
+Hypothesis in an ordinary file, .conformance/test_contract.py, which the plugin writes. So the
+options of pytest (ids, `--lf`, `-k`, `--collect-only`, `-n`) and of Hypothesis (its seed, its
+example database) work as usual.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest._code.code import ExceptionRepr
 
-# class of properties -> the capabilities that it is about, and those that it uses besides where they are declared
-PROPERTIES = {
-    "data": (set(), {"flush"}),
-    "unmap": ({"unmap"}, {"flush"}),
-    "snapshots": ({"snapshot"}, {"delete", "revert", "unmap"}),
-    "restart": ({"restart"}, {"flush", "snapshot", "delete", "revert", "unmap"}),
-    "background work": ({"clean"}, {"flush", "snapshot", "delete", "revert", "unmap"}),
-    "power cuts": (
-        {"crash"},
-        {"flush", "snapshot", "delete", "revert", "unmap", "restart", "clean"},
-    ),
-    "devices": (
-        {"device"},
-        {"flush", "snapshot", "delete", "revert", "unmap", "restart", "clean", "crash"},
-    ),
-}
+from conformance.targets import Factory, NoSuchTarget, resolve
+
+TESTS = Path(".conformance", "test_contract.py")  # below the root folder of pytest
+SOURCE = """# Written by the pytest plugin of the conformance kit; it can be removed.
+from conformance.property_tests import test_contract
+
+__all__ = ["test_contract"]
+"""
+TRACES, OPS = 50, 30
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the user chose, on the command line or in the ini file."""
+
+    factory: Factory
+    traces: int
+    ops: int
+
+
+_chosen: list[Chosen] = []  # one at most: property_tests.py is imported after it is known
+
+
+def chosen() -> Chosen:
+    """Return what the user chose. Skips the whole module if no target was named."""
+    if not _chosen:
+        pytest.skip("no --conformance-target", allow_module_level=True)
+    return _chosen[0]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, each of which is also an ini option."""
     group = parser.getgroup("conformance", "a virtual disk against the contract")
-    group.addoption(
-        "--conformance-target",
-        metavar="TARGET",
-        help="Add the tests of this target: see `conformance targets`.",
-    )
-    group.addoption(
-        "--conformance-traces",
-        type=int,
-        default=50,
-        metavar="N",
-        help="Traces for each class of properties.",
-    )
-    group.addoption(
-        "--conformance-ops",
-        type=int,
-        default=30,
-        metavar="N",
-        help="About how many operations a trace.",
-    )
-    group.addoption(
-        "--conformance-seed",
-        type=int,
-        default=1,
-        metavar="N",
-        help="The same seed sends the same programs.",
-    )
+    options = {
+        "target": ("TARGET", "test this target: see `conformance targets`"),
+        "traces": ("N", f"traces per class of properties ({TRACES} by default)"),
+        "ops": ("N", f"about how many operations per trace ({OPS} by default)"),
+    }
+    for name, (value, text) in options.items():
+        group.addoption(f"--conformance-{name}", metavar=value, help=text)
+        parser.addini(f"conformance_{name}", text, default="")
 
 
-def pytest_collection_modifyitems(
-    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
-) -> None:
-    name = config.getoption("--conformance-target")
-    if name:
-        from conformance import targets
-
-        try:
-            factory = targets.resolve(name)
-        except targets.NoSuchTarget as error:
-            raise pytest.UsageError(f"--conformance-target: {error}") from None
-        items += [
-            Property.from_parent(
-                session, name=f"conformance[{name}] {kind}", kind=kind, factory=factory
-            )
-            for kind in PROPERTIES
-        ]
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the tests to what is collected if a target is named. Raises UsageError."""
+    name = _option(config, "target")
+    _chosen.clear()
+    if not name:
+        return
+    try:
+        factory = resolve(name)
+    except NoSuchTarget as error:
+        raise pytest.UsageError(f"--conformance-target: {error}") from None
+    _chosen.append(Chosen(factory, _number(config, "traces", TRACES), _number(config, "ops", OPS)))
+    if not any(TESTS.name in argument for argument in config.args):
+        config.args.append(str(_written(config.rootpath / TESTS)))
 
 
-class Failed(Exception):
-    """The target does not keep the contract, or cannot be tested; the text says how."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect the added file, though pytest passes over folders with a dot before their names."""
+    return False if _chosen and collection_path == config.rootpath / TESTS.parent else None
 
 
-class Property(pytest.Item):
-    """One class of properties of one target."""
-
-    def __init__(self, *, kind: str, factory: Any, **more: Any) -> None:
-        super().__init__(**more)
-        self._kind, self._factory = kind, factory
-
-    def runtest(self) -> None:
-        from conformance.campaign import random_campaign
-        from conformance.judging import oracles
-        from conformance.programs import swarm
-
-        about, besides = PROPERTIES[self._kind]
-        missing = about - random_campaign.declared(self._factory)
-        if missing:
-            pytest.skip(f"the target does not declare {', '.join(sorted(missing))}")
-        factory = replace(self._factory, without=frozenset(swarm.CAPABILITIES) - about - besides)
-        option = self.config.getoption
-        ops = option("--conformance-ops")
-        result = random_campaign.campaign(
-            factory,
-            count=option("--conformance-traces"),
-            ops=ops,
-            seed=option("--conformance-seed"),
-            oracles={"model": oracles.named("model")},
-        )
-        if result.failures:
-            raise Failed("\n".join(_words(result, ops)))
-        if result.verdict != "pass":
-            raise Failed(
-                f"inconclusive: {result.reason or 'the checker gave up'}\n{result.output}".rstrip()
-            )
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return (
-            str(excinfo.value)
-            if isinstance(excinfo.value, Failed)
-            else super().repr_failure(excinfo, style)
-        )
-
-    def reportinfo(self) -> tuple[Any, int | None, str]:
-        return self.path, None, self.name
+def _written(path: Path) -> Path:
+    """Write the file with the tests unless it is there. Raises UsageError."""
+    try:
+        if not path.exists() or path.read_text(encoding="utf-8") != SOURCE:
+            path.parent.mkdir(exist_ok=True)
+            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+            path.write_text(SOURCE, encoding="utf-8")
+    except OSError as error:
+        raise pytest.UsageError(f"cannot write {path}: {error.strerror}") from None
+    return path
 
 
-def _words(result: Any, ops: int) -> Iterator[str]:
-    """The first failure: its shortest trace, what is wrong with it, and a line that shows it again."""
-    from conformance.contract import trace
-    from conformance.reports import report
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Show what is wrong with the target, and not the source of the test."""
+    outcome = yield
+    report = outcome.get_result()
+    if (
+        item.path.name == TESTS.name
+        and report.failed
+        and isinstance(report.longrepr, ExceptionRepr)
+    ):
+        crash = report.longrepr.reprcrash
+        if crash is not None and crash.message.startswith("conformance.strategies.Broken: "):
+            report.longrepr = crash.message.partition(": ")[2]
 
-    failure = result.failures[0]
-    yield from trace.numbered(failure.trace.events)
-    yield from failure.verdict.words(failure.trace)
-    yield f"  replay    {report.replay_line(result, failure, ops)}"
+
+def _option(config: pytest.Config, name: str) -> str:
+    """The value of an option; an option on the command line goes before one in the ini file."""
+    given: str | None = config.getoption(f"--conformance-{name}")
+    return given if given is not None else str(config.getini(f"conformance_{name}"))
+
+
+def _number(config: pytest.Config, name: str, default: int) -> int:
+    text = _option(config, name)
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < 1:
+        raise pytest.UsageError(f"--conformance-{name}: '{text}' is no number of at least 1")
+    return int(text)

@@ -8,11 +8,13 @@ import click
 from modelcheck.checkers import tlc
 from modelcheck.runs import models
 
-COMMANDS = ("model-tests", "trace-speed")  # modules of crosscheck.commands
+COMMANDS = ("engine-mutation", "model-tests", "trace-speed")  # modules of crosscheck.commands
 
 
 class Commands(click.Group):
-    """What is missing or misspelt ends in one line and status 3, never in a traceback. A command is imported when it is asked for."""
+    """What is missing or misspelt ends in one line and status 3, never in a traceback. A command is
+    imported when it is asked for.
+    """
 
     def invoke(self, context: click.Context):
         try:

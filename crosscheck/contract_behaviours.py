@@ -1,10 +1,12 @@
-"""The contract's behaviours on a small disk, as TLC prints them: what may be answered to what, and what it leads to."""
+"""The contract's behaviours on a small disk, as TLC prints them: what may be answered to what, and
+what it leads to.
+"""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from modelcheck.checkers import tlc, values
@@ -41,9 +43,11 @@ class Contract:
         }
 
     def follow(self, events: Sequence[dict[str, Any]]) -> tuple[int, list[str]] | None:
-        """The first of the events, after `create`, that the contract does not allow, and the answers that it allows to it.
+        """The first of the events, after `create`, that the contract does not allow, and the
+        answers that it allows to it.
 
-        None if it allows all."""
+        None if it allows all.
+        """
         states = {0}
         for at, event in enumerate(events):
             request = _key(
@@ -72,7 +76,9 @@ def answered(result: dict[str, Any] | None) -> str:
 
 
 def load(profile: str) -> Contract:
-    """Have TLC print the steps. Raises tlc.Unavailable, and ValueError where the module is broken."""
+    """Have TLC print the steps. Raises tlc.Unavailable, and ValueError where the module is
+    broken.
+    """
     name = f"MCVirtualDiskSteps-{profile}"
     result = tlc.run(tlc.SPECS / "MCVirtualDiskSteps.tla", tlc.SPECS / f"{name}.cfg", short=True)
     if result.status != "ok":
@@ -96,12 +102,12 @@ def _steps(output: str) -> Iterator[tuple[str, str, str, str]]:
             yield _state(before), request, answer, _state("<<[live |-> " + after)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _state(text: str) -> str:
     return values.short(values.read(text))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _said(text: str) -> tuple[str, str]:
     request, answer, data = values.read(text).values()
     request = {

@@ -1,4 +1,6 @@
-"""Tests of an engine made from the contract's behaviours: every path of requests on a small disk, to a depth."""
+"""Tests of an engine made from the contract's behaviours: every path of requests on a small disk,
+to a depth.
+"""
 
 import json
 from collections import Counter
@@ -79,7 +81,9 @@ def programs(requests: list[Request], series: Series) -> Iterator[list[Request]]
 def replay(
     series: Series, steps: Contract, target: str = "refmodel", part: int = 0, parts: int = 1
 ) -> Replayed:
-    """Drive the engine through every `parts`-th test, from number `part`; judge each by the contract's steps and by the model."""
+    """Drive the engine through every `parts`-th test, from number `part`; judge each by the
+    contract's steps and by the model.
+    """
     done, bench, oracle = Replayed(), Bench(targets.resolve(target)), {"model": named("model")}
     try:
         for number, program in enumerate(programs(steps.requests(), series)):
@@ -125,7 +129,9 @@ def _request(event: dict[str, Any]) -> str:
 
 
 def run(jobs: int, target: str = "refmodel") -> Iterator[tuple[Series, Contract, Replayed]]:
-    """Each series, the steps that judged it, and what came of it; `jobs` processes share the work."""
+    """Each series, the steps that judged it, and what came of it; `jobs` processes share the
+    work.
+    """
     loaded = {
         profile: contract_behaviours.load(profile)
         for profile in sorted({series.profile for series in SERIES})
@@ -152,9 +158,11 @@ def _plain(steps: Contract) -> Contract:
 
 
 def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
-    """What traces reach of the module that judges them: a sample of the tests, of the model under each profile, some by hand.
+    """What traces reach of the module that judges them: a sample of the tests, of the model under
+    each profile, some by hand.
 
-    Raises as reached.coverage does."""
+    Raises as reached.coverage does.
+    """
 
     def batch(profile: str) -> list[traces.Lines]:
         tests = [_lines(trace) for trace in sample if trace.hello["crash_profile"] == profile]
@@ -169,7 +177,7 @@ def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
 def _by_model(profile: str, count: int) -> Iterator[Trace]:
     factory = targets.resolve(f"model:{profile}")
     bench = Bench(factory)
-    cases = generate.drawn(generate.cases(factory.knobs, bench.hello, 20, True, True), seed=1)
+    cases = generate.cases(factory.draw, bench.hello, 20, 1, cuts=True)
     for number in range(count):
         options, program = next(cases)
         yield bench.drive(program, number, options)
@@ -177,7 +185,9 @@ def _by_model(profile: str, count: int) -> Iterator[Trace]:
 
 
 def by_hand(profile: str) -> list[traces.Lines]:
-    """What no target in process does yet: devices that fail, answers that say nothing. specs/traces/by_hand.jsonl."""
+    """What no target in process does yet: devices that fail, answers that say nothing.
+    specs/traces/by_hand.jsonl.
+    """
     found: list[list[dict[str, Any]]] = []
     for text in (SPECS / "traces" / "by_hand.jsonl").read_text().splitlines():
         line = {name: value for name, value in json.loads(text).items() if value is not None}

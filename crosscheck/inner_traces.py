@@ -1,4 +1,6 @@
-"""Traces of the engine for what judges its inside: a history of devices by hand, and generated ones; what they reach."""
+"""Traces of the engine for what judges its inside: a history of devices by hand, and generated
+ones; what they reach.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,7 +27,9 @@ Request = dict[str, Any]
 
 
 def history(layout: str) -> list[Request]:
-    """All that may become of devices, in turn: one returns, is rebuilt on a spare, in its place, across power cuts and restarts."""
+    """All that may become of devices, in turn: one returns, is rebuilt on a spare, in its place,
+    across power cuts and restarts.
+    """
     k, m = LAYOUTS[layout]
     spare, too_many = k + m, (0, 2, 3)[: m + 1]
     tags = iter(range(1, 1000))
@@ -37,7 +41,9 @@ def history(layout: str) -> list[Request]:
         return {"op": op, "device": number, **more}
 
     def of_the_last() -> Iterator[Request]:
-        """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by now, and replaced there."""
+        """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by
+        now, and replaced there.
+        """
         last = spare - 1
         yield from (device("fail", last, mode="degraded"), settle, device("replace", last))
         yield from (
@@ -59,7 +65,8 @@ def history(layout: str) -> list[Request]:
         device("fail", 1, mode="absent"), write(2, 4), read, checkpoint, write(9), device("return", 1), read, write(1, 3), settle, read,
         # Degraded: rebuilt on the spare at once, across a power cut.
         device("fail", 0, mode="degraded"), write(0, 2), read, crash, read, write(3), settle, read,
-        # Absent for too long; what takes its place is a new device, and it is a spare when it comes back.
+        # Absent for too long; what takes its place is a new device, and it is a spare when it comes
+        # back.
         device("replace", 0), device("fail", 1, mode="absent"), {"op": "tick", "seconds": 3000}, write(5), restart,
         {"op": "tick", "seconds": 600}, write(6), write(7), settle, device("return", 1), read,
         # The spare fails, then a member: replaced where it was.
@@ -91,8 +98,7 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
     factory = targets.resolve(target)
     bench = Bench(factory)
     try:
-        cases = generate.cases(factory.knobs, bench.hello, ops, cuts=True)
-        drawn = islice(generate.drawn(cases, seed, 25), count)
+        drawn = islice(generate.cases(factory.draw, bench.hello, ops, seed, cuts=True), count)
         return [
             bench.drive(program, number, options) for number, (options, program) in enumerate(drawn)
         ]
@@ -101,9 +107,11 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
 
 
 def statements(count: int = 120) -> Iterator[reached.Coverage]:
-    """What so many generated traces, and the histories, reach of the modules that judge the inside. Raises as reached.coverage does."""
+    """What so many generated traces, and the histories, reach of the modules that judge the inside.
+    Raises as reached.coverage does.
+    """
     batches = defaultdict(list)
-    for trace in [*histories(), *generated("refmodel", count)]:
+    for trace in [*histories(), *generated("refmodel:log-structured", count)]:
         for spec, config, lines, _ in inner.followings(trace):
             batches[spec, config].append(lines)
     for spec in dict.fromkeys(spec for spec, _ in batches):

@@ -38,7 +38,9 @@ class Speed:
 def measure(
     sizes: list[int], *, target: str = "model:ack", ops: int = 40, seed: int = 1
 ) -> Iterator[Speed]:
-    """Have about so many events judged by TLC and by the model; both have to accept. Raises RuntimeError if they do not."""
+    """Have about so many events judged by TLC and by the model; both have to accept. Raises
+    RuntimeError if they do not.
+    """
     factory = targets.resolve(target)
     started = time.monotonic()
     bench = Bench(factory)
@@ -48,8 +50,7 @@ def measure(
     for size in sizes:
         bench = Bench(factory)
         traces: list[Trace] = []
-        cases = generate.cases(factory.knobs, bench.hello, ops, True, True)
-        drawn = generate.drawn(cases, seed)
+        drawn = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
         while sum(len(trace.events) for trace in traces) < size:
             options, program = next(drawn)
             traces.append(bench.drive(program, trace_seed(seed, len(traces)), options))

@@ -1,1 +1,3 @@
-"""The published experiments, reproduced: `make experiments` writes a report in which every claim is a row."""
+"""The published experiments, reproduced: `make experiments` writes a report in which every claim is
+a row.
+"""

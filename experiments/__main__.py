@@ -1,4 +1,6 @@
-"""`python -m experiments`: runs the published experiments, and writes a report in which every claim is a row."""
+"""`python -m experiments`: runs the published experiments, and writes a report in which every claim
+is a row.
+"""
 
 import sys
 import time
@@ -10,34 +12,41 @@ import click
 from experiments import report
 from experiments.chapter import Chapter, Settings, Verdict
 from experiments.chapters import bounds, cache, chains, native, reduction, steady
+from refmodel import __version__
 
 EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
-    "A": native.run, "B": steady.run, "C": chains.run, "D": cache.run, "E": reduction.run, "F": bounds.run,
-}  # fmt: skip
+    "A": native.run,
+    "B": steady.run,
+    "C": chains.run,
+    "D": cache.run,
+    "E": reduction.run,
+    "F": bounds.run,
+}
 
 
 @click.command(
-    epilog="Exit status: 1 if something is not reproduced that is counted and about this project's engines; else 0. What was not run is said."
+    epilog="Exit status: 1 if a claim about this project's engines that is counted, not timed, "
+    "was not reproduced; else 0. Claims that were not run are listed."
 )
 @click.option(
     "--scale",
     type=click.FloatRange(min=0.05),
     default=0.5,
     show_default=True,
-    help="Of disks, 64 MiB at 1, and of the number of operations.",
+    help="Multiplies the size of the disks (64 MiB at 1) and the number of operations.",
 )
-@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the operations.")
 @click.option(
     "--only",
     multiple=True,
     type=click.Choice(list(EXPERIMENTS)),
-    help="One experiment; may be repeated.  [default: all]",
+    help="Run this experiment; may be repeated.  [default: all]",
 )
 @click.option(
     "--figures",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Put the figures of docs/what-snapshots-cost.md there, too.",
+    help="Write the figures of docs/what-snapshots-cost.md to DIR, too.",
 )
 @click.option(
     "--report",
@@ -46,11 +55,16 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     default=Path("runs/experiments"),
     show_default=True,
     metavar="DIR",
+    help="Folder of the report.",
 )
+@click.version_option(__version__, prog_name="experiments")
 def main(
     scale: float, seed: int, only: tuple[str, ...], figures: Path | None, folder: Path
 ) -> None:
-    """Run the published experiments, A to E, and what theory says, F."""
+    """Run the published experiments (A to E) and compare snapshots with theory (F).
+
+    It prints what is being run on stderr, and writes a report in which every claim is a row.
+    """
     started = time.monotonic()
 
     def say(what: str) -> None:
@@ -61,7 +75,7 @@ def main(
             wanted.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise click.UsageError(
-                f"nothing can be written to {wanted}: {error.strerror}"
+                f"the folder {wanted} cannot be written to: {error.strerror}"
             ) from None
     settings = Settings(scale, seed, say)
     chapters: list[Chapter] = []
@@ -78,7 +92,7 @@ def main(
         left = sorted(EXPERIMENTS.keys() - {chapter.letter for chapter in chapters})
         report.write(
             folder, chapters, settings, time.monotonic() - started, left
-        )  # what is done is kept, if the rest is not
+        )  # so that an interruption loses no result
         if figures is not None:
             report.document(figures, chapters)
     click.echo(f"{report.summary(chapters)}; {folder / 'report.html'}, report.md")

@@ -1,4 +1,4 @@
-"""What an experiment hands to the report: claims with what was measured here, and figures."""
+"""What an experiment hands to the report: claims with what was measured, and figures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,6 +6,8 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
+    """Whether a published claim was reproduced."""
+
     REPRODUCED = "reproduced"
     DIFFERS = "not reproduced"
     NOT_RUN = "not run"
@@ -13,16 +15,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    claim: str  # as it was published, or as theory has it
-    measured: str  # here
+    """A published claim, or one of theory, and what was measured here."""
+
+    claim: str
+    measured: str
     verdict: Verdict
-    why: str = ""  # not, or what the difference is
-    must: bool = True  # hold: it is counted, not timed, and about this project's own engine
+    why: str = ""  # why it was not reproduced, or what differs from the published set-up
+    must: bool = True  # it must hold: it is counted, not timed, and about this project's engine
 
 
 @dataclass(frozen=True)
 class Figure:
-    name: str  # of its file
+    """A figure of the report."""
+
+    name: str  # of its file, without .svg
     title: str
     caption: str
     svg: str
@@ -30,28 +36,33 @@ class Figure:
 
 @dataclass
 class Chapter:
+    """The result of one experiment."""
+
     letter: str
     title: str
     published: str  # the set-up of the publication
-    here: str  # what was run in its place
+    here: str  # what was run here
     claims: list[Claim] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    seconds: float = 0.0  # that it took, by the wall
+    seconds: float = 0.0  # wall-clock time that it took
 
     def judge(
         self, claim: str, measured: str, holds: bool, why: str = "", *, must: bool = True
     ) -> None:
-        """A claim that was measured."""
+        """Add a claim that was measured, and whether it holds."""
         self.claims.append(
             Claim(claim, measured, Verdict.REPRODUCED if holds else Verdict.DIFFERS, why, must)
         )
 
     def not_run(self, claim: str, why: str) -> None:
+        """Add a claim that could not be measured, and why."""
         self.claims.append(Claim(claim, "", Verdict.NOT_RUN, why, must=False))
 
 
 @dataclass(frozen=True)
 class Settings:
+    """What the experiments are run with."""
+
     scale: float  # of every profile; 1: disks of 64 MiB
     seed: int
-    say: Callable[[str], None] = print  # is told what is being run
+    say: Callable[[str], None] = print  # called with the name of each run, for the terminal

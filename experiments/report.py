@@ -1,8 +1,8 @@
-"""The report: one page of HTML that needs nothing else, and a summary in Markdown, with the figures as files."""
+"""Writes the report: a page of HTML that needs no other file, and Markdown with SVG files."""
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
@@ -17,7 +17,7 @@ DOCUMENTED = (
     "chain-over-time",
     "ladder-ios",
     "constant",
-)  # what docs/what-snapshots-cost.md shows
+)  # figures of docs/what-snapshots-cost.md
 
 
 def write(
@@ -27,15 +27,19 @@ def write(
     seconds: float,
     left: Sequence[str] = (),
 ) -> None:
-    """report.html, report.md and a file of SVG for each figure. `left` are the letters of chapters that were not run, or not yet."""
+    """Write report.html, report.md and a file of SVG per figure into a folder.
+
+    `left` are the letters of the chapters that were not run, or not yet.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for figure in chapter.figures:
             (folder / f"{figure.name}.svg").write_text(figure.svg)
     facts = (
-        f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} minutes "
+        f"Scale {settings.scale:g} (1: disks of 64 MiB), seed {settings.seed}, {seconds / 60:.1f} "
+        "minutes "
         f"({', '.join(f'{chapter.letter} {chapter.seconds:.0f} s' for chapter in chapters)}), "
-        f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC."
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
     )
     if left:
         facts += f" Not run, and in no figure of this page: chapters {', '.join(left)}."
@@ -44,7 +48,7 @@ def write(
 
 
 def document(folder: Path, chapters: list[Chapter]) -> None:
-    """The figures that the story is told with."""
+    """Write the figures of docs/what-snapshots-cost.md as SVG files."""
     folder.mkdir(parents=True, exist_ok=True)
     for chapter in chapters:
         for figure in chapter.figures:
@@ -53,6 +57,7 @@ def document(folder: Path, chapters: list[Chapter]) -> None:
 
 
 def page(chapters: list[Chapter], facts: str) -> str:
+    """The report as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("experiments", ""),
         autoescape=True,
@@ -73,6 +78,7 @@ def page(chapters: list[Chapter], facts: str) -> str:
 
 
 def markdown(chapters: list[Chapter], facts: str) -> str:
+    """The report as Markdown."""
     lines = ["# The published experiments, reproduced", "", facts, "", summary(chapters), ""]
     for chapter in chapters:
         lines += [
@@ -84,7 +90,7 @@ def markdown(chapters: list[Chapter], facts: str) -> str:
             "",
         ]
         lines += [
-            "| claim | measured here | verdict | why not, or what the difference is |",
+            "| claim | measured here | verdict | remark |",
             "|---|---|---|---|",
         ]
         for claim in chapter.claims:
@@ -109,9 +115,11 @@ def markdown(chapters: list[Chapter], facts: str) -> str:
 
 
 def verdicts(chapters: list[Chapter]) -> Counter[Verdict]:
+    """How many claims have each verdict."""
     return Counter(claim.verdict for chapter in chapters for claim in chapter.claims)
 
 
 def summary(chapters: list[Chapter]) -> str:
+    """How many claims have each verdict, as text."""
     counts = verdicts(chapters)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)

@@ -27,7 +27,7 @@ DOUBTFUL = ("write", "unmap", "snapshot", "delete", "revert", "flush")
 def driven(profile: str, seed: int, count: int, ops: int) -> list[Trace]:
     """Traces of the contract itself, with crashes and operations cut short."""
     target = ModelTarget({"profile": profile, "seed": seed})
-    programs = generate.drawn(generate.programs(target.hello, ops, True, True), seed)
+    programs = generate.programs(target.hello, ops, seed, cuts=True)
     return [drive(target, program) for program in islice(programs, count)]
 
 

@@ -1,7 +1,8 @@
-"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out the same.
+"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out
+the same.
 
-A part is so many traces in a row. What its programs are follows from the seed, its number, and what the target answered
-earlier in the same part, which steers the rest of it.
+A part is so many traces in a row. What its programs are follows from the seed, its number, and what
+the target answered earlier in the same part, which steers the rest of it.
 """
 
 from collections import Counter
@@ -21,6 +22,7 @@ from conformance.programs import generate
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 
+MOST_TRACES = 50  # of a part
 SAMPLE = 20  # traces of a campaign that are kept though they passed
 SLOW, SLOW_PARTS = (
     "tlc",
@@ -45,14 +47,16 @@ class Plan:
     @property
     def length(self) -> int:
         """Traces in a part."""
-        return max(2, min(generate.BATCH, 3000 // self.ops)) * (
+        return max(2, min(MOST_TRACES, 3000 // self.ops)) * (
             SLOW_PARTS if SLOW in self.oracles else 1
         )
 
 
 @dataclass
 class Part:
-    """What came of one: its traces (those that passed shortened to nothing but their length) and what they showed."""
+    """What came of one: its traces (those that passed shortened to nothing but their length) and
+    what they showed.
+    """
 
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     counters: Counter = field(default_factory=Counter)
@@ -79,7 +83,9 @@ def in_worker(plan: Plan, number: int, most: int) -> Part:
 def drive(
     factory: Factory, judges: Mapping[str, Oracle], plan: Plan, number: int, most: int
 ) -> Part:
-    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail, or the target hangs."""
+    """Drive and judge the first `most` traces of part `number`; fewer where `most_failures` fail,
+    or the target hangs.
+    """
     part, bench = Part(), Bench(factory)
     judges = {name: _once(judge) if name in FAST else judge for name, judge in judges.items()}
     try:
@@ -90,7 +96,9 @@ def drive(
         bench.clear()
     if judges.keys() - FAST and part.judged:
         verdicts = judged([trace for trace, _ in part.judged], judges, plan.faults)
-        part.judged = [(trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts)]
+        part.judged = [
+            (trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts, strict=False)
+        ]
     part.inside = any(trace.geometry for trace, _ in part.judged)
     first = number * plan.length
     part.judged = [
@@ -114,11 +122,16 @@ def _drive(
     cuts = bench.cuts(factory.first)
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
     failures = 0
-    seeds = generate.drawn(generate.seeds(plan.ops), plan.seed, plan.length, number)
-    for index, drawn in enumerate(islice(seeds, min(plan.length, most))):
-        options, program = generate.written(
-            drawn, factory.knobs, bench.hello, plan.crashes, cuts, part.coverage.pairs
-        )
+    cases = generate.cases(
+        factory.draw,
+        bench.hello,
+        plan.ops,
+        f"{plan.seed} {number}",
+        crashes=plan.crashes,
+        cuts=cuts,
+        long=True,
+    )
+    for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         trace = bench.drive(program, trace_seed(plan.seed, number * plan.length + index), options)
         part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
@@ -133,7 +146,9 @@ def _drive(
 
 
 def _once(judge: Oracle) -> Oracle:
-    """The oracle, which is not asked again of a trace that it judged; the traces are those of a part, and stay."""
+    """The oracle, which is not asked again of a trace that it judged; the traces are those of a
+    part, and stay.
+    """
     opinions: dict[int, Opinion] = {}
 
     def remembering(traces: Sequence[Trace]) -> list[Opinion]:
@@ -156,7 +171,7 @@ def judged(
         replace(verdict, verdict="pass", excuse=", ".join(names))
         if faults.excuses(names, trace, verdict)
         else verdict
-        for trace, verdict in zip(some, judge(some, judges))
+        for trace, verdict in zip(some, judge(some, judges), strict=False)
     ]
 
 

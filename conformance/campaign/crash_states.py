@@ -1,12 +1,16 @@
-"""Every crash state of every short workload, on the reference engine: bounded black-box crash testing.
+"""Every crash state of every short workload, on the reference engine: bounded black-box crash
+testing.
 
-The idea, and the bound, are those of ACE and CrashMonkey (Mohan et al., "Finding crash-consistency bugs with bounded black-box
-crash testing", OSDI 2018): most crash bugs need few operations, so all workloads of up to three are run. A workload is
-crashed in its last operation only, and after it: where it is crashed before, that is a shorter workload.
+The idea, and the bound, are those of ACE and CrashMonkey (Mohan et al., "Finding crash-consistency
+bugs with bounded black-box crash testing", OSDI 2018): most crash bugs need few operations, so all
+workloads of up to three are run. A workload is crashed in its last operation only, and after it:
+where it is crashed before, that is a shorter workload.
 
-The engine runs on an overlay of its devices. At every flush, and when the operation is answered, the writes that no flush has covered
-are known: what a power cut can leave of them is `media.subsets`. Each such state is opened, all views are read back, and the
-dialogue is judged as any trace is. What recovery wrote by then may be lost as well: a power cut in recovery is one more crash.
+The engine runs on an overlay of its devices. At every flush, and when the operation is answered,
+the writes that no flush has covered are known: what a power cut can leave of them is
+`media.subsets`. Each such state is opened, all views are read back, and the dialogue is judged as
+any trace is. What recovery wrote by then may be lost as well: a power cut in recovery is one more
+crash.
 """
 
 import random
@@ -24,7 +28,8 @@ from conformance.targets.reference import ReferenceTarget
 
 LONGEST = 3  # operations of a workload
 BLOCKS = 4
-# Small enough for three operations to reach what is rare: a log of four records, nodes that split, a two-block write that fills a segment.
+# Small enough for three operations to reach what is rare: a log of four records, nodes that split,
+# a two-block write that fills a segment.
 SIZES = {
     "block_bytes": 512,
     "segment_blocks": 2,
@@ -89,7 +94,9 @@ class Workload:
 
 
 def workloads(fixed: Mapping[str, Any], longest: int = LONGEST) -> Iterator[Workload]:
-    """All of them, short ones first. `fixed` are options of the engine that every one has, in the place of those of ENGINES."""
+    """All of them, short ones first. `fixed` are options of the engine that every one has, in the
+    place of those of ENGINES.
+    """
     baseline = BASELINES.get(fixed.get("engine", ""))
     shapes = [{**SIZES, **engine} for engine in ENGINES] if baseline is None else [baseline]
     engines = list(dict.fromkeys(tuple(sorted({**shape, **fixed}.items())) for shape in shapes))
@@ -137,7 +144,8 @@ class _Bench:
         self._begun: list[Event] = []
         for request in ({"op": "create", "blocks": BLOCKS}, *start, {"op": "flush"}):
             self._ask(self._begun, request)
-        self._media = self.target.power = Overlay(self.target.happened)
+        self._media = Overlay(self.target.event_count)
+        self.target.replace_power(self._media)
 
     def explore(self, workload: Workload, again: int) -> Explored:
         explored, choose = Explored(), random.Random(workload.name)
@@ -161,7 +169,9 @@ class _Bench:
         return explored
 
     def _run(self, workload: Workload) -> list[Event] | None:
-        """The events until the last operation has been answered; None if one failed before the last."""
+        """The events until the last operation has been answered; None if one failed before the
+        last.
+        """
         events = list(self._begun)
         self._media.lay({})
         self._ask(events, {"op": "crash", "kept": []})
@@ -181,7 +191,9 @@ class _Bench:
         again: int,
         choose: random.Random,
     ) -> None:
-        """Recover what the media hold, and read everything back; then let the power fail in the recovery, a few times."""
+        """Recover what the media hold, and read everything back; then let the power fail in the
+        recovery, a few times.
+        """
         explored.states += 1
         events = list(before)
         self._media.lay(content)

@@ -1,4 +1,6 @@
-"""Is a target usable, and what does it declare? Asked one thing at a time, before anything is generated."""
+"""Is a target usable, and what does it declare? Asked one thing at a time, before anything is
+generated.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ MEANINGS = {
     "restart": "it can be closed and opened",
     "device": "its devices can fail and return",
     "clean": "background work can be asked for",
+    "scrub": "it verifies all that it stores",
 }
 
 
@@ -43,9 +46,11 @@ class Check:
 
 
 def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
-    """What the target says of itself, and what came of each check. Raises Unusable if it does not even say hello."""
+    """What the target says of itself, and what came of each check. Raises Unusable if it does not
+    even say hello.
+    """
     bench = Bench(factory)
-    options = {knob: values[0] for knob, values in factory.knobs.items()}
+    options = factory.first
     try:
         hello = bench.hello(options)
         checks: list[Check] = []
@@ -59,7 +64,9 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
 
 
 def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What is checked, each a short program that every sound target of these capabilities passes."""
+    """What is checked, each a short program that every sound target of these capabilities
+    passes.
+    """
     create, write = {"op": "create", "blocks": 8}, {"op": "write", "lba": 2, "tags": [1, 2]}
     read = {"op": "read", "lba": 0, "count": 8}
     yield "creates a disk that reads as zeroes", [create, read]
@@ -68,6 +75,9 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         "refuses what reaches past the end",
         [create, {**write, "lba": 7}, {**read, "lba": 1}, read],
     )
+    if "snapshot" in able:
+        missing = {**read, "view": "missing"}
+        yield "refuses to read a snapshot that does not exist", [create, write, missing, read]
     for name in swarm.CAPABILITIES:
         if name not in able or name == "device":
             continue
@@ -107,10 +117,13 @@ def _tried(
 
 
 def _unrefused(what: str, trace: traces.Trace) -> Check:
-    """A trace that the contract allows is sound unless something was refused that it need not have been.
+    """A trace that the contract allows is sound unless something was refused that it need not have
+    been.
 
-    The contract lets a disk that is full refuse a write; one of 8 blocks with two of them written is not full, and a target
-    that refuses all the same would pass every test without having been tested."""
+    The contract lets a disk that is full refuse a write; one of 8 blocks with two of them written
+    is not full, and a target that refuses all the same would pass every test without having been
+    tested.
+    """
     states = init(trace.hello)
     for event in trace.events:
         due = faults_of(states[0], event)

@@ -10,7 +10,8 @@ from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
 
-KEPT = ("ok", "error", "message", "tags", "found", "counters")  # of a response, in a trace
+# Fields of a response that a trace records.
+KEPT = ("ok", "error", "message", "tags", "found", "counters", "problems", "holds")
 LONGEST_MESSAGE = 300  # characters
 TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -21,9 +22,11 @@ def drive(
     seed: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Trace:
-    """Send the requests of the program, and a crash after each operation that was cut short; record the trace.
+    """Send the requests of the program, and a crash after each operation that was cut short; record
+    the trace.
 
-    It ends early where the target fails or creates no disk."""
+    It ends early where the target fails or creates no disk.
+    """
     hello = {key: value for key, value in target.hello.items() if key != "ok"}
     trace = Trace(hello, [], seed, dict(options or {}))
     for request in _sent(program, trace):
@@ -81,7 +84,7 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
     decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
     if decoded:  # its tags need no checking
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
-    wrong = traces.check_response(response, read and not decoded)
+    wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
         raise TargetFailure("protocol", f"its answer is none: {wrong}")
     if read and response["ok"] and len(response["tags"]) != event["count"]:
@@ -140,7 +143,9 @@ def _decoded(response: Message, event: Event, block_size: int, trace_number: int
 
 
 class Bench:
-    """The target on the bench: opened when first used, and again with other options or after a failure."""
+    """The target on the bench: opened when first used, and again with other options or after a
+    failure.
+    """
 
     def __init__(self, factory: Factory):
         self._factory = factory

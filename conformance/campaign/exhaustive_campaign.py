@@ -1,4 +1,6 @@
-"""The campaign of `--crashes exhaustive`: every workload of conformance.campaign.crash_states, judged like any trace; it can go on where it was."""
+"""The campaign of `--crashes exhaustive`: every workload of conformance.campaign.crash_states,
+judged like any trace; it can go on where it was.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.campaign.crash_states import LONGEST, Explorer, Workload, workloads
-from conformance.campaign.random_campaign import shape
+from conformance.campaign.grouping import outline
 from conformance.campaign.results import MOST_FAILURES, Campaign, Failure
 from conformance.campaign.resume_log import Progress
 from conformance.contract.coverage import outcome_of
@@ -47,7 +49,9 @@ def campaign(
 ) -> Campaign:
     """Explore all workloads of up to `longest` operations, or the first `most` of them.
 
-    `kept` is the file of those that passed. It ends after `most_failures` failures that differ. Raises BadProgress."""
+    `kept` is the file of those that passed. It ends after `most_failures` failures that differ.
+    Raises BadProgress.
+    """
     result = Campaign(
         factory.name,
         0,
@@ -82,6 +86,8 @@ def campaign(
             if len(result.failures) >= most_failures:
                 break
         file.add(_judged(batch, oracles, result))
+    except KeyboardInterrupt:
+        result.interrupted = True
     finally:
         explorer.close()
     if INNER in oracles and result.judged:
@@ -99,16 +105,16 @@ def _judged(
     )
     passed = []
     for workload, states, found in batch:
-        judged = list(zip(found, verdicts))
+        judged = list(zip(found, verdicts, strict=False))
         for trace, verdict in judged:
             result.coverage.update(
                 (event["op"], outcome_of(event))
                 for event in trace.events
                 if event["op"] != "create"
             )
-            alike = shape(trace, verdict)
+            alike = outline(trace, verdict)
             if verdict.verdict == "fail" and all(
-                shape(f.trace, f.verdict) != alike for f in result.failures
+                outline(f.trace, f.verdict) != alike for f in result.failures
             ):
                 result.failures.append(
                     Failure(trace, verdict, len(result.judged), trace.operations)

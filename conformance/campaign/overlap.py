@@ -1,4 +1,6 @@
-"""Several connections to one disk at once: what they wrote and read, and when, as a history for linearizable.judge."""
+"""Several connections to one disk at once: what they wrote and read, and when, as a history for
+linearizable.judge.
+"""
 
 import random
 import threading
@@ -20,7 +22,9 @@ class Wrong(Exception):
 
 
 class Overlap(NamedTuple):
-    """What came of rounds of requests that overlap. `verdict` is pass, fail or inconclusive; `said` is why."""
+    """What came of rounds of requests that overlap. `verdict` is pass, fail or inconclusive; `said`
+    is why.
+    """
 
     verdict: str
     connections: int
@@ -46,14 +50,17 @@ def run(
     crashes: bool = True,
     most_steps: int = MOST_STEPS,
 ) -> Overlap:
-    """Rounds on new disks of the target, up to the first that fails: so many connections, each with so many requests.
+    """Rounds on new disks of the target, up to the first that fails: so many connections, each with
+    so many requests.
 
-    A round ends with a flush and a power cut, where the target has them and `crashes` says so, and with a read of all blocks,
-    which has to fit in behind the rest. `seed` says what is asked for, not how it interleaves."""
+    A round ends with a flush and a power cut, where the target has them and `crashes` says so, and
+    with a read of all blocks, which has to fit in behind the rest. `seed` says what is asked for,
+    not how it interleaves.
+    """
     verdict, said, calls = "pass", "", 0
     for number in range(rounds):
         choose = random.Random(seed << 20 | number)
-        options = {name: choose.choice(values) for name, values in sorted(factory.knobs.items())}
+        options = factory.draw(choose)
         try:
             target = factory(options)
             try:
@@ -108,10 +115,13 @@ def _done(target: Target, request: Message) -> Message:
 def drive(
     connect: Callable[[], Any], threads: int, requests: int, seed: int, block_size: int = 512
 ) -> list[Call]:
-    """So many threads, each with a connection of its own, send so many requests each to the first blocks of the device.
+    """So many threads, each with a connection of its own, send so many requests each to the first
+    blocks of the device.
 
-    The device reads as zeroes at first. A device has `read`, `write` and `close`, as conformance.media.nbd.Device has.
-    Raises Wrong, and whatever a device raises; a write that raised may have happened."""
+    The device reads as zeroes at first. A device has `read`, `write` and `close`, as
+    conformance.media.nbd.NbdDevice has. Raises Wrong, and whatever a device raises; a write that
+    raised may have happened.
+    """
     devices = [connect() for _ in range(threads)]
     histories: list[list[Call]] = [[] for _ in devices]
     errors: list[BaseException] = []

@@ -1,4 +1,5 @@
-"""Sends a program whose requests overlap to a target, and records when each was called and answered.
+"""Sends a program whose requests overlap to a target, and records when each was called and
+answered.
 
 A request of such a program carries `overlaps`: it may be in flight together with at most that many
 of the requests just before it, and waits for the answers of all earlier ones. Without the field it

@@ -9,6 +9,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved_campaign import Kept
 from conformance.campaign.workers import InProcess, Workers
+from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict, alike
 from conformance.judging.oracles import INNER, Oracle
@@ -56,9 +57,11 @@ def campaign(
 ) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
 
-    The same seed makes the same programs, whoever the `workers` are. Ends after `most_failures` failures, or one where the
-    target hangs; each is shrunk. `faulty` names faults of the media, which the factory has put there: what they excuse is
-    no failure. Ends after `minutes`, too, and when it is interrupted. `kept` goes on behind the last part that was whole."""
+    The same seed makes the same programs, whoever the `workers` are. Ends after `most_failures`
+    failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
+    which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
+    when it is interrupted. `kept` goes on behind the last part that was whole.
+    """
     plan = Plan(
         factory.name, factory.without, seed, ops, crashes, tuple(oracles), most_failures, faulty
     )
@@ -66,6 +69,7 @@ def campaign(
     result = Campaign(
         factory.name,
         seed,
+        ops,
         most_failures=most_failures,
         without=tuple(sorted(factory.without)),
         faults=faulty,
@@ -99,6 +103,8 @@ def campaign(
         bench.clear()
         workers.close()
     _never(result)
+    if not result.failures and not faulty:
+        result.reason = result.reason or too_little(result.coverage)
     result.seconds = before + time.monotonic() - started
     return result
 
@@ -124,17 +130,20 @@ def _merge(
         result.excused[verdict.kind] += bool(verdict.excuse)
         if verdict.verdict == "fail":
             by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
-            result.failures.append(
-                _shrunk(bench, result, trace, verdict, number, at_once)
-                if by_contract
-                else Failure(trace, verdict, number, trace.operations)
-            )
+            if by_contract:
+                _shrink(bench, result, trace, verdict, number, at_once)
+            else:
+                result.failures.append(
+                    Failure(trace, verdict, number, trace.operations, repeats=0, unfinished=True)
+                )
             if _enough(result):
                 return
 
 
 def _never(result: Campaign) -> None:
-    """What might have happened of what was declared, and did not, is a row too; what was not declared was skipped."""
+    """What might have happened of what was declared, and did not, is a row too; what was not
+    declared was skipped.
+    """
     for kind, need in swarm.NEEDS.items():
         if need is None or need in result.declared:
             for outcome in OUTCOMES[kind]:
@@ -148,22 +157,18 @@ def _enough(result: Campaign) -> bool:
     )
 
 
-def shape(trace: Trace, verdict: Verdict) -> tuple[str, str, tuple[str, ...]]:
-    """What is the same if one failure is found again: the class, the clause, and the operations up to it."""
-    last = len(trace.events) if verdict.at is None else verdict.at
-    return verdict.kind, verdict.clause, tuple(event["op"] for event in trace.events[: last + 1])
-
-
-def _shrunk(
+def _shrink(
     bench: Bench,
     result: Campaign,
     trace: Trace,
     verdict: Verdict,
     number: int,
     oracles: Mapping[str, Oracle],
-) -> Failure:
-    """The failure, shrunk; one of a class that was met before most likely is the same again, so it gets less time."""
-    before = trace.operations
+) -> None:
+    """Add the failure to the result, shrunk.
+
+    A failure of a class that was met before most likely is the same bug, so it gets less time.
+    Raises KeyboardInterrupt once the failure is in the result."""
     met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
 
     def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
@@ -172,5 +177,17 @@ def _shrunk(
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
     seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
-    short, found = shrink(trace, verdict, attempt, most_seconds=seconds)
-    return Failure(short, found, number, before)
+    found = shrink(trace, verdict, attempt, most_seconds=seconds)
+    result.failures.append(
+        Failure(
+            found.trace,
+            found.verdict,
+            number,
+            trace.operations,
+            found.failed,
+            found.repeats,
+            found.timed_out or found.interrupted,
+        )
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt

@@ -10,7 +10,8 @@ from conformance.judging.explain import Verdict
 
 MOST_FAILURES = 3  # a campaign ends after as many, unless told otherwise
 
-# What may happen in a declared operation, as rows of the coverage: those that never happened are shown too.
+# What may happen in a declared operation, as rows of the coverage: those that never happened are
+# shown too.
 OUTCOMES = {
     "write": ("ok", "out-of-range", "no-space", "cut"),
     "read": ("ok", "out-of-range", "no-such-snapshot"),
@@ -23,11 +24,12 @@ OUTCOMES = {
     "restart": ("ok", "cut"),
     "clean": ("ok", "cut"),
     "checkpoint": ("ok", "cut"),
-    "fail": ("ok",),
-    "return": ("ok",),
-    "replace": ("ok",),
-    "tick": ("ok",),
-    "settle": ("ok",),
+    "scrub": ("ok",),
+    "fail": ("ok", "cut"),
+    "return": ("ok", "cut"),
+    "replace": ("ok", "cut"),
+    "tick": ("ok", "cut"),
+    "settle": ("ok", "cut"),
 }
 
 
@@ -37,8 +39,16 @@ class Failure:
 
     trace: Trace
     verdict: Verdict
-    number: int  # of the trace in the campaign
+    number: int | None  # of the trace in the campaign; None: it was kept from an earlier run
     before: int  # operations before shrinking
+    failed: int = 1  # of `repeats` times that the shrunk trace was sent again, so many failed
+    repeats: int = 1  # 0 if it was never sent again
+    unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
+
+    @property
+    def flaky(self) -> bool:
+        """Whether the failure did not come back each time."""
+        return self.failed < self.repeats
 
 
 @dataclass
@@ -47,6 +57,7 @@ class Campaign:
 
     target: str
     seed: int
+    ops: int = 30  # that a trace was asked for
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     happened: Coverage = field(default_factory=Coverage)
@@ -59,7 +70,7 @@ class Campaign:
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     declared: frozenset[str] = frozenset()  # capabilities
-    interrupted: bool = False  # it was to go on
+    interrupted: bool = False  # by Ctrl-C, before it was complete
     how: str = ""  # what else the command said that ran it
     workloads: int = 0  # of an exhaustive campaign
     faults: tuple[str, ...] = ()  # of the media, by name
@@ -91,6 +102,7 @@ class Campaign:
             return "fail"
         unclear = (
             self.reason
+            or self.interrupted
             or overlap != "pass"
             or not (self.judged or self.resumed)
             or any(v.verdict != "pass" for _, v in self.judged)

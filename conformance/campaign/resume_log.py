@@ -1,4 +1,6 @@
-"""A file of what has been done, so that long work can go on where it was: JSON Lines, a header and a line for each thing done."""
+"""A file of what has been done, so that long work can go on where it was: JSON Lines, a header and
+a line for each thing done.
+"""
 
 import json
 from collections.abc import Callable, Iterable
@@ -13,9 +15,11 @@ class BadProgress(Exception):
 
 
 class Progress(Generic[Done]):
-    """The file; without a path nothing is kept. `done` is what `read` makes of its lines, and raises ValueError or the like of others.
+    """The file; without a path nothing is kept. `done` is what `read` makes of its lines, and
+    raises ValueError or the like of others.
 
-    Raises BadProgress if the file is of other work, which the header tells, or damaged; OSError."""
+    Raises BadProgress if the file is of other work, which the header tells, or damaged; OSError.
+    """
 
     def __init__(
         self, path: Path | None, header: dict[str, Any], read: Callable[[Any], Done]

@@ -1,4 +1,6 @@
-"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten after each."""
+"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten
+after each.
+"""
 
 import json
 import os
@@ -17,6 +19,9 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import Oracle
 
 
+HOW = ("number", "before", "failed", "repeats", "unfinished")  # of a failure, besides its trace
+
+
 class BadKept(Exception):
     """A file that is no campaign, or not this one. One line."""
 
@@ -28,7 +33,9 @@ class Kept:
         self._path = path
 
     def resume(self, plan: Plan, result: Campaign, oracles: Mapping[str, Oracle]) -> int:
-        """Put what the file holds into the result; the number of the part that comes next. Raises BadKept."""
+        """Put what the file holds into the result; the number of the part that comes next. Raises
+        BadKept.
+        """
         if not self._path.exists():
             return 0
         try:
@@ -45,19 +52,17 @@ class Kept:
             result.judges, result.seconds = tuple(held["judges"]), float(held["seconds"])
             result.judged = [(Passed(*short), PASS) if short else None for short in held["judged"]]
             whole = [(number, Trace(**trace)) for number, trace in held["traces"]]
-            failed = [
-                (Trace(**one["trace"]), one["number"], one["before"]) for one in held["failures"]
-            ]
+            failed = [(Trace(**one["trace"]), one["how"]) for one in held["failures"]]
             verdicts = (
-                judge([trace for _, trace in whole] + [trace for trace, *_ in failed], oracles)
+                judge([trace for _, trace in whole] + [trace for trace, _ in failed], oracles)
                 if whole
                 else []
             )
-            for (number, trace), verdict in zip(whole, verdicts):
+            for (number, trace), verdict in zip(whole, verdicts, strict=False):
                 result.judged[number] = trace, verdict
             result.failures = [
-                Failure(trace, verdict, *rest)
-                for (trace, *rest), verdict in zip(failed, verdicts[len(whole) :])
+                Failure(trace, verdict, **how)
+                for (trace, how), verdict in zip(failed, verdicts[len(whole) :], strict=True)
             ]
             return int(held["next"])
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -85,7 +90,7 @@ class Kept:
             ],
             "traces": [(number, asdict(trace)) for number, trace in whole],
             "failures": [
-                {"trace": asdict(one.trace), "number": one.number, "before": one.before}
+                {"trace": asdict(one.trace), "how": {name: getattr(one, name) for name in HOW}}
                 for one in result.failures
             ],
         }

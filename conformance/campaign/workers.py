@@ -1,10 +1,14 @@
-"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All give the same parts."""
+"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All
+give the same parts.
+"""
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import count as numbers
 from typing import Any, Protocol
 
@@ -20,7 +24,9 @@ class NoCluster(Exception):
 
 
 class Workers(Protocol):
-    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count` traces are done."""
+    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count`
+    traces are done.
+    """
 
     def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]: ...
 
@@ -66,10 +72,13 @@ class Elsewhere:
 
 
 def on_this_machine(jobs: int) -> Elsewhere:
-    """So many processes of their own. (Started anew: a fork would share the daemons of the engines.)
+    """So many processes of their own. (Started anew: a fork would share the daemons of the
+    engines.)
 
-    Where there is one for each processor, it stays there, with the engine that it starts: the two take turns, and whoever is
-    asked on another processor has to be woken there, and finds nothing in its caches."""
+    Where there is one for each processor, it stays there, with the engine that it starts: the two
+    take turns, and whoever is asked on another processor has to be woken there, and finds nothing
+    in its caches.
+    """
     context = multiprocessing.get_context("spawn")
     processors = sorted(os.sched_getaffinity(0))
     places = context.SimpleQueue()
@@ -78,15 +87,30 @@ def on_this_machine(jobs: int) -> Elsewhere:
             {processors[number % len(processors)]} if jobs >= len(processors) else processors
         )
     pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
-    return Elsewhere(pool.submit, jobs, lambda: pool.shutdown(cancel_futures=True))
+    return Elsewhere(
+        partial(pool.submit, _interruptible), jobs, lambda: pool.shutdown(cancel_futures=True)
+    )
 
 
 def _stay(places: Any) -> None:
+    """Keep this worker on its processors. Ctrl-C is for the parent, and for a call under way."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.sched_setaffinity(0, places.get())
 
 
+def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it; Ctrl-C ends the call with KeyboardInterrupt, and does not end the process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return call(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def on_cluster(address: str) -> Elsewhere:
-    """The workers of the dask scheduler at this address; a cluster on this machine if it is "local". Raises NoCluster."""
+    """The workers of the dask scheduler at this address; a cluster on this machine if it is
+    "local". Raises NoCluster.
+    """
     try:
         from distributed import Client
     except ImportError:

@@ -39,12 +39,12 @@ def overlap(context: click.Context, uri: str, threads: int, requests: int, seed:
 
     The device is written to. Exit status: 0 pass, 1 fail, 3 inconclusive."""
     try:
-        history = drive(lambda: nbd.Device(uri, PATIENCE), threads, requests, seed)
+        history = drive(lambda: nbd.NbdDevice(uri, PATIENCE), threads, requests, seed)
         opinion = judge(history)
     except Wrong as wrong:
         click.echo(f"fail: {wrong}")
         context.exit(STATUS["fail"])
-    except (nbd.Refused, nbd.Unavailable, TimeoutError) as error:
+    except (nbd.NbdError, nbd.Unavailable, TimeoutError) as error:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])
     where = "" if opinion.lba is None else f": block {opinion.lba}"

@@ -1,4 +1,4 @@
-"""What several commands take: a target, and who judges; and the exit status that each verdict is."""
+"""Parameters of several commands (a target, who judges), and the exit status of each verdict."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from conformance.judging import oracles
 STATUS = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
-class TargetName(click.ParamType):
-    """What `--target` takes: a name that resolves to a factory."""
+class TargetName(click.ParamType[targets.Factory]):
+    """The value of `--target`: a name that resolves to a factory of targets."""
 
     name = "target"
 
@@ -26,8 +26,8 @@ class TargetName(click.ParamType):
             self.fail(str(error), param, context)
 
 
-class OracleNames(click.ParamType):
-    """What `--oracle` takes: a comma list of oracles."""
+class OracleNames(click.ParamType[dict[str, Any]]):
+    """The value of `--oracle`: a comma list of oracles."""
 
     name = "oracle,..."
 
@@ -55,7 +55,7 @@ oracle_option = click.option(
     type=OracleNames(),
     default="model",
     show_default=True,
-    help="Who judges, a comma list: model (the contract in Python), tlc (TLC on specs/, of an engine's inner "
-    "events too), certified (the checker proved right in Coq, which joins unasked once "
-    "`make proofs` has built it).",
+    help="Who judges, a comma list: model (the contract in Python), tlc (TLC on the specs, which "
+    "also judges the engine's own events), certified (the checker that is proved right in Coq; it "
+    "always judges once `make proofs` has built it).",
 )

@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from conformance import targets
 from conformance.campaign.driver import Bench
 from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.contract import trace as traces
+from conformance.contract.printable import printable
 from conformance.judging import oracles
 from conformance.judging.judge import judge
-from conformance.reports import report
+from conformance.reports import terminal
+from conformance.reports.summary import COLOURS, how_much
 from conformance.targets.base import Unusable
 
 
@@ -37,34 +38,46 @@ def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any
 
 
 @click.command()
-@click.argument("file", metavar="TRACE", type=click.Path(path_type=Path))
+@click.argument(
+    "files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @target_option
 @oracle_option
 @click.pass_context
 def replay(
-    context: click.Context, file: Path, factory: targets.Factory, judges: dict[str, Any]
+    context: click.Context,
+    files: tuple[Path, ...],
+    factory: targets.Factory,
+    judges: dict[str, Any],
 ) -> None:
-    """Send the operations of a recorded trace to a target, and judge what it answers now."""
+    """Send the operations of recorded traces to a target, and judge what it answers now.
+
+    A TRACE may be a folder: every *.jsonl file in it is replayed. The operations are printed if
+    one TRACE is given, or if it fails."""
+    paths = list(_trace_files(files))
+    again: list[traces.Trace] = []
+    bad = 0
+    bench = Bench(factory)
     try:
-        recorded = traces.read(file)
-        bench = Bench(factory)
-        try:
-            again = bench.drive(recorded.program, recorded.seed, recorded.options)
-        finally:
-            bench.clear()
-    except traces.BadTrace as error:
-        click.echo(f"inconclusive: {error}", err=True)
-        context.exit(STATUS["inconclusive"])
+        for path in paths:
+            try:
+                recorded = traces.read(path)
+            except traces.BadTrace as error:
+                bad += 1
+                click.echo(f"inconclusive: {error}", err=True)
+                continue
+            again.append(bench.drive(recorded.program, recorded.seed, recorded.options))
+            again[-1].origin = f"replay of {path}"
     except Unusable as error:
-        click.echo(
-            f"inconclusive: the target is unusable: {error.message}\n{error.output}".rstrip(),
-            err=True,
-        )
+        text = f"inconclusive: the target is unusable: {error.message}\n{error.output}"
+        click.echo(printable(text.rstrip()), err=True)
         context.exit(STATUS["inconclusive"])
-    for text in traces.numbered(again.events):
-        click.echo(text)
-    again.origin = f"replay of {file}"
-    context.exit(_show_verdicts([again], judges, 0))
+    finally:
+        bench.clear()
+    if len(paths) == 1:
+        for trace in again:
+            click.echo("\n".join(traces.numbered(trace.events)))
+    context.exit(_show_verdicts(again, judges, bad, listed=len(paths) > 1))
 
 
 def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:
@@ -78,25 +91,33 @@ def _trace_files(files: tuple[Path, ...]) -> Iterator[Path]:
             yield path
 
 
-def _show_verdicts(read: list[traces.Trace], judges: dict[str, Any], bad: int) -> int:
-    """Print a verdict a trace that did not pass and a summary; the exit status."""
-    console = Console()
+def _show_verdicts(
+    read: list[traces.Trace], judges: dict[str, Any], bad: int, listed: bool = False
+) -> int:
+    """Print a verdict per trace that did not pass, and a summary; return the exit status.
+
+    `bad` files were no traces. With `listed`, a trace that fails is printed too."""
+    console = terminal.console()
+
+    def say(marked: str, text: str) -> None:
+        console.print(marked + escape(text), highlight=False, soft_wrap=True)
+
     verdicts = judge(read, judges) if read else []
-    for trace, verdict in zip(read, verdicts):
-        if verdict.verdict != "pass":
-            console.print(
-                f"[bold {report.COLOURS[verdict.verdict]}]{verdict.verdict}[/]  {escape(trace.origin)}"
-            )
-            for text in verdict.words(trace):
-                console.print("  " + escape(text), highlight=False, soft_wrap=True)
+    for trace, verdict in zip(read, verdicts, strict=True):
+        if verdict.verdict == "pass":
+            continue
+        say(f"[bold {COLOURS[verdict.verdict]}]{verdict.verdict}[/]  ", trace.origin)
+        lines = traces.numbered(trace.events) if listed else []
+        for text in [*lines, *verdict.words(trace)]:
+            say("  ", text)
     found = {verdict.verdict for verdict in verdicts}
     together = (
         "fail" if "fail" in found else "inconclusive" if "inconclusive" in found or bad else "pass"
     )
     unread = f", {bad} unreadable" if bad else ""
     by = [name for name in judges if name != oracles.INNER or any(trace.geometry for trace in read)]
-    console.print(
-        f"[bold {report.COLOURS[together]}]{together}[/]  {report.words(read)}{unread}, judged by {', '.join(by)}",
-        highlight=False,
+    say(
+        f"[bold {COLOURS[together]}]{together}[/]  ",
+        f"{how_much(read)}{unread}, judge: {', '.join(by)}",
     )
     return STATUS[together]

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from conformance import targets
 from conformance.campaign import exhaustive_campaign, overlap, random_campaign, workers
+from conformance.campaign.crash_states import LONGEST
+from conformance.campaign.kept_failures import FOLDER, Again, KeptFailures
+from conformance.campaign.results import Campaign
 from conformance.campaign.resume_log import BadProgress
 from conformance.campaign.saved_campaign import BadKept, Kept
+from conformance.cli import INTERRUPTED
 from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
-from conformance.reports import display, report
+from conformance.reports import display, folder, machine, terminal
 
 TRACES_A_ROUND = 20  # of requests that overlap
 
@@ -109,8 +112,14 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...",
 )
 @click.option(
+    "--keep/--no-keep",
+    default=True,
+    show_default=True,
+    help=f"Keep failures in {FOLDER}/, run them first the next time, forget those that pass.",
+)
+@click.option(
     "--report",
-    "folder",
+    "report_folder",
     type=click.Path(file_okay=False, path_type=Path),
     help="Write report.html, report.md and traces/ into this folder.",
 )
@@ -141,7 +150,8 @@ def run(
     faulty: tuple[str, ...],
     connections: int | None,
     without: frozenset[str],
-    folder: Path | None,
+    keep: bool,
+    report_folder: Path | None,
     json_file: Path | None,
     junit: Path | None,
 ) -> None:
@@ -152,7 +162,7 @@ def run(
     conformance run --target 'exec:python3 my_disk.py' --report out
     """
     if crashes == "exhaustive":
-        ops = exhaustive_campaign.LONGEST if ops is None else ops
+        ops = LONGEST if ops is None else ops
         if without or faulty or connections:
             raise click.UsageError(
                 "--without, --faults and --overlap are of random runs: an exhaustive one has its own operations"
@@ -164,6 +174,8 @@ def run(
         ops, seed = ops or 30, random.SystemRandom().randrange(2**31) if seed is None else seed
         count = 200 if count is None and minutes is None else count
         factory = _with_faults(replace(factory, without=without), faulty)
+        kept = KeptFailures(FOLDER, factory.name) if keep else None
+        again = _again(kept, factory, judges, faulty)
         try:
             crew = _workers(scheduler, jobs, random_campaign.parts_of(ops, judges, count))
             with display.campaign(count, minutes) as progress, _writing():
@@ -187,17 +199,49 @@ def run(
             result.overlap = overlap.run(
                 factory, connections, rounds, ops, seed, crashes == "random"
             )
-    with _writing():
-        if folder is not None:
-            report.save(result, folder, ops)
-        if json_file is not None:
-            json_file.write_text(
-                json.dumps(report.as_json(result), indent=1) + "\n", encoding="utf-8"
+        result.failures[:0] = again.failures
+        _keep(kept, result)
+        if again.failures or again.forgotten:
+            click.echo(
+                f"kept failures: {len(again.failures)} fail again, {again.forgotten} passed and "
+                "are forgotten",
+                err=True,
             )
+    with _writing():
+        if report_folder is not None:
+            folder.save(result, report_folder)
+        if json_file is not None:
+            text = json.dumps(machine.as_json(result), indent=1)
+            json_file.write_text(text + "\n", encoding="utf-8")
         if junit is not None:
-            junit.write_text(report.as_junit(result), encoding="utf-8")
-    report.show(result, Console(), ops, folder)
-    context.exit(STATUS[result.verdict])
+            junit.write_text(machine.as_junit(result), encoding="utf-8")
+    terminal.show(result, terminal.console(), report_folder)
+    context.exit(INTERRUPTED if result.interrupted else STATUS[result.verdict])
+
+
+def _again(
+    kept: KeptFailures | None,
+    factory: targets.Factory,
+    judges: dict[str, Any],
+    faulty: tuple[str, ...],
+) -> Again:
+    """What the failures of earlier runs do now. Kept failures that cannot be read are no error."""
+    if kept is None:
+        return Again([], 0)
+    try:
+        return kept.run_again(factory, judges, faulty)
+    except OSError as error:
+        click.echo(f"kept failures are not run: {error.filename}: {error.strerror}", err=True)
+        return Again([], 0)
+
+
+def _keep(kept: KeptFailures | None, result: Campaign) -> None:
+    """Keep the failures; a folder that cannot be written to is no error."""
+    try:
+        if kept is not None:
+            kept.keep(result)
+    except OSError as error:
+        click.echo(f"failures are not kept: {error.filename}: {error.strerror}", err=True)
 
 
 def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:
@@ -222,7 +266,7 @@ def _exhaust(
     longest: int,
     judges: dict[str, Any],
     resume: Path | None,
-) -> random_campaign.Campaign:
+) -> Campaign:
     """An exhaustive run. Raises UsageError for a target whose media are not the kit's."""
     if factory.name.partition(":")[0] != "refmodel":
         raise click.UsageError(

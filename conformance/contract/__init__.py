@@ -1,1 +1,3 @@
-"""The contract: its model, the traces that record a dialogue, and the blocks that say what they are."""
+"""The contract: its model, the traces that record a dialogue, and the blocks that say what they
+are.
+"""

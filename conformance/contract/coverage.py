@@ -1,4 +1,6 @@
-"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive ones."""
+"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive
+ones.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -42,7 +44,7 @@ class Coverage:
         self.inside_pairs.update(pairwise(inside))
 
     def merge(self, other: "Coverage") -> None:
-        for mine, more in zip(self._counters(), other._counters()):
+        for mine, more in zip(self._counters(), other._counters(), strict=False):
             mine.update(more)
 
     def as_json(self) -> list[list]:
@@ -60,8 +62,31 @@ class Coverage:
         return self.outcomes, self.pairs, self.inside, self.inside_pairs
 
 
+# Answers to a request that has a fault: it was sent to be refused.
+DUE_REFUSALS = frozenset(["out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request"])
+FEWEST_ASKED = 30  # operations of a kind, from which on their share that succeeded says something
+LEAST_SHARE = 0.1
+
+
+def too_little(outcomes: Counter) -> str:
+    """Return which kind of operation hardly ever succeeded, in words, or "" if there is none.
+
+    What was refused tests nothing: a disk that refuses every write keeps the contract."""
+    for op in sorted({op for op, _ in outcomes}):
+        answers = {answer: times for (of, answer), times in outcomes.items() if of == op and times}
+        asked = sum(times for answer, times in answers.items() if answer not in DUE_REFUSALS)
+        succeeded = answers.get("ok", 0)
+        if asked >= FEWEST_ASKED and succeeded < LEAST_SHARE * asked:
+            others = {a: times for a, times in answers.items() if a not in {"ok", *DUE_REFUSALS}}
+            mostly = max(others, key=lambda answer: others[answer])
+            return f"too little succeeded: {succeeded} of {asked} {op}, most of them {mostly}"
+    return ""
+
+
 def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
-    """Pairs of outcomes that both happened, or were to be expected, and never one after the other."""
+    """Pairs of outcomes that both happened, or were to be expected, and never one after the
+    other.
+    """
     single = sorted(declared)
     return [(first, second) for first in single for second in single if not pairs[first, second]]
 

@@ -1,18 +1,22 @@
-"""Self-describing blocks: what a wrong read returned can be told from the bytes alone.
+"""Self-describing blocks: the bytes of a wrong read say where its data came from.
 
-Every 512-byte sector of a block says which block it is part of:
+Each sector of 512 bytes says which block it is part of:
 
-    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | text | checksum of all before 4
+    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | noise | text | checksum of all before 4
 
-in little-endian order; the text says the same for whoever looks at a hex dump. Tag 0 is all zeroes.
+in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex
+dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
+blocks compress to several lengths. A tag that is a multiple of ALIKE is the same data wherever
+and whenever it is written: its LBA and operation are 0.
 
-The checksum is no CRC: data with its own CRC behind it has the same CRC whatever it is, so an engine that keeps that CRC of each block
-would take any block of ours for any other.
+The checksum is not a CRC: data with its own CRC behind it has the same CRC whatever the data
+is, so an engine that keeps that CRC of each block would take any block of this kit for any
+other.
 """
 
 import struct
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, shake_128
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,12 +25,17 @@ MAGIC = b"cnfBLOCK"
 HEADER = struct.Struct("<8sQQQQHH")
 CHECKSUM = 4  # bytes
 ZEROES = bytes(SECTOR)
+ALIKE = 8
+ROOM = SECTOR - HEADER.size - CHECKSUM  # bytes of noise and text in a sector
+TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
 
 
 class Damage(NamedTuple):
-    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what it holds.
+    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what
+    it holds.
 
-    Torn blocks mix sound sectors of several writes; garbage has sectors that are of none."""
+    Torn blocks mix sound sectors of several writes; garbage has sectors that are of none.
+    """
 
     kind: str
     detail: str
@@ -43,19 +52,27 @@ class _Sector(NamedTuple):
     sectors: int
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> bytes:
     """The block `tag` as operation number `op` of the trace numbered `trace` writes it to `lba`.
 
     `block_size` is a multiple of 512 bytes."""
     if tag == 0:
         return bytes(block_size)
+    if tag % ALIKE == 0:
+        lba = op = 0
     sectors = block_size // SECTOR
+    rough = TEXTURES[(tag + tag // ALIKE) % len(TEXTURES)]
+    noise = shake_128(b"%d" % tag).digest(sectors * rough)
     text = f" tag {tag} LBA {lba} operation {op} ".encode()
-    text = (text * (SECTOR // len(text) + 1))[: SECTOR - HEADER.size - CHECKSUM]
+    text = (text * (ROOM // len(text) + 1))[: ROOM - rough]
     parts = []
     for index in range(sectors):
-        body = HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors) + text
+        body = (
+            HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors)
+            + noise[index * rough : (index + 1) * rough]
+            + text
+        )
         parts += body, _checksum(body)
     return b"".join(parts)
 
@@ -116,7 +133,7 @@ def _described(sector: _Sector | str, at: int, lba: int, trace: int) -> str:
     text = f"tag {sector.tag} (operation {sector.op})"
     if sector.trace != trace:
         text += " of another trace"
-    if sector.lba != lba:
+    if sector.lba != lba and sector.tag % ALIKE:
         text += f" of LBA {sector.lba}"
     if sector.index != at:
         text += " from another place in the block"

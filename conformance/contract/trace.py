@@ -1,4 +1,6 @@
-"""Traces: the dialogue with a target, recorded as JSON Lines (trace.schema.json), and reading them safely."""
+"""Traces: the dialogue with a target, recorded as JSON Lines (trace.schema.json), and reading them
+safely.
+"""
 
 import json
 from collections.abc import Callable, Iterable
@@ -8,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import fastjsonschema
+
+from conformance.contract.printable import one_word
 
 Event = dict[str, Any]
 
@@ -21,7 +25,9 @@ class BadTrace(Exception):
 
 @dataclass
 class Trace:
-    """A recorded dialogue. `events[0]` is `create`; `origin` says where it was read from, or is empty."""
+    """A recorded dialogue. `events[0]` is `create`; `origin` says where it was read from, or is
+    empty.
+    """
 
     hello: dict[str, Any]
     events: list[Event]
@@ -83,7 +89,9 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def read(path: Path | str) -> Trace:
-    """The trace in the file. Raises BadTrace for whatever is wrong with it, an unreadable file too."""
+    """The trace in the file. Raises BadTrace for whatever is wrong with it, an unreadable file
+    too.
+    """
     path = Path(path)
     hello: dict[str, Any] | None = None
     trace = Trace({}, [], origin=str(path))
@@ -202,17 +210,22 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header"}
 
 
-def check_response(response: Any, with_tags: bool) -> str | None:
-    """Why the response is none, to a read `with_tags` or to anything else; None if it is one."""
+RESULTS = {"read": "read_result", "create": "create_result", "scrub": "scrub_result"}
+
+
+def check_response(response: Any, op: str) -> str | None:
+    """Return why `response` is not a valid answer to the operation `op`, or None if it is valid."""
     try:
-        _check("read_result" if with_tags else "result", response)
+        _check(RESULTS.get(op, "result"), response)
     except ValueError as error:
         return str(error)
     return None
 
 
 def check_inside(inside: Event) -> str | None:
-    """Why an event that happened inside is none of its name; None if it is one, or nothing is known of that name."""
+    """Why an event that happened inside is none of its name; None if it is one, or nothing is known
+    of that name.
+    """
     try:
         if inside["event"] in _schema()["definitions"]["inside"]:
             _check(f"inside/{inside['event']}", inside)
@@ -243,10 +256,12 @@ def line(event: Event) -> str:
             str(event["lba"]) if event["op"] == "write" else f"{event['lba']}+{event['count']}"
         )
     words += [
-        str(event[key]) for key in ("name", "blocks", "device", "mode", "seconds") if key in event
+        one_word(event[key])
+        for key in ("name", "blocks", "device", "mode", "seconds")
+        if key in event
     ]
     if event.get("view") is not None:
-        words.append(f"of {event['view']}")
+        words.append(f"of {one_word(event['view'])}")
     text = " ".join(words)
     if "tags" in event:
         text += ": " + _shortened(event["tags"])
@@ -267,7 +282,9 @@ def line(event: Event) -> str:
 
 
 def _masks(kept: list[int]) -> str:
-    """What survived of each write that no flush had covered: the sectors that are 1, the first at the left."""
+    """What survived of each write that no flush had covered: the sectors that are 1, the first at
+    the left.
+    """
     return " ".join(f"{mask & (1 << 32) - 1:b}"[::-1] for mask in kept[:24]) + (
         " ..." if len(kept) > 24 else ""
     )

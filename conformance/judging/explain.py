@@ -1,116 +1,39 @@
-"""Verdicts: what is wrong with a trace, and where the wrong data came from, in words."""
+"""Why the contract does not allow an event, in words, and where wrong data came from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from conformance.contract import model
 from conformance.contract.trace import Event, Trace, line
-
-CLAUSES = {
-    "read": "Read: a view reads as the operations before it left it",
-    "snapshot": "Snapshot: a snapshot reads for ever as the live disk read when it was taken",
-    "unmap": "Unmap: an unmapped block reads as zeroes until it is written again",
-    "refusal": "Answer: a request is refused if and only if it has a fault, with that fault's code",
-    "nothing": "Answer: a refused operation changes nothing",
-    "ack": "Crash (ack): every acknowledged operation survives a power cut; one cut short happens whole or not at all",
-    "prefix": "Crash (prefix): a power cut keeps the history up to some point, no earlier than the last flush",
-    "block": "Crash (block): each block keeps its value at the last flush or one written since",
-    "open": "Crash: after a power cut, as after a restart, the disk opens again",
-    "inside": "Inside: what happens there is a behaviour of the specs below the contract",
-    "dialogue": "the dialogue: one JSON object a line answers each request, in time",
-}
-
-KINDS = {
-    "lost-acknowledgement": "what was acknowledged, and had to survive, did not survive a power cut",
-    "stale": "a block holds an older value than it should",
-    "resurrected": "data that was overwritten, unmapped or reverted away came back",
-    "zeroed": "a block reads as zeroes that should hold data",
-    "snapshot-bleed": "a snapshot changed after it was taken",
-    "refused-write": "a write that was refused took place all the same",
-    "misplaced": "misdirected: a block holds what was written to another block",
-    "foreign": "leaked: a block holds what nobody wrote to this disk",
-    "torn": "a block mixes sectors of several writes",
-    "garbage": "a block holds what is none of the kit's blocks",
-    "half-done": "parts of an operation that had to happen whole or not at all",
-    "not-a-prefix": "what survived a power cut is no point of the history",
-    "unopenable": "the disk does not open again",
-    "missing-refusal": "a request that has a fault was granted",
-    "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
-    "lost-snapshot": "a snapshot is gone",
-    "resurrected-snapshot": "a snapshot that was deleted came back",
-    "inside": "the contract is kept, but not by steps that the specs below it have",
-    "hang": "the target did not answer in time",
-    "exit": "the target ended, or broke off",
-    "protocol": "the target's answer is none",
-}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty on a pass."""
-
-    verdict: str  # pass, fail, inconclusive
-    at: int | None = None
-    kind: str = ""  # the class of a failure, such as stale or missing-refusal
-    clause: str = ""
-    expected: str = ""
-    actual: str = ""
-    source: str = ""  # where the wrong data came from
-    excuse: str = ""  # the faults of the media that make a failure none
-    reason: str = ""  # why it is inconclusive, or what the target printed
-
-    def words(self, trace: Trace) -> list[str]:
-        """The verdict for people, a few lines."""
-        if self.verdict != "fail":
-            return [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
-        text = [
-            f"{self.kind} at operation {self.at}: {line(trace.events[self.at])}",
-            f"  expected  {self.expected}",
-            f"  came      {self.actual}",
-        ]
-        text += [f"  source    {self.source}"] if self.source else []
-        text += [f"  clause    {self.clause}"]
-        text += (
-            ["  it printed"] + ["    " + part for part in self.reason.splitlines()]
-            if self.reason
-            else []
-        )
-        return text
-
-
-PASS = Verdict("pass")
-
-
-def disallowed_inside(at: int, inside: str) -> Verdict:
-    """The contract is kept, but the engine's own events are none that its spec allows."""
-    return Verdict(
-        "fail",
-        at,
-        "inside",
-        CLAUSES["inside"],
-        "an event that the spec of this level allows",
-        inside,
-    )
-
-
-WRONG_DATA = frozenset(
-    [
-        "lost-acknowledgement",
-        "stale",
-        "resurrected",
-        "zeroed",
-        "snapshot-bleed",
-        "refused-write",
-        "misplaced",
-        "foreign",
-    ]
+from conformance.judging.origins import (
+    allowed,
+    covers,
+    history_of,
+    meaning_of,
+    origins_of,
+    writers_of,
+)
+from conformance.judging.verdict import (
+    CLAUSES,
+    KINDS,
+    PASS,
+    Verdict,
+    alike,
+    broken_promise,
+    disallowed_inside,
 )
 
-
-def alike(one: Verdict, other: Verdict) -> bool:
-    """Whether two failures may be the same bug: what class wrong data is of depends on what else a trace does."""
-    return one.kind == other.kind or one.kind in WRONG_DATA and other.kind in WRONG_DATA
+__all__ = [
+    "CLAUSES",
+    "KINDS",
+    "PASS",
+    "Verdict",
+    "alike",
+    "allowed",
+    "broken_promise",
+    "disallowed_inside",
+    "explain",
+]
 
 
 def explain(trace: Trace, at: int) -> Verdict:
@@ -151,7 +74,9 @@ def explain(trace: Trace, at: int) -> Verdict:
     if answer == "ok" and all(faults):
         return _missing_refusal(trace, at, faults)
     if answer == "ok" and event["op"] == "read":
-        return _wrong_data(trace, at, [s for s, fault in zip(states, faults) if not fault])
+        return _wrong_data(
+            trace, at, [s for s, fault in zip(states, faults, strict=False) if not fault]
+        )
     return _wrong_refusal(trace, at, faults, answer)
 
 
@@ -189,6 +114,8 @@ def _wrong_refusal(trace: Trace, at: int, faults: list[frozenset[str]], answer: 
         if taken is not None:
             kind, source = "lost-snapshot", f"{name} was taken by operation {taken}"
             clause = CLAUSES[_profile(trace) if _crashed(trace, taken, at) else "snapshot"]
+    elif answer == "data-lost":
+        kind, clause = "lost-data", CLAUSES["devices"]
     elif answer == "snapshot-exists":
         gone = _last(trace, at, "delete", name)
         if gone is not None:
@@ -212,13 +139,15 @@ def _crashed(trace: Trace, after: int, before: int) -> bool:
 
 
 def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
-    """A read that no state allows: the first block that is wrong by itself, or else the blocks together."""
+    """A read that no state allows: the first block that is wrong by itself, or else the blocks
+    together.
+    """
     event = trace.events[at]
     view, lba, tags = event.get("view"), event["lba"], event["result"]["tags"]
-    for l, tag in enumerate(tags, lba):
-        fitting = allowed(states, view, l)
+    for at_lba, tag in enumerate(tags, lba):
+        fitting = allowed(states, view, at_lba)
         if tag not in fitting:
-            return _wrong_block(trace, at, view, l, tag, fitting)
+            return _wrong_block(trace, at, view, at_lba, tag, fitting)
     profile = _profile(trace)
     kind = "not-a-prefix" if profile == "prefix" else "half-done"
     return Verdict(
@@ -228,25 +157,15 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         CLAUSES[profile],
         "each block as it is, but not all of them together",
         f"{_names(view)} {lba}+{len(tags)}: {' '.join(map(str, tags))}",
-        "; ".join(_origins(trace, at, l, tag) for l, tag in enumerate(tags[:8], lba)),
+        "; ".join(origins_of(trace, at, at_lba, tag) for at_lba, tag in enumerate(tags[:8], lba)),
     )
-
-
-def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozenset[int]:
-    """The tags that a block of the view may hold in any of the states."""
-    tags: frozenset[int] = frozenset()
-    for state in states:
-        if view is None or view in state.snaps:
-            blocks = state.live if view is None else state.snaps[view]
-            tags |= model.possible(blocks.get(lba, model.ZERO), state.bound)
-    return tags
 
 
 def _wrong_block(
     trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting: frozenset[int]
 ) -> Verdict:
     what = f"block {lba} of {_names(view)}"
-    expected = f"{what}: " + " or ".join(_meaning(trace, at, lba, t) for t in sorted(fitting)[:6])
+    expected = f"{what}: " + " or ".join(meaning_of(trace, at, lba, t) for t in sorted(fitting)[:6])
     if tag == -1:
         found: dict[str, Any] = next(
             (f for f in trace.events[at]["result"].get("found", ()) if f["lba"] == lba),
@@ -263,7 +182,7 @@ def _wrong_block(
         CLAUSES[clause],
         expected,
         f"{what}: {'zeroes' if tag == 0 else f'tag {tag}'}",
-        _origins(trace, at, lba, tag),
+        origins_of(trace, at, lba, tag),
     )
 
 
@@ -272,10 +191,10 @@ def _class(
 ) -> tuple[str, str]:
     """The class of a wrong block, and the clause."""
     profile = _profile(trace)
-    history = _history(trace, at, lba)
+    history = history_of(trace, at, lba)
     changed = history[-1][0]
     writers = [
-        (index, event) for index, event in _writers(trace, at, tag) if tag and _covers(event, lba)
+        (index, event) for index, event in writers_of(trace, at, tag) if tag and covers(event, lba)
     ]
     if writers and all(
         model.answer_of(event) not in ("ok", "cut", "unknown-outcome") for _, event in writers
@@ -300,64 +219,7 @@ def _class(
         return "zeroed", clause
     if writers:
         return "resurrected", clause
-    return ("misplaced" if _writers(trace, at, tag) else "foreign"), clause
-
-
-def _history(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]]:
-    """What the live block could hold, each time that changed: (index of the event, tags)."""
-    states, history = model.init(trace.hello), []
-    for index, event in enumerate(trace.events[:at]):
-        states = model.step(states, event)
-        tags = allowed(states, None, lba)
-        if not history or tags != history[-1][1] and event["op"] not in ("read", "crash"):
-            history.append((index, tags))
-    return history
-
-
-def _writers(trace: Trace, at: int, tag: int) -> list[tuple[int, Event]]:
-    return [
-        (index, event)
-        for index, event in enumerate(trace.events[:at])
-        if event["op"] == "write" and tag in event["tags"]
-    ]
-
-
-def _covers(event: Event, lba: int) -> bool:
-    return event["lba"] <= lba < event["lba"] + len(event["tags"])
-
-
-def _meaning(trace: Trace, at: int, lba: int, tag: int) -> str:
-    """A tag that was allowed, and who wrote it."""
-    if tag == model.ZERO:
-        unmapped = [
-            index
-            for index, event in enumerate(trace.events[:at])
-            if event["op"] == "unmap"
-            and event["lba"] <= lba < event["lba"] + event["count"]
-            and model.answer_of(event) == "ok"
-        ]
-        return f"zeroes (unmapped by operation {unmapped[-1]})" if unmapped else "zeroes"
-    writers = [index for index, event in _writers(trace, at, tag) if _covers(event, lba)]
-    return f"tag {tag} (written by operation {writers[-1]})" if writers else f"tag {tag}"
-
-
-def _origins(trace: Trace, at: int, lba: int, tag: int) -> str:
-    """Where a tag came from: the operations that wrote it, and the snapshots that hold it."""
-    if tag == model.ZERO:
-        meaning = _meaning(trace, at, lba, tag)
-        return "never written, or unmapped" if meaning == "zeroes" else meaning
-    writers = _writers(trace, at, tag)
-    if not writers:
-        return f"tag {tag}: no operation of this trace wrote it"
-    here = [w for w in writers if _covers(w[1], lba)] or writers
-    text = "; ".join(f"operation {index}: {line(event)}" for index, event in here[-3:])
-    states = model.init(trace.hello)
-    for event in trace.events[:at]:
-        states = model.step(states, event)
-    holding = sorted(
-        {name for state in states for name in state.snaps if tag in allowed([state], name, lba)}
-    )
-    return text + (f" (snapshot {', '.join(holding)} holds it)" if holding else "")
+    return ("misplaced" if writers_of(trace, at, tag) else "foreign"), clause
 
 
 def _names(view: str | None) -> str:

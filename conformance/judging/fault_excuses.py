@@ -1,8 +1,14 @@
-"""Faults of the media by name, and what they excuse: which failures an honest engine may show under each.
+"""Faults of the media by name, and which failures each excuses: what an honest engine may show, and
+when.
 
-Within its redundancy an engine with checksums is excused nothing. Beyond it, data may be gone, and where a flush lies or a write is lost
-on every copy nobody can know that it was there: what was acknowledged may be lost. It is never excused to return as data what is none,
-or what belongs elsewhere.
+Within its redundancy an engine with checksums is excused nothing. Beyond it:
+
+- data that a fault destroyed is answered `data-lost`, at any time;
+- where a flush lies, or a write is lost or damaged on every copy, recovery cannot know that it was
+  there: what was acknowledged before a recovery may be gone after it. What was acknowledged since
+  the last recovery may not: the engine still knows it, and has to notice.
+
+It is never excused to return as data what is none, or what belongs elsewhere.
 """
 
 from dataclasses import replace
@@ -14,6 +20,7 @@ from conformance.judging.explain import Verdict
 from conformance.targets import Factory
 
 SEEDS = 8  # which device it is, and which of its writes
+# Failures that show an earlier state of the disk.
 GONE = frozenset(
     [
         "lost-acknowledgement",
@@ -29,39 +36,44 @@ GONE = frozenset(
         "missing-refusal",
     ]
 )
+RECOVERIES = frozenset(["crash", "restart"])
 
 
 class Fault(NamedTuple):
-    """What a medium does, and why an engine is excused what it is, within its redundancy and beyond."""
+    """What a medium does, what an engine shows within its redundancy and beyond, and after which
+    operations what was acknowledged before them may be gone.
+    """
 
     what: str
     within: str
     beyond: str
+    forgets_at: frozenset[str] = RECOVERIES
 
 
 FAULTS = {
     "lying-flush": Fault(
         "says that it has flushed, and has not",
         "pass: the other copies are honest",
-        "fail, under power cuts: what was acknowledged may be lost",
+        "after a power cut, what was acknowledged before it may be gone",
+        frozenset(["crash"]),
     ),
     "bit-flip": Fault(
         "changes a bit of a write in six",
         "pass: found by its checksum, repaired, never returned",
-        "data-lost; the newest record of a log cannot be told from one that was cut short",
+        "data-lost; after a recovery, the newest records of the log may be gone",
     ),
     "lost-write": Fault(
         "says that it has written, one time in six, and has not",
         "pass: the other copies are newer",
-        "data-lost, or older data: nothing says that there was newer",
+        "data-lost; after a recovery, what was acknowledged before it may be gone",
     ),
     "misdirected-write": Fault(
         "writes beside where it should, one time in six",
         "pass: what is there says that it belongs elsewhere",
-        "data-lost, or older data",
+        "data-lost; after a recovery, what was acknowledged before it may be gone",
     ),
     "vanishing-device": Fault(
-        "answers nothing any more, in the middle of anything", "pass", "data-lost"
+        "answers nothing any more, in the middle of anything", "pass", "data-lost", frozenset()
     ),
 }
 
@@ -71,10 +83,13 @@ class NoSuchFault(Exception):
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The faults of a comma list, each with `@all` behind it if every device has it. Raises NoSuchFault."""
+    """The faults of a comma list, each with `@all` behind it if every device has it. Raises
+    NoSuchFault.
+    """
     from refmodel.core.errors import BadRequest
     from refmodel.media import (
-        faults as media,  # not above: it brings numpy, whose state Hypothesis then keeps for every program
+        # not above: it brings numpy, whose state Hypothesis then keeps for every program
+        faults as media,
     )
 
     try:
@@ -84,29 +99,77 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
-    """Whether an honest engine may fail like this while its media have these faults."""
-    if verdict.verdict != "fail" or not beyond(names, trace.hello.get("tolerates", 0)):
+    """Return whether an honest engine may fail like this, at this moment, while its media have
+    these faults.
+    """
+    if verdict.verdict != "fail" or verdict.at is None:
         return False
-    return verdict.kind in GONE or verdict.at is not None and _is_lost(trace.events[verdict.at])
+    if not beyond(names, trace.hello.get("tolerates", 0)):
+        return False
+    if _is_lost(trace.events[verdict.at]):
+        return True
+    if verdict.kind not in GONE:
+        return False
+    forgets_at = frozenset().union(*(FAULTS[_bare(name)].forgets_at for name in names))
+    known = _last_change(trace, verdict.at)
+    return any(event["op"] in forgets_at for event in trace.events[known : verdict.at + 1])
+
+
+def _last_change(trace: Trace, at: int) -> int:
+    """The index of the last event before `at` that was acknowledged and says what `at` should have
+    shown.
+    """
+    asked = trace.events[at]
+    return max(
+        (
+            index
+            for index, event in enumerate(trace.events[:at])
+            if answer_of(event) == "ok" and _says(event, asked)
+        ),
+        default=0,
+    )
+
+
+def _says(event: Event, asked: Event) -> bool:
+    """Whether a change that was granted says what `asked` shows."""
+    name = asked.get("name", asked.get("view"))
+    if name is not None:
+        return event["op"] in ("snapshot", "delete") and event["name"] == name
+    if asked["op"] != "read" or event["op"] not in ("write", "unmap"):
+        return event["op"] in ("create", "revert")
+    count = len(event["tags"]) if event["op"] == "write" else event["count"]
+    return event["lba"] < asked["lba"] + asked["count"] and asked["lba"] < event["lba"] + count
 
 
 def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:
-    """The events without reads that were answered `data-lost`, where that is excused: what follows is still judged."""
+    """The events without reads that were answered `data-lost`, where that is excused: what follows
+    is still judged.
+    """
     if not beyond(names, trace.hello.get("tolerates", 0)):
         return trace.events
     return [event for event in trace.events if event["op"] != "read" or not _is_lost(event)]
 
 
 def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
-    """Targets whose media have these faults. Raises NoSuchFault for those whose media are not the kit's.
+    """Targets whose media have these faults. Raises NoSuchFault for those whose media are not the
+    kit's.
 
-    Devices fail by the faults then and not by request."""
+    Devices fail by the faults then and not by request.
+    """
     if factory.name.partition(":")[0] != "refmodel":
         raise NoSuchFault(
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"
         )
-    knobs = {**factory.knobs, "faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
-    return replace(factory, knobs=knobs, without=factory.without | {"device"})
+    mediated = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
+    if beyond(names, 1):
+        mediated["deduplication"] = [False]  # its index does not stand what is lost on every copy
+    family = factory.families[0] if factory.families else {}  # the only engine with checksums
+    return replace(
+        factory,
+        knobs={**factory.knobs, **family, **mediated},
+        families=(),
+        without=factory.without | {"device", "scrub"},  # a scrub repairs, and says so
+    )
 
 
 def beyond(names: tuple[str, ...], tolerates: int) -> bool:
@@ -116,6 +179,10 @@ def beyond(names: tuple[str, ...], tolerates: int) -> bool:
     from refmodel.media.faults import EVERYWHERE  # see parse
 
     return tolerates < 1 or any(name.endswith(EVERYWHERE) for name in names)
+
+
+def _bare(name: str) -> str:
+    return name.partition("@")[0]
 
 
 def _is_lost(event: Event) -> bool:

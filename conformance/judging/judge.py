@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from conformance.contract.trace import Trace
-from conformance.judging.explain import PASS, Verdict, disallowed_inside, explain
+from conformance.judging import promises
+from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.oracles import INNER, Opinion, Oracle
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
     """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
 
-    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that keeps the contract
-    still fails if what happened inside is not as it should be."""
+    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
+    keeps the contract still fails if what happened inside is not as it should be.
+    """
     opinions = {name: oracle(traces) for name, oracle in oracles.items()}
     return [
         _together(trace, {name: given[index] for name, given in opinions.items()})
@@ -43,6 +45,9 @@ def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     at = next(iter(sure.values()), None)
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1
+    promise = promises.broken(trace)
+    if promise is not None and (at is None or promise.at < at):
+        return broken_promise(promise)
     if at is not None:
         return explain(trace, at)
     unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]

@@ -1,8 +1,9 @@
 """Requests that overlap in time: is there an order in which the contract allows what they answered?
 
-Wing and Gong's search with Lowe's memory of what was tried (as in porcupine), for each block by itself: linearizability is
-local (Herlihy and Wing, 1990), and to the contract a block is a register that writes set and reads show. A request of
-several blocks is one call for each: disks promise no more of requests that overlap.
+Wing and Gong's search with Lowe's memory of what was tried (as in porcupine), for each block by
+itself: linearizability is local (Herlihy and Wing, 1990), and to the contract a block is a register
+that writes set and reads show. A request of several blocks is one call for each: disks promise no
+more of requests that overlap.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,12 @@ MOST_STEPS = 200_000  # of the search, for one block
 
 
 class Call(NamedTuple):
-    """One request to one block: `tag` is what was written or read. It took effect between `invoked` and `returned`.
+    """One request to one block: `tag` is what was written or read. It took effect between `invoked`
+    and `returned`.
 
-    FOREVER returned what was never answered: a write that may have happened or not; a read of that sort says nothing."""
+    FOREVER returned what was never answered: a write that may have happened or not; a read of that
+    sort says nothing.
+    """
 
     op: str  # "write" or "read"
     lba: int
@@ -25,7 +29,9 @@ class Call(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """`verdict` is pass, fail or inconclusive; `lba` the block, and `stuck` the calls of which none can come next."""
+    """`verdict` is pass, fail or inconclusive; `lba` the block, and `stuck` the calls of which none
+    can come next.
+    """
 
     verdict: str
     lba: int | None = None
@@ -33,7 +39,9 @@ class Opinion(NamedTuple):
 
 
 def judge(calls: Sequence[Call], most_steps: int = MOST_STEPS) -> Opinion:
-    """Whether all calls have an order, each block beginning as zeroes. Fails before it is inconclusive."""
+    """Whether all calls have an order, each block beginning as zeroes. Fails before it is
+    inconclusive.
+    """
     blocks: dict[int, list[Call]] = {}
     for call in calls:
         if call.op == "write" or call.returned != FOREVER:
@@ -49,7 +57,9 @@ def judge(calls: Sequence[Call], most_steps: int = MOST_STEPS) -> Opinion:
 
 
 def _register(lba: int, calls: list[Call], most_steps: int) -> Opinion:
-    """One block. A state is which calls have taken effect (bits of a number) and what the block holds then."""
+    """One block. A state is which calls have taken effect (bits of a number) and what the block
+    holds then.
+    """
     answered = sum(1 << index for index, call in enumerate(calls) if call.returned != FOREVER)
     tried = {(0, 0)}
     stack = [(0, 0)]
@@ -74,7 +84,9 @@ def _register(lba: int, calls: list[Call], most_steps: int) -> Opinion:
 
 
 def _next(calls: list[Call], done: int) -> list[int]:
-    """The calls that may take effect next: those invoked before any other that is left has returned."""
+    """The calls that may take effect next: those invoked before any other that is left has
+    returned.
+    """
     candidates, first_return = [], FOREVER
     for index, call in enumerate(calls):
         if done >> index & 1:

@@ -1,4 +1,7 @@
-"""A client of NBD: libnbd through ctypes, so that it works in any virtual environment; every call has a deadline."""
+"""A client of NBD (network block device): libnbd, with a time limit on every call.
+
+libnbd is called through ctypes, so that it works in any virtual environment.
+"""
 
 import ctypes
 import os
@@ -14,10 +17,12 @@ class Unavailable(Exception):
     """libnbd is not installed. One line."""
 
 
-class Refused(Exception):
-    """The server, or the library, refused a request, or the connection broke. `errno` is 0 where none was given."""
+class NbdError(Exception):
+    """The server or the library refused a request, or the connection broke.
 
-    def __init__(self, message: str, errno: int):
+    `errno` is 0 if none was given."""
+
+    def __init__(self, message: str, errno: int) -> None:
         super().__init__(message)
         self.errno = errno
 
@@ -53,7 +58,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {  # the result, then the arguments, as
 
 
 def library() -> ctypes.CDLL:
-    """libnbd. Raises Unavailable."""
+    """Return libnbd, loaded once. Raises Unavailable."""
     global _library
     if _library is None:
         try:
@@ -72,13 +77,13 @@ def library() -> ctypes.CDLL:
 _library: ctypes.CDLL | None = None
 
 
-class Device:
+class NbdDevice:
     """A block device behind an NBD URI. Offsets and lengths are in bytes.
 
-    Requests that the server ought to refuse are sent all the same. Every method raises Refused, or TimeoutError
-    after `patience` seconds. Unavailable where there is no libnbd."""
+    Requests that the server must refuse are sent all the same. Every method raises NbdError, or
+    TimeoutError after `patience` seconds; the constructor raises Unavailable without libnbd."""
 
-    def __init__(self, uri: str, patience: float):
+    def __init__(self, uri: str, patience: float) -> None:
         self._nbd, self._patience = library(), patience
         self._handle = self._nbd.nbd_create()
         try:
@@ -98,21 +103,27 @@ class Device:
             raise
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from `offset` on."""
         buffer = ctypes.create_string_buffer(length)
         self._command(self._nbd.nbd_aio_pread(self._handle, buffer, length, offset, NOTHING, 0))
         return buffer.raw
 
     def write(self, offset: int, data: bytes) -> None:
+        """Write the data at `offset`."""
         self._command(self._nbd.nbd_aio_pwrite(self._handle, data, len(data), offset, NOTHING, 0))
 
     def zero(self, offset: int, length: int) -> None:
-        """Make the range read as zeroes; the server may punch a hole. (Trim promises nothing, so it is no unmap.)"""
+        """Make the range read as zeroes; the server may punch a hole.
+
+        NBD's trim promises nothing about what is read, so it is no unmap."""
         self._command(self._nbd.nbd_aio_zero(self._handle, length, offset, NOTHING, 0))
 
     def flush(self) -> None:
+        """Make durable what was written before."""
         self._command(self._nbd.nbd_aio_flush(self._handle, NOTHING, 0))
 
     def close(self) -> None:
+        """Close the connection."""
         handle, self._handle = self._handle, None
         if handle is not None:
             self._nbd.nbd_close(handle)
@@ -136,5 +147,5 @@ class Device:
         if result == -1:
             number = self._nbd.nbd_get_errno()
             text = (self._nbd.nbd_get_error() or b"").decode(errors="replace")
-            raise Refused(text or os.strerror(number), number)
+            raise NbdError(text or os.strerror(number), number)
         return result

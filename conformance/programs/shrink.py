@@ -1,102 +1,200 @@
-"""Making a failing program short: drop requests, then make what is left simpler. Deterministic."""
+"""Shrink a failing program: search for a short program that fails in the same way.
 
+The search first removes requests, then makes the requests that are left simpler. No candidate is
+tried twice. Runs of requests are removed adaptively: the length of a run grows while the rest still
+fails (`find_integer` of MacIver and Donaldson, "Test-case reduction via test-case generation",
+ECOOP 2020), so a program of n requests of which k matter takes about k log(n/k) candidates.
+"""
+
+import json
+import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import Verdict
+from conformance.programs.simpler import Request, groups, simpler
 
-Request = dict[str, Any]
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
 
-MOST_TRIES = 2000
 MOST_SECONDS = 20.0
+REPEATS = 10  # times that a program is sent to say how often it fails
+FIRST_REPEATS = 3  # times that the whole program is sent: one that always fails is not flaky
+FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
+LAST_SECONDS = 1.0  # that the last repeats may take
+MISSED = 0.05  # chance that a flaky failure is missed because it was sent too seldom
+FEW = 16  # requests: so few are also removed two at a time
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """What shrinking found.
+
+    `trace` is the shortest trace that failed, and `verdict` its verdict. `failed` of `repeats`
+    times the same program failed again; 0 means that the failure never came back, so that `trace`
+    is the original up to its failure. `timed_out`: the search was not finished."""
+
+    trace: Trace
+    verdict: Verdict
+    failed: int
+    repeats: int
+    timed_out: bool = False
+    interrupted: bool = False
 
 
 def shrink(
-    trace: Trace,
-    verdict: Verdict,
-    attempt: Attempt,
-    most_tries: int = MOST_TRIES,
-    most_seconds: float = MOST_SECONDS,
-) -> tuple[Trace, Verdict]:
-    """The shortest failing trace found, and its verdict.
+    trace: Trace, verdict: Verdict, attempt: Attempt, most_seconds: float = MOST_SECONDS
+) -> Shrunk:
+    """Return the shortest failing trace found within `most_seconds`.
 
-    `attempt` runs a program and returns what came of it if that fails alike, else None. If the failure does
-    not happen again, the trace comes back as far as where it failed."""
-    ends = time.monotonic() + most_seconds
-    tries = 0
-    best = replace(trace, events=_to_failure(trace, verdict)), verdict
-    program = _until_failure(trace, verdict)
+    `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.
+    Ctrl-C ends the search early; the result then has `interrupted`."""
+    return _Search(trace, verdict, attempt, most_seconds).run()
 
-    def better(candidate: list[Request]) -> bool:
-        nonlocal tries, best, program
-        if tries >= most_tries or time.monotonic() > ends:
+
+class _OutOfTime(Exception):
+    """The time limit has passed."""
+
+
+class _Search:
+    """The state of one search: the shortest failing program so far, and what was tried."""
+
+    def __init__(
+        self, trace: Trace, verdict: Verdict, attempt: Attempt, most_seconds: float
+    ) -> None:
+        self._best = replace(trace, events=_to_failure(trace, verdict)), verdict
+        self._program = self._best[0].program
+        self._attempt = attempt
+        self._started = time.monotonic()
+        self._most_seconds = most_seconds
+        self._sends = 1  # of each candidate; more if the failure is flaky
+        self._tried: set[str] = set()
+
+    def run(self) -> Shrunk:
+        failed, repeats, timed_out, interrupted = 0, 0, False, False
+        try:
+            failed, repeats = self._first_repeats()
+            if failed:
+                self._sends = _sends(failed / repeats)
+                try:
+                    self._search()
+                except _OutOfTime:
+                    timed_out = True
+                failed, repeats = self._last_repeats()
+        except KeyboardInterrupt:
+            interrupted = True
+        return Shrunk(*self._best, failed, repeats, timed_out, interrupted)
+
+    def _search(self) -> None:
+        """Shorten until nothing helps any more. Raises _OutOfTime."""
+        before = None
+        while before != self._program:
+            before = self._program
+            self._remove_groups()
+            self._remove_runs()
+            if len(self._program) <= FEW:
+                self._remove_pairs()
+            self._simplify()
+
+    def _remove_groups(self) -> None:
+        """Remove requests that belong together, such as all that name one snapshot."""
+        for chosen in groups(self._program):
+            base = self._program
+            rest = [base[0], *(request for request in base[1:] if not chosen(request))]
+            self._fails(rest)
+
+    def _remove_runs(self) -> None:
+        """Remove runs of requests from the end to the beginning, each as long as possible."""
+        end = len(self._program)
+        while end > 1:
+            end = min(end - self._longest_run(end) - 1, len(self._program))
+
+    def _longest_run(self, end: int) -> int:
+        """Remove the longest run before `end` without which it still fails; return its length."""
+        base = self._program
+        return _longest(lambda run: run < end and self._fails(base[: end - run] + base[end:]))
+
+    def _remove_pairs(self) -> None:
+        """Remove two requests at once: a snapshot and its deletion, a failure and a return."""
+        found = True
+        while found:
+            base = self._program
+            found = any(
+                self._fails([request for at, request in enumerate(base) if at not in pair])
+                for pair in combinations(range(len(base) - 1, 0, -1), 2)
+            )
+
+    def _simplify(self) -> None:
+        """Make requests simpler one at a time."""
+        while any(self._fails(candidate) for candidate in simpler(self._program)):
+            pass
+
+    def _fails(self, candidate: list[Request]) -> bool:
+        """Whether the candidate fails alike; it becomes the program then. Raises _OutOfTime."""
+        key = json.dumps(candidate)
+        if key in self._tried or candidate == self._program:
             return False
-        tries += 1
-        outcome = attempt(candidate)
+        if time.monotonic() - self._started > self._most_seconds:
+            raise _OutOfTime
+        self._tried.add(key)
+        return any(self._sent(candidate) for _ in range(self._sends))
+
+    def _sent(self, candidate: list[Request]) -> bool:
+        """Send a candidate once; it becomes the program if it fails alike."""
+        outcome = self._attempt(candidate)
         if outcome is None:
             return False
-        best, program = outcome, candidate
-        shorter = _until_failure(*outcome)
-        if len(shorter) < len(candidate):
-            program = shorter
+        trace, verdict = outcome
+        events = _to_failure(trace, verdict)
+        reached = replace(trace, events=events).program
+        self._best = (replace(trace, events=events), verdict)
+        self._program = reached if len(reached) < len(candidate) else candidate
         return True
 
-    if not better(program):
-        return best
-    size = None
-    while size != _size(program):
-        size = _size(program)
-        chunk = max(1, (len(program) - 1) // 2)
-        while chunk:
-            at = len(program) - chunk
-            while at >= 1:
-                better(program[:at] + program[at + chunk :])
-                at = min(at, len(program)) - chunk
-            chunk //= 2
-        simpler = True
-        while simpler and tries < most_tries and time.monotonic() < ends:
-            simpler = any(better(candidate) for candidate in _simpler(program))
-    return best
+    def _first_repeats(self) -> tuple[int, int]:
+        """How often the whole program fails, and how often it was sent."""
+        failed, repeats, most = 0, 0, FIRST_REPEATS
+        while repeats < most:
+            failed += self._sent(self._program)
+            repeats += 1
+            if failed < repeats:
+                most = REPEATS
+            elif time.monotonic() - self._started > FIRST_SHARE * self._most_seconds:
+                break
+        return failed, repeats
+
+    def _last_repeats(self) -> tuple[int, int]:
+        """How often the shortest program fails, and how often it was sent."""
+        failed, repeats, ends = 0, 0, time.monotonic() + LAST_SECONDS
+        while repeats < REPEATS and (not repeats or time.monotonic() < ends):
+            failed += self._attempt(self._program) is not None
+            repeats += 1
+        return failed, repeats
 
 
-def _until_failure(trace: Trace, verdict: Verdict) -> list[Request]:
-    return replace(trace, events=_to_failure(trace, verdict)).program
+def _sends(rate: float) -> int:
+    """How often to send what fails at this rate, to miss it with a chance of at most MISSED."""
+    return 1 if rate == 1 else min(REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate)))
+
+
+def _longest(fits: Callable[[int], bool]) -> int:
+    """Return a length that fits while the next does not (doubling, then halving), or 0."""
+    if not fits(1):
+        return 0
+    fitting = 1
+    while fits(2 * fitting):
+        fitting *= 2
+    too_long = 2 * fitting
+    while too_long - fitting > 1:
+        middle = (fitting + too_long) // 2
+        if fits(middle):
+            fitting = middle
+        else:
+            too_long = middle
+    return fitting
 
 
 def _to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
     return trace.events if verdict.at is None else trace.events[: verdict.at + 1]
-
-
-def _size(program: list[Request]) -> tuple[int, int]:
-    return len(program), len(str(program))
-
-
-def _simpler(program: list[Request]) -> Iterator[list[Request]]:
-    """Programs with one request simpler, or a smaller disk."""
-    blocks = program[0]["blocks"]
-    for fewer in sorted({1, 2, 4, blocks // 2, blocks - 1}):
-        if 0 < fewer < blocks:
-            yield [{**program[0], "blocks": fewer}, *program[1:]]
-    for index in range(len(program) - 1, 0, -1):
-        for request in _simpler_request(program[index], blocks):
-            yield [*program[:index], request, *program[index + 1 :]]
-
-
-def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
-    if "cut" in request:
-        yield {key: value for key, value in request.items() if key != "cut"}
-    tags, count, lba = request.get("tags", ()), request.get("count", 1), request.get("lba")
-    if len(tags) > 1:
-        yield {**request, "tags": tags[:1]}
-        yield {**request, "tags": tags[1:], "lba": lba + 1}
-        yield {**request, "tags": tags[:-1]}
-    if count > 1:
-        yield {**request, "count": 1}
-        yield {**request, "count": count - 1, "lba": lba + 1}
-        yield {**request, "count": count - 1}
-    if lba is not None and lba > blocks:
-        yield {**request, "lba": blocks}

@@ -1,9 +1,10 @@
-"""Which kinds of requests a program is made of: a random subset of the operations with random weights, or a theme.
+"""Which operations a program is made of: a random subset with random weights, or a theme.
 
-Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even mixture of all of them does not.
+Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even
+mixture of all of them does not.
 """
 
-from random import Random
+from conformance.programs.source import Source
 
 # operation -> the capability that it needs, None where every target has it
 NEEDS = {
@@ -18,6 +19,7 @@ NEEDS = {
     "restart": "restart",
     "clean": "clean",
     "checkpoint": "clean",
+    "scrub": "scrub",
     "fail": "device",
     "return": "device",
     "replace": "device",
@@ -26,18 +28,19 @@ NEEDS = {
 }
 CAPABILITIES = sorted({need for need in NEEDS.values() if need})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
-BEYOND_TOLERANCE = (
-    "read",
-    "return",
-    "tick",
-    "settle",
-)  # what is asked while too many devices are gone
-# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting and cleaning.
+# The operations that are sent while more devices have failed than the target tolerates.
+BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
+# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting
+# and cleaning;
+# a disk that fills and empties.
 THEMES = (
     {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
+    {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
 )
-# And with devices: ones that come and go under load; ones that are replaced while the disk is cleaned and cut; rebuilds.
+# With devices: ones that come and go under load; ones that are replaced while the disk is cleaned
+# and cut; rebuilds;
+# ones that fail again before they have caught up.
 DEVICE_THEMES = (
     {
         "write": 10,
@@ -61,8 +64,11 @@ DEVICE_THEMES = (
         "delete": 1,
     },
     {"rebuild": 4, "write": 2, "delete": 1, "replace": 3, "settle": 3},
+    {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
 )
-# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots alone; then as many fail as may.
+# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots
+# alone; then as many
+# fail as may.
 SCENES = {
     "rebuild": (
         "write",
@@ -80,8 +86,8 @@ SCENES = {
 }
 
 
-def kinds(choose: Random, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
-    """Some operations and scenes, each as often as its weight says: a theme, or at random."""
+def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
+    """Return operations and scenes, each as often as its weight says: a theme, or at random."""
     themes = THEMES + DEVICE_THEMES if devices else THEMES
     theme = choose.randrange(len(themes) + 4)
     if theme < len(themes):
@@ -93,8 +99,12 @@ def kinds(choose: Random, capabilities: set[str], devices: bool, can_crash: bool
     else:
         weights = {"write": 4 + choose.randrange(13), "read": 1 + choose.randrange(7)}
         for kind, need in NEEDS.items():
-            if need in capabilities and (kind not in DEVICE_OPS or devices) and choose.randrange(4):
-                weights[kind] = choose.choice((1, 2, 6))
+            if need not in capabilities or kind in DEVICE_OPS and not devices or kind == "scrub":
+                continue
+            if choose.randrange(4):
+                weights[kind] = (1, 2, 6)[choose.randrange(3)]
     if can_crash:
         weights["crash"] = choose.randrange(4)
+    if "scrub" in capabilities and choose.randrange(4) == 0:
+        weights["scrub"] = 1
     return [kind for kind, weight in weights.items() for _ in range(weight)]

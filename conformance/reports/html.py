@@ -1,19 +1,21 @@
-"""The report as one page of HTML that needs nothing else: report.html.j2, with a picture of every failure."""
+"""report.html: one page that needs nothing else, with a picture of every failure."""
 
 from typing import Any
 
 import jinja2
 
+from conformance.campaign.grouping import grouped
 from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
 from conformance.judging.explain import KINDS
-from conformance.reports import picture, report
+from conformance.reports import evidence, picture, summary
+from conformance.reports.worth import worth
 
 TEMPLATE = "report.html.j2"
 
 
-def page(campaign: Campaign, ops: int) -> str:
-    """The page. `ops` is what the campaign was run with, for the line that replays a failure."""
+def page(campaign: Campaign) -> str:
+    """Return the page as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("conformance.reports", ""),
         autoescape=True,
@@ -21,50 +23,52 @@ def page(campaign: Campaign, ops: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    rows = report.coverage(campaign)
+    rows = summary.coverage(campaign)
     return environment.get_template(TEMPLATE).render(
         campaign=campaign,
-        figures=report.figures(campaign),
+        figures=summary.figures(campaign),
         declared=_declared(campaign),
+        worth=worth(campaign),
         coverage=rows,
+        cannot_happen=summary.cannot_happen(campaign),
         most=max((times for _, _, times in rows), default=1) or 1,
-        failures=_failures(campaign, ops),
-        unclear=report.unclear(campaign),
+        failures=[_failure(campaign, group) for group in grouped(campaign.failures)],
+        unclear=summary.unclear(campaign),
         width=picture.WIDTH,
         height=picture.HEIGHT,
+        left=picture.LEFT,
     )
 
 
 def _declared(campaign: Campaign) -> str:
-    if not campaign.judged:
+    if not campaign.judged or isinstance(campaign.judged[0][0], traces.Passed):
         return ""
     hello = campaign.judged[0][0].hello
     profile = hello["crash_profile"]
-    return (
-        f"{hello.get('name', '')} {hello.get('version', '')}, blocks of {hello['block_size']} bytes, "
-        + (f"crash profile {profile}" if profile else "nothing promised about crashes")
-    )
+    promise = f"crash profile {profile}" if profile else "nothing promised about crashes"
+    name = f"{hello.get('name', '')} {hello.get('version', '')}"
+    return f"{name}, blocks of {hello['block_size']} bytes, {promise}"
 
 
-def _failures(campaign: Campaign, ops: int) -> list[dict[str, Any]]:
-    """Each failure once, however often it was found."""
-    return [_failure(campaign, found[0], found, ops) for found in report.grouped(campaign.failures)]
-
-
-def _failure(campaign: Campaign, shown: Failure, found: list[Failure], ops: int) -> dict[str, Any]:
+def _failure(campaign: Campaign, group: list[Failure]) -> dict[str, Any]:
+    """What the page shows of one bug."""
+    shown = group[0]
     verdict, trace = shown.verdict, shown.trace
     meaning = KINDS[verdict.kind]
     return {
         "kind": verdict.kind,
         "meaning": meaning[0].upper() + meaning[1:],
         "verdict": verdict,
-        "traces": [one.number for one in found],
-        "before": shown.before,
-        "operations": trace.operations,
-        "at": f"{verdict.at}: {traces.line(trace.events[verdict.at])}"
-        if verdict.at is not None
-        else "",
-        "replay": report.replay_line(campaign, shown, ops),
-        "listing": "\n".join(traces.numbered(trace.events)),
+        "found": evidence.found_in(group),
+        "shortened": evidence.shortened(shown),
+        "at": ""
+        if verdict.at is None
+        else f"{verdict.at}: {traces.line(trace.events[verdict.at])}",
+        "options": evidence.options(shown),
+        "how_often": evidence.how_often(shown),
+        "replay": evidence.replay_line(campaign, shown),
+        "run": evidence.run_line(campaign, shown),
+        "shrink": evidence.shrink_line(campaign, shown),
+        "listing": "\n".join(evidence.listing(shown)),
         "picture": picture.picture(trace, verdict),
     }

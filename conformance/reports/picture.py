@@ -1,8 +1,9 @@
-"""A failing trace as a picture over time: what every block of every view may hold after each operation, and what came.
+"""A failing trace as a picture: what each block may hold after each operation, and what was read.
 
-Only the geometry is here; picture.svg.j2 draws it. A column is an operation, a band of rows a view, a row a
-block. The fill of a cell is what the contract allows there (several colours: any of them), darker where the operation
-changed it; a ring is what a read returned, red where that is not allowed.
+This module computes the geometry; picture.svg.j2 draws it. A column is an operation, a band of rows
+is a view (the live disk or a snapshot), and a row is a block. The colour of a cell stands for the
+value that the contract allows; several colours mean that any of these values is allowed. A cell is
+strong where the operation changed it. A ring is what a read returned; it is red if that is wrong.
 """
 
 import re
@@ -14,8 +15,9 @@ from conformance.contract.trace import Event, Trace, line
 from conformance.judging.explain import Verdict, allowed
 
 WIDTH, HEIGHT = 68, 26  # pixels of a cell
-LEFT, TOP, GAP = 100, 72, 32
-MOST_ROWS, MOST_COLUMNS = 12, 80
+LEFT, TOP, GAP = 100, 72, 32  # pixels: of the labels, above the first band, between two bands
+MOST_ROWS = 12
+MOST_CELLS = 8000  # of a picture: browsers get slow with more
 MOST_TAGS = 4  # of those that a cell may hold, shown in it
 LIVE = "live"
 
@@ -82,15 +84,15 @@ class Picture:
 
 
 def picture(trace: Trace, verdict: Verdict) -> Picture:
-    """The trace up to the operation that failed."""
+    """Return the picture of the trace up to the operation that failed."""
     last = len(trace.events) - 1 if verdict.at is None else verdict.at
-    first = max(0, last + 1 - MOST_COLUMNS)
     rows = _rows(trace, last, verdict)
     histories = _histories(trace, last, rows)
-    drawn = Picture(width=LEFT + (last + 1 - first) * WIDTH + 8)
+    first = max(0, last + 1 - MOST_CELLS // (len(rows) * len(histories)))
+    drawn = Picture(width=(last + 1 - first) * WIDTH + 8)
     places = _places(drawn, histories, rows)
     for index in range(first, last + 1):
-        x, event = LEFT + (index - first) * WIDTH, trace.events[index]
+        x, event = (index - first) * WIDTH, trace.events[index]
         drawn.columns.append(_column(event, index, x, index == last))
         for view, history in histories.items():
             for lba, tags in history[index].items():
@@ -100,11 +102,8 @@ def picture(trace: Trace, verdict: Verdict) -> Picture:
                 )
         drawn.rings += _rings(event, x, places, histories, index)
     _arrow(drawn, trace, verdict, first, last)
-    left_out = (
-        [f"{trace.events[0]['blocks'] - len(rows)} blocks"]
-        if len(rows) < trace.events[0]["blocks"]
-        else []
-    )
+    hidden = trace.events[0]["blocks"] - len(rows)
+    left_out = [f"{hidden} block{'s' * (hidden != 1)}"] if hidden > 0 else []
     left_out += [f"the first {first} operations"] if first else []
     drawn.left_out = " and ".join(left_out)
     return drawn
@@ -239,7 +238,7 @@ def _arrow(drawn: Picture, trace: Trace, verdict: Verdict, first: int, last: int
         lba for lba in shown if event["op"] == "write" and event["tags"][lba - event["lba"]] in tags
     ]
     if shown:
-        x = LEFT + (int(written[1]) - first) * WIDTH
+        x = (int(written[1]) - first) * WIDTH
         drawn.arrow = (
             x + WIDTH * 0.8,
             live[(same or shown)[0]] + HEIGHT * 0.7,

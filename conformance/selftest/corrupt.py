@@ -1,8 +1,9 @@
-"""Good traces made bad on purpose, one fault each: what every oracle must reject, and at the same event.
+"""Good traces made bad on purpose, one fault each: what every oracle must reject, and at the same
+event.
 
-Where `sure` is "construction", no disk at all could have answered so at `at`. Where it is "model", the contract
-may allow such an answer now and then (a block may be read stale after a crash), so the model chose a place where
-it does not; `at` is where the model rejects it.
+Where `sure` is "construction", no disk at all could have answered so at `at`. Where it is "model",
+the contract may allow such an answer now and then (a block may be read stale after a crash), so the
+model chose a place where it does not; `at` is where the model rejects it.
 """
 
 import random
@@ -16,7 +17,9 @@ from conformance.judging.oracles.model import judge_one
 
 @dataclass(frozen=True)
 class Corrupted:
-    """A bad trace, its kind, the index of the first event that the contract does not allow, and who says so."""
+    """A bad trace, its kind, the index of the first event that the contract does not allow, and who
+    says so.
+    """
 
     trace: Trace
     kind: str
@@ -34,13 +37,15 @@ CHOSEN: dict[str, Corruption] = {}
 
 
 def corrupt(trace: Trace, kind: str, seed: int) -> Corrupted | None:
-    """The trace with a fault of that kind, at a place chosen by the seed; None if there is no place for it."""
+    """The trace with a fault of that kind, at a place chosen by the seed; None if there is no place
+    for it.
+    """
     choose = random.Random(f"{kind} {seed}")
     if kind in CONSTRUCTED:
         for at, event in CONSTRUCTED[kind](trace, choose):
             return Corrupted(_changed(trace, at, event), kind, at, "construction")
         return None
-    for _, (at, event) in zip(range(TRIES), CHOSEN[kind](trace, choose)):
+    for _, (at, event) in zip(range(TRIES), CHOSEN[kind](trace, choose), strict=False):
         bad = _changed(trace, at, event)
         opinion = judge_one(bad)
         if opinion.at is not None:
@@ -239,7 +244,7 @@ def torn_in_two(trace: Trace, choose: random.Random) -> Iterator[Change]:
         tags = event["result"]["tags"]
         for write in (e for e in trace.events[:at] if e["op"] == "write" and len(e["tags"]) > 1):
             first = write["lba"] - event["lba"]
-            if 0 <= first and tags[first : first + len(write["tags"])] == write["tags"]:
+            if first >= 0 and tags[first : first + len(write["tags"])] == write["tags"]:
                 yield (
                     at,
                     _with_one(
@@ -259,7 +264,9 @@ def write_that_was_never_sent(trace: Trace, choose: random.Random) -> Iterator[C
 
 @_chosen
 def revert_that_was_never_sent(trace: Trace, choose: random.Random) -> Iterator[Change]:
-    """A revert, a delete, a snapshot or an unmap is missing from the trace, but not from the disk."""
+    """A revert, a delete, a snapshot or an unmap is missing from the trace, but not from the
+    disk.
+    """
     for at, _ in _shuffled(trace, choose, "revert", "delete", "snapshot", "unmap"):
         yield at, None
 

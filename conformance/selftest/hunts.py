@@ -1,5 +1,6 @@
 """Looking for planted bugs, by every check there is: what the self-test is made of."""
 
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +20,6 @@ from conformance.judging.oracles import INNER, NoSuchOracle
 from conformance.programs import generate
 from conformance.selftest import corpus
 from conformance.targets import Factory
-from conformance.targets.reference import ReferenceTarget
 from refmodel.bugs import BUGS
 from refmodel.registry import DEFAULT
 
@@ -34,7 +34,9 @@ NOT_RUN = "not run"
 
 @dataclass
 class Hunt:
-    """What came of looking for one bug. `cells` says of each check what it cost to find it, `no`, or `not run`."""
+    """What came of looking for one bug. `cells` says of each check what it cost to find it, `no`,
+    or `not run`.
+    """
 
     bug: str
     cells: dict[str, str] = field(default_factory=dict)
@@ -51,7 +53,9 @@ class Hunt:
 
     @property
     def kind(self) -> str:
-        """The class of failure that the model found; else what found it, such as `by scrub alone`, or `nothing`."""
+        """The class of failure that the model found; else what found it, such as `by scrub alone`,
+        or `nothing`.
+        """
         if self.failure:
             return self.failure.verdict.kind
         return f"by {' and '.join(self.found)} alone" if self.found else "nothing"
@@ -84,7 +88,9 @@ def of_line(line: dict[str, Any]) -> Hunt:
 
 
 def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -> Hunt:
-    """Look for a planted bug, by the checks that need to run it. `bug` may be HONEST: then nothing should be found."""
+    """Look for a planted bug, by the checks that need to run it. `bug` may be HONEST: then nothing
+    should be found.
+    """
     needs = {} if bug == HONEST else BUGS[bug].needs
     options = needs if bug == HONEST else {**needs, "plant": bug}
     factory = targets.resolve(
@@ -114,16 +120,13 @@ def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
     """Random traces, and a scrub after each: operations until it finds something, or `no`."""
     bench, operations = Bench(factory), 0
     try:
-        cases = generate.cases(factory.knobs, bench.hello, ops, True, True)
-        for number, (options, program) in enumerate(islice(generate.drawn(cases, seed), traces)):
+        cases = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
+        for number, (options, program) in enumerate(islice(cases, traces)):
             trace = bench.drive(program, trace_seed(seed, number), options)
             operations += trace.operations
             target = bench.on(options)
-            if (
-                isinstance(target, ReferenceTarget)
-                and "failure" not in trace.events[-1]
-                and target.scrub()
-            ):
+            scrub = getattr(target, "scrub", None)
+            if scrub and "failure" not in trace.events[-1] and scrub():
                 return f"{operations:,} ops"
     finally:
         bench.clear()
@@ -143,16 +146,14 @@ def judge_shortest(hunts: Iterable[Hunt], checks: Sequence[str]) -> None:
     found = [hunted for hunted in hunts if hunted.failure]
     judges = oracles.together(["tlc"]) if {"tlc", INNER} & set(checks) else {}
     if "certified" in checks and "certified" not in judges:
-        try:
+        with contextlib.suppress(NoSuchOracle):
             judges["certified"] = oracles.named("certified")
-        except NoSuchOracle:
-            pass
     for name, oracle in judges.items():
         some = [hunted for hunted in found if name != INNER or hunted.failure.trace.geometry]
         opinions = (
             oracle([hunted.failure.trace for hunted in some]) if name in checks and some else []
         )
-        for hunted, opinion in zip(some, opinions):
+        for hunted, opinion in zip(some, opinions, strict=False):
             hunted.cells[name] = (
                 NOT_RUN if opinion.unsure else "no" if opinion.at is None else f"at {opinion.at}"
             )
@@ -167,7 +168,9 @@ def faulty(fault: str, *, traces: int, ops: int, seed: int) -> Hunt:
 
 
 def honest(operations: int, seed: int) -> dict[str, Campaign]:
-    """Honest targets of all three crash profiles, each through so many operations: none may fail."""
+    """Honest targets of all three crash profiles, each through so many operations: none may
+    fail.
+    """
     names = {
         "ack": targets.resolve("refmodel:write_back=false"),
         "prefix": targets.resolve("refmodel:write_back=true"),

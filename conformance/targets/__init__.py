@@ -1,7 +1,7 @@
 """Targets by name: what `--target` accepts.
 
-`resolve` turns a name into a factory: called with options it gives a target, and its `knobs` (option -> values)
-are what each trace may choose.
+`resolve` turns a name into a factory. A factory called with options opens a target, and its `knobs`
+(option -> values) are what each trace may choose.
 """
 
 import importlib
@@ -12,20 +12,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.targets.base import Target
+from conformance.programs.source import Source
+from conformance.targets.base import Target, Unusable
+from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
 KINDS = {
-    "refmodel[:ENGINE][:KEY=VALUE,...]": "an engine of this project, in process: log-structured unless named, redo-se, in-place-raid5, ...",
+    "refmodel[:ENGINE][:KEY=VALUE,...]": "the engines of this project, in process: all of them, or "
+    "the ENGINE named; log-structured if there are options only",
     "exec:COMMAND": "another process that speaks the dialogue on stdin and stdout",
-    "FILE.toml": "a block device and a shell command for each control operation: a hooks file",
+    "FILE.toml": "a hooks file: a block device, and a shell command for each control operation",
     "python:MODULE:FACTORY": "a Python callable that takes a dict of options and returns a target",
     "qcow2[:KEY=VALUE,...]": "qcow2 with internal snapshots, in qemu-storage-daemon",
-    "chain[:format=qcow2|vmdk,...]": "a chain of qcow2 or VMDK files, the redo-log design, in qemu-storage-daemon",
-    "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
-    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file that the kit cuts the power of",
-    "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files that the kit cuts the power of",
+    "chain[:format=qcow2|vmdk,...]": "a chain of qcow2 or VMDK files (redo logs), in "
+    "qemu-storage-daemon",
+    "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of "
+    "blocks",
+    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file whose "
+    "power the kit can cut",
+    "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files whose power the kit can cut",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
+# The engines of other projects: kind -> module and class, below conformance.targets.engines.
+ENGINES = {
+    "qcow2": ("qcow2", "Qcow2Target"),
+    "chain": ("chain", "ChainTarget"),
+    "redb": ("redb", "RedbTarget"),
+    "lmdb": ("lmdb", "LmdbTarget"),
+    "sqlite": ("sqlite", "SqliteTarget"),
+}
+IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
+OPENING = 60.0  # seconds that a target in process may take to open
+
+Build = Callable[[dict[str, Any]], Target]
 
 
 class NoSuchTarget(Exception):
@@ -34,92 +52,108 @@ class NoSuchTarget(Exception):
 
 @dataclass(frozen=True)
 class Factory:
-    """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace may choose.
+    """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace chooses.
 
-    `without` are capabilities that are not asked for though the target has them."""
+    If there are `families`, a trace first chooses one of them, which adds its knobs: an engine, for
+    example. `without` are capabilities that are not asked for though the target has them. `seconds`
+    is the time limit of an answer; None for a target that has its own."""
 
     name: str
-    build: Callable[[dict[str, Any]], Target]
+    build: Build
     fixed: dict[str, Any] = field(default_factory=dict)
     knobs: dict[str, list[Any]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    families: tuple[Mapping[str, list[Any]], ...] = ()
+    seconds: float | None = None
 
     @property
     def first(self) -> dict[str, Any]:
-        """The first of all ways to set the knobs."""
-        return {knob: values[0] for knob, values in self.knobs.items()}
+        """The first value of each knob, of the first family."""
+        family = self.families[0] if self.families else {}
+        return {knob: values[0] for knob, values in {**self.knobs, **family}.items()}
+
+    def draw(self, choose: Source) -> dict[str, Any]:
+        """Return options for one trace: a value of each knob."""
+        family = self.families[choose.randrange(len(self.families))] if self.families else {}
+        knobs = sorted({**self.knobs, **family}.items())
+        return {knob: values[choose.randrange(len(values))] for knob, values in knobs}
 
     def __call__(self, options: dict[str, Any]) -> Target:
-        target = self.build({**options, **self.fixed})
+        """Return a target with these options. Raises Unusable, and what the target raises."""
+        target = self._open({**options, **self.fixed})
         if self.without:
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
             target.hello = {**target.hello, "capabilities": kept}
         return target
 
+    def _open(self, options: dict[str, Any]) -> Target:
+        if self.seconds is None:
+            return self.build(options)
+        try:
+            with limit(OPENING):
+                return TimeLimited(self.build(options), self.seconds)
+        except TooLate as late:
+            text = f"{self.name} did not open within {OPENING:g} seconds"
+            raise Unusable(text, late.stack) from None
+
 
 def resolve(name: str) -> Factory:
-    """The factory of the targets so named. Raises NoSuchTarget."""
+    """Return the factory of the targets with this name. Raises NoSuchTarget."""
     kind, _, rest = name.partition(":")
     if name.endswith(".toml"):
         return _hooked(Path(name))
+    if kind in ENGINES:
+        module, attribute = ENGINES[kind]
+        engine = importlib.import_module(f"conformance.targets.engines.{module}")
+        return _factory(name, getattr(engine, attribute), _options(rest))
     match kind:
         case "refmodel":
-            try:
-                module = importlib.import_module("conformance.targets.reference")
-            except ImportError as error:
-                raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
-            options = _of_engine(rest, module.KNOBS)
-            return _factory(
-                name,
-                module.ReferenceTarget,
-                options,
-                module.KNOBS[options.get("engine", module.DEFAULT)],
-            )
-        case "qcow2":
-            from conformance.targets.engines.qcow2 import Qcow2Target
-
-            return _factory(name, Qcow2Target, _options(rest))
-        case "chain":
-            from conformance.targets.engines.chain import ChainTarget
-
-            return _factory(name, ChainTarget, _options(rest))
-        case "redb":
-            from conformance.targets.engines.redb import RedbTarget
-
-            return _factory(name, RedbTarget, _options(rest))
-        case "lmdb":
-            from conformance.targets.engines.lmdb import LmdbTarget
-
-            return _factory(name, LmdbTarget, _options(rest))
-        case "sqlite":
-            from conformance.targets.engines.sqlite import SqliteTarget
-
-            return _factory(name, SqliteTarget, _options(rest))
-        case "exec" if rest.strip():
-            from conformance.targets.process import ProcessTarget
-
-            return _factory(name, lambda options: ProcessTarget(rest), {})
+            return _reference(name, rest)
         case "exec":
-            raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
+            return _process(name, rest)
         case "model":
-            from conformance.targets.model import ModelTarget
-
-            if rest not in ("", "ack", "prefix", "block"):
-                raise NoSuchTarget(
-                    f"there is no profile '{rest}': model:ack, model:prefix or model:block"
-                )
-            return _factory(name, ModelTarget, {"profile": rest} if rest else {})
+            return _model(name, rest)
         case "python":
             return _factory(name, _imported(rest), {})
     raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
 
 
+def _reference(name: str, rest: str) -> Factory:
+    try:
+        module = importlib.import_module("conformance.targets.reference")
+    except ImportError as error:
+        raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
+    if not rest:
+        return Factory(name, module.ReferenceTarget, families=module.FAMILIES, seconds=SECONDS)
+    options = _of_engine(rest, module.KNOBS)
+    knobs = module.KNOBS[options.get("engine", module.DEFAULT)]
+    return _factory(name, module.ReferenceTarget, options, knobs)
+
+
+def _process(name: str, command: str) -> Factory:
+    from conformance.targets.process import ProcessTarget
+
+    if not command.strip():
+        raise NoSuchTarget("exec: names no command, such as exec:./my-engine --adapter")
+    return _factory(name, lambda options: ProcessTarget(command), {})
+
+
+def _model(name: str, profile: str) -> Factory:
+    from conformance.targets.model import ModelTarget
+
+    if profile not in ("", "ack", "prefix", "block"):
+        raise NoSuchTarget(
+            f"there is no profile '{profile}': model:ack, model:prefix or model:block"
+        )
+    return _factory(name, ModelTarget, {"profile": profile} if profile else {})
+
+
 def _hooked(path: Path) -> Factory:
-    from conformance.targets import hooks
+    from conformance.targets import hooks, hooks_file
 
     try:
-        hooks.read(path)
-    except hooks.BadHooks as error:
+        hooks_file.read(path)
+    except hooks_file.BadHooks as error:
         raise NoSuchTarget(str(error)) from None
     return Factory(str(path), lambda options: hooks.HooksTarget(path))
 
@@ -137,13 +171,14 @@ def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
 
 def _factory(
     name: str,
-    build: Callable[[dict[str, Any]], Target],
+    build: Build,
     fixed: dict[str, Any],
     choices: Mapping[str, list[Any]] | None = None,
 ) -> Factory:
     choices = getattr(build, "knobs", {}) if choices is None else choices
     knobs = {key: values for key, values in choices.items() if key not in fixed}
-    return Factory(name, build, fixed, knobs)
+    seconds = SECONDS if name.partition(":")[0] in IN_PROCESS else None
+    return Factory(name, build, fixed, knobs, seconds=seconds)
 
 
 def _options(text: str) -> dict[str, Any]:
@@ -165,16 +200,16 @@ def _value(text: str) -> Any:
         return text
 
 
-def _imported(path: str) -> Callable[[dict[str, Any]], Target]:
+def _imported(path: str) -> Build:
     module, _, attribute = path.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # where the user's own module most likely is
     try:
-        factory = (
+        factory: Build | None = (
             getattr(importlib.import_module(module), attribute) if module and attribute else None
         )
     except (ImportError, AttributeError, ValueError) as error:
         raise NoSuchTarget(f"python:{path}: {error}") from None
-    if not callable(factory):
+    if factory is None or not callable(factory):
         raise NoSuchTarget(f"python:{path} names no callable: write python:package.module:factory")
     return factory

@@ -1,82 +1,40 @@
-"""An engine that is a block device and some commands, as a target: a hooks file in TOML says which.
+"""An engine that is a block device and some commands, as a target: a hooks file describes it.
 
-docs/test-your-own-engine.md describes the file; examples are conformance/examples/*.toml. Commands run under
-`sh -c` in a folder of their own, with what they may need in the environment. Data goes over NBD, or to a file.
+Commands run under `sh -c` in a folder of their own, with what they may need in the environment.
+Data goes over NBD (network block device), or to a file.
 """
 
-import json
+import errno
 import os
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
-import tomllib
-from functools import cache
 from pathlib import Path
-from typing import Any
-
-import fastjsonschema
 
 from conformance.contract.model import NAME
 from conformance.media import file, nbd
+from conformance.media.block_device import BlockDevice
 from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.hooks_file import read
 
-LARGEST_FILE = 1 << 20  # bytes
 KEPT_OUTPUT = 8 << 10  # bytes of what a command printed
 CONTROL = ("snapshot", "delete", "revert", "crash", "restart")
-SCHEMA = Path(__file__).with_name("hooks.schema.json")
-
-Hooks = dict[str, Any]
 
 
-class BadHooks(Exception):
-    """A file that is no hooks file. One line that starts with its name."""
+class _Refusal(Exception):
+    """The request is refused: an error code of the contract, and what was said."""
 
-
-def read(path: Path) -> Hooks:
-    """The hooks in the file. Raises BadHooks for whatever is wrong with it."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadHooks(f"{path}: larger than {LARGEST_FILE >> 20} MiB")
-        hooks = tomllib.loads(path.read_text(encoding="utf-8"))
-        _schema()(hooks)
-        for pattern in hooks.get("refusals", {}):
-            re.compile(pattern)
-    except OSError as error:
-        raise BadHooks(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise BadHooks(f"{path}: not UTF-8 (byte {error.start + 1})") from None
-    except RecursionError:
-        raise BadHooks(f"{path}: nested too deeply") from None
-    except re.error as error:
-        raise BadHooks(
-            f"{path}: refusals: {error.pattern!r} is no regular expression: {error.msg}"
-        ) from None
-    except fastjsonschema.JsonSchemaValueException as error:
-        raise BadHooks(f"{path}: {_complaint(error)}") from None
-    except ValueError as error:  # such as tomllib's
-        raise BadHooks(f"{path}: not TOML: {error}") from None
-    commands = hooks["commands"]
-    if "snapshot" in commands and "view" not in hooks:
-        raise BadHooks(
-            f"{path}: commands.snapshot, but nothing says where a snapshot is read: give view"
-        )
-    if "crash" in commands and "crash_profile" not in hooks:
-        raise BadHooks(
-            f"{path}: commands.crash, but crash_profile does not say what a power cut keeps"
-        )
-    return hooks
-
-
-class Refused(Exception):
-    """The request is refused: the code, then what was said."""
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class HooksTarget:
-    """The engine that the file describes. Raises BadHooks, Unusable."""
+    """The engine that a hooks file describes. Raises BadHooks, Unusable."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path) -> None:
         self._hooks = read(path)
         if self._hooks["data"].startswith("nbd"):
             try:
@@ -85,22 +43,7 @@ class HooksTarget:
                 raise Unusable(str(error)) from None
         self._block = self._hooks.get("block_size", 4096)
         self._seconds = self._hooks.get("seconds", 30)
-        commands = self._hooks["commands"]
-        able = [
-            "flush",
-            *(["unmap"] if self._hooks.get("unmap", True) else []),
-            *(c for c in CONTROL if c in commands),
-        ]
-        self.hello: Message = {
-            "ok": True,
-            "name": self._hooks.get("name", path.stem),
-            "version": self._hooks.get("version", ""),
-            "block_size": self._block,
-            "crash_profile": self._hooks.get("crash_profile"),
-            "capabilities": able,
-            "devices": 1,
-            "tolerates": 0,
-        }
+        self.hello: Message = self._hello(path)
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-"))
         self._environment = {
             **os.environ,
@@ -108,10 +51,25 @@ class HooksTarget:
             "HOOKS": str(path.resolve().parent),
             "BLOCK_SIZE": str(self._block),
         }
-        self._devices: dict[str | None, Any] = {}  # view -> its open device
+        self._devices: dict[str | None, BlockDevice] = {}  # view -> its open device
         self._size = 0  # bytes
 
+    def _hello(self, path: Path) -> Message:
+        unmap = ["unmap"] if self._hooks.get("unmap", True) else []
+        control = [op for op in CONTROL if op in self._hooks["commands"]]
+        return {
+            "ok": True,
+            "name": self._hooks.get("name", path.stem),
+            "version": self._hooks.get("version", ""),
+            "block_size": self._block,
+            "crash_profile": self._hooks.get("crash_profile"),
+            "capabilities": ["flush", *unmap, *control],
+            "devices": 1,
+            "tolerates": 0,
+        }
+
     def request(self, message: Message) -> Message:
+        """Return the answer. Raises TargetFailure."""
         op = message["op"]
         name = message.get("name", message.get("view"))
         if op == "create":
@@ -119,41 +77,40 @@ class HooksTarget:
             self._environment |= {"BLOCKS": str(message["blocks"]), "BYTES": str(self._size)}
         try:
             if name is not None and not NAME.fullmatch(name):
-                raise Refused("bad-request", "no name of the contract")
+                raise _Refusal("bad-request", "the contract does not allow this name")
             if op in ("create", *CONTROL) and op in self._hooks["commands"]:
                 self._control(op, name)
                 return {"ok": True}
             if op in ("read", "write") or op in self.hello["capabilities"]:
                 return {"ok": True, **self._data(message)}
-        except Refused as refused:
-            return {"ok": False, "error": refused.args[0], "message": refused.args[1]}
+        except _Refusal as refusal:
+            return {"ok": False, "error": refusal.code, "message": str(refusal)}
         return {"ok": False, "error": "unsupported"}
 
     def close(self) -> None:
+        """Close the devices, run the command `stop`, and remove the folder."""
         try:
-            self._let_go()
+            self._close_devices()
             if "stop" in self._hooks["commands"]:
                 self._run("stop", None)
         except TargetFailure:
             pass  # it was judged by its answers
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def connect(self) -> Any:
-        """One more connection to the live disk. Raises what opening a device raises."""
+    def connect(self) -> BlockDevice:
+        """Return one more connection to the live disk. Raises what opening a device raises."""
         return self._connected(self._place(self._hooks["data"], None), True)
 
     def _control(self, op: str, name: str | None) -> None:
-        """Run the command. Whoever has the data open lets go first: the command may stop the engine."""
-        self._let_go()
-        self._done(op, *self._run(op, name))
+        """Run the command. The devices are closed first: the command may stop the engine."""
+        self._close_devices()
+        self._check(op, *self._run(op, name))
 
-    def _done(self, command: str, status: int, output: str) -> None:
-        """Raises Refused or TargetFailure unless the command did what it was to do."""
+    def _check(self, command: str, status: int, output: str) -> None:
+        """Raise _Refusal or TargetFailure unless the command ended with status 0."""
         if status == 0:
             return
-        for pattern, code in self._hooks.get("refusals", {}).items():
-            if re.search(pattern, output):
-                raise Refused(code, output.strip()[-200:])
+        self._raise_refusal(output)
         last = (output.strip().splitlines() or ["it printed nothing"])[-1]
         raise TargetFailure(
             "exit",
@@ -162,13 +119,19 @@ class HooksTarget:
             output,
         )
 
+    def _raise_refusal(self, said: str) -> None:
+        """Raise _Refusal if a pattern of the file is in what a command or the NBD server said."""
+        for pattern, code in self._hooks.get("refusals", {}).items():
+            if re.search(pattern, said):
+                raise _Refusal(code, said.strip()[-200:])
+
     def _data(self, message: Message) -> Message:
         op, at, view = message["op"], message.get("lba", 0) * self._block, message.get("view")
         length = len(message["data"]) if op == "write" else message.get("count", 0) * self._block
         beyond = at + length > self._size
         device = self._device(view)
-        if beyond and isinstance(device, file.Device):
-            raise Refused("out-of-range", "the kit says so itself: a file would grow")
+        if beyond and isinstance(device, file.FileDevice):
+            raise _Refusal("out-of-range", "the kit says so itself: a file would grow")
         try:
             match op:
                 case "write":
@@ -181,42 +144,49 @@ class HooksTarget:
                     device.flush()
         except TimeoutError as error:
             raise TargetFailure("hang", f"{op}: {error}") from None
-        except (nbd.Refused, OSError) as error:
+        except (nbd.NbdError, OSError) as error:
             if beyond:
-                raise Refused("out-of-range", str(error)) from None
+                raise _Refusal("out-of-range", str(error)) from None
+            self._raise_refusal(str(error))
+            if error.errno == errno.ENOSPC and op in ("write", "unmap"):
+                raise _Refusal("no-space", str(error)) from None
             raise TargetFailure("exit", f"{op}: {error}") from None
         return {}
 
-    def _device(self, view: str | None) -> Any:
-        """The live disk, or a snapshot, open; of those one at a time."""
+    def _device(self, view: str | None) -> BlockDevice:
+        """The live disk, or a snapshot, open; one snapshot at a time.
+
+        Raises _Refusal `no-such-snapshot` if the server, or the file system, knows no such name."""
         if view in self._devices:
             return self._devices[view]
         if view is not None:
-            self._let_go({other for other in self._devices if other is not None})
+            self._close_devices({other for other in self._devices if other is not None})
         if view is not None and "open_view" in self._hooks["commands"]:
-            self._done("open_view", *self._run("open_view", view))
+            self._check("open_view", *self._run("open_view", view))
         place = self._place(self._hooks["data" if view is None else "view"], view)
         try:
             self._devices[view] = self._connected(place, view is None)
         except TimeoutError as error:
             raise TargetFailure("hang", f"{place}: {error}") from None
-        except (nbd.Refused, OSError) as error:
-            if view is not None and isinstance(error, FileNotFoundError):
-                raise Refused("no-such-snapshot", f"{place} does not exist") from None
+        except (nbd.NbdError, OSError) as error:
+            if view is not None:
+                self._raise_refusal(str(error))
+                if error.errno == errno.ENOENT:
+                    raise _Refusal("no-such-snapshot", f"{place}: {error}") from None
             raise TargetFailure("exit", f"cannot open {place}: {error}") from None
         return self._devices[view]
 
-    def _connected(self, place: str, writable: bool) -> Any:
+    def _connected(self, place: str, writable: bool) -> BlockDevice:
         if place.startswith("nbd"):
-            return nbd.Device(place, self._seconds)
-        return file.Device(str(self._folder / place), writable)
+            return nbd.NbdDevice(place, self._seconds)
+        return file.FileDevice(str(self._folder / place), writable)
 
-    def _let_go(self, views: set[str | None] | None = None) -> None:
-        """Close these views, or all that is open."""
+    def _close_devices(self, views: set[str | None] | None = None) -> None:
+        """Close these views, or all that are open."""
         for view in list(self._devices) if views is None else views:
             self._devices.pop(view).close()
             if view is not None and "close_view" in self._hooks["commands"]:
-                self._done("close_view", *self._run("close_view", view))
+                self._check("close_view", *self._run("close_view", view))
 
     def _place(self, template: str, name: str | None) -> str:
         """The URI or path, with $DIR and so on replaced."""
@@ -224,9 +194,11 @@ class HooksTarget:
         return re.sub(r"\$(\w+)", lambda found: values.get(found[1], found[0]), template)
 
     def _run(self, command: str, name: str | None) -> tuple[int, str]:
-        """The status of the command, and what it printed. It may leave processes behind; if it hangs all are killed."""
+        """Run a command; return its status, and what it printed. It may leave processes behind.
+
+        Raises TargetFailure `hang` after the time limit; all its processes are killed then."""
         environment = self._environment | ({"NAME": name} if name is not None else {})
-        with tempfile.TemporaryFile() as output:  # no pipe: what runs on would keep it open
+        with tempfile.TemporaryFile() as output:  # a pipe would stay open as long as a server runs
             process = subprocess.Popen(
                 ["sh", "-c", self._hooks["commands"][command]],
                 cwd=self._folder,
@@ -236,6 +208,7 @@ class HooksTarget:
                 stderr=output,
                 start_new_session=True,
             )
+            status: int | None
             try:
                 status = process.wait(self._seconds)
             except subprocess.TimeoutExpired:
@@ -251,13 +224,3 @@ class HooksTarget:
                 printed,
             )
         return status, printed
-
-
-@cache
-def _schema() -> Any:
-    return fastjsonschema.compile(json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
-def _complaint(error: fastjsonschema.JsonSchemaValueException) -> str:
-    where = error.name.removeprefix("data").removeprefix(".") or "the file"
-    return f"{where} {error.message.removeprefix(error.name).strip()}"[:300]

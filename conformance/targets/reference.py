@@ -9,23 +9,37 @@ from refmodel.core import errors
 from refmodel.registry import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
-REDO_LOG = {"block_bytes": [512, 512, 1024], "layers": [3, 5, 16, 16], "table_cache": [0, 1, 2, 16]}
+CACHE = {"cache_bytes": [0, 0, 0, 8192, 1 << 14, 1 << 16], "cache_block_bytes": [None, 4096, 8192]}
+REPAIR = {"spares": [0, 0, 1], "repair_timer": [3600, 3600, 60], "repair_share": [30, 30, 1, 99]}
+REDO_LOG = {
+    **CACHE,
+    "block_bytes": [512, 512, 1024],
+    "layers": [3, 5, 16, 16],
+    "table_cache": [0, 1, 2, 16],
+}
 IN_PLACE = {
+    **CACHE,
+    **REPAIR,
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
     "log_bytes": [1 << 14, 1 << 17],
-    "spares": [0, 0, 1],
 }
-KNOBS = {  # of each engine: what a trace may choose
+KNOBS: dict[str, dict[str, list[Any]]] = {  # of each engine: what a trace may choose
     DEFAULT: {
+        **CACHE,
+        "batch": [False, True],
+        **REPAIR,
         "block_bytes": [512],
-        "segment_blocks": [1, 2, 2, 4],
-        "fanout": [3, 4, 8],
+        "segment_blocks": [1, 2, 2, 4, 8],
+        "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 130, 200, 400],
+        "log_bytes": [None, None, 8192, 12288, 1 << 14],
+        "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
-        "spares": [0, 0, 1],
         "cleaner": ["cost-benefit", "greedy", "fifo", "random"],
+        "compression": [False, False, True],
+        "deduplication": [False, False, True],
     },
     "redo-vmfs": REDO_LOG,
     "redo-se": REDO_LOG,
@@ -33,6 +47,12 @@ KNOBS = {  # of each engine: what a trace may choose
     "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
     "in-place-raid6": IN_PLACE,
 }
+SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
+FAMILIES = tuple(
+    {"engine": [engine], **knobs}
+    for engine, knobs in KNOBS.items()
+    for _ in range(SHARE.get(engine, 1))
+)
 
 
 class ReferenceTarget(Adapter):
@@ -47,4 +67,4 @@ class ReferenceTarget(Adapter):
         try:
             return super().request(message)
         except errors.PowerCut:
-            raise PowerCut(self.events()) from None
+            raise PowerCut(self.drain_events()) from None

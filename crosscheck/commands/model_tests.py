@@ -1,4 +1,6 @@
-"""`modelcheck model-tests`: tests of an engine from the contract's own steps, and what traces reach."""
+"""`modelcheck model-tests`: tests of an engine from the contract's own steps, and what traces
+reach.
+"""
 
 import sys
 import time
@@ -19,10 +21,13 @@ from modelcheck.runs import reached
 )
 @jobs_option
 def model_tests(target: str, jobs: int) -> None:
-    """Make tests of the contract's behaviours on a disk of 2 blocks, 2 values and 1 name: every path of requests, to a depth.
+    """Make tests of the contract's behaviours on a disk of 2 blocks, 2 values and 1 name: every
+    path of requests, to a depth.
 
-    Each answer of the engine has to be one that TLC printed for that state. What the traces reach of the module that
-    judges traces is shown too; what they do not needs a reason in specs/unreached.toml."""
+    Each answer of the engine has to be one that TLC printed for that state. What the traces reach
+    of the module that judges traces is shown too; what they do not needs a reason in
+    specs/unreached.toml.
+    """
     started = time.monotonic()
     rows = table("profile", "paths of", "cut short at", "tests", "operations", "failures")
     outcomes: dict[tuple[str, str], int] = {}

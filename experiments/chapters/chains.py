@@ -1,6 +1,9 @@
-"""C: what chains of snapshots cost (VMware's study), for every engine here and for qcow2, side by side."""
+"""C: what chains of snapshots cost (VMware's study), for every engine here and for qcow2, side by
+side.
+"""
 
 import subprocess
+from itertools import pairwise
 
 from experiments.chapter import Chapter, Settings
 from experiments.figures.chain_figures import cost_figure, depth_figure, ladder_figure, rate_figure
@@ -8,28 +11,31 @@ from experiments.measure import ladder, qcow2, twins
 from experiments.measure.ladder import COUNTS, LADDER, MOST, RANDOM, SEQUENTIAL, Climb, Point
 from experiments.measure.qcow2 import Rung
 from refmodel.bench import runner
-from refmodel.bench.profiles import DISK
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.workload import DISK
 from refmodel.registry import DEFAULT, ENGINES
 
-QEMU_BLOCKS, QEMU_WRITES, QEMU_READS = 65536, 1000, 5000  # of an image, and of a rung
-LARGE = 0.25  # from this scale on the tables of one layer do not fit into the memory that a chain has for them
-BACK = 0.10  # how near to where it was a disk must come
+QEMU_BLOCKS = 65536  # per image
+QEMU_WRITES, QEMU_READS = 1000, 5000  # operations for each number of snapshots
+LARGE = 0.25  # from this scale on, a chain's memory has no room for the tables of one layer
+BACK = 0.10  # allowed difference of the device I/Os after all deletions
 REDO = {"redo-vmfs": "VMFSsparse", "redo-se": "SEsparse", "redo-vsan": "vSANsparse"}
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure chains of snapshots on every engine and on qcow2, as in VMware's study."""
     chapter = Chapter(
-        "C", "Chains of snapshots cost",
-        "VMware's study: fio, libaio, 4 jobs of iodepth 32, 4 KB random and sequential, and a 16 KB half random, "
-        "half sequential mix, after each of 12 snapshots, which are then deleted one by one. Delta chains on "
-        "VMFS: performance falls at the first "
-        "snapshot and on with each. vSAN sparse: little for sequential I/O, much for random. Array-native "
-        "snapshots: none. After deletion it is back where it was.",
-        f"The same ladder at scale {settings.scale:g} on every engine here (after a deletion, when its "
-        "consolidation or reclaim is done), and 4 KiB random writes and reads on qcow2 with internal snapshots "
-        "and with a chain of images, in the same run.",
-    )  # fmt: skip
+        "C",
+        "Chains of snapshots have a cost",
+        "VMware's study: fio, libaio, 4 jobs of iodepth 32, 4 KB random and sequential, and a 16 "
+        "KB half random, half sequential mix, after each of 12 snapshots, which are then deleted "
+        "one by one. Delta chains on VMFS: performance falls with the first snapshot, and "
+        "further with each. vSAN sparse: it falls a little for sequential I/O, much for random. "
+        "Array-native snapshots: it does not fall. After the deletions it is as before.",
+        f"The same test at scale {settings.scale:g} on every engine here. After a deletion, its "
+        "consolidation or reclaim is finished first. In the same run: 4 KiB random writes and "
+        "reads on qcow2 with internal snapshots, and with a chain of images.",
+    )
     engines = [
         name for name, engine in ENGINES.items() if "snapshot" in engine.plan(DISK).capabilities
     ]
@@ -55,7 +61,7 @@ def run(settings: Settings) -> Chapter:
 def _qcow2(chapter: Chapter, settings: Settings) -> dict[str, list[Rung]]:
     if lacking := qcow2.missing():
         chapter.not_run(
-            "qcow2, internal snapshots and external chains, beside it in the same run",
+            "qcow2 in the same run, internal snapshots and external chains",
             f"{', '.join(lacking)} missing: make serve-setup",
         )
         return {}
@@ -68,7 +74,7 @@ def _qcow2(chapter: Chapter, settings: Settings) -> dict[str, list[Rung]]:
             )
             found[f"qcow2, {how}"] = list(rungs)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-            chapter.not_run(f"qcow2, {how} snapshots, beside it in the same run", str(error))
+            chapter.not_run(f"qcow2 in the same run, {how} snapshots", str(error))
     return found
 
 
@@ -85,11 +91,12 @@ def _judge_native(
         )
     chapter.judge(
         "Array-native: no difference on the way up, on the way down and at the end, log-structured",
-        f"with snapshots to without, in all {len(result.requests)} runs: {twins.ratios(result, still)}",
+        f"with snapshots to without, in all {len(result.requests)} runs: "
+        f"{twins.ratios(result, still)}",
         all(twins.alike(part, still.part(part.name)) for part in result.phases),
-        "Exact: the same device writes, to the byte, and nothing is read but what clients asked for. Device I/Os differ by "
-        "the blocks that were read from the bank, or together with their neighbours: which those are depends on what "
-        "snapshots keep, and is chance.",
+        "Exact: the same device writes, to the byte, and nothing is read but what clients asked "
+        "for. Device I/Os differ by the blocks that were read from the bank, or together with "
+        "their neighbours: which those are depends on what snapshots keep, and is chance.",
     )
 
 
@@ -104,32 +111,31 @@ def _judge_chain(
             ladder.relative_rate(profile, climb.name, settings) for profile in (RANDOM, SEQUENTIAL)
         )
         chapter.judge(
-            f"{name}: little for sequential I/O, much for random",
-            f"with {MOST} snapshots {sequential:.2f} times the rate for sequential, {random:.2f} for random; "
-            f"{reads[-1] / reads[0]:.3f} times the device I/Os of a read",
+            f"{name}: the rate falls a little for sequential I/O, much for random",
+            f"with {MOST} snapshots {sequential:.2f} times the rate for sequential I/O, "
+            f"{random:.2f} for random; {reads[-1] / reads[0]:.3f} times the device I/Os per read",
             random < sequential and random < 0.9,
-            "Its tables are in memory, so that a chain costs look-ups and no device I/Os: it shows in processor "
-            "time. This engine looks every block up in every layer, also where blocks follow each other.",
+            "Its tables are in memory, so a chain needs look-ups but no device I/Os: its cost is "
+            "CPU time. This engine looks up every block in every layer, also for sequential I/O.",
             must=False,
         )
     else:
         chapter.judge(
-            f"{name}: falls at the first snapshot and on with each",
-            f"device I/Os of a read with {', '.join(map(str, COUNTS))} snapshots: "
+            f"{name}: performance falls with the first snapshot, and further with each",
+            f"device I/Os per read with {', '.join(map(str, COUNTS))} snapshots: "
             f"{', '.join(f'{value:.2f}' for value in reads)}",
-            all(low < high for low, high in zip(reads, reads[1:])),
-            "" if large else "On so small a disk the tables of a short chain fit into memory.",
+            all(low < high for low, high in pairwise(reads)),
+            "" if large else "On so small a disk, memory has room for the tables of a short chain.",
             must=large,
         )
     end = climb.cost[-1] / climb.cost[0]
     chapter.judge(
-        f"{name}: after all are deleted it is back where it was",
-        f"{end:.3f} times the device I/Os of an operation, {climb.rate[-1]:.2f} times the rate, that it began "
-        f"with; at {MOST} snapshots {climb.cost[MOST] / climb.cost[0]:.2f} times and {climb.rate[MOST]:.2f}",
+        f"{name}: after all snapshots are deleted, performance is as before",
+        f"{end:.3f} times the device I/Os per operation and {climb.rate[-1]:.2f} times the rate "
+        f"at the start; at {MOST} snapshots {climb.cost[MOST] / climb.cost[0]:.2f} times and "
+        f"{climb.rate[MOST]:.2f}",
         end <= 1 + BACK,
-        ""
-        if end <= 1 + BACK
-        else "The chain that is left is the base and the layer that live goes on in.",
+        "" if end <= 1 + BACK else "Two layers are left: the base, and the layer of the live view.",
     )
 
 
@@ -145,18 +151,18 @@ def _judge_qcow2(chapter: Chapter, name: str, rungs: list[Rung]) -> None:
         sum(rung.read.iops for rung in deep) / len(deep) / first.read.iops,
     )
     measured = (
-        f"the first 4K writes after each of {MOST} snapshots: {write:.2f} times the processor time of the server, "
-        f"{rate[0]:.2f} times the IOPS; 4K random reads with {MOST - len(deep) + 1} to {MOST}: {read:.2f} and "
-        f"{rate[1]:.2f} times. "
-        f"With {MOST} a read takes {top.read.processor / first.read.processor:.2f} times; when all are deleted "
+        f"the first 4K writes after each of {MOST} snapshots: {write:.2f} times the CPU time of "
+        f"the server, {rate[0]:.2f} times the IOPS; 4K random reads with {MOST - len(deep) + 1} "
+        f"to {MOST}: {read:.2f} and {rate[1]:.2f} times. With {MOST} a read takes "
+        f"{top.read.processor / first.read.processor:.2f} times; when all are deleted "
         f"{last.read.processor / first.read.processor:.2f}, a write "
         f"{last.write.processor / first.write.processor:.2f}"
     )
-    noise = "Judged by processor time: IOPS are by the wall."
+    noise = "Judged by CPU time: IOPS are by wall-clock time."
     if "internal" in name:
         chapter.judge(
-            "qcow2, internal: reads as before, but what is written first after a snapshot is slow, since "
-            "clusters and references are copied",
+            "qcow2, internal: reads are as fast as before, but the first writes after a snapshot "
+            "are slow, because clusters and references are copied",
             measured,
             write > 1.5 and read < 1.3,
             noise,
@@ -164,8 +170,8 @@ def _judge_qcow2(chapter: Chapter, name: str, rungs: list[Rung]) -> None:
         )
     else:
         chapter.judge(
-            "qcow2, external: reads cost more the longer the chain is, and what is written first after a "
-            "snapshot is slow",
+            "qcow2, external: the longer the chain, the slower the reads; and the first writes "
+            "after a snapshot are slow",
             measured,
             write > 1.5 and read > 1.1,
             noise,

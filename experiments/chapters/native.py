@@ -6,8 +6,9 @@ from experiments.chapter import Chapter, Settings
 from experiments.measure import twins
 from experiments.measure.timeline import timeline
 from refmodel.bench import runner
-from refmodel.bench.profiles import BLOCK, PROFILES
 from refmodel.bench.results import Result
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import BLOCK
 
 PROFILE = "hpe-8k-50"
 MANY = (0, 12, 200)  # snapshots
@@ -18,15 +19,17 @@ NOISE = 0.10  # of processor time, on a machine that others use
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure load before, during and after ten snapshots, as in HPE's test."""
     chapter = Chapter(
-        "A", "Native snapshots do not slow I/O",
-        "HPE, vSAN ESA, RAID-6 4+2: one VM with two disks, vdbench, 8 KB, half of it read, random, 16 threads a "
-        "disk. Ten minutes; 10 snapshots in two minutes; "
-        "ten minutes with all of them; all deleted at once; ten minutes more. 62,371 IOPS at 0.51 ms, and no "
+        "A",
+        "Native snapshots do not slow I/O",
+        "HPE, vSAN ESA, RAID-6 4+2: one VM with two disks, vdbench, 8 KB, half of it read, "
+        "random, 16 threads per disk. Ten minutes; 10 snapshots in two minutes; ten minutes with "
+        "all of them; all deleted at once; ten minutes more. 62,371 IOPS at 0.51 ms, and no "
         "visible change in any phase.",
-        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-6 4+2, and the same operations once more with no "
-        "snapshot taken: every phase against its twin.",
-    )  # fmt: skip
+        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-6 4+2, and the same operations "
+        "once more without snapshots. Every phase is compared with its twin.",
+    )
     settings.say(f"{PROFILE}, with snapshots and without")
     runs, controls = [], []
     for _ in range(REPEATS):
@@ -42,25 +45,26 @@ def run(settings: Settings) -> Chapter:
 
 
 def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> None:
-    """The same run and its twin several times: counts are the same every time, the best time is the one that least else happened in."""
+    """The same run and its twin several times: counts are the same every time, the best time is the
+    one that least else happened in.
+    """
     result, control = runs[-1], controls[-1]
     chapter.judge(
-        "No visible change in any phase: in what an operation waits for at the devices",
-        f"with snapshots to without, in the five phases: {twins.ratios(result, control)}",
+        "No visible change in any phase: device I/Os that an operation waits for",
+        f"ratios of with to without snapshots, in the five phases: {twins.ratios(result, control)}",
         all(twins.alike(part, control.part(part.name)) for part in result.phases),
-        "Exact: the same device writes, to the byte, and nothing is read but what clients asked for. Which blocks wait in "
-        "the bank, and are read from there, depends on what a snapshot keeps.",
+        "Exact: the same bytes are written, and only what clients asked for is read. Which "
+        "blocks are in the bank, and are read from there, depends on what a snapshot holds.",
     )
     operations = result.part("10 snapshots").operations
     background = (
-        "After the deletion reclaim takes a step before each write, in the clients' thread; in the published "
-        "set-up it has cores "
-        "of its own."
+        "After the deletion, reclaim takes a step before each write, in the clients' "
+        "thread. In the published set-up it has cores of its own."
     )
     copies = (
-        f"Ten snapshots are taken here within {operations:,} operations, and each has every leaf of the map "
-        "copied once that is "
-        "written to: work that the published set-up spreads over millions of operations."
+        f"Ten snapshots are taken within {operations:,} operations here. After each, every "
+        "leaf of the map that is written to is copied once. The published set-up spreads "
+        "that work over millions of operations."
     )
     for names, when, why in (
         (
@@ -76,32 +80,37 @@ def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> Non
             for name in names
         }
         chapter.judge(
-            f"No visible change {when}: in operations a second of processor time",
-            f"{_listed(rates.values())} times the rate without snapshots ({', '.join(names)}), the best of "
-            f"{len(runs)} runs of each",
+            f"No visible change {when}: operations per CPU second",
+            f"{_listed(rates.values())} times the rate without snapshots ({', '.join(names)}), "
+            f"each the best of {len(runs)} runs",
             all(ratio >= 1 - NOISE for ratio in rates.values()),
-            f"Within {NOISE:.0%} counts as noise. {why}",
+            f"A difference up to {NOISE:.0%} counts as noise. {why}",
             must=False,
         )
     deletion = next(done for done in result.actions if done.action == "delete-all")
     chapter.judge(
         "All snapshots are deleted at once, in 3 s",
         f"ten deletions took {deletion.devices.ios['foreground']} device writes of "
-        f"{deletion.devices.bytes_written['foreground'] // deletion.devices.ios['foreground']} bytes in the foreground",
+        f"{deletion.devices.bytes_written['foreground'] // deletion.devices.ios['foreground']} "
+        "bytes in the foreground",
         deletion.devices.ios["foreground"] == 10 * 3,
-        "A deletion is a record in the durable log on each of three mirrors; seconds of different machines "
-        "cannot be compared.",
+        "A deletion is one record in the durable log, on each of three mirrors. Times of "
+        "different machines cannot be compared.",
     )
     chapter.figures.append(
         timeline(
-            result, control, name="snapshots-over-time", title="Ten snapshots are taken, held and deleted",
+            result,
+            control,
+            name="snapshots-over-time",
+            title="Ten snapshots are taken, held and deleted",
             caption=(
-                "HPE's test on the log-structured engine. What a client's operation waits for (foreground) is "
-                "what it was without snapshots, in every phase, but for the records of the snapshots themselves. "
-                "Time is the processor's, which the background's work shares here."
+                "HPE's test on the log-structured engine. In every phase an operation waits for "
+                "the same device I/Os (foreground) as without snapshots; the records of the "
+                "snapshots themselves come on top. Time is CPU time, which the background shares "
+                "here."
             ),
         )
-    )  # fmt: skip
+    )
 
 
 def _bytes(chapter: Chapter, result: Result, control: Result) -> None:
@@ -114,12 +123,12 @@ def _bytes(chapter: Chapter, result: Result, control: Result) -> None:
         f"{cause} {change:+.3f}" for cause, change in differences.items() if abs(change) >= 0.0005
     )
     chapter.judge(
-        "Snapshots add no writing: all bytes to devices, for each byte that users wrote, within 5 %",
-        f"{written.total() / user:.3f} with ten snapshots, {twin.total() / user:.3f} without: {ratio:.3f} times. "
-        f"The difference: {by_cause or 'none'}",
+        "Snapshots add no writes: all bytes to devices per byte that users wrote, within 5 %",
+        f"{written.total() / user:.3f} with ten snapshots, {twin.total() / user:.3f} without: "
+        f"{ratio:.3f} times. The difference: {by_cause or 'none'}",
         abs(ratio - 1) <= 0.05,
-        "What differs is what snapshots keep: blocks overwritten in the bank are destaged if a snapshot holds "
-        "them, and nodes that a snapshot shares are copied once.",
+        "The difference comes from what snapshots hold: blocks that are overwritten in the bank "
+        "are destaged if a snapshot holds them, and nodes that a snapshot shares are copied once.",
     )
 
 
@@ -129,10 +138,10 @@ def _stripes(chapter: Chapter, result: Result) -> None:
     pieces = devices.bytes_written["destage"] / devices.ios["destage"]
     stripe = runner.SEGMENT * BLOCK
     chapter.judge(
-        "Small I/O is acknowledged from the performance leg and written to the capacity leg in 512 KB full "
-        "stripes with parity",
-        f"{devices.ios['destage']} writes by destage of {pieces / 1024:g} KiB each, 6 to a stripe of "
-        f"{stripe >> 10} KiB; reads by destage: {devices.bytes_read['destage']} bytes",
+        "Small I/O is acknowledged from the performance leg and written to the capacity leg in "
+        "512 KB full stripes with parity",
+        f"{devices.ios['destage']} writes by destage of {pieces / 1024:g} KiB each, 6 to a stripe "
+        f"of {stripe >> 10} KiB; reads by destage: {devices.bytes_read['destage']} bytes",
         pieces == stripe / 4
         and devices.ios["destage"] % 6 == 0
         and devices.bytes_read["destage"] == 0,
@@ -159,20 +168,22 @@ def _counts(chapter: Chapter, settings: Settings) -> None:
         found = [one.foreground for one in runs]
         moved = [one.devices.bytes["foreground"] for one in runs]
         chapter.judge(
-            f"No added I/O on {name}, however many generations there are",
-            f"{', '.join(f'{per:.3f}' for per in found)} device I/Os in the foreground for a 4 KiB {name} with "
-            f"{', '.join(map(str, MANY))} snapshots: ratio {max(found) / found[0]:.3f}, and {max(moved) / moved[0]:.3f} of "
-            "the bytes",
+            f"No added I/O per {name}, however many snapshots there are",
+            f"{', '.join(f'{per:.3f}' for per in found)} foreground device I/Os per 4 KiB {name} "
+            f"with {', '.join(map(str, MANY))} snapshots: ratio {max(found) / found[0]:.3f}, and "
+            f"{max(moved) / moved[0]:.3f} of the bytes",
             all(twins.same(one, runs[0]) for one in runs)
             and all(f"{per / found[0]:.3f}" == "1.000" for per in found),
-            "Exact, but for one write more to each mirror where a record lies across the end of the log's ring.",
+            "Exact, apart from one more write per mirror if a record wraps around the end of the "
+            "log's ring.",
         )
         if name == "write":
             written = [one.devices.bytes_written.total() / one.user_bytes for one in runs]
             chapter.judge(
-                "All bytes written to devices, for each byte that users wrote, do not depend on how many "
-                "snapshots there are, within 5 %",
-                f"{', '.join(f'{per:.3f}' for per in written)} with {', '.join(map(str, MANY))} snapshots",
+                "Bytes written to devices per byte that users wrote do not depend on the number "
+                "of snapshots, within 5 %",
+                f"{', '.join(f'{per:.3f}' for per in written)} with {', '.join(map(str, MANY))} "
+                "snapshots",
                 all(abs(per / written[0] - 1) <= 0.05 for per in written),
             )
 
@@ -188,31 +199,38 @@ def _chain(chapter: Chapter, settings: Settings) -> None:
         part.name: part.devices.ios.total() / control.part(part.name).devices.ios.total()
         for part in result.phases
     }
-    measured = f"{OLD}: {_listed(total.values())} times the device I/Os without snapshots, in the five phases"
-    chapter.judge(
-        "Older delta-disk snapshots: throughput falls when they are taken, and is low for as long as they are "
-        "there",
-        measured,
-        abs(total["before"] - 1) <= 0.001 and min(total["10 snapshots"], total["hold"]) > 1.5,
-        "All device I/Os, consolidation included, which shares the devices with the clients.",
+    measured = (
+        f"{OLD}: {_listed(total.values())} times the device I/Os without snapshots, in the "
+        "five phases"
     )
     chapter.judge(
-        "Older delta-disk snapshots: it is worst while they are deleted",
+        "Older delta-disk snapshots: throughput falls when they are taken, and stays low while "
+        "they exist",
+        measured,
+        abs(total["before"] - 1) <= 0.001 and min(total["10 snapshots"], total["hold"]) > 1.5,
+        "All device I/Os count, also those of consolidation, which shares the devices with the "
+        "clients.",
+    )
+    chapter.judge(
+        "Older delta-disk snapshots: throughput is lowest while they are deleted",
         measured,
         total["delete all"] > total["hold"],
-        "Consolidation here takes a small step before each change; and on so small a disk the topmost layer soon "
-        "holds most blocks, so that reads have fewer layers to ask.",
+        "Consolidation here takes a small step before each change. On so small a disk the "
+        "topmost layer soon has most blocks, so reads look into fewer layers.",
         must=False,
     )
     chapter.figures.append(
         timeline(
-            result, control, name="chain-over-time", title="The same test on a chain of redo logs",
+            result,
+            control,
+            name="chain-over-time",
+            title="The same test on a chain of redo logs",
             caption=(
-                f"The engine {OLD}, after SEsparse. Each snapshot is one more layer to ask; after the deletion "
-                "the layers are merged while clients go on."
+                f"The engine {OLD}, modelled on SEsparse. Each snapshot adds a layer that reads "
+                "look into. After the deletion the layers are merged while clients go on."
             ),
         )
-    )  # fmt: skip
+    )
 
 
 def _listed(ratios: Iterable[float]) -> str:

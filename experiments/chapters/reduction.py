@@ -1,15 +1,27 @@
-"""E: data reduction and tiers (StorageReview's test of VSAN 6.2), as far as there is something here to measure."""
+"""E: data reduction and tiers (StorageReview's test of VSAN 6.2), as far as there is something here
+to measure.
+"""
+
+from typing import TypedDict, Unpack
 
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import colour, panels, svg
 from refmodel.bench import runner
-from refmodel.bench.profiles import BLOCK, DISK
 from refmodel.bench.results import Part, Result
+from refmodel.bench.workloads.workload import BLOCK, DISK
 from refmodel.registry import DEFAULT
 
+
+class Reductions(TypedDict, total=False):
+    """Which data reduction a run has."""
+
+    compression: bool
+    deduplication: bool
+
+
 PROFILES = ("4k-read", "4k-write", "8k-70", "32k-read", "32k-write")
-CACHE = 0.2  # of the disk
-MODES = {
+CACHE = 0.2  # size of the cache, as a share of the disk
+MODES: dict[str, Reductions] = {
     "as it is": {},
     "compression": {"compression": True},
     "deduplication": {"deduplication": True},
@@ -18,22 +30,25 @@ MODES = {
 READS = ("4k-read", "32k-read")
 COMPARED = ("4k-read", "4k-write", "32k-read")
 DATA = (
-    "The ratio is the data's. Here nine blocks of ten are of source files of Python's library, of which a quarter of the "
-    "disk's blocks is drawn at random, and one of ten is random bytes. Lengths are rounded up to an eighth, a quarter "
-    "or half of a block."
+    "The ratio depends on the data. Here nine of ten blocks come from source files of "
+    "Python's library (as many different blocks as a quarter of the disk), and one of ten is "
+    "random bytes. Lengths are rounded up to an eighth, a quarter or half of a block."
 )
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure data reduction and working sets, as in StorageReview's test."""
     chapter = Chapter(
-        "E", "Data reduction, and working sets in and out of the cache",
-        "StorageReview, VSAN 6.2, HCIBench: five profiles, a working set inside and outside the cache, hybrid "
-        "and with deduplication (4 KB, SHA-1, at destage) and compression (4 KB to at most 2 KB): 3 to 6 times "
-        "the capacity, "
-        "little lost in the cache, throughput lost outside it.",
-        f"Profiles hcibench-* at scale {settings.scale:g} on the log-structured engine behind a read cache of a "
-        "fifth of the disk, on a tenth of the disk and on all of it; then with its data reduced.",
-    )  # fmt: skip
+        "E",
+        "Data reduction, and working sets in and out of the cache",
+        "StorageReview, VSAN 6.2, HCIBench: five profiles, a working set inside and outside the "
+        "cache, hybrid, and with deduplication (4 KB, SHA-1, at destage) and compression (4 KB "
+        "to at most 2 KB). Capacity: 3 to 6 times. Throughput: little is lost in the cache, more "
+        "outside it.",
+        f"Profiles hcibench-* at scale {settings.scale:g} on the log-structured engine behind a "
+        "read cache of a fifth of the disk, on a tenth of the disk and on all of it; then with "
+        "data reduction.",
+    )
     found = {name: _both(name, settings) for name in PROFILES}
     modes = {mode: _outside(options, settings) for mode, options in MODES.items()}
     _reduction(chapter, found, modes, settings)
@@ -44,24 +59,26 @@ def run(settings: Settings) -> Chapter:
     ):
         inside, outside = found[name]
         chapter.judge(
-            f"{name}: what fits the cache is read from it, what does not is read from the disk (hybrid: {published})",
-            f"{inside.hit_rate:.1%} hits on a tenth of the disk, {outside.hit_rate:.1%} on all of it; "
-            f"{inside.foreground:.3f} and {outside.foreground:.3f} device I/Os of the disk for a request",
+            f"{name}: a working set that fits the cache is read from it, a larger one from the "
+            f"disk (hybrid: {published})",
+            f"{inside.hit_rate:.1%} hits on a tenth of the disk, {outside.hit_rate:.1%} on all of "
+            f"it; {inside.foreground:.3f} and {outside.foreground:.3f} device I/Os of the disk "
+            "per request",
             inside.hit_rate > 0.9
             and outside.hit_rate < 0.5
             and inside.foreground < outside.foreground,
-            "The cache here is a read cache in the host; the published one is the flash tier of the disk itself. "
-            "What the slower tier's medium costs is not measured.",
+            "The cache here is a read cache in the host; the published one is the flash tier of "
+            "the disk itself. The cost of the slower tier's medium is not measured.",
         )
     for name in ("4k-write", "32k-write"):
         inside, outside = found[name]
         chapter.judge(
-            f"{name}: for writes the cache makes no difference, since it is write-through",
-            f"{inside.foreground:.3f} device I/Os of the disk for a request on a tenth of it, "
+            f"{name}: the cache makes no difference for writes, because it is write-through",
+            f"{inside.foreground:.3f} device I/Os of the disk per request on a tenth of it, "
             f"{outside.foreground:.3f} on all of it",
             abs(inside.foreground / outside.foreground - 1) <= 0.02,
-            "The published hybrid's tier buffers writes, too: 63,868 IOPS to 14,404. Here the durable log does, "
-            "at any size.",
+            "The tier of the published hybrid buffers writes, too: 63,868 IOPS to 14,404. Here "
+            "the durable log does that, for a working set of any size.",
         )
     chapter.figures += [_figure(found), _reduced(modes)]
     return chapter
@@ -74,7 +91,9 @@ def _reduction(
     settings: Settings,
 ) -> None:
     ratios = {
-        mode: results["4k-read"].reduction for mode, results in modes.items() if mode != "as it is"
+        mode: results["4k-read"].reduction or 1.0
+        for mode, results in modes.items()
+        if mode != "as it is"
     }
     chapter.judge(
         "Deduplication and compression give 3 to 6 times the capacity",
@@ -94,30 +113,32 @@ def _reduction(
     }
     chapter.judge(
         "Reduction costs little inside the cache, and throughput outside it",
-        "device I/Os of the disk for a request, without to with both, on a tenth of the disk and on all of it: "
+        "device I/Os of the disk per request, without and with both, on a tenth of the disk and "
+        "on all of it: "
         + "; ".join(
             f"{name} {inside[0]:.3f} to {inside[1]:.3f} and {outside[0]:.3f} to {outside[1]:.3f}"
             for name, (inside, outside) in ios.items()
         )
-        + "; rate by processor time, with both to without: "
+        + "; operations per CPU second, ratio of with both to without: "
         + ", ".join(
             f"{name} {inside:.2f} and {outside:.2f}" for name, (inside, outside) in rates.items()
         ),
         all(with_ <= 1.02 * without for (without, with_), _ in ios.values())
         and ios["32k-read"][1][1] > ios["32k-read"][1][0],
-        "Judged by device I/Os. The published 4 KiB reads come from flash in place of disks, and gain. Here neighbours "
-        "that are of different lengths, or shared with others, no longer lie side by side: sequential reads pay. Writes "
-        "pay in processor time, in the cache as outside it (published: 0.64 of the rate in it).",
+        "Judged by device I/Os. The published 4 KiB reads gain, because they come from flash in "
+        "place of disks. Here neighbouring blocks that have different lengths, or are shared, "
+        "are no longer neighbours on the devices: sequential reads need more I/Os. Writes need "
+        "more CPU time, inside the cache and outside (published: 0.64 of the rate inside).",
     )
 
 
-def _outside(options: dict[str, bool], settings: Settings) -> dict[str, Result]:
+def _outside(options: Reductions, settings: Settings) -> dict[str, Result]:
     """Reads on all of the disk, by profile."""
     settings.say(f"reads on all of the disk, {' and '.join(options) or 'data as it is'}")
     return {name: _run(f"hcibench-{name}", settings, **options) for name in READS}
 
 
-def _both(name: str, settings: Settings, **options: bool) -> tuple[Part, Part]:
+def _both(name: str, settings: Settings, **options: Unpack[Reductions]) -> tuple[Part, Part]:
     settings.say(
         f"hcibench-{name}, on a tenth of the disk and on all of it{', reduced' if options else ''}"
     )
@@ -128,7 +149,7 @@ def _both(name: str, settings: Settings, **options: bool) -> tuple[Part, Part]:
     return inside, outside
 
 
-def _run(profile: str, settings: Settings, **options: bool) -> Result:
+def _run(profile: str, settings: Settings, **options: Unpack[Reductions]) -> Result:
     size = round(CACHE * DISK * settings.scale) * BLOCK
     return runner.run(
         profile, scale=settings.scale, seed=settings.seed, cache_bytes=size, **options
@@ -144,16 +165,19 @@ def _reduced(modes: dict[str, dict[str, Result]]) -> Figure:
         0.5,
         color=colour(DEFAULT),
     )
-    for number, (name, shade) in enumerate(zip(READS, ("#8fbcdb", colour(DEFAULT)))):
+    for number, (name, shade) in enumerate(zip(READS, ("#8fbcdb", colour(DEFAULT)), strict=True)):
         at = [place + 0.4 * number - 0.2 for place in places]
         cost = [results[name].part("run").foreground for results in modes.values()]
         ios.bar(at, cost, 0.38, color=shade, label=name)
     for axis in (ratio, ios):
         axis.set_xticks(list(places), list(modes))
-    ratio.set_ylabel("blocks to the space they take")
+    ratio.set_ylabel("blocks per block of space")
     ios.set_ylabel("device I/Os of the disk\nthat an operation waits for")
     ios.legend(fontsize=8.5)
-    caption = "What data reduction gives, and what reads outside the cache cost with it: sequential ones pay."
+    caption = (
+        "What data reduction gains, and what it costs for reads outside the cache: "
+        "sequential reads need more device I/Os."
+    )
     return Figure("reduction", "Reduction and its cost", caption, svg(drawing, "reduction"))
 
 
@@ -177,5 +201,8 @@ def _figure(found: dict[str, tuple[Part, Part]]) -> Figure:
     rate.set_ylabel("thousand IOPS")
     ios.set_ylabel("device I/Os of the disk\nthat an operation waits for")
     rate.legend(fontsize=8.5)
-    caption = "HCIBench's five profiles behind a read cache of a fifth of the disk: what fits it is not read from the disk."
+    caption = (
+        "HCIBench's five profiles behind a read cache of a fifth of the disk: a working "
+        "set that fits the cache is not read from the disk."
+    )
     return Figure("hcibench", "The five profiles", caption, svg(drawing, "hcibench"))

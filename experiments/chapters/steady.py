@@ -6,30 +6,32 @@ from experiments.measure import twins
 from experiments.measure.timeline import timeline
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import runner
-from refmodel.bench.profiles import PROFILES
 from refmodel.bench.results import Part, Result
+from refmodel.bench.workloads.profiles import PROFILES
 
 PROFILE = "netone-steady"
-RIPPLE = 0.02  # of device I/Os: chance, in how many reads are of what a device held
-SLOWER = 2  # times the latency; at a constant rate a little more work is a queue
+RIPPLE = 0.02  # allowed difference of device I/Os: by chance more reads are of the lost device
+SLOWER = 2  # allowed factor of latency: at a constant rate a little more work makes a queue
 SIZES = (4, 8, 64, 128)  # KiB
 STEPS_COLOURS = ("#08306b", "#2171b5", "#6baed6", "#bdd7e7")
 
 
 def run(settings: Settings) -> Chapter:
+    """Measure a steady load through snapshots and failures, as in Net One's test."""
     chapter = Chapter(
-        "B", "A steady load, through snapshots and failures",
-        "Net One, vSAN ESA, four hosts, RAID-5: eight virtual machines at 5,000 IOPS each. Taking and holding "
-        "snapshots: no change. Deleting: at most +0.05 ms for 10 s. One path of two cut: none; path back: 10 s "
-        "of ripple. "
-        "A disk unmounted: absent, no change; after the repair timer, 3 minutes there, it is rebuilt, with "
-        "higher latency until that is done. A disk known to be dead is rebuilt at once.",
-        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-5 4+1 with a spare: eight clients at a quarter of "
-        "what the disk can do, whatever happens to it; latency from the moment a request was due. There is no "
-        "network: "
-        "a path that flaps is a device that is absent for a moment. The repair timer runs by a clock of its own, "
-        "which the profile moves on.",
-    )  # fmt: skip
+        "B",
+        "A steady load, through snapshots and failures",
+        "Net One, vSAN ESA, four hosts, RAID-5: eight virtual machines at 5,000 IOPS each. "
+        "Taking and holding snapshots changes nothing. Deleting them adds at most 0.05 ms for 10 "
+        "s. One of two paths fails: no change; when it is back, latency varies for 10 s. A disk "
+        "is unmounted: it is absent, without a change; after the repair timer (3 minutes) it is "
+        "rebuilt, with higher latency until that is done. A disk known to be dead is rebuilt at "
+        "once.",
+        f"Profile {PROFILE} at scale {settings.scale:g} on RAID-5 4+1 with a spare: eight clients "
+        "at a quarter of the rate that the disk can do. Latency counts from the moment at which "
+        "a request was due. There is no network: a path that fails is a device that is absent "
+        "for a moment. The repair timer has a clock of its own, which the profile moves.",
+    )
     settings.say(f"{PROFILE}, with faults and without, on RAID-5 and on a mirror")
     result, control = (
         runner.run(PROFILE, scale=settings.scale, seed=settings.seed, still=still)
@@ -44,15 +46,19 @@ def run(settings: Settings) -> Chapter:
     _layouts(chapter, raid5, mirror)
     chapter.figures.append(
         timeline(
-            result, control, name="steady-through-faults", title="Eight clients at a constant rate, while devices fail and come back", log_latency=True,
+            result,
+            control,
+            name="steady-through-faults",
+            title="Eight clients at a constant rate, while devices fail and come back",
+            log_latency=True,
             caption=(
-                "Net One's test on the log-structured engine. Resync and rebuild are causes of their own, and "
-                "hold clients up while they last; at the moment of a fault nothing happens to a write. "
-                "While a device of RAID-5 is gone, what it held is read from the four others: that is the layout's "
-                "price, and the same with any engine."
+                "Net One's test on the log-structured engine. Resync and rebuild are causes of "
+                "their own; clients wait longer while they last. At the moment of a fault "
+                "nothing changes for a write. While a device of RAID-5 is gone, its data is read "
+                "from the four others: that is the cost of the layout, with any engine."
             ),
         )
-    )  # fmt: skip
+    )
     _steps(chapter, settings)
     return chapter
 
@@ -64,33 +70,35 @@ def _snapshots(chapter: Chapter, result: Result, control: Result) -> None:
         ("delete all", "Deleting them changes nothing"),
     ):
         chapter.judge(
-            f"{claim}: in what an operation waits for at the devices",
-            f"with snapshots to without: {twins.ratios(result, control, name)}",
+            f"{claim}: device I/Os that an operation waits for",
+            f"ratios of with to without snapshots: {twins.ratios(result, control, name)}",
             twins.alike(result.part(name), control.part(name)),
         )
     for names, claim, why in (
         (
             ("4 snapshots", "hold"),
             "Taking and holding snapshots: no change of latency",
-            "What is written first after a snapshot has its leaf of the map copied, in the clients' thread.",
+            "The first write to a leaf of the map after a snapshot copies the leaf, in the "
+            "clients' thread.",
         ),
         (
             ("delete all",),
             "Deleting them: at most 0.05 ms more, for 10 s",
-            "Reclaim takes a step before each write, in the clients' thread, and uses what the clients leave idle: what "
-            "arrives meanwhile waits for it. In the published set-up it has cores of its own.",
+            "Reclaim takes a step before each write, in the clients' thread, and uses their idle "
+            "time: requests that arrive meanwhile wait. In the published set-up it has cores of "
+            "its own.",
         ),
     ):
         pairs = [(result.part(name), control.part(name)) for name in names]
         chapter.judge(
-            f"{claim}: by processor time",
-            "half of all latencies within "
+            f"{claim}: CPU time",
+            "median latency "
             + "; ".join(
                 f"{_latency(part)}, without snapshots {_latency(twin)} ({part.name})"
                 for part, twin in pairs
             ),
             all(part.latency(50) < SLOWER * twin.latency(50) for part, twin in pairs),
-            f"Up to {SLOWER} times counts as none. {why}",
+            f"A latency up to {SLOWER} times as long counts as no change. {why}",
             must=False,
         )
 
@@ -112,45 +120,45 @@ def _faults(chapter: Chapter, result: Result, control: Result) -> None:
         repair = part.devices.ios["resync"] + part.devices.ios["rebuild"]
         chapter.judge(
             claim,
-            f"{part.foreground:.3f} device I/Os in the foreground of an operation, {twin.foreground:.3f} without "
-            f"the fault; resync and rebuild: {repair}. A write takes {f'{mirrors} less' if mirrors else 'as many'} "
-            f"({writes:,} device writes, {before:,} without), a read of what the device held {k} in place of 1: "
-            f"{expected:.3f}",
+            f"{part.foreground:.3f} foreground device I/Os per operation, {twin.foreground:.3f} "
+            f"without the fault; I/Os of resync and rebuild: {repair}. A write takes "
+            f"{f'{mirrors} less' if mirrors else 'as many'} ({writes:,} device writes, {before:,} "
+            f"without), a read of the device's data takes {k} in place of 1: {expected:.3f}",
             writes * (m + 1) == before * (m + 1 - mirrors)
             and part.foreground <= expected * (1 + RIPPLE)
             and not repair,
-            "That a lost piece is read from the others is the layout's price, not the fault's: it lasts until "
-            "the piece is back, and with mirrors there is none.",
+            "Reading a lost piece from the others is the cost of the layout. It lasts until the "
+            "piece is back. Mirrors do not have it.",
         )
     for name, cause, claim in (
-        ("path back", "resync", "The path is back: a ripple, while what was missed is copied"),
+        ("path back", "resync", "The path is back: latency varies while what was missed is copied"),
         (
             "timer: rebuild",
             "rebuild",
-            "The repair timer runs out: the device is rebuilt elsewhere, latency is up until that is done",
+            "The repair timer runs out: the device is rebuilt elsewhere, with higher latency "
+            "until that is done",
         ),
         ("dead: rebuild", "rebuild", "A device known to be dead is rebuilt at once"),
     ):
         part, twin = result.part(name), control.part(name)
         during = [number for number, window in enumerate(part.windows) if window.devices.ios[cause]]
         done = bool(during) and during[-1] < len(part.windows) - 1
-        writes = part.devices.bytes_written[cause] / 2**20
+        mib = part.devices.bytes_written[cause] / 2**20
         chapter.judge(
             claim,
-            f"{part.devices.ios[cause]} device I/Os of {cause}, {writes:.1f} MiB written, in the first "
-            f"{len(during)} of {len(part.windows)} intervals; {part.foreground:.3f} device I/Os in the foreground "
-            "of an operation, "
-            f"{twin.foreground:.3f} without; half of all latencies within {_latency(part)}, without "
-            f"{_latency(twin)}",
+            f"{part.devices.ios[cause]} device I/Os of {cause}, {mib:.1f} MiB written, in the "
+            f"first {len(during)} of {len(part.windows)} intervals; {part.foreground:.3f} "
+            f"foreground device I/Os per operation, {twin.foreground:.3f} without; median latency "
+            f"{_latency(part)}, without {_latency(twin)}",
             bool(during) and during[0] == 0 and done,
-            "" if done else "It did not end within its phase.",
+            "" if done else "It did not end in its phase.",
         )
-    before = [part for part in result.phases if part.name in ("steady", "hold", "absent")]
+    earlier = [part for part in result.phases if part.name in ("steady", "hold", "absent")]
     chapter.judge(
         "Before the repair timer runs out nothing is rebuilt",
-        f"{sum(part.devices.ios['rebuild'] for part in before)} device I/Os of rebuild before it, "
-        f"{result.part('timer: rebuild').devices.ios['rebuild']} after",
-        not any(part.devices.ios["rebuild"] for part in before)
+        f"{sum(part.devices.ios['rebuild'] for part in earlier)} device I/Os of rebuild before "
+        f"it, {result.part('timer: rebuild').devices.ios['rebuild']} after",
+        not any(part.devices.ios["rebuild"] for part in earlier)
         and result.part("timer: rebuild").devices.ios["rebuild"] > 0,
     )
 
@@ -159,11 +167,11 @@ def _layouts(chapter: Chapter, raid5: Result, mirror: Result) -> None:
     ratio = raid5.foreground / mirror.foreground
     speed = raid5.part("maximum").iops / mirror.part("maximum").iops
     chapter.judge(
-        "RAID-1 and RAID-5 are alike",
-        f"{ratio:.3f} times the device I/Os in the foreground, the same writes to the byte; {speed:.2f} times the "
-        "operations a second of processor time",
+        "RAID-1 and RAID-5 perform alike",
+        f"{ratio:.3f} times the foreground device I/Os, the same bytes written; {speed:.2f} times "
+        "the operations per CPU second",
         twins.same(raid5, mirror) and abs(ratio - 1) <= RIPPLE,
-        "Processor time differs by the parity that is calculated.",
+        "CPU time differs because parity is computed.",
     )
 
 
@@ -172,7 +180,7 @@ def _steps(chapter: Chapter, settings: Settings) -> None:
     drawing, (axis,) = panels(1, width=7.5, height=3.2)
     flat = True
     found = []
-    for size, marker, line in zip(SIZES, MARKERS, STEPS_COLOURS):
+    for size, marker, line in zip(SIZES, MARKERS[: len(SIZES)], STEPS_COLOURS, strict=True):
         settings.say(f"netone-steps-{size}k")
         result = runner.run(f"netone-steps-{size}k", scale=settings.scale, seed=settings.seed)
         steps = [part for part in result.phases if part.name != "maximum"]
@@ -190,23 +198,26 @@ def _steps(chapter: Chapter, settings: Settings) -> None:
         )
         flat = flat and median[1] < 4 * median[0]
         found.append(
-            f"{size} KiB {result.part('maximum').iops:,.0f} IOPS, {median[0]:.0f} to {median[-1]:.0f} us"
+            f"{size} KiB {result.part('maximum').iops:,.0f} IOPS, {median[0]:.0f} to "
+            f"{median[-1]:.0f} us"
         )
     axis.set(xlabel="load, in percent of the maximum", ylabel="latency, us\n(99 % dotted)")
     logarithmic(axis)
     axis.legend(fontsize=8.5)
     caption = (
-        "Requests arrive at a constant rate, one at a time; latency from the moment each was due. The maximum is "
-        "measured with eight in flight, which share records of the log."
+        "Requests arrive at a constant rate, one at a time; latency counts from the moment "
+        "at which each was due. The maximum is measured with eight in flight, which share "
+        "log records."
     )
     chapter.figures.append(
         Figure("load-steps", "Load in steps, 70 % read", caption, svg(drawing, "load-steps"))
     )
     chapter.judge(
         "Latency stays low until the load comes near the maximum, at every size",
-        f"maximum, and half of all latencies from 20 % to 80 % load: {'; '.join(found)}",
+        f"maximum, and median latency at 20 % and at 80 % load: {'; '.join(found)}",
         flat,
-        "Judged by the step from 20 to 40 %: by a factor below 4. These are times: another process on the machine shows.",
+        "The factor from 20 % to 40 % must be below 4. These are times: other work on the "
+        "machine changes them.",
         must=False,
     )
 

@@ -1,8 +1,9 @@
-"""The look of every figure: plain SVG through matplotlib, the same bytes for the same data."""
+"""How figures look: SVG by matplotlib, the same bytes for the same data."""
 
 import io
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 
@@ -12,31 +13,69 @@ from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure as Drawing  # noqa: E402
 from matplotlib.ticker import FuncFormatter  # noqa: E402
 
-plt.rcParams.update({
-    "svg.fonttype": "none", "svg.hashsalt": "logdisk", "font.family": "sans-serif", "font.size": 9.5,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#9a9a9a", "axes.linewidth": 0.8,
-    "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 8, "axes.labelcolor": "#444444",
-    "xtick.color": "#666666", "ytick.color": "#666666", "axes.grid": True, "axes.grid.axis": "y", "grid.color": "#e6e6e3", "grid.linewidth": 0.8,
-    "axes.axisbelow": True, "legend.frameon": False, "lines.linewidth": 1.8, "figure.constrained_layout.use": True,
-})  # fmt: skip
+plt.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "logdisk",
+        "font.family": "sans-serif",
+        "font.size": 9.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": "#9a9a9a",
+        "axes.linewidth": 0.8,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.titlepad": 8,
+        "axes.labelcolor": "#444444",
+        "xtick.color": "#666666",
+        "ytick.color": "#666666",
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "grid.color": "#e6e6e3",
+        "grid.linewidth": 0.8,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "figure.constrained_layout.use": True,
+    }
+)
 
 # Colours that stay apart for the colour-blind (after M. Okabe and K. Ito).
 COLOURS = {
-    "log-structured": "#0072b2", "redo-vmfs": "#d55e00", "redo-se": "#e69f00", "redo-vsan": "#cc79a7",
-    "in-place-raid5": "#7f7f7f", "in-place-raid6": "#4d4d4d", "qcow2, internal": "#009e73", "qcow2, external": "#56b4e9",
-}  # fmt: skip
+    "log-structured": "#0072b2",
+    "redo-vmfs": "#d55e00",
+    "redo-se": "#e69f00",
+    "redo-vsan": "#cc79a7",
+    "in-place-raid5": "#7f7f7f",
+    "in-place-raid6": "#4d4d4d",
+    "qcow2, internal": "#009e73",
+    "qcow2, external": "#56b4e9",
+}
 CAUSES = {
-    "foreground": "#0072b2", "destage": "#8fbcdb", "checkpoint": "#c9c9c5", "clean": "#f0e442", "reclaim": "#009e73",
-    "resync": "#e69f00", "rebuild": "#d55e00", "consolidate": "#cc79a7", "journal": "#b2df8a", "parity": "#7f7f7f", "scrub": "#999999", "repair": "#999999",
-}  # fmt: skip
+    "foreground": "#0072b2",
+    "destage": "#8fbcdb",
+    "checkpoint": "#c9c9c5",
+    "clean": "#f0e442",
+    "reclaim": "#009e73",
+    "resync": "#e69f00",
+    "rebuild": "#d55e00",
+    "consolidate": "#cc79a7",
+    "journal": "#b2df8a",
+    "parity": "#7f7f7f",
+    "scrub": "#999999",
+    "repair": "#999999",
+}
 MARKERS = "osD^vPX*"
 MUTED = "#666666"
 
 
 def panels(
-    rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options
+    rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options: Any
 ) -> tuple[Drawing, list[Axes]]:
-    """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of one row."""
+    """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of
+    one row.
+    """
     drawing, axes = plt.subplots(
         rows, columns, figsize=(width, height * rows), squeeze=False, **options
     )
@@ -44,18 +83,21 @@ def panels(
 
 
 def logarithmic(axis: Axes) -> None:
-    """A logarithmic axis with numbers that anybody reads."""
+    """Make the vertical axis logarithmic, with plain numbers."""
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.minorticks_off()
 
 
 def colour(name: str) -> str:
+    """The colour of an engine, or of a cause of device I/O."""
     return COLOURS.get(name, CAUSES.get(name, "#333333"))
 
 
 def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) -> None:
-    """Mark phases: every other one is shaded in every panel, the names stand above the first, aslant where there are many."""
+    """Mark phases: every other one is shaded in every panel, the names stand above the first,
+    aslant where there are many.
+    """
     aslant = {"rotation": 28, "ha": "left"} if len(names) > 6 else {"ha": "center"}
     for number, name in enumerate(names):
         low, high = edges[number], edges[number + 1]
@@ -77,7 +119,9 @@ def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) ->
 
 
 def svg(drawing: Drawing, name: str) -> str:
-    """The figure as an SVG element without a prologue; the name keeps its identifiers apart from other figures' on a page."""
+    """The figure as an SVG element without a prologue; the name keeps its identifiers apart from
+    other figures' on a page.
+    """
     out = io.StringIO()
     drawing.savefig(
         out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}

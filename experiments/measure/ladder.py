@@ -1,5 +1,4 @@
-"""Measuring what snapshots cost an engine: up a ladder of them and down again; and reads and writes one by one, with
-more and more of them."""
+"""Measures what a number of snapshots costs an engine, as they are taken and deleted one by one."""
 
 from typing import NamedTuple
 
@@ -9,27 +8,28 @@ from refmodel.bench.results import Result
 
 LADDER, RANDOM, SEQUENTIAL = "vmware-16k-mix", "vmware-4k-random", "vmware-4k-sequential"
 MOST = 12  # snapshots
-COUNTS = (0, 1, 2, 4, 8, 12)
+COUNTS = (0, 1, 2, 4, 8, 12)  # snapshots
 OPERATIONS = 3000  # at scale 1
 
 
 class Climb(NamedTuple):
-    """A ladder of snapshots up and down again: a value a rung, 0 to 12 and back to 0."""
+    """Snapshots taken one by one and deleted one by one: a value for each number, 0 to 12 to 0."""
 
     name: str
     result: Result
-    rate: list[float]  # operations a second, in proportion to the first rung
-    cost: list[float]  # device I/Os of an operation in the foreground
+    rate: list[float]  # operations per CPU second, in proportion to the first value
+    cost: list[float]  # foreground device I/Os per operation
 
 
 class Point(NamedTuple):
-    """4 KiB operations with so many snapshots."""
+    """What was measured of 4 KiB operations with some number of snapshots."""
 
-    foreground: float  # device I/Os of one
-    iops: float
+    foreground: float  # device I/Os per operation
+    iops: float  # operations per CPU second
 
 
 def up_and_down(engine: str, settings: Settings) -> Climb:
+    """Run the workload with a phase after each of 12 snapshots, and after each deletion."""
     settings.say(f"{LADDER} on {engine}")
     result = runner.run(LADDER, engine=engine, scale=settings.scale, seed=settings.seed)
     parts = result.phases
@@ -42,7 +42,7 @@ def up_and_down(engine: str, settings: Settings) -> Climb:
 
 
 def depths(engine: str, settings: Settings) -> dict[str, list[Point]]:
-    """Reads, and writes, for each of COUNTS."""
+    """Measure single reads and writes with each of COUNTS snapshots."""
     found: dict[str, list[Point]] = {}
     for kind in ("read", "write"):
         settings.say(f"4k-random-{kind} on {engine} with {', '.join(map(str, COUNTS))} snapshots")
@@ -63,7 +63,7 @@ def depths(engine: str, settings: Settings) -> dict[str, list[Point]]:
 
 
 def relative_rate(profile: str, engine: str, settings: Settings) -> float:
-    """The rate with snapshots, in proportion to that without."""
+    """The rate with MOST snapshots, in proportion to the rate without."""
     settings.say(f"{profile} on {engine} with 0 and {MOST} snapshots")
     none, many = (
         runner.run(

@@ -1,7 +1,8 @@
-"""qcow2 beside the engines of this project: the same rungs of snapshots, by qemu's own tools, with fio as the client over NBD.
+"""Measures qcow2 with snapshots, by qemu's own tools, with fio as the client over NBD.
 
-Internal snapshots are within the image, each cluster with a reference count; an external one is a new image on top of what becomes its backing file, so
-the disk is a chain. An image is 64 KiB clusters in memory, as qemu makes it by default, written once before the first rung.
+Internal snapshots are in the image, which has a reference count per cluster. For an external
+snapshot the image becomes the backing file of a new image, so the disk is a chain. Images are in
+memory, have clusters of 64 KiB (qemu's default), and are written once before anything is measured.
 """
 
 import tempfile
@@ -11,28 +12,35 @@ from typing import NamedTuple
 
 from refmodel.bench import nbd_comparison
 from refmodel.bench.nbd_comparison import Run, measure, qcow2, qemu_nbd, tool
-from refmodel.bench.profiles import Access
+from refmodel.bench.workloads.workload import Access
 
 TOOLS = ("qemu-img", "qemu-nbd", "fio")
 READ, WRITE = Access(1, 1, in_flight=16), Access(0, 1, in_flight=16)
 
 
 class Rung(NamedTuple):
-    """What fio found with so many snapshots."""
+    """What fio measured with some number of snapshots."""
 
     snapshots: int
-    write: Run  # right after the snapshot, or the deletion
+    write: Run  # right after the snapshot or the deletion
     read: Run
 
 
 def missing() -> list[str]:
+    """Return the tools that are not installed."""
     return nbd_comparison.missing(TOOLS)
 
 
 def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iterator[Rung]:
-    """0 to `most` snapshots, `internal` or `external`, and then they are deleted one by one, the oldest first; at each rung 4 KiB random writes, then reads."""
+    """Take `most` snapshots and delete them, the oldest first. Yield what fio measured each time.
+
+    `how` is `internal` or `external`; `writes` and `reads` are operations of 4 KiB, at random.
+    Raises RuntimeError if a tool fails.
+    """
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
-        image = {"internal": Internal, "external": External}[how](Path(name), blocks)
+        kinds: dict[str, type[Internal] | type[External]]
+        kinds = {"internal": Internal, "external": External}
+        image = kinds[how](Path(name), blocks)
         for number, snapshots in enumerate([*range(most + 1), *reversed(range(most))]):
             if snapshots and number <= most:
                 image.snapshot()
@@ -48,6 +56,8 @@ def ladder(how: str, *, blocks: int, writes: int, reads: int, most: int) -> Iter
 
 
 class Internal:
+    """An image with internal snapshots."""
+
     def __init__(self, folder: Path, blocks: int) -> None:
         self.folder, self.blocks = folder, blocks
         self.top = _filled(folder, blocks)
@@ -55,15 +65,19 @@ class Internal:
         self._taken = 0
 
     def snapshot(self) -> None:
+        """Take a snapshot. Raises RuntimeError."""
         self._taken += 1
         self._names.append(f"s{self._taken}")
         tool("qemu-img", "snapshot", "-c", self._names[-1], self.top)
 
     def delete_oldest(self) -> None:
+        """Delete the oldest snapshot. Raises RuntimeError."""
         tool("qemu-img", "snapshot", "-d", self._names.pop(0), self.top)
 
 
 class External:
+    """A chain of images: the base, and an overlay per snapshot."""
+
     def __init__(self, folder: Path, blocks: int) -> None:
         self.folder, self.blocks = folder, blocks
         self._chain = [_filled(folder, blocks)]  # the oldest first
@@ -71,16 +85,18 @@ class External:
 
     @property
     def top(self) -> Path:
+        """The image that is served."""
         return self._chain[-1]
 
     def snapshot(self) -> None:
+        """Take a snapshot. Raises RuntimeError."""
         self._taken += 1
         overlay = self.folder / f"o{self._taken}"
         tool("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", self.top, overlay)
         self._chain.append(overlay)
 
     def delete_oldest(self) -> None:
-        """What the oldest overlay holds goes into the base, and the next overlay is put on that."""
+        """Merge the oldest overlay into the base, and put the next overlay on the base."""
         base, gone, *rest = self._chain
         tool("qemu-img", "commit", "-q", gone)
         if rest:
@@ -95,6 +111,6 @@ def _filled(folder: Path, blocks: int) -> Path:
 
 
 def _run(image: Internal | External, access: Access, operations: int, seed: int) -> Run:
-    """Serve the image, and run fio on it. Raises RuntimeError with what a tool said."""
+    """Serve the image, and run fio on it. Raises RuntimeError if a tool fails."""
     socket = image.folder / "nbd"
     return measure(qemu_nbd(image.top, socket), socket, image.blocks, access, operations, seed)

@@ -1,17 +1,19 @@
-"""What a snapshot costs, by the size of the disk and by how many there are: creating one, deleting one, what is
-reclaimed then, and what it pins."""
+"""Measures what a snapshot costs: creating it, deleting it, reclaiming and holding its space.
+
+The cost is measured by the size of the disk, and by the number of snapshots.
+"""
 
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from experiments.chapter import Chapter, Figure, Settings
 from experiments.figures.plots import colour, panels, svg
 from refmodel.bench.clients import Stopwatch, Tally, tally
-from refmodel.bench.profiles import BLOCK
+from refmodel.bench.workloads.workload import BLOCK
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import plan
 
@@ -20,12 +22,12 @@ SIZES = (64 * MIB, 1024 * MIB, 16 * 1024 * MIB, 256 * 1024 * MIB, 1024 * 1024 * 
 SNAPSHOTS = (1, 12, 50, 100, 200)
 FREED = (500, 1000, 2000, 4000, 8000)  # blocks
 WRITES = 2000  # blocks on the disk, at random, before anything is measured
-FANOUT = 16  # of the tree that reclaim is measured on
-STRAIGHT = 0.05  # how far from a line is straight
+FANOUT = 16  # entries per node of the tree that reclaim is measured on
+STRAIGHT = 0.05  # allowed distance from a straight line, as a share
 
 
 class Cost(NamedTuple):
-    """The foreground of one operation."""
+    """The foreground cost of one operation."""
 
     ios: int
     bytes: int
@@ -33,17 +35,20 @@ class Cost(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
+        """What does not depend on the machine."""
         return self.ios, self.bytes
 
 
 class Freed(NamedTuple):
-    blocks: int
+    """What it took to free the space of a deleted snapshot."""
+
+    blocks: int  # that only the snapshot held
     steps: int  # of reclaim
-    ios: int  # of devices, for reclaim and for the checkpoint that follows
+    ios: int  # device I/Os of reclaim and of the checkpoint that follows
 
 
 def snapshots(chapter: Chapter, settings: Settings) -> None:
-    """Creation and the foreground of deletion, by the size of the disk and by the number of snapshots."""
+    """Measure creation and the foreground of deletion, by disk size and number of snapshots."""
     settings.say("snapshots of disks from 64 MiB to 1 TiB, and up to 200 of them")
     by_size, by_count = [], []
     for blocks in SIZES:
@@ -66,15 +71,16 @@ def snapshots(chapter: Chapter, settings: Settings) -> None:
             found = [cost[number] for cost in costs]
             chapter.judge(
                 f"{what} is constant {range_}",
-                f"{found[0].ios} device writes, {found[0].bytes} bytes in all, at every one of {len(found)} "
-                f"points; {', '.join(f'{cost.microseconds:.0f}' for cost in found)} us of the processor",
+                f"{found[0].ios} device writes, {found[0].bytes} bytes in all, at every one of "
+                f"{len(found)} points; CPU time in us: "
+                f"{', '.join(f'{cost.microseconds:.0f}' for cost in found)}",
                 len({cost.counts for cost in found}) == 1,
             )
     chapter.figures.append(_cost_figure(by_size, by_count))
 
 
 def _create_and_delete(disk: LogStructuredDisk, seed: int, name: str) -> tuple[Cost, Cost]:
-    """Create a snapshot of a disk that was written to, write, delete it. The best of five by the processor."""
+    """Create a snapshot, write, and delete it; five times. Return the least cost of each."""
     found = []
     for again in range(5):
         create_cost = _cost(disk, lambda: disk.snapshot(name))
@@ -85,7 +91,7 @@ def _create_and_delete(disk: LogStructuredDisk, seed: int, name: str) -> tuple[C
     return min(cost[0] for cost in found), min(cost[1] for cost in found)
 
 
-def _cost(disk: LogStructuredDisk, operation) -> Cost:
+def _cost(disk: LogStructuredDisk, operation: Callable[[], None]) -> Cost:
     watch, before = Stopwatch(), tally(disk)
     started = watch.now()
     operation()
@@ -95,7 +101,7 @@ def _cost(disk: LogStructuredDisk, operation) -> Cost:
 
 
 def reclaim(chapter: Chapter, settings: Settings) -> None:
-    """How much is done to free so many blocks; and nothing is freed that is held."""
+    """Measure the work of reclaim by the number of blocks, and check that just those are freed."""
     settings.say("deleting snapshots that hold 500 to 8,000 blocks")
     found, exact = [], True
     for blocks in FREED:
@@ -116,7 +122,7 @@ def reclaim(chapter: Chapter, settings: Settings) -> None:
         "Deletion frees exactly what only the deleted snapshot held",
         f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks held, and as many freed"
         if exact
-        else "other numbers than were held",
+        else "other numbers were freed than held",
         exact,
     )
     slope = (found[-1].steps - found[0].steps) / (found[-1].blocks - found[0].blocks)
@@ -125,17 +131,18 @@ def reclaim(chapter: Chapter, settings: Settings) -> None:
     chapter.judge(
         "Reclaim is proportional to what is freed",
         f"{', '.join(str(freed.steps) for freed in found)} steps for "
-        f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks: {slope:.4f} a block and {rest:.1f}; "
-        f"furthest from that line {straight:.0%}. Device I/Os: "
+        f"{', '.join(f'{freed.blocks:,}' for freed in found)} blocks: {slope:.4f} per block and "
+        f"{rest:.1f}; greatest distance from that line {straight:.0%}. Device I/Os: "
         f"{', '.join(str(freed.ios) for freed in found)}",
         straight <= STRAIGHT and slope > 0.5 / FANOUT and rest < 4 * FANOUT,
-        f"Nodes of {FANOUT} entries, so that the tree is deep. A step frees a leaf, or skips a subtree that "
-        "others hold; those beside the path are what does not grow.",
+        f"Nodes have {FANOUT} entries, so the tree is deep. A step frees a leaf, or skips a "
+        "subtree that other views hold; the number of skipped subtrees does not grow.",
     )
 
 
 def pinning(chapter: Chapter, settings: Settings) -> None:
-    settings.say("what kept snapshots pin")
+    """Measure the space that a snapshot holds, and that comes back when it is deleted."""
+    settings.say("space that snapshots hold")
     with _disk(64 * MIB, settings.seed, fill=True) as disk:
         before = disk.state.space_usage.live
         disk.snapshot("s")
@@ -145,18 +152,18 @@ def pinning(chapter: Chapter, settings: Settings) -> None:
         disk.settle()
         after = disk.state.space_usage.live
     chapter.judge(
-        "Kept snapshots pin capacity, and the space returns like any unmapped space",
-        f"{before:,} chunks live; {pinned:,} with a snapshot after 4,096 blocks were overwritten; {after:,} when "
-        "it was deleted",
+        "Snapshots hold capacity; after deletion the space returns like any unmapped space",
+        f"{before:,} chunks live; {pinned:,} with a snapshot after 4,096 blocks were overwritten; "
+        f"{after:,} after it was deleted",
         (pinned - before, after) == (4096, before),
     )
 
 
 @contextmanager
 def _disk(
-    blocks: int, seed: int, *, fill: bool = False, **shape: int
+    blocks: int, seed: int, *, fill: bool = False, **shape: Any
 ) -> Iterator[LogStructuredDisk]:
-    """A disk with some random blocks on it, or all, that has come to rest."""
+    """A new disk with some random blocks, or all blocks, written, after a checkpoint."""
     with tempfile.TemporaryDirectory(
         dir="/dev/shm" if Path("/dev/shm").is_dir() else None
     ) as folder:
@@ -205,8 +212,8 @@ def _cost_figure(by_size: list[tuple[Cost, Cost]], by_count: list[tuple[Cost, Co
     axes[0].set_ylabel("bytes to devices,\non both mirrors of the log")
     axes[0].legend(fontsize=8.5, loc="lower right")
     caption = (
-        "A snapshot is a record of 512 bytes in the durable log, on two mirrors, and so is its deletion; "
-        "whatever the size of the disk, and however many snapshots there are."
+        "A snapshot is a record of 512 bytes in the durable log, on two mirrors, and so is "
+        "its deletion, for any size of the disk and any number of snapshots."
     )
     return Figure("constant", "Creating and deleting a snapshot", caption, svg(drawing, "constant"))
 

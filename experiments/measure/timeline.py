@@ -1,6 +1,9 @@
-"""A run over time: what clients saw, and what devices did for an operation, with the phases marked."""
+"""A figure of a run over time: rate, latency and device I/Os per operation, phase by phase."""
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
 
 from experiments.chapter import Figure
 from experiments.figures.plots import CAUSES, MUTED, bands, colour, logarithmic, panels, svg
@@ -19,28 +22,32 @@ def timeline(
     caption: str,
     log_latency: bool = False,
 ) -> Figure:
-    """Operations a second, latency and device I/Os an operation; in grey, or dashed, the same operations with nothing done to the disk."""
+    """Draw the rate, the latency, and device I/Os per operation by cause.
+
+    The control run, the same operations without actions on the disk, is grey or dashed.
+    """
     drawing, (rate, latency, ios) = panels(3, height=1.95, sharex=True)
     ends = [0, *accumulate(window.operations for window in result.windows)]
-    middles = [(low + high) / 2000 for low, high in zip(ends, ends[1:])]
+    middles = [(low + high) / 2000 for low, high in pairwise(ends)]
     edges = [0.0, *(at / 1000 for at in accumulate(part.operations for part in result.phases))]
 
-    for run, style in (
+    rate_styles: list[tuple[Result, dict[str, Any]]] = [
         (control, {"color": "#b5b5b0", "linewidth": 1.4}),
         (result, {"color": colour(result.engine)}),
-    ):
+    ]
+    for run, style in rate_styles:
         rate.plot(
             middles, [window.operations / window.seconds / 1000 for window in run.windows], **style
         )
     rate.set(ylabel="thousand IOPS", ylim=(0, None))
-    for run, style in ((control, {"color": "#b5b5b0"}), (result, {"color": colour(result.engine)})):
+    for run, shade in ((control, "#b5b5b0"), (result, colour(result.engine))):
         for percent, line in ((50, "-"), (99, ":")):
             latency.plot(
                 middles,
                 [percentile([window], percent) / 1000 for window in run.windows],
                 line,
                 linewidth=1.4,
-                **style,
+                color=shade,
             )
     latency.set(ylabel="latency, ms\n(99 % dotted)")
     if log_latency:
@@ -50,16 +57,16 @@ def timeline(
     _stack(ios, result.windows, middles)
     without = [window.devices.ios["foreground"] / window.operations for window in control.windows]
     ios.plot(middles, without, "--", color="#f3f3ef", linewidth=1.2, zorder=3)
-    ios.set(ylabel="device I/Os\nan operation", xlabel="thousand operations done", ylim=(0, None))
+    ios.set(ylabel="device I/Os\nper operation", xlabel="thousand operations done", ylim=(0, None))
     bands((rate, latency, ios), edges, [part.name for part in result.phases])
     rate.plot([], [], color=colour(result.engine), label=result.engine)
-    rate.plot([], [], color="#b5b5b0", label="the same operations,\nnothing done to the disk")
+    rate.plot([], [], color="#b5b5b0", label="the same operations,\nno actions on the disk")
     rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, labelcolor=MUTED)
-    dashed = " Dashed: what the same operations waited for with nothing done to the disk."
+    dashed = " Dashed: foreground I/Os of the same operations without actions on the disk."
     return Figure(name, title, caption + dashed, svg(drawing, name))
 
 
-def _stack(axis, windows: list[Window], at: list[float]) -> None:
+def _stack(axis: Axes, windows: list[Window], at: list[float]) -> None:
     causes = [
         cause for cause in CAUSE_ORDER if any(window.devices.ios[cause] for window in windows)
     ]

@@ -1,10 +1,11 @@
-"""A phase and its twin: the same operations on a disk on which no snapshot was taken. What they waited for has to be
-the same, to the byte.
+"""Compares a phase with its twin: the same operations on a disk without snapshots.
 
-Device I/Os alone differ by a few in a thousand: a block is read from the bank if it waits there to be destaged, and
-blocks that lie side by side are read in one I/O; what waits and what lies where depends on what a snapshot keeps. So
-reads are compared by what they fetched, from devices or from the bank, and writes, which are those of the durable log,
-by their I/Os and their bytes. Anything that a snapshot added would show: a map that is read, a layer, a copy.
+What operations wait for must be the same, to the byte. The number of device I/Os alone differs by a
+few in a thousand: a block that is still in the bank is read from there, and neighbouring blocks are
+read in one I/O. Which blocks these are depends on what a snapshot holds. So reads are compared by
+the bytes that they fetch, from devices or from the bank. Writes, which go to the durable log, are
+compared by their I/Os and their bytes. Anything that a snapshot adds would show: a map that is
+read, a layer, a copy.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ MIRRORS = 3  # of the log, at most
 
 
 class Waited(NamedTuple):
-    """What the operations of a run, or of a phase, waited for."""
+    """What the operations of a run or of a phase waited for."""
 
     writes: int
     bytes_written: int
@@ -24,6 +25,7 @@ class Waited(NamedTuple):
 
 
 def waited(measured: Measured) -> Waited:
+    """Return the foreground I/O of a run or of a phase."""
     done = measured.devices
     return Waited(
         done.writes[CAUSE],
@@ -33,19 +35,21 @@ def waited(measured: Measured) -> Waited:
 
 
 def same(measured: Measured, twin: Measured) -> bool:
-    """Whether both waited for the same; but for one write more to each mirror, where a record lies across the end of
-    the log's ring."""
+    """Whether both waited for the same.
+
+    One more write per mirror is allowed: a record that wraps around the end of the log's ring.
+    """
     one, other = waited(measured), waited(twin)
     return one[1:] == other[1:] and abs(one.writes - other.writes) <= MIRRORS
 
 
 def alike(part: Part, twin: Part) -> bool:
-    """Whether both waited for the same, and what was read is what users asked for and not a byte more."""
+    """Whether both waited for the same, and only the bytes that users asked for were read."""
     return same(part, twin) and waited(part).bytes_read == part.user_bytes - part.user_bytes_written
 
 
 def ratios(result: Result, control: Result, *names: str) -> str:
-    """In words, of some phases or of all: a range over them."""
+    """Return the ratios of with to without snapshots, as text: a range over some or all phases."""
     pairs = [(result.part(name), control.part(name)) for name in names or result.requests]
     what = (
         "the device writes",
@@ -53,12 +57,15 @@ def ratios(result: Result, control: Result, *names: str) -> str:
         "the bytes read, from devices or from the bank",
     )
     found = [
-        [_ratio(one, other) for one, other in zip(waited(part), waited(twin))]
+        [_ratio(one, other) for one, other in zip(waited(part), waited(twin), strict=True)]
         for part, twin in pairs
     ]
-    words = [f"{_range(values)} times {name}" for name, values in zip(what, zip(*found))]
+    words = [
+        f"{_range(values)} times {name}"
+        for name, values in zip(what, zip(*found, strict=True), strict=True)
+    ]
     ios = _range([part.foreground / twin.foreground for part, twin in pairs])
-    return f"{', '.join(words)}; of the device I/Os, of which the bank spares some, {ios} times"
+    return f"{', '.join(words)}; {ios} times the device I/Os, of which the bank saves some"
 
 
 def _ratio(one: int, other: int) -> float:

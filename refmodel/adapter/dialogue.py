@@ -1,4 +1,7 @@
-"""The dialogue of the conformance kit over two streams, one JSON object a line; and what a request has to have."""
+"""The dialogue of the conformance kit over two streams: one JSON object per line.
+
+docs/traces.md describes the requests and the answers.
+"""
 
 import base64
 import binascii
@@ -11,15 +14,17 @@ Message = dict[str, Any]
 
 
 class Answering(Protocol):
-    """Who answers, with bytes for data; it may raise DiskError, or PowerCut."""
+    """Answers requests, with bytes for data."""
 
-    def request(self, message: Message) -> Message: ...
+    def request(self, message: Message) -> Message:
+        """Answer a request. Raises DiskError if it is refused, PowerCut if the power failed."""
 
-    def events(self) -> list[Message]: ...
+    def drain_events(self) -> list[Message]:
+        """Return the inner events since the last call, and forget them."""
 
 
 def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
-    """Answer JSON lines until `bye` or the end of the requests."""
+    """Answer requests until `bye`, or until there are no more."""
     for line in requests:
         message: Message = {}
         try:
@@ -31,8 +36,8 @@ def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
             response = {
                 "ok": False,
                 "error": "unknown-outcome",
-                "message": "the power was cut; crash comes next",
-                "events": adapter.events(),
+                "message": "the power was cut: the next request must be crash",
+                "events": adapter.drain_events(),
             }
         if "data" in response:
             response = {**response, "data": base64.b64encode(response["data"]).decode()}
@@ -43,23 +48,23 @@ def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
 
 
 def decoded(line: bytes) -> Message:
-    """A request, its data as bytes. Raises BadRequest."""
+    """Parse a request; its data becomes bytes. Raises BadRequest if it is not valid."""
     try:
         message = json.loads(line)
     except ValueError as error:
-        raise BadRequest(f"a request is one JSON object on a line: {error}") from None
+        raise BadRequest(f"a request must be a line with one JSON object: {error}") from None
     if not isinstance(message, dict):
-        raise BadRequest("a request is one JSON object on a line")
+        raise BadRequest("a request must be a line with one JSON object")
     if isinstance(message.get("data"), str):
         try:
             message["data"] = base64.b64decode(message["data"], validate=True)
         except binascii.Error as error:
-            raise BadRequest(f"data is not base64: {error}") from None
+            raise BadRequest(f"data must be base64: {error}") from None
     return message
 
 
 def integer(message: Message, field: str) -> int:
-    """A field of a request. Raises BadRequest, as the two below."""
+    """Return an integer field of a request. Raises BadRequest if it has none."""
     value = message.get(field)
     if type(value) is not int:
         raise BadRequest(f"{message.get('op')} needs an integer {field!r}")
@@ -67,6 +72,7 @@ def integer(message: Message, field: str) -> int:
 
 
 def text(message: Message, field: str) -> str:
+    """Return a text field of a request. Raises BadRequest if it has none."""
     value = message.get(field)
     if not isinstance(value, str):
         raise BadRequest(f"{message.get('op')} needs a string {field!r}")
@@ -74,6 +80,7 @@ def text(message: Message, field: str) -> str:
 
 
 def data(message: Message) -> bytes:
+    """Return the data of a write. Raises BadRequest if it has none."""
     value = message.get("data")
     if not isinstance(value, bytes):
         raise BadRequest("write needs data")

@@ -1,6 +1,6 @@
-"""The engine in the dialogue of the conformance kit (design, section 5): one request, one response.
+"""The engine as a target of the conformance kit: answers one request at a time.
 
-`Adapter.request` speaks it with bytes for data; refmodel.adapter.dialogue over two streams with base64, as a process does.
+`Adapter.request` has bytes for data. refmodel.adapter.dialogue speaks JSON lines, with base64.
 """
 
 import shutil
@@ -11,27 +11,29 @@ from typing import Any
 
 from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer, text
-from refmodel.array.layout import LAYOUTS
+from refmodel.adapter.shape import created, plan_disk
 from refmodel.bugs import BUGS
+from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
+from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
-from refmodel.log_structured.geometry import with_reserve
+from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.scrub import scrub
 from refmodel.media.faults import FaultySupply, parse
 from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
-from refmodel.registry import DEFAULT, Disk, create, open_disk, plan
+from refmodel.registry import DEFAULT, Disk, create, open_disk
+
+MOST_BATCHED = 4  # blocks
 
 
 class Adapter:
     """One disk at a time, in a temporary folder, on devices whose power can be cut.
 
-    `engine` is one of refmodel.registry; `block_bytes` and what else its plan takes go to every disk it creates; `capacity_percent` sizes the
-    log-structured engine's capacity leg in percent of the disk's blocks, above the reserve; `cache_bytes` puts a read cache in front; `plant` names
-    a bug of refmodel.bugs; `faults`, a list with `+` between, are those of refmodel.media.faults that its devices have, `fault_seed` says where. Beyond the design's dialogue
-    a request may carry `"cut": {"after": n, "seed": s}`: the power fails at the n-th device write and PowerCut is raised; the seed
-    chooses what the media keep when the `crash` comes that has to follow. Or that says it itself: `"kept": [...]`, as in `PowerSupply.restore`.
+    A request may have the field `"cut": {"after": n, "seed": s}`: the power fails at the n-th
+    device write, and PowerCut is raised. The next request must be `crash`. The seed chooses what
+    the media kept, or the `crash` says it: `"kept": [...]`, as PowerSupply.restore takes it.
     """
 
     def __init__(
@@ -45,41 +47,50 @@ class Adapter:
         cache_block_bytes: int | None = None,
         faults: str = "",
         fault_seed: int = 0,
+        batch: bool = False,
         **geometry: Any,
     ) -> None:
+        """Make a folder in `folder`, or where temporary files are.
+
+        engine: one of refmodel.registry. geometry: options of its `plan`, for every disk.
+        plant: name of a bug of refmodel.bugs.
+        capacity_percent: size of the log-structured engine's capacity leg, in percent of the disk's
+            blocks, without the reserve.
+        cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
+        faults, fault_seed: faults of refmodel.media.faults, joined by `+`, and where they strike.
+        """
         self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
-        self._geometry = geometry
+        self._geometry = {
+            name: value for name, value in geometry.items() if value is not None
+        }  # None: the default
         self._capacity_percent = capacity_percent
+        self._batch = batch
         self._bug = BUGS[plant] if plant else None
-        self._cache = (cache_bytes, cache_block_bytes)
+        self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
-        self.power = PowerSupply()  # whoever puts another here crashes the disk next
+        self.power = PowerSupply()
         self._seed = 0
         self._seconds = 0  # of the repair clock
         self._lost = ""  # why the disk cannot be opened
         self._disk: Disk | None = None
-        self._work: Counter[str] = Counter()  # of the disk's earlier openings
+        self._work: Counter[str] = Counter()  # counters of the disk before it was last opened
         shape = self._plan(16)
-        self._told = not getattr(
-            shape, "reduces", False
-        )  # what the specs know nothing of is not told
+        # The specs know no data reduction, so a disk with it reports no inner events.
+        self._reports_events = not getattr(shape, "reduces", False)
         self.hello: Message = {
             "ok": True,
-            "name": "refmodel"
-            + (f" {engine}" if engine != DEFAULT else "")
-            + (" behind a read cache" if cache_bytes else "")
-            + (f" with planted bug {plant}" if plant else ""),
+            "name": self._name(plant),
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": list(shape.capabilities),
+            "capabilities": [*shape.capabilities, *(["scrub"] if engine == DEFAULT else [])],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
         }
 
     def request(self, message: Message) -> Message:
-        """The response to a request. Raises PowerCut where its `cut` struck."""
+        """Answer a request. Raises PowerCut if its `cut` took effect."""
         cut = message.get("cut")
         if cut is not None:
             self._seed = cut["seed"]
@@ -94,8 +105,8 @@ class Adapter:
         finally:
             self.power.cut_at(None)
 
-    def events(self) -> list[Message]:
-        """What happened inside since this was last asked."""
+    def drain_events(self) -> list[Message]:
+        """Return the inner events since the last call, and forget them."""
         if self._disk is None:
             return []
         events = self._disk.events or []
@@ -103,13 +114,16 @@ class Adapter:
             self._disk.events = []
         return events
 
-    def happened(self) -> int:
-        """How many events `events` would give now."""
+    def event_count(self) -> int:
+        """How many events `drain_events` would return now."""
         return 0 if self._disk is None else len(self._disk.events or ())
 
     def scrub(self) -> list[str]:
-        """What a scrub finds wrong with the disk as it is open now; nothing while devices are gone, or for an engine that has no scrub."""
-        disk = self._disk
+        """Scrub the open disk, and return a line per problem.
+
+        Returns nothing while devices are gone, or if the engine has no scrub.
+        """
+        disk = getattr(self._disk, "disk", self._disk)  # the one behind a read cache
         if (
             not isinstance(disk, LogStructuredDisk)
             or self._lost
@@ -118,13 +132,17 @@ class Adapter:
         ):
             return []
         found = scrub(disk)
-        repaired = (
-            found.repaired["page"] + found.repaired["chunk"]
-        )  # a power cut may tear the checkpoint slot that is written
+        # A repaired checkpoint slot is no problem: a power cut may tear the slot that is written.
+        repaired = found.repaired["page"] + found.repaired["chunk"]
         return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])
 
+    def replace_power(self, power: PowerSupply) -> None:
+        """Feed the devices from another supply, from the next `crash` on."""
+        self.power = power
+
     def close(self) -> None:
-        self._let_go()
+        """Give up the disk, and remove the folder."""
+        self._abandon()
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _answer(self, message: Message) -> Message:
@@ -134,13 +152,13 @@ class Adapter:
         if op == "create":
             return self._create(integer(message, "blocks"))
         if self._disk is None:
-            raise BadRequest("there is no disk yet: create comes first")
+            raise BadRequest("there is no disk: the first request must be create")
         if self._lost:
             return self._answer_closed(message)
         disk = self._disk
         match op:
             case "write":
-                disk.write(integer(message, "lba"), data(message))
+                self._write(disk, integer(message, "lba"), data(message))
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return {
@@ -169,20 +187,32 @@ class Adapter:
             case "tick":
                 self._seconds += integer(message, "seconds")
                 disk.tick()
-            case "clean":
-                disk.clean()
-            case "checkpoint":
-                disk.checkpoint()
+            case "clean" | "checkpoint":
+                disk.clean() if op == "clean" else disk.checkpoint()
+                if isinstance(disk, CachedDisk):
+                    disk.migrate(contents=op == "clean")
             case "settle":
                 disk.settle()
+            case "scrub" if self._engine == DEFAULT:
+                return {"ok": True, "problems": self.scrub()}
             case "stats":
                 return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
 
+    def _write(self, disk: Disk, lba: int, data: bytes) -> None:
+        """Write blocks; with `batch` a few of them as writes that are in flight together."""
+        size = disk.geometry.block_bytes
+        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+            disk.write(lba, data)
+            return
+        disk.write_many(
+            [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        )
+
     def _answer_closed(self, message: Message) -> Message:
-        """Too few devices are there to open the disk: all that helps is to bring one back."""
+        """Answer while too few devices are present to open the disk. Raises DataLost."""
         match message.get("op"):
             case "return":
                 put_back(self._root / "disk", integer(message, "device"))
@@ -199,49 +229,44 @@ class Adapter:
 
     def _create(self, blocks: int) -> Message:
         shape = self._plan(blocks)
-        self._let_go()
+        self._abandon()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
         create(
             self._root / "disk", shape, sync=False, cache=CacheSettings.asked(shape, *self._cache)
         )
-        self._open()
-        if self._faults:
-            self._disk.close()
+        disk = self._open()
+        if disk is not None and self._faults:
+            disk.close()
             self.power = FaultySupply(
                 shape.sector_bytes, self._faults, getattr(shape, "members", 1), self._fault_seed
             )
-            self._open()
-        if self._engine == DEFAULT and self._disk.events is not None:
-            sizes = {
-                "blocks": blocks,
-                "segments": shape.segments,
-                "stripe": shape.segment_blocks,
-                "k": shape.k,
-                "m": shape.m,
-                "devices": shape.devices,
-                "timer": shape.repair_timer,
-            }
-            self._disk.events.insert(0, {"event": "create", **sizes})
-        return {"ok": True}
+            disk = self._open()
+        if isinstance(shape, Geometry) and disk is not None and disk.events is not None:
+            disk.events.insert(0, created(shape))
+        if not isinstance(shape, Geometry) or (
+            "pages" in self._geometry
+            or shape.reduces
+            or shape.cleaner not in ("cost-benefit", "greedy")  # the others may gain nothing
+        ):
+            return {"ok": True}  # what fits is not known in blocks
+        return {"ok": True, "holds": shape.usable_chunks}
 
-    def _plan(self, blocks: int):
-        if self._engine != DEFAULT:
-            return plan(self._engine, blocks, **self._geometry)
-        shape = dict(self._geometry)
-        k = LAYOUTS[shape.get("layout", "mirror")][0]
-        per_segment = shape.get("segment_blocks", 128)
-        shape["segment_blocks"] = per_segment + -per_segment % k
-        if self._capacity_percent is not None:
-            shape["segments"] = with_reserve(
-                -(-blocks * self._capacity_percent // (100 * shape["segment_blocks"]))
-            )
-        return plan(DEFAULT, blocks, **shape)
+    def _name(self, plant: str) -> str:
+        engine = f" {self._engine}" if self._engine != DEFAULT else ""
+        cache = " behind a read cache" if self._cache[0] else ""
+        return f"refmodel{engine}{cache}" + (f" with planted bug {plant}" if plant else "")
+
+    def _plan(self, blocks: int) -> Shape:
+        return plan_disk(self._engine, blocks, self._capacity_percent, self._geometry)
 
     def _crash(self, cut: Message | None, kept: list[int] | None) -> Message:
-        """Cut the power unless it is off already, let the media keep what `kept` or the seed says, and recover."""
+        """Cut the power unless it is off already, and recover.
+
+        `kept` or the seed says what the media kept.
+        """
         if self._disk is None:
-            raise BadRequest("there is no disk yet: create comes first")
+            raise BadRequest("there is no disk: the first request must be create")
         if self.power.on:
             self.power.cut()
             if cut is None:
@@ -253,7 +278,8 @@ class Adapter:
         self._open()
         return {"ok": True}
 
-    def _open(self) -> None:
+    def _open(self) -> Disk | None:
+        """Open the disk. Return None if too few devices are present."""
         path, now = self._root / "disk", lambda: self._seconds
         self._lost = ""
         try:
@@ -264,9 +290,12 @@ class Adapter:
                 self._bug.plant(self._disk)
         except DataLost as lost:
             self._lost = str(lost)
+            return None
+        return self._disk
 
     def _prepare(self, disk: Disk) -> None:
-        disk.events = [] if self._told else None
+        """Let the disk report events, and plant a bug, before it recovers."""
+        disk.events = [] if self._reports_events else None
         if self._disk is not None:
             self._work.update(work(self._disk))
             disk.events = self._disk.events
@@ -275,10 +304,10 @@ class Adapter:
             self._bug.plant(disk)
 
     def _with_events(self, response: Message) -> Message:
-        events = self.events()
+        events = self.drain_events()
         return {**response, "events": events} if events else response
 
-    def _let_go(self) -> None:
+    def _abandon(self) -> None:
         if self._disk is not None:
             self._disk.abandon()
             self._disk = None

@@ -1,8 +1,13 @@
-"""What cleaning costs, measured against theory: chunk slots written to the capacity leg for each chunk that users wrote.
+"""Write amplification by cleaning, measured and compared with theory.
 
-Theory, for uniformly random writes at a live fraction rho of the segments in use, b blocks a segment. Greedy: P. Desnoyers, "Analytic modeling of SSD
-write performance", 2012. FIFO, and greedy for large b: rho = (u - 1) / ln u, WA = 1 / (1 - u). For hot and cold blocks: each kind in segments of its own, the
-free slots shared out as is best ("ideal separation").
+Write amplification (WA) is the number of chunk slots written to the capacity leg per chunk that
+users wrote. Theory is for uniformly random writes, at a live fraction rho of the segments in use,
+with b blocks per segment:
+
+- greedy: P. Desnoyers, "Analytic modeling of SSD write performance", 2012;
+- FIFO, and greedy for large b: rho = (u - 1) / ln u, WA = 1 / (1 - u);
+- hot and cold blocks, "ideal separation": each kind is in segments of its own, and the free slots
+  are divided between them so that WA is least.
 """
 
 import math
@@ -14,14 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from refmodel.log_structured.disk import create, open_disk
-from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.geometry import Geometry, plan
 
-SLOTS = 12288  # of the capacity leg
-SAMPLES = 200  # of the live fraction
+SLOTS = 12288  # chunk slots of the capacity leg
+SAMPLES = 200  # how often the live fraction is measured
 
 
 @dataclass(frozen=True)
 class Workload:
+    """Writes to hot and cold blocks."""
+
     name: str
     hot: float  # share of the blocks that are hot
     hits: float  # share of the writes that go to them
@@ -32,16 +39,19 @@ HOT_COLD = (Workload("80/20", 0.2, 0.8), Workload("95/5", 0.05, 0.95))
 
 
 @dataclass(frozen=True)
-class Measured:
+class CleaningCost:
+    """The measured write amplification of a victim policy, and what theory says."""
+
     workload: Workload
     policy: str
-    blocks: int  # a segment
-    live: float  # live fraction of the segments in use, the mean over time
+    blocks: int  # per segment
+    live: float  # live fraction of the segments in use: the mean over time
     amplification: float
-    theory: float  # at that live fraction
+    theory: float  # amplification at that live fraction
 
     @property
     def ratio(self) -> float:
+        """The measured amplification, divided by that of theory."""
         return self.amplification / self.theory
 
 
@@ -53,46 +63,43 @@ def measure(
     *,
     slots: int = SLOTS,
     seed: int = 1,
-) -> Measured:
+) -> CleaningCost:
     """Fill a disk, overwrite it until cleaning is steady, then measure for as long again."""
     segments = slots // segment_blocks
-    shape = plan(
-        1, segments=segments, segment_blocks=segment_blocks, block_bytes=512, cleaner=policy
-    )
-    idle = (
-        shape.cleaning_batch + 6 if shape.separates_streams else 1.5
-    )  # segments that are free or dead, on average
+
+    def shape(blocks: int) -> Geometry:
+        return plan(
+            blocks,
+            segments=segments,
+            segment_blocks=segment_blocks,
+            block_bytes=512,
+            cleaner=policy,
+        )
+
+    smallest = shape(1)
+    # Segments that are free or dead, on average.
+    idle = smallest.cleaning_batch + 6 if smallest.separates_streams else 1.5
     blocks = round(live * segment_blocks * (segments - idle))
     choose = random.Random(seed)
     with tempfile.TemporaryDirectory(dir=_memory()) as folder:
         path = Path(folder) / "disk"
-        create(
-            path,
-            plan(
-                blocks,
-                segments=segments,
-                segment_blocks=segment_blocks,
-                block_bytes=512,
-                cleaner=policy,
-            ),
-            sync=False,
-        )
+        create(path, shape(blocks), sync=False)
         disk = open_disk(path, sync=False)
         data = os.urandom(512)
         for lba in range(blocks):
             disk.write(lba, data)
         hot = round(workload.hot * blocks)
         writes = round(blocks * (4 if workload is UNIFORM else 8))
-        found = disk.state.chunks, disk.state.segments
+        chunks, table = disk.state.chunks, disk.state.segments
         for _ in range(writes):
             disk.write(_lba(choose, blocks, hot, workload.hits), data)
-        new, filled = found[0].destaged, found[1].fillings
+        new, filled = chunks.destaged, table.fillings
         fractions = []
         for number in range(writes):
             disk.write(_lba(choose, blocks, hot, workload.hits), data)
             if number % (writes // SAMPLES) == 0:
-                fractions.append(found[1].live / (len(found[1].sealed) * segment_blocks))
-        written = (found[1].fillings - filled) * segment_blocks / (found[0].destaged - new)
+                fractions.append(table.live / (len(table.sealed) * segment_blocks))
+        written = (table.fillings - filled) * segment_blocks / (chunks.destaged - new)
         disk.abandon()
     mean = sum(fractions) / len(fractions)
     theory = (
@@ -100,13 +107,13 @@ def measure(
         if workload is UNIFORM
         else separated(workload, mean, segment_blocks)
     )
-    return Measured(workload, policy, segment_blocks, mean, written, theory)
+    return CleaningCost(workload, policy, segment_blocks, mean, written, theory)
 
 
 def table(
     live: tuple[float, ...] = (0.5, 0.7, 0.8, 0.9), segment_blocks: tuple[int, ...] = (16, 64)
-) -> Iterator[Measured]:
-    """The rows of `bench --profile cleaning`, one after another."""
+) -> Iterator[CleaningCost]:
+    """Yield the rows of `refmodel bench --profile cleaning`."""
     for blocks in segment_blocks:
         for fraction in live:
             yield measure(UNIFORM, "greedy", fraction, blocks)
@@ -117,11 +124,20 @@ def table(
             yield measure(workload, policy, 0.8, 64, slots=2 * SLOTS)
 
 
-def describe(row: Measured) -> str:
-    bound_name = "theory" if row.workload is UNIFORM else "ideal separation"
+HEADER = (
+    f"{'':<8} {'':<13} {'blocks per':>10} {'live':>8} {'write':>14} "
+    f"{'':>7} {'':<16} {'measured':>9}\n"
+    f"{'workload':<8} {'policy':<13} {'segment':>10} {'fraction':>8} {'amplification':>14} "
+    f"{'theory':>7} {'by':<16} {'to theory':>9}"
+)
+
+
+def describe(row: CleaningCost) -> str:
+    """Return a row of the table under HEADER."""
+    theory = "one write stream" if row.workload is UNIFORM else "ideal separation"
     return (
-        f"{row.workload.name:<8} {row.policy:<13} {row.blocks:>3} blocks a segment, live {row.live:.4f}:"
-        f"  {row.amplification:.3f} written a block, {bound_name} {row.theory:.3f}, ratio {row.ratio:.3f}"
+        f"{row.workload.name:<8} {row.policy:<13} {row.blocks:>10} {row.live:>8.4f} "
+        f"{row.amplification:>14.3f} {row.theory:>7.3f} {theory:<16} {row.ratio:>9.3f}"
     )
 
 
@@ -129,20 +145,24 @@ def describe(row: Measured) -> str:
 
 
 def bound(policy: str, live: float, blocks: int) -> float:
-    """Slots written for each chunk, uniformly random writes."""
+    """Write amplification of a policy for uniformly random writes, by theory."""
     if policy == "greedy":
         return greedy(live, blocks)
     return fifo(live) if policy == "fifo" else 1 / (1 - live)
 
 
 def fifo(live: float) -> float:
-    """The utilization of what is cleaned solves live = (u - 1) / ln u."""
+    """Write amplification of FIFO. The live fraction u of a victim solves live = (u - 1) / ln u."""
     u = _root(lambda u: (u - 1) / math.log(u) - live, 1e-12, 1 - 1e-12)
     return 1 / (1 - u)
 
 
 def greedy(live: float, blocks: int) -> float:
-    """Desnoyers: WA = b / (b - X0 + 1), X0 = 1/2 - (b / alpha) W(-kappa e^-kappa), kappa = (1 + 1 / 2b) alpha, alpha = 1 / live."""
+    """Write amplification of greedy cleaning, by Desnoyers.
+
+    WA = b / (b - X0 + 1), X0 = 1/2 - (b / alpha) W(-kappa e^-kappa), kappa = (1 + 1 / 2b) alpha,
+    alpha = 1 / live, with b blocks per segment and Lambert's function W.
+    """
     alpha = 1 / live
     kappa = (1 + 1 / (2 * blocks)) * alpha
     lambert = _root(lambda w: w * math.exp(w) + kappa * math.exp(-kappa), -1.0, 0.0)
@@ -150,7 +170,7 @@ def greedy(live: float, blocks: int) -> float:
 
 
 def separated(workload: Workload, live: float, blocks: int) -> float:
-    """Hot and cold blocks apart, each cleaned greedily, the free slots shared out so that least is written."""
+    """Write amplification with hot and cold blocks in segments of their own (ideal separation)."""
 
     def cost(hot_slots: float) -> float:
         cold_slots = 1 / live - hot_slots
@@ -163,7 +183,7 @@ def separated(workload: Workload, live: float, blocks: int) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that is negative at one end and not at the other changes its sign."""
+    """The root of a function that is negative at exactly one of two ends, by bisection."""
     negative = function(low) < 0
     for _ in range(200):
         middle = (low + high) / 2

@@ -1,7 +1,9 @@
-"""Clients: they ask a disk for the requests of a profile, in a closed loop or at a constant rate, and take down when each was answered.
+"""Clients: they send the requests of a profile to a disk, and measure the latency of each.
 
-At a constant rate every request has a moment at which it is to arrive. Latency counts from then, however long the disk let it wait: a client that
-waits for one answer before it asks again would leave out just what a stall costs (coordinated omission; G. Tene, "How not to measure latency").
+They run in a closed loop (the next requests follow when the last were answered) or at a constant
+rate. At a constant rate each request has a moment at which it is due, and its latency counts from
+then. A client that waited for one answer before it sends the next request would not measure what a
+stall costs (coordinated omission; G. Tene, "How not to measure latency").
 """
 
 import os
@@ -11,14 +13,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from refmodel.bench.profiles import BLOCK, Request, Stretch
+from refmodel.array.layout import ArrayGeometry
+from refmodel.bench.workloads.workload import BLOCK, Request, Stretch
 from refmodel.registry import Disk
 
-BLOCKS_AT_MOST = 256  # of random data that writes are cut from
+LONGEST_WRITE = 256  # blocks: size of the random data that writes take theirs from
 
 
 class Stopwatch:
-    """Seconds that the disk's clients see pass: processor time of this thread, with idle time skipped; or the wall's, with idle time slept through."""
+    """The clock of a run, in seconds.
+
+    It shows CPU time of this thread, and skips idle time; or wall-clock time, and sleeps through
+    idle time.
+    """
 
     def __init__(self, *, wall: bool = False) -> None:
         self._read = time.perf_counter if wall else time.thread_time
@@ -26,9 +33,11 @@ class Stopwatch:
         self._skipped = -self._read()
 
     def now(self) -> float:
+        """Seconds since it was made."""
         return self._read() + self._skipped
 
     def wait_until(self, moment: float) -> None:
+        """Return when the clock shows a moment, or at once if that has passed."""
         left = moment - self.now()
         if left > 0 and self._wall:
             time.sleep(left)
@@ -37,7 +46,7 @@ class Stopwatch:
 
 
 class RepairClock:
-    """The seconds that the disk's repair timer runs by. It moves only when a profile says so, so that runs are alike."""
+    """The clock of the repair timer. Only a profile moves it, so that runs are reproducible."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -47,60 +56,66 @@ class RepairClock:
 
 
 class Tally(NamedTuple):
-    """What devices did, by cause."""
+    """What devices did, by cause: I/Os and bytes."""
 
     reads: Counter[str]
     writes: Counter[str]
     bytes_read: Counter[str]
     bytes_written: Counter[str]
-    from_memory: Counter[str]  # bytes that took no device I/O
+    from_memory: Counter[str]  # bytes that were read without device I/O
 
     @classmethod
     def of(cls, tallies: Iterable["Tally"]) -> "Tally":
-        """All of them together."""
+        """The sum of tallies."""
         found = cls(*(Counter() for _ in cls._fields))
         for one in tallies:
-            for sums, counts in zip(found, one):
+            for sums, counts in zip(found, one, strict=True):
                 sums.update(counts)
         return found
 
     @property
     def ios(self) -> Counter[str]:
+        """Reads and writes."""
         return self.reads + self.writes
 
     @property
     def bytes(self) -> Counter[str]:
+        """Bytes read and written."""
         return self.bytes_read + self.bytes_written
 
-    def __sub__(self, before: "Tally") -> "Tally":  # type: ignore[override]
-        return Tally(*(after - then for after, then in zip(self, before)))
+    def __sub__(self, before: "Tally") -> "Tally":
+        return Tally(*(after - then for after, then in zip(self, before, strict=True)))
 
 
 def tally(disk: Disk) -> Tally:
-    """Reads and writes of devices since the disk was opened. Flushes are not counted: they move nothing."""
+    """What devices did since the disk was opened. Flushes are not counted: they move no data."""
     meters = (
-        Tally(m.reads, m.writes, m.bytes_read, m.bytes_written, Counter())
-        for m in disk.meters.values()
+        Tally(
+            Counter(meter.reads),
+            Counter(meter.writes),
+            Counter(meter.bytes_read),
+            Counter(meter.bytes_written),
+            Counter(),
+        )
+        for meter in disk.meters.values()
     )
     memory = Counter({cause: blocks * BLOCK for cause, blocks in disk.from_memory.items()})
     return Tally.of(meters)._replace(from_memory=memory)
 
 
 class Window(NamedTuple):
-    """A piece of a phase."""
+    """What was measured in a piece of a phase."""
 
     phase: str
     began: float  # seconds since the run began
-    seconds: float  # without actions, in a closed loop
+    seconds: float  # in a closed loop: without the actions
     operations: int
-    latencies: list[
-        float
-    ]  # seconds; of each operation at a constant rate, of each batch in a closed loop
+    latencies: list[float]  # seconds, per operation at a constant rate, per batch in a closed loop
     devices: Tally
 
 
-class Done(NamedTuple):
-    """An action of a phase: what its foreground took, the moment it was asked for until it was answered."""
+class ActionDone(NamedTuple):
+    """What was measured of an action of a phase, until the disk had answered it."""
 
     action: str
     phase: str
@@ -110,12 +125,16 @@ class Done(NamedTuple):
 
 
 class Clients:
-    """Runs stretches on a disk. `turn` is held while something is asked of it, and let go between. `data` is what is written; else it is all the same."""
+    """Run the stretches of a profile on a disk.
+
+    They hold `turn` while they use the disk, and release it in between. `data` returns what is
+    written, for a number of blocks; without it the same random bytes are written again and again.
+    """
 
     def __init__(
         self,
         disk: Disk,
-        turn: AbstractContextManager,
+        turn: AbstractContextManager[None],
         watch: Stopwatch,
         repair_clock: RepairClock,
         data: Callable[[int], bytes] | None = None,
@@ -124,15 +143,17 @@ class Clients:
         self._turn = turn
         self._watch = watch
         self._repair_clock = repair_clock
-        noise = memoryview(os.urandom(BLOCKS_AT_MOST * BLOCK))
-        self._data = data or (lambda count: noise[: count * BLOCK].tobytes())  # of so many blocks
-        self._read_many: Callable | None = getattr(disk, "read_many", None)
+        noise = memoryview(os.urandom(LONGEST_WRITE * BLOCK))
+        self._data = data or (lambda count: noise[: count * BLOCK].tobytes())
         self._taken = 0
         self._names: list[str] = []
-        self.done: list[Done] = []
+        self.done: list[ActionDone] = []
 
     def run(self, stretch: Stretch, rate: float, windows: int) -> Iterator[Window]:
-        """So many windows of a stretch, at a rate in operations a second; at 0 as fast as they are answered."""
+        """Run a stretch, and yield the given number of windows.
+
+        `rate` is in operations per second; 0: a closed loop.
+        """
         count = len(stretch.requests)
         batch = 1 if rate else stretch.access.in_flight
         first = self._watch.now()
@@ -156,10 +177,10 @@ class Clients:
                 began, at, before, latencies = self._watch.now(), end, after, []
 
     def _together(self, stretch: Stretch, start: int, batch: int, arrives: float | None) -> float:
-        """Requests that are in flight together; seconds until they were answered.
+        """Do a batch of requests, which are in flight together. Return their latency in seconds.
 
-        Actions precede the request that they belong to. In a closed loop clients ask when they are done; at a constant rate requests wait for them.
-        What clients have to do before they ask is not the disk's time.
+        An action is done before its request. In a closed loop it is not part of the latency; at a
+        constant rate the request waits for it. The clients' own preparation is never part of it.
         """
         with self._turn:
             requests = stretch.requests[start : start + batch]
@@ -174,13 +195,13 @@ class Clients:
             return self._watch.now() - asked
 
     def perform(self, requests: list[Request]) -> None:
-        """Ask for requests together."""
+        """Do requests together."""
         self._ask(*self._prepared(requests))
 
     def _prepared(
         self, requests: list[Request]
     ) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
-        """Writes with their data, and reads."""
+        """Return the writes with their data, and the reads."""
         writes = [(lba, self._data(count)) for read, lba, count in requests if not read]
         return writes, [(lba, count) for read, lba, count in requests if read]
 
@@ -189,19 +210,21 @@ class Clients:
             self._disk.write(*writes[0])
         elif writes:
             self._disk.write_many(writes)
-        if self._read_many is not None and len(reads) > 1:
-            self._read_many(reads)
+        if len(reads) > 1:
+            self._disk.read_many(reads)
         else:
             for lba, count in reads:
                 self._disk.read(lba, count)
 
     def act(self, action: str, phase: str) -> None:
-        """Do what a phase says; take down what it cost. Raises ValueError for an action that there is not."""
+        """Do an action of a phase, and measure it. Raises ValueError if there is no such action."""
         before, started = tally(self._disk), self._watch.now()
         for one in action.split(" and "):
             self._act(one)
         self.done.append(
-            Done(action, phase, started, self._watch.now() - started, tally(self._disk) - before)
+            ActionDone(
+                action, phase, started, self._watch.now() - started, tally(self._disk) - before
+            )
         )
 
     def _act(self, action: str) -> None:
@@ -220,7 +243,9 @@ class Clients:
             case ["return", device]:
                 self._disk.return_(int(device))
             case ["timer"]:
-                self._repair_clock.seconds += self._disk.geometry.repair_timer
+                shape = self._disk.geometry
+                assert isinstance(shape, ArrayGeometry)  # the runner has checked the capabilities
+                self._repair_clock.seconds += shape.repair_timer
                 self._disk.tick()
             case ["settle"]:
                 self._disk.settle()
@@ -228,7 +253,7 @@ class Clients:
                 raise ValueError(f"no such action: {action}")
 
     def _idle_until(self, moment: float) -> None:
-        """The disk may use the time that its clients leave it. What it has begun it finishes, though a request arrives meanwhile."""
+        """Let the background use the time until a moment. A step that has begun is finished."""
         while self._watch.now() < moment and self._disk.background():
             pass
         self._watch.wait_until(moment)

@@ -1,7 +1,9 @@
-"""Kill the engine's process at random moments under load, again and again, and look whether what it acknowledged is still there.
+"""Kills the engine at random moments under load, and checks that no acknowledged operation is lost.
 
-A child process works on the disk and reports each operation that was acknowledged; SIGKILL ends it. The parent opens the disk, with a device gone
-at the same time now and then, and compares every view. The operation in flight may have happened or not.
+A child process works on the disk, and reports each acknowledged operation until SIGKILL ends it.
+The parent opens the disk and compares every view. Now and then a device is lost at the same time.
+The operation that was in flight may have happened or not. `python -m refmodel.bench.kill_test N`
+kills N times per layout.
 """
 
 import os
@@ -11,26 +13,29 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from refmodel.array.member import ComponentState
 from refmodel.core.errors import NoSpace
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import plan
 from refmodel.media.enclosure import Enclosure
 
-BLOCKS, BLOCK = 96, 512
-LONGEST = 0.03  # seconds that a life lasts at most
+BLOCKS, BLOCK = 96, 512  # size of the disk in blocks, and of a block in bytes
+LONGEST = 0.03  # seconds that a child works at most
 
-Operation = tuple  # name, arguments
+Operation = tuple[Any, ...]  # name, arguments
 
 
 @dataclass
 class Content:
-    """What the disk reads as: block number -> tag."""
+    """What the disk reads as: LBA (logical block address) -> tag of the block."""
 
     live: dict[int, int] = field(default_factory=dict)
     snaps: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def after(self, operation: Operation) -> "Content":
+        """Return the content after an operation."""
         live, snaps = dict(self.live), dict(self.snaps)
         match operation:
             case ("write", lba, count, tag):
@@ -48,16 +53,18 @@ class Content:
 
 @dataclass
 class Outcome:
+    """What a campaign found."""
+
     kills: int = 0
-    acknowledged: int = 0
-    in_flight: int = 0  # operations that were cut short and had happened
-    without_a_device: int = 0  # openings
-    redundant: bool = True  # whether a device may go now
+    acknowledged: int = 0  # operations
+    in_flight: int = 0  # operations that were killed before the answer, and had happened
+    without_a_device: int = 0  # how often the disk was opened without a device
+    redundant: bool = True  # whether a device may be lost now
     wrong: list[str] = field(default_factory=list)
 
 
 def campaign(folder: Path, kills: int, layout: str, seed: int = 1) -> Outcome:
-    """Kill a process so many times. What is wrong is in the outcome, one line each."""
+    """Kill a process `kills` times. Returns the outcome, with a line for each error."""
     shape = plan(
         BLOCKS,
         block_bytes=BLOCK,
@@ -76,7 +83,7 @@ def campaign(folder: Path, kills: int, layout: str, seed: int = 1) -> Outcome:
 
 
 def _life(folder: Path, choose: random.Random, content: Content, found: Outcome) -> Content:
-    """One process, killed; what the disk holds afterwards."""
+    """Run and kill one child process. Returns what the disk holds afterwards."""
     seed = choose.randrange(1 << 30)
     reader, writer = os.pipe()
     child = os.fork()
@@ -105,9 +112,10 @@ def _life(folder: Path, choose: random.Random, content: Content, found: Outcome)
         content = happened
     elif read != content:
         found.wrong.append(
-            f"kill {found.kills}, life {seed}: after {acknowledged} acknowledged operations the views differ"
+            f"kill {found.kills}, seed {seed}: after {acknowledged} acknowledged operations "
+            "the views differ"
         )
-    for member in disk.array.in_state("absent"):
+    for member in disk.array.in_state(ComponentState.ABSENT):
         disk.return_(member.index)
     if choose.random() < 0.5:
         disk.settle()
@@ -117,7 +125,7 @@ def _life(folder: Path, choose: random.Random, content: Content, found: Outcome)
 
 
 def _work(folder: Path, seed: int, content: Content, report: int) -> None:
-    """In the child: operate until killed."""
+    """In the child: do operations until killed."""
     try:
         disk = open_disk(folder, sync=False)
         os.write(report, b"o")
@@ -138,7 +146,7 @@ def _work(folder: Path, seed: int, content: Content, report: int) -> None:
 
 
 def _operations(seed: int, content: Content) -> Iterator[tuple[Operation, Content]]:
-    """Operations without end, each with what the disk holds after it; the same in the child and in the parent."""
+    """Yield operations, each with the content after it: the same ones in child and parent."""
     choose = random.Random(seed)
     tag = seed << 20
     while True:
@@ -195,8 +203,10 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
             outcome = campaign(Path(name) / "disk", int(sys.argv[1]), layout)
         print(
-            f"{layout:<10} {outcome.kills} kills, {outcome.acknowledged} operations acknowledged, {outcome.in_flight} in flight had"
-            f" happened, opened {outcome.without_a_device} times without a device: {outcome.wrong or 'nothing lost'}",
+            f"{layout:<10} {outcome.kills} kills, {outcome.acknowledged} operations acknowledged, "
+            f"{outcome.in_flight} more had happened, "
+            f"opened {outcome.without_a_device} times without a device: "
+            f"{outcome.wrong or 'nothing lost'}",
             flush=True,
         )
         failed = failed or bool(outcome.wrong)

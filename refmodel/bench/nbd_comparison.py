@@ -1,7 +1,8 @@
-"""The bench over NBD: the same fio job, in turns, against the engine in nbdkit, qcow2 in qemu-nbd, and memory in nbdkit's Python plugin.
+"""The bench over NBD: the same fio job on three servers, in turns.
 
-IOPS by the wall are what clients see, and noise where the machine does anything else; the processor time of a server is what an operation costs it. The servers
-take turns, a few rounds of them, and of each the median counts.
+The servers are the engine in nbdkit, qcow2 in qemu-nbd, and memory in nbdkit's Python plugin. IOPS
+by wall-clock time are what clients see; they are noise if the machine does anything else. CPU time
+per operation is what the server itself needs. The median of a few rounds counts.
 """
 
 import json
@@ -12,14 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from refmodel.bench.fio_jobs import kind
-from refmodel.bench.profiles import BLOCK, Access
+from refmodel.bench.workloads.fio_jobs import kind
+from refmodel.bench.workloads.workload import BLOCK, Access
 from refmodel.core.errors import NotADisk
 from refmodel.registry import DEFAULT, create, open_disk, plan
 from refmodel.serving.nbdkit_launch import environment, nbdkit
@@ -31,30 +32,38 @@ ENGINE, QCOW2, MEMORY = (
     "qcow2, in qemu-nbd",
     "memory, in nbdkit's Python plugin",
 )
-FILL = 64  # blocks of a write that fills the disk
+FILL = 64  # blocks per write that fills the disk
 ROUNDS = 3
-PATIENCE = 60.0  # seconds that a tool may take
-Command = list[str | Path]
+TIMEOUT = 60.0  # seconds that a tool may take
+Command = Sequence[str | Path]
 
 
 class Run(NamedTuple):
-    iops: float  # by the wall
-    processor: float  # seconds of the server's, an operation
+    """What fio measured of a server."""
+
+    iops: float  # operations per second of wall-clock time
+    processor: float  # CPU seconds of the server per operation
 
 
 class Server(NamedTuple):
+    """How a server is started."""
+
     command: Command
     environment: Mapping[str, str]
 
 
 def missing(tools: tuple[str, ...] = TOOLS) -> list[str]:
+    """Return the tools that are not installed."""
     return [tool for tool in tools if shutil.which(tool) is None]
 
 
 def compare(
     *, layout: str, blocks: int, operations: int, rounds: int = ROUNDS
 ) -> Iterator[tuple[str, Run]]:
-    """Each server and what it did, round by round. Raises NotADisk without the tools, RuntimeError with what a tool said."""
+    """Yield the name of each server and its result, round by round.
+
+    Raises NotADisk if a tool is not installed, RuntimeError with the message of a tool that failed.
+    """
     if gone := missing():
         raise NotADisk(f"the bench over NBD needs {', '.join(gone)}: `make serve-setup`")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
@@ -71,32 +80,47 @@ def compare(
 
 
 def describe(runs: list[tuple[str, Run]], layout: str) -> str:
-    """A table for a person; ratios are to qcow2."""
-    medians = {
-        name: Run(*map(median, zip(*(run for other, run in runs if other == name))))
-        for name, _ in runs
-    }
+    """Return a table of the medians, and of their ratios to qcow2."""
+    medians = {name: _median([run for other, run in runs if other == name]) for name, _ in runs}
     peer = medians[QCOW2]
     lines = [
-        f"fio over NBD: {ACCESS}; {layout}, nobody waits for the medium; medians of {len(runs) // len(medians)} rounds",
-        f"  {'server':<34} {'a second':>9} {'to qcow2':>9} {'server us':>10} {'to qcow2':>9}   by the wall; processor time of an operation",
+        f"fio over NBD: {ACCESS}; {layout}",
+        f"  no waiting for the medium; median of {len(runs) // len(medians)} rounds",
+        f"  {'':<34} {'ops per':>12} {'ratio':>9} {'CPU us':>9} {'ratio':>9}",
+        f"  {'server':<34} {'wall second':>12} {'to qcow2':>9} {'per op':>9} {'to qcow2':>9}",
     ]
     for name, (iops, processor) in medians.items():
         lines.append(
-            f"  {name:<34} {iops:>9,.0f} {iops / peer.iops:>9.2f} {1e6 * processor:>10.1f} {processor / peer.processor:>9.2f}"
+            f"  {name:<34} {iops:>12,.0f} {iops / peer.iops:>9.2f} "
+            f"{1e6 * processor:>9.1f} {processor / peer.processor:>9.2f}"
         )
     return "\n".join(lines)
+
+
+def _median(runs: list[Run]) -> Run:
+    return Run(median(run.iops for run in runs), median(run.processor for run in runs))
 
 
 def measure(
     server: Server, socket: Path, blocks: int, access: Access, operations: int, seed: int
 ) -> Run:
-    """Start a server, run fio on it, and see what that cost the server. Raises RuntimeError with what a tool said."""
+    """Start a server, run fio on it, and end it. Returns what was measured.
+
+    Raises RuntimeError with the message of a tool that failed.
+    """
     output = socket.with_name("fio.json")
     job = {
-        "name": "run", "ioengine": "nbd", "uri": f"nbd+unix:///?socket={socket}", "iodepth": access.in_flight, "bs": access.blocks * BLOCK,
-        "norandommap": 1, "randseed": seed + 1, "filesize": blocks * BLOCK, "io_size": operations * access.blocks * BLOCK, "thread": 1,
-    }  # fmt: skip
+        "name": "run",
+        "ioengine": "nbd",
+        "uri": f"nbd+unix:///?socket={socket}",
+        "iodepth": access.in_flight,
+        "bs": access.blocks * BLOCK,
+        "norandommap": 1,
+        "randseed": seed + 1,
+        "filesize": blocks * BLOCK,
+        "io_size": operations * access.blocks * BLOCK,
+        "thread": 1,
+    }
     words = [f"--{key}={value}" for key, value in job.items()] + [
         f"--{line}" for line in kind(access)
     ]
@@ -111,16 +135,16 @@ def measure(
 
 
 def tool(*words: object, folder: Path | None = None) -> None:
-    """Run one. Raises RuntimeError with what it said."""
+    """Run a program. Raises RuntimeError with its message if it fails."""
     done = subprocess.run(
-        [*map(str, words)], capture_output=True, text=True, cwd=folder, timeout=PATIENCE
+        [*map(str, words)], capture_output=True, text=True, cwd=folder, timeout=TIMEOUT
     )
     if done.returncode:
         raise RuntimeError(f"{words[0]}: {(done.stderr or done.stdout).strip()}")
 
 
 def qcow2(image: Path, blocks: int) -> None:
-    """An image with random data in every block."""
+    """Make a qcow2 image that has random data in every block. Raises RuntimeError."""
     raw = image.with_suffix(".raw")
     raw.write_bytes(os.urandom(blocks * BLOCK))
     tool("qemu-img", "convert", "-f", "raw", "-O", "qcow2", raw, image)
@@ -128,6 +152,7 @@ def qcow2(image: Path, blocks: int) -> None:
 
 
 def qemu_nbd(image: Path, socket: Path) -> Server:
+    """Return the server of a qcow2 image."""
     return Server(["qemu-nbd", "-t", "-f", "qcow2", "-k", socket, image], os.environ)
 
 
@@ -136,19 +161,8 @@ def _engine(folder: Path, socket: Path, layout: str, blocks: int) -> Server:
     with closing(open_disk(folder / "disk", sync=False)) as disk:
         for lba in range(0, blocks, FILL):
             disk.write(lba, os.urandom(min(FILL, blocks - lba) * BLOCK))
-    return Server(
-        [
-            sys.executable,
-            "-m",
-            "refmodel",
-            "serve",
-            folder / "disk",
-            "--socket",
-            socket,
-            "--no-sync",
-        ],
-        os.environ,
-    )
+    command = [sys.executable, "-m", "refmodel", "serve", str(folder / "disk")]
+    return Server([*command, "--socket", str(socket), "--no-sync"], os.environ)
 
 
 def _qcow2(folder: Path, socket: Path, blocks: int) -> Server:
@@ -157,31 +171,29 @@ def _qcow2(folder: Path, socket: Path, blocks: int) -> Server:
 
 
 def _memory(socket: Path, blocks: int) -> Server:
-    return Server(
-        nbdkit(socket, Path(__file__).with_name("nbdkit_memory.py"), f"bytes={blocks * BLOCK}"),
-        environment(),
-    )
+    script = Path(__file__).with_name("nbdkit_memory.py")
+    return Server(nbdkit(socket, script, f"bytes={blocks * BLOCK}"), environment())
 
 
 @contextmanager
 def _serving(server: Server, socket: Path) -> Iterator[int]:
-    """The server's process, which listens on the socket."""
+    """Start a server, yield its process id once it listens on the socket, and end it."""
     process = subprocess.Popen(
         server.command, env=server.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not socket.exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{server.command[0]} does not serve")
+                raise RuntimeError(f"{server.command[0]} did not begin to serve")
             time.sleep(0.005)
         yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(PATIENCE)
+        process.wait(TIMEOUT)
         socket.unlink(missing_ok=True)
 
 
 def _processor(process: int) -> float:
-    """Seconds of the processor that a process has used, and the system for it, threads that have ended included."""
-    return time.clock_gettime(~process << 3 | 2)  # the clock that clock_getcpuclockid(3) names
+    """CPU seconds of a process: user and system time, also of threads that have ended."""
+    return time.clock_gettime(~process << 3 | 2)  # as clock_getcpuclockid(3) computes it

@@ -1,4 +1,7 @@
-"""Peers: the same requests, in the same process, on the same medium, without waiting for it. Each returns seconds."""
+"""Peers: other stores that do the same requests, in the same process and on the same medium.
+
+None of them waits until the medium has the data. Each returns the seconds that the requests took.
+"""
 
 import os
 import sqlite3
@@ -7,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 from refmodel.bench.clients import Stopwatch
-from refmodel.bench.profiles import BLOCK, Request
+from refmodel.bench.workloads.workload import BLOCK, Request
 
 Batches = list[list[Request]]  # requests that are in flight together
 
 
 def a_file(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> float:
-    """A file, overwritten in place: what any engine that keeps data in one file cannot beat."""
+    """A file that is overwritten in place: no engine that stores data in a file can be faster."""
     block = os.urandom(BLOCK)
     file = os.open(folder / "bare", os.O_RDWR | os.O_CREAT)
     try:
@@ -32,7 +35,7 @@ def a_file(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> flo
 
 
 def sqlite(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> float:
-    """SQLite in WAL mode, a row a block, a transaction for the writes in flight together."""
+    """SQLite in WAL mode: a row per block, a transaction per batch of requests."""
     block = os.urandom(BLOCK)
     with closing(sqlite3.connect(folder / "peer.db", isolation_level=None)) as base:
         base.execute("PRAGMA journal_mode = WAL")
@@ -62,6 +65,6 @@ def sqlite(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> flo
 
 
 PEERS: dict[str, Callable[[Path, int, Batches, Stopwatch], float]] = {
-    "a file in place": a_file,
-    "SQLite, a row a block": sqlite,
+    "a file overwritten in place": a_file,
+    "SQLite with a row per block": sqlite,
 }

@@ -1,4 +1,4 @@
-"""Progress of a bench, on a terminal."""
+"""Shows the progress of a bench run on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ from refmodel.bench.results import percentile
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[Window, int, int], None]]:
-    """What to call after each window; it shows a line while stderr is a terminal, and nothing else."""
+    """Yield a function to call after each window.
+
+    It shows a line on stderr. If stderr is not a terminal, it shows nothing.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -28,7 +31,8 @@ def progress(name: str) -> Iterator[Callable[[Window, int, int], None]]:
         def show(window: Window, done: int, of: int) -> None:
             per = window.devices.ios["foreground"] / window.operations
             rate = window.operations / window.seconds if window.seconds else 0.0
-            now = f"{rate:,.0f}/s, p99 {percentile([window], 99):,.0f} us, {per:.2f} device I/Os"
+            p99 = percentile([window], 99)
+            now = f"{rate:,.0f} ops per s, p99 {p99:,.0f} us, {per:.2f} I/Os per op"
             bar.update(
                 task, description=f"{name}: {window.phase}", completed=done, total=of, now=now
             )

@@ -1,43 +1,57 @@
-"""What a run of the bench came to: of all of it and of its phases, as figures, as JSON, as a table."""
+"""The results of a bench run and of its phases: figures, JSON, and a table."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
-from refmodel.bench.clients import Done, Tally, Window
-from refmodel.bench.profiles import BLOCK, PROFILES, Request
+from refmodel.bench.clients import ActionDone, Tally, Window
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
 
 
-class Measured:
-    """Windows of a run, with what devices did for it."""
+class Measured(ABC):
+    """What a run and a phase of a run have in common: windows, and what devices did in them."""
 
     windows: list[Window]
-    devices: Tally
-    user_bytes: int
+
+    @property
+    @abstractmethod
+    def devices(self) -> Tally:
+        """What devices did, by cause."""
+
+    @property
+    @abstractmethod
+    def user_bytes(self) -> int:
+        """Bytes that clients read and wrote."""
 
     @property
     def operations(self) -> int:
+        """How many operations clients did."""
         return sum(window.operations for window in self.windows)
 
     @property
     def seconds(self) -> float:
+        """Seconds by the run's clock: CPU time, or wall-clock time with `--sync`."""
         return sum(window.seconds for window in self.windows)
 
     @property
     def iops(self) -> float:
+        """Operations per second."""
         return self.operations / self.seconds
 
     @property
     def foreground(self) -> float:
-        """Device I/Os of an operation's own, without the background's."""
+        """Foreground device I/Os per operation: those that the operation waits for."""
         return self.devices.ios["foreground"] / self.operations
 
     def latency(self, percent: float) -> float:
-        """Microseconds that so many percent of the operations do not exceed."""
+        """A percentile of the latency, in microseconds."""
         return percentile(self.windows, percent)
 
-    def summary(self) -> dict:
-        """What `--json` says of a run and of each of its phases."""
+    def summary(self) -> dict[str, Any]:
+        """The fields that `--json` has for a run and for each of its phases."""
         return {
             "operations": self.operations,
             "seconds": self.seconds,
@@ -51,48 +65,51 @@ class Measured:
 
 @dataclass(frozen=True)
 class Result(Measured):
+    """The result of one run."""
+
     profile: str
     engine: str
-    layout: str  # of the devices; "" where the engine has none to choose from
-    scale: float  # 1: 64 MiB, and as many operations as the profile says
-    blocks: int
-    snapshots: int  # held from the beginning on
-    cache_bytes: int  # of a read cache in front of the disk; 0: none
+    layout: str  # of the devices; "" if the engine has no layouts
+    scale: float  # 1: a disk of 64 MiB, and as many operations as the profile says
+    blocks: int  # size of the disk
+    snapshots: int  # that the disk had when the run began
+    cache_bytes: int  # size of the read cache in front of the disk; 0: none
     seed: int
     digest: str  # of the operations, in their order
-    wall: bool  # seconds are the wall's; else those of the processor
+    wall: bool  # seconds are wall-clock time; else CPU time
     windows: list[Window]
-    actions: list[Done]
+    actions: list[ActionDone]
     requests: dict[str, list[Request]] = field(repr=False)  # by phase
     peers: dict[str, float] = field(default_factory=dict)  # name -> seconds for the same operations
-    reduction: float | None = (
-        None  # of the data, at the end, if it is reduced: blocks to the space that they take
-    )
+    reduction: float | None = None  # with data reduction: blocks per block of space, at the end
 
     @property
     def devices(self) -> Tally:
+        """What devices did in all phases, by cause."""
         return Tally.of(window.devices for window in self.windows)
 
     @property
     def user_bytes(self) -> int:
-        return sum(request.count * BLOCK for request in chain(*self.requests.values()))
+        """Bytes that clients read and wrote."""
+        return sum(request.blocks * BLOCK for request in chain(*self.requests.values()))
 
     @property
     def phases(self) -> list["Part"]:
+        """The result of each phase, in order."""
         return [self.part(name) for name in self.requests]
 
     def part(self, phase: str) -> "Part":
-        """One phase of the run. Its actions are not in its device I/Os. Raises KeyError if there is none of that name."""
+        """The result of one phase.
+
+        Raises KeyError if there is no phase of that name.
+        """
         requests = self.requests[phase]
         windows = [window for window in self.windows if window.phase == phase]
         actions = [done for done in self.actions if done.phase == phase]
-        devices = Tally.of(window.devices for window in windows) - Tally.of(
-            done.devices for done in actions
-        )
-        return Part(phase, windows, actions, requests, devices)
+        return Part(phase, windows, actions, requests)
 
-    def as_dict(self) -> dict:
-        """What `--json` writes."""
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `--json` writes for a run."""
         return {
             "profile": self.profile,
             "engine": self.engine,
@@ -127,76 +144,102 @@ class Result(Measured):
 
 @dataclass(frozen=True)
 class Part(Measured):
-    """What one phase of a run came to."""
+    """The result of one phase of a run."""
 
     name: str
     windows: list[Window]
-    actions: list[Done]
+    actions: list[ActionDone]
     requests: list[Request] = field(repr=False)
-    devices: Tally  # without what the actions did
+
+    @property
+    def devices(self) -> Tally:
+        """What devices did in the phase, by cause, without its actions."""
+        whole = Tally.of(window.devices for window in self.windows)
+        return whole - Tally.of(done.devices for done in self.actions)
 
     @property
     def user_bytes(self) -> int:
-        return sum(request.count * BLOCK for request in self.requests)
+        """Bytes that clients read and wrote."""
+        return sum(request.blocks * BLOCK for request in self.requests)
 
     @property
     def user_bytes_written(self) -> int:
-        return sum(request.count * BLOCK for request in self.requests if not request.read)
+        """Bytes that clients wrote."""
+        return sum(request.blocks * BLOCK for request in self.requests if not request.read)
 
     @property
     def hit_rate(self) -> float:
-        """Share of the bytes that were read that a read cache had; 0 where there is none, or nothing was read."""
+        """Share of the bytes read that a cache answered; 0 without a cache or without reads."""
         read = self.user_bytes - self.user_bytes_written
         return self.devices.bytes_read[CACHE] / read if read else 0.0
 
-    def as_dict(self) -> dict:
-        return {
-            "phase": self.name,
-            **self.summary(),
-        }
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `--json` writes for a phase."""
+        return {"phase": self.name, **self.summary()}
 
 
 def percentile(windows: list[Window], percent: float) -> float:
-    """Latency in microseconds that so many percent of the operations do not exceed."""
+    """A percentile of the latency over some windows, in microseconds."""
     found = sorted(chain.from_iterable(window.latencies for window in windows))
     return 1e6 * found[min(len(found) - 1, int(len(found) * percent / 100))]
 
 
 def describe(result: Result) -> str:
-    """A table for a person."""
+    """Return the tables that `refmodel bench` prints for a run."""
+    return "\n".join([*_setting(result), *_phases(result), *_peers(result), *_causes(result)])
+
+
+def _setting(result: Result) -> list[str]:
+    """Lines that say what was run."""
     profile = PROFILES[result.profile]
-    published = f"; published: {profile.published}" if profile.published else ""
-    clock = "wall" if result.wall else "processor"
-    cache = (
-        f"; a read cache of {result.cache_bytes / 2**20:g} MiB, hit rate {result.phases[-1].hit_rate:.1%} in the "
-        "last phase"
-        if result.cache_bytes
-        else ""
-    )
-    reduced = "" if result.reduction is None else f"; data reduced {result.reduction:.2f} to 1"
+    facts = [", ".join(filter(None, (result.engine, result.layout)))]
+    facts.append(f"{result.snapshots} snapshots before the run")
+    if result.cache_bytes:
+        size, rate = result.cache_bytes / 2**20, result.phases[-1].hit_rate
+        facts.append(f"read cache of {size:g} MiB, hit rate {rate:.1%} in the last phase")
+    if result.reduction is not None:
+        facts.append(f"data reduction {result.reduction:.2f} to 1")
+    facts.append(f"seed {result.seed}, digest of the operations {result.digest}")
+    size = result.blocks * BLOCK / 2**20
+    scale = f"scale {result.scale:g}: {size:g} MiB, {result.operations:,} operations"
+    published = f"; published set-up: {profile.published}" if profile.published else ""
+    return [f"{result.profile}: {profile.what}", f"  {'; '.join(facts)}", f"  {scale}{published}"]
+
+
+def _phases(result: Result) -> list[str]:
+    """A row per phase."""
+    clock = "wall" if result.wall else "CPU"
     lines = [
-        f"{result.profile}: {profile.what}",
-        f"  {', '.join(filter(None, (result.engine, result.layout)))}; {result.snapshots} snapshots at the "
-        f"beginning{cache}{reduced}; seed {result.seed}, operations {result.digest}",
-        f"  scale {result.scale:g}: {result.blocks * BLOCK / 2**20:g} MiB, {result.operations:,} operations{published}",
-        f"  {'phase':<16} {'operations':>10} {'a second':>9} {'p50 us':>8} {'p99 us':>8} {'foreground':>11} "
-        f"{'background':>11}"
-        f"   seconds are the {clock}'s; device I/Os an operation",
+        f"  {'':<16} {'':>10} {'ops per':>10} {'latency':>8} {'latency':>8} "
+        f"{'foreground':>11} {'background':>11}",
+        f"  {'phase':<16} {'operations':>10} {clock + ' second':>10} {'p50, us':>8} {'p99, us':>8} "
+        f"{'I/Os per op':>11} {'I/Os per op':>11}",
     ]
     for part in result.phases:
         background = (part.devices.ios.total() - part.devices.ios["foreground"]) / part.operations
         lines.append(
-            f"  {part.name:<16} {part.operations:>10,} {part.iops:>9,.0f} {part.latency(50):>8.0f} "
-            f"{part.latency(99):>8.0f}"
-            f" {part.foreground:>11.4f} {background:>11.4f}"
+            f"  {part.name:<16} {part.operations:>10,} {part.iops:>10,.0f} "
+            f"{part.latency(50):>8.0f} {part.latency(99):>8.0f} "
+            f"{part.foreground:>11.4f} {background:>11.4f}"
         )
-    for name, seconds in result.peers.items():
-        lines.append(f"  {seconds / result.seconds:.2f} times the rate of {name} in the same run")
+    return lines
+
+
+def _peers(result: Result) -> list[str]:
+    return [
+        f"  rate: {seconds / result.seconds:.2f} times that of {name}"
+        for name, seconds in result.peers.items()
+    ]
+
+
+def _causes(result: Result) -> list[str]:
+    """A row per cause of device I/O, actions included."""
     devices = result.devices
+    lines = [
+        f"  {'':<14} {'':>12} {'device I/Os':>12} {'device bytes':>14}",
+        f"  {'cause':<14} {'device I/Os':>12} {'per op':>12} {'per user byte':>14}",
+    ]
     for cause, count in sorted(devices.ios.items()):
-        moved = devices.bytes[cause] / result.user_bytes
-        lines.append(
-            f"  {cause:<12} {count:>9,} device I/Os, {count / result.operations:.3f} an operation; {moved:.3f} "
-            "bytes a user byte"
-        )
-    return "\n".join(lines)
+        per, moved = count / result.operations, devices.bytes[cause] / result.user_bytes
+        lines.append(f"  {cause:<14} {count:>12,} {per:>12.3f} {moved:>14.3f}")
+    return lines

@@ -1,49 +1,49 @@
-"""The bench: a workload profile on a new disk of some engine; how fast, and what an operation costs in device I/Os and bytes, by cause.
+"""The bench: runs a workload profile on a new disk, and measures rates and device I/Os by cause.
 
-Deterministic by seed. Seconds are noise on a shared machine; the counts are not.
+The operations depend on the seed alone. On a shared machine seconds are noise; counts are exact.
 """
 
 import inspect
 import random
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch, Window
-from refmodel.bench.dataset import Files
-from refmodel.bench.peers import PEERS
-from refmodel.bench.profiles import (
+from refmodel.bench.peers import PEERS, Batches
+from refmodel.bench.results import Result
+from refmodel.bench.workloads.dataset import Files
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import (
     BLOCK,
     DISK,
-    PROFILES,
     Profile,
     Request,
     Stretch,
     digest,
     stretches,
 )
-from refmodel.bench.results import Result
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
 from refmodel.engine.shape import Shape
+from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
-from refmodel.observe.counters import reduction
+from refmodel.observe.families.views import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
-from refmodel.serving.command_socket import Listener, Turn
+from refmodel.serving.command_socket import Listener, RunCommand, Turn
 
-SEGMENT = 128  # blocks, as plan has it
-FILL = 64  # blocks of a write that fills the disk
-COPIES = 4  # of a block of files, on average, on the whole disk
-GENERATION = 256  # blocks that are written between two snapshots taken before the run
-WINDOWS = 100  # of a run,
-BATCHES = 8  # of requests at least in each
+SEGMENT = 128  # blocks per segment, as in refmodel.log_structured.geometry.plan
+FILL = 64  # blocks per write that fills the disk
+COPIES = 4  # copies of each block of the dataset on the whole disk, on average
+GENERATION = 256  # blocks that are written between two snapshots before the run
+WINDOWS = 100  # windows of a run
+BATCHES = 8  # batches per window at least
 
-
-Watch = Callable[
-    [Window, int, int], None
-]  # is told of each window, and how many of how many operations are done
+# Called after each window: the window, the operations done so far, and those of the whole run.
+Watch = Callable[[Window, int, int], None]
 
 
 def run(
@@ -68,15 +68,28 @@ def run(
     seed: int = 1,
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
+    run_command: RunCommand | None = None,
 ) -> Result:
-    """Run a profile on a fresh disk, filled once, with so many snapshots, and room for `room` where that is more.
+    """Run a profile on a new disk, which is filled first.
 
-    `blocks`, `operations` and `depth` override what the profile and `scale` say. With `cache_bytes` there is a read cache in front of
-    the disk. What is written is random bytes, always the same, or with `files`, and where data is reduced, what refmodel.bench.dataset
-    has. With `still` the same operations are done and none of the actions: what the actions are measured against. `compare` runs
-    the same operations on peers too. The disk is made at `path` and stays, or is a temporary one. Raises KeyError for a profile or
-    engine that does not exist, NotADisk if the folder is in use, BadRequest for what the engine cannot be made with, Unsupported
-    for what the profile asks of it in vain.
+    profile, engine: a name of PROFILES, and one of ENGINES.
+    layout: of the devices; by default the profile's.
+    cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
+    compression, deduplication: data reduction of the log-structured engine.
+    files: write the data of refmodel.bench.workloads.dataset; always so with data reduction.
+        Otherwise the same random bytes are written again and again.
+    scale: multiplies the size of the disk (64 MiB at 1) and the number of operations.
+    blocks, operations, depth: override the profile's and the scale's.
+    snapshots: snapshots that are taken before the run. room: the disk has room for as many.
+    still: do none of the profile's actions. This is the control run of one with actions.
+    compare: do the same operations on peers, too.
+    sync: wait for the medium at every flush, and measure wall-clock time.
+    path: folder of the disk, which stays; by default the disk is temporary.
+    watch: called after each window.
+    run_command: runs commands of other processes on the disk meanwhile (`refmodel top`).
+
+    Raises KeyError if the profile or the engine does not exist, NotADisk if the folder is in use,
+    BadRequest if the engine lacks an option, Unsupported if it lacks what the profile needs.
     """
     chosen = PROFILES[profile]
     blocks = blocks or max(FILL, round(DISK * scale))
@@ -89,22 +102,15 @@ def run(
     stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
-        shape = _plan(
-            engine,
-            chosen,
-            parts,
-            blocks,
-            max(snapshots, room),
-            layout,
-            {"compression": compression, "deduplication": deduplication},
-        )
+        reductions = {"compression": compression, "deduplication": deduplication}
+        shape = _plan(engine, chosen, parts, blocks, max(snapshots, room), layout, reductions)
         _require_able(shape, profile, parts, snapshots)
         create(
             path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
         )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
-            closing(Listener(path, disk, turn)),
+            closing(Listener(path, disk, turn, run_command)) if run_command else nullcontext(),
         ):
             reduced = compression or deduplication
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
@@ -112,27 +118,33 @@ def run(
             with turn:
                 prepare(clients, disk, blocks, snapshots, seed)
             windows = _measure(clients, parts, watch)
-            ratio = (
-                reduction(disk.disk if isinstance(disk, CachedDisk) else disk) if reduced else None
-            )
-        peers = {}
-        if compare:
-            batches = [
-                part.requests[at : at + part.access.in_flight]
-                for part in parts
-                for at in range(0, len(part.requests), part.access.in_flight)
-            ]
-            peers = {
-                name: peer(Path(folder), blocks, batches, stopwatch) for name, peer in PEERS.items()
-            }
-    requests = {part.phase.name: part.requests for part in parts}
+            ratio = _reduction(disk) if reduced else None
+        batches = _batches(parts) if compare else []
+        peers = {
+            name: peer(Path(folder), blocks, batches, stopwatch)
+            for name, peer in (PEERS.items() if compare else ())
+        }
     return Result(
-        profile, engine, getattr(shape, "layout", ""), scale, blocks, snapshots, cache_bytes, seed, digest(parts), sync, windows, clients.done, requests, peers, ratio
-    )  # fmt: skip
+        profile=profile,
+        engine=engine,
+        layout=getattr(shape, "layout", ""),
+        scale=scale,
+        blocks=blocks,
+        snapshots=snapshots,
+        cache_bytes=cache_bytes,
+        seed=seed,
+        digest=digest(parts),
+        wall=sync,
+        windows=windows,
+        actions=clients.done,
+        requests={part.phase.name: part.requests for part in parts},
+        peers=peers,
+        reduction=ratio,
+    )
 
 
 def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:
-    """Fill the disk, take snapshots with random writes between them, and let the disk come to rest."""
+    """Fill the disk, take snapshots with writes between them, and finish all background work."""
     choose = random.Random(f"history {seed}")
     for lba in range(0, blocks, FILL):
         clients.perform([Request(False, lba, min(FILL, blocks - lba))])
@@ -144,24 +156,35 @@ def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int
 
 
 def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Window]:
-    operations, length = (
-        sum(len(part.requests) for part in parts),
-        sum(part.phase.length for part in parts),
-    )
+    """Run all stretches. A later phase's rate is a share of what the first phase could do."""
+    operations = sum(len(part.requests) for part in parts)
+    length = sum(part.phase.length for part in parts)
     windows: list[Window] = []
     done, fastest = 0, 0.0
     for part in parts:
         most = len(part.requests) // (BATCHES * part.access.in_flight)
-        for window in clients.run(
-            part,
-            part.phase.rate * fastest,
-            max(1, min(most, round(WINDOWS * part.phase.length / length))),
-        ):
+        count = max(1, min(most, round(WINDOWS * part.phase.length / length)))
+        for window in clients.run(part, part.phase.rate * fastest, count):
             windows.append(window)
             done += window.operations
             watch(window, done, operations)
         fastest = fastest or done / sum(window.seconds for window in windows)
     return windows
+
+
+def _batches(parts: list[Stretch]) -> Batches:
+    """The requests of a run, as many together as are in flight."""
+    return [
+        part.requests[at : at + part.access.in_flight]
+        for part in parts
+        for at in range(0, len(part.requests), part.access.in_flight)
+    ]
+
+
+def _reduction(disk: Disk) -> float:
+    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    assert isinstance(engine, LogStructuredDisk)  # no other engine has the options
+    return reduction(engine)
 
 
 def _plan(
@@ -173,8 +196,11 @@ def _plan(
     layout: str | None,
     reductions: dict[str, bool],
 ) -> Shape:
-    """The engine's shape for a run: of what the profile wishes, what the engine knows. Raises BadRequest for a layout that it does not have."""
-    wished = {"segments": _segments(parts, blocks, snapshots), **profile.options}
+    """The shape of the disk: the options of the profile that the engine has.
+
+    Raises BadRequest if the engine lacks the layout or the data reduction that was asked for.
+    """
+    wished: dict[str, Any] = {"segments": _segments(parts, blocks, snapshots), **profile.options}
     known = inspect.signature(ENGINES[engine].plan).parameters
     options = {name: value for name, value in wished.items() if name in known}
     if layout or engine == DEFAULT:
@@ -184,7 +210,7 @@ def _plan(
 
 
 def _require_able(shape: Shape, profile: str, parts: list[Stretch], snapshots: int) -> None:
-    """Before anything is run. Raises Unsupported."""
+    """Raises Unsupported if the engine lacks what the profile needs, before anything is run."""
     actions = {
         word
         for part in parts
@@ -196,19 +222,20 @@ def _require_able(shape: Shape, profile: str, parts: list[Stretch], snapshots: i
     for capability, needed in needs.items():
         if needed and capability not in shape.capabilities:
             what = {"snapshot": "snapshots", "device": "devices that may fail"}[capability]
-            raise Unsupported(
-                f"the engine {shape.engine} has no {what}: it cannot run {profile} as asked"
-            )
+            raise Unsupported(f"the engine {shape.engine} has no {what}: it cannot run {profile}")
 
 
 def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
-    """Room for whatever the snapshots may pin, and half as much again, so that cleaning does not hide what they cost."""
-    written = sum(request.count for part in parts for request in part.requests if not request.read)
+    """How many segments the disk needs for all that its snapshots may hold, and half as many again.
+
+    So cleaning does not hide what snapshots cost.
+    """
+    written = sum(request.blocks for part in parts for request in part.requests if not request.read)
     taken = sum(action == "snapshot" for part in parts for action in part.phase.actions)
     pinned = blocks + snapshots * min(GENERATION, blocks) + min(written, taken * blocks)
     return with_reserve(-(-(3 * pinned // 2 + blocks // 2) // SEGMENT) + 1)
 
 
 def _memory(sync: bool) -> str | None:
-    """Where a temporary disk is made: in memory, unless the medium is to be measured."""
+    """The folder for a temporary disk: in memory, unless the medium is to be measured."""
     return "/dev/shm" if not sync and Path("/dev/shm").is_dir() else None

@@ -1,4 +1,4 @@
-"""The bench."""
+"""The command `bench`."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,10 @@ import click
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner
-from refmodel.bench.profiles import DISK, PROFILES
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import DISK
 from refmodel.cli.commands import (
     CACHE,
     CACHE_BLOCK,
@@ -19,12 +20,14 @@ from refmodel.cli.commands import (
     ENGINE,
     given,
     main,
+    run_on,
 )
 
 
 @main.command(
     "bench",
-    epilog="docs/workloads.md describes the profiles. Example: refmodel bench --profile hpe-8k-50 --scale 0.2",
+    epilog="docs/workloads.md describes the profiles. "
+    "Example: refmodel bench --profile hpe-8k-50 --scale 0.2",
 )
 @click.argument("disk", metavar="[DIR]", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -32,88 +35,99 @@ from refmodel.cli.commands import (
     metavar="NAME",
     type=click.Choice([*PROFILES, "cleaning"]),
     multiple=True,
-    help="A workload; may be repeated.  [default: the three of 4 KiB at random]",
+    help="Workload profile to run; may be repeated.  [default: the three of 4 KiB at random]",
 )
 @ENGINE
 @click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),
-    help="Of the devices.  [default: the profile's, where the engine has layouts]",
+    help="Layout of the devices.  [default: the profile's, if the engine has layouts]",
 )
 @click.option(
     "--scale",
     type=click.FloatRange(min=0.001),
     default=1.0,
     show_default=True,
-    help="Of the disk, 64 MiB at 1, and of the number of operations.",
+    help="Multiplies the size of the disk (64 MiB at 1) and the number of operations.",
 )
 @click.option(
     "--snapshots",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many are held from the beginning on.",
+    help="Number of snapshots that the disk has when the run begins.",
 )
-@click.option("--operations", type=click.IntRange(min=1), help="How many, whatever the scale.")
 @click.option(
-    "--blocks", type=click.IntRange(min=runner.FILL), help="Size of the disk, whatever the scale."
+    "--operations", type=click.IntRange(min=1), help="Number of operations; overrides --scale."
+)
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=runner.FILL),
+    help="Size of the disk in blocks; overrides --scale.",
 )
 @click.option(
     "--depth",
     type=click.IntRange(1, 1024),
-    help="Operations in flight together.  [default: the profile's]",
+    help="Operations in flight at the same time.  [default: the profile's]",
 )
-@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the operations.")
 @COMPRESSION
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
-@click.option("--compare", is_flag=True, help="Run the same operations on peers, and print ratios.")
+@click.option(
+    "--compare", is_flag=True, help="Run the same operations on a file and on SQLite, too."
+)
 @click.option(
     "--nbd",
     is_flag=True,
-    help="Instead of a profile: fio over NBD on RAID-6, on qcow2 in qemu-nbd, and on memory in nbdkit's Python plugin.",
+    help="Compare servers in place of a profile: fio over NBD on the engine (RAID-6), on qcow2 in "
+    "qemu-nbd, and on memory in nbdkit's Python plugin.",
 )
 @click.option(
     "--json",
     "json_file",
     type=click.File("w", lazy=False),
     metavar="FILE",
-    help="Write the results to a file, one JSON object a line.",
+    help="Write the results to FILE: one JSON object per line and run.",
 )
 @click.option(
     "--sync",
     is_flag=True,
-    help="Wait for the medium at every flush, and measure the wall's seconds.",
+    help="Wait for the medium at every flush, and measure wall-clock seconds.",
 )
 @click.pass_context
 def bench_command(
     ctx: click.Context,
+    /,
     disk: Path | None,
     profile: tuple[str, ...],
     json_file: IO[str] | None,
     nbd: bool,
-    **options,
+    **options: Any,
 ) -> None:
-    """Measure operations a second and device I/Os an operation, on a new disk in DIR that stays, or on a temporary one.
+    """Run workload profiles on a new disk.
 
-    The profile `cleaning` measures write amplification against theory, for every policy of the cleaner; it takes minutes.
+    It prints operations per CPU second and device I/Os per operation. The disk is made in DIR and
+    stays there. Without DIR it is temporary. The profile `cleaning` compares the write
+    amplification of every victim policy with theory; it takes half an hour.
     """
     if nbd:
         _over_nbd(ctx, json_file, options)
         return
     names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
     if disk is not None and len(names) > 1:
-        raise click.UsageError("a disk that stays is for one profile: name it with --profile")
+        raise click.UsageError("DIR can take one profile only: name it with --profile")
     if "cleaning" in names:
         if given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1:
-            raise click.UsageError("the profile cleaning runs by itself, and takes no options")
+            raise click.UsageError("the profile cleaning runs alone, and takes no options")
+        click.echo(cleaning_theory.HEADER)
         for row in cleaning_theory.table():
             click.echo(cleaning_theory.describe(row))
         return
     for name in names:
         with progress(name) as watch_run:
-            result = runner.run(name, path=disk, watch=watch_run, **options)
+            result = runner.run(name, path=disk, watch=watch_run, run_command=run_on, **options)
         click.echo(describe(result))
         if json_file is not None:
             click.echo(json.dumps(result.as_dict()), file=json_file)
@@ -121,7 +135,7 @@ def bench_command(
 
 def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, Any]) -> None:
     if given(ctx, ctx.params).keys() - {"nbd", "json_file", "layout", "blocks", "operations"}:
-        raise click.UsageError("--nbd goes with --layout, --blocks, --operations and --json alone")
+        raise click.UsageError("--nbd takes only --layout, --blocks, --operations and --json")
     layout = options["layout"] or "raid6-4+2"
     try:
         runs = list(

@@ -1,55 +1,68 @@
-"""What all commands share: the group that they are in, options, the disk that one is for, exit statuses."""
+"""What all commands share: their group, options, the disk that a command is for, and errors."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
+from click.testing import CliRunner
 
 from refmodel import __version__
+from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import SMALLEST
-from refmodel.core.errors import DataLost, DiskBusy, DiskError, NotADisk
+from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
+from refmodel.serving.command_socket import Answer
+from refmodel.serving.exit_status import explained
 
-REFUSED, BUSY, DAMAGED = 1, 4, 5
+EPILOG = """Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has
+the disk open; 5 data is lost or damaged.
 
-EPILOG = "Exit status: 0 done; 1 refused, nothing changed; 2 wrong usage; 4 another process has the disk open; 5 data is lost or damaged."
+Shell completion: eval "$(_REFMODEL_COMPLETE=bash_source refmodel)" (or zsh_source; for fish see
+docs/engines.md)."""
+
+# Arguments and options that several commands have.
+
 DISK = click.argument("disk", metavar="DIR", type=click.Path(path_type=Path))
 ENGINE = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),
     default=DEFAULT,
     show_default=True,
-    help="Which engine's disk: docs/engines.md.",
+    help="Engine of the new disk. docs/engines.md describes them.",
 )
 CACHE = click.option(
     "--cache-bytes",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Size of a read cache in front of the disk; 0: none.",
+    help="Size of a read cache in front of the disk, in bytes; 0: no cache.",
 )
 CACHE_BLOCK = click.option(
     "--cache-block-bytes",
     type=click.IntRange(min=1),
-    help=f"Of a cache block: 4 KiB to 1 MiB.  [default: {SMALLEST}]",
+    help=f"Size of a cache block: 4096 to 1048576 bytes.  [default: {SMALLEST}]",
 )
 COMPRESSION = click.option(
     "--compression",
     is_flag=True,
-    help="Compress blocks to whole eighths of one: 512 bytes of 4 KiB.",
+    help="Compress each block, to a multiple of an eighth of a block (512 bytes of 4 KiB).",
 )
 DEDUPLICATION = click.option(
-    "--deduplication", is_flag=True, help="Store blocks with the same data once."
+    "--deduplication", is_flag=True, help="Store blocks that have the same data only once."
 )
 UNSYNCED = click.option(
     "--no-sync",
     is_flag=True,
-    help="Do not wait for the medium at a flush. For tests and benchmarks only.",
+    help="Do not wait at a flush until the medium has the data. For tests and benchmarks only.",
 )
 
 
@@ -58,36 +71,53 @@ class Call:
     """What this process was called with."""
 
     arguments: list[str]
-    stdin: bytes = b""  # as far as the command wants it
+    stdin: bytes = b""  # what the command has read from it
+
+
+# The disk that this process has open for others: commands that run here use it.
+_served: ContextVar[Disk | None] = ContextVar("served", default=None)
+
+
+class Command(click.Command):
+    """A command with the option `--version`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        click.version_option(__version__, prog_name="refmodel")(self)
 
 
 class Commands(click.Group):
-    """Refusals and damage end in one line and a status, never in a traceback. Where another process serves the disk, the command runs there."""
+    """The group of all commands.
+
+    A refusal or damage ends in one line on stderr and an exit status, never in a traceback. If
+    another process serves the disk, the command runs there.
+    """
+
+    command_class = Command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remember the command line, in case another process has to run it."""
         ctx.obj = Call(list(args))
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context):
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command, here or in the process that has the disk open."""
         try:
             return super().invoke(ctx)
         except DiskBusy as busy:
-            served = command_socket.held.get() is not None  # this is the other process
-            answer = (
-                None
-                if served
-                else command_socket.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
-            )
+            if _served.get() is not None:  # this is the process that has the disk open
+                fail(*explained(busy))
+            answer = command_socket.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
             if answer is None:
-                failed(*explained(busy))
-            stdout, stderr, status = answer
-            sys.stdout.buffer.write(stdout)
-            sys.stderr.buffer.write(stderr)
-            sys.exit(status)
+                fail(*explained(busy))
+            sys.stdout.buffer.write(answer.stdout)
+            sys.stderr.buffer.write(answer.stderr)
+            sys.exit(answer.status)
         except (DiskError, NotADisk, OSError) as error:
-            failed(*explained(error))
+            fail(*explained(error))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order in which `--help` shows them."""
         return list(self.commands)
 
 
@@ -98,11 +128,28 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="refmodel")
 def main() -> None:
-    """A log-structured virtual disk with snapshots, on real files: one operation a call, on a disk that lasts."""
+    """A log-structured virtual disk with snapshots, in a folder of files.
+
+    Each command does one operation on the disk in the folder DIR. While a server or a bench has
+    the disk open, the command runs in that process.
+    """
 
 
-def given(ctx: click.Context, options: dict) -> dict:
-    """The options that were asked for: what was not is for the engine to choose."""
+def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
+    """Run a command line on a disk that this process has open. Returns what it printed."""
+    token = _served.set(disk)
+    try:
+        done = CliRunner().invoke(main, arguments, input=stdin)  # it has streams of its own
+    finally:
+        _served.reset(token)
+    stderr = done.stderr_bytes or b""
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
+    return Answer(done.stdout_bytes, stderr, done.exit_code)
+
+
+def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that stand on the command line. The engine chooses the others itself."""
     return {
         name: value
         for name, value in options.items()
@@ -112,8 +159,11 @@ def given(ctx: click.Context, options: dict) -> dict:
 
 @contextmanager
 def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
-    """The disk in a folder: the one that this process serves, or opened for this command."""
-    if (served := command_socket.held.get()) is not None:
+    """The disk in a folder: the one that this process serves, or one opened for this command.
+
+    Raises NotADisk, DiskBusy or DataLost if it cannot be opened.
+    """
+    if (served := _served.get()) is not None:
         yield served
         return
     disk = open_disk(path, sync=not no_sync)
@@ -125,13 +175,29 @@ def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     disk.close()
 
 
-def explained(error: Exception) -> tuple[str, int]:
-    """The line and the exit status that an error gets."""
-    if isinstance(error, DiskError):
-        return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED
-    return str(error), BUSY if isinstance(error, DiskBusy) else REFUSED
+def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
+    """The disk behind its cache, for a command that only the log-structured engine has.
+
+    Raises Unsupported if the disk is of another engine.
+    """
+    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    if not isinstance(engine, LogStructuredDisk):
+        raise Unsupported(
+            f"only the engine {DEFAULT} has the command {command}; "
+            f"this disk is of the engine {disk.geometry.engine}"
+        )
+    return engine
 
 
-def failed(message: str, status: int) -> None:
+def array_disk(disk: Disk) -> ArrayDisk[Any]:
+    """The disk behind its cache, for a command on devices. Raises Unsupported if none may fail."""
+    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    if not isinstance(engine, ArrayDisk):
+        raise Unsupported(f"the engine {disk.geometry.engine} has no devices that may fail")
+    return engine
+
+
+def fail(message: str, status: int) -> NoReturn:
+    """Print one line on stderr, and end the command with an exit status."""
     click.echo(f"refmodel: {message}", err=True)
     sys.exit(status)

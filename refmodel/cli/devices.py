@@ -1,50 +1,61 @@
-"""Devices that fail, return and are replaced."""
+"""Commands for devices: they fail, return and are replaced."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from refmodel.cli.commands import DISK, REFUSED, disk_at, main
+from refmodel.cli.commands import DISK, array_disk, disk_at, main
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.disk import put_back
 from refmodel.registry import open_disk
+from refmodel.serving.exit_status import REFUSED
+
+DEVICE = click.argument("device", type=int)
 
 
-@main.command(epilog="A disk that cannot be opened without the device stays as it is.")
+@main.command(epilog="If the disk cannot be opened without the device, nothing is changed.")
 @DISK
-@click.argument("device", type=int)
+@DEVICE
 @click.option(
     "--mode",
     type=click.Choice(["absent", "degraded"]),
     default="absent",
     show_default=True,
-    help="It may come back, or it will not.",
+    help="absent: the device may return, a repair timer runs. degraded: it will not return, "
+    "its data is rebuilt on a spare at once.",
 )
 def fail(disk: Path, device: int, mode: str) -> None:
-    """Pull a device out: the file is renamed to device-N.pulled."""
+    """Let DEVICE (a number) fail. Its file is renamed to device-N.pulled."""
     with disk_at(disk) as opened:
         opened.fail(device, mode)
 
 
 @main.command("return")
 @DISK
-@click.argument("device", type=int)
+@DEVICE
 def return_command(disk: Path, device: int) -> None:
-    """Put an absent device back; what it missed is resynced while the disk is used, or at once by `settle`."""
+    """Bring an absent DEVICE back.
+
+    Resync copies what it missed, while the disk is used; `refmodel settle` finishes that at once.
+    """
     try:
         with disk_at(disk) as opened:
             opened.return_(device)
-    except DataLost:
-        put_back(disk, device)  # it could not be opened without it
+    except DataLost:  # the disk could not be opened without the device
+        put_back(disk, device)
         open_disk(disk).close()
 
 
 @main.command()
 @DISK
-@click.argument("device", type=int)
+@DEVICE
 def replace(disk: Path, device: int) -> None:
-    """Put a new, empty device in the place of one that is gone; it is rebuilt while the disk is used, or at once by `settle`."""
+    """Put a new, empty device in the place of DEVICE.
+
+    DEVICE must have failed. Rebuild fills it, while the disk is used; `refmodel settle` finishes
+    that at once.
+    """
     with disk_at(disk) as opened:
         opened.replace(device)
 
@@ -52,28 +63,31 @@ def replace(disk: Path, device: int) -> None:
 @main.command()
 @DISK
 def settle(disk: Path) -> None:
-    """Finish reclaim, resync and rebuild."""
+    """Finish all reclaim, resync and rebuild."""
     with disk_at(disk) as opened:
         opened.settle()
 
 
-@main.command(epilog="Exit status: 0 fully redundant, 1 not.")
+@main.command(epilog="Exit status: 0 if every component is active, else 1.")
 @DISK
 def status(disk: Path) -> None:
-    """Devices and components: who is active, absent, degraded, stale or resyncing."""
+    """Show the state of each component.
+
+    A component is the part of a leg on one device. It is active, absent, degraded, stale or
+    resyncing.
+    """
     with disk_at(disk) as opened:
-        standings = opened.status()
-        shape, array = opened.geometry, opened.array
+        disk_of_array = array_disk(opened)
+        standings = disk_of_array.status()
+        shape, array = disk_of_array.geometry, disk_of_array.array
         spares = ", ".join(str(device) for device, _ in array.spares) or "none"
-        click.echo(f"layout {shape.layout}, tolerates {shape.m}; spares: {spares}")
+        click.echo(f"layout {shape.layout}, tolerates {shape.m} failed devices; spares: {spares}")
         for standing in standings:
-            waits = (
-                f", repair in {max(0, shape.repair_timer - standing.absent):.0f} s"
-                if standing.state == "absent"
-                else ""
-            )
+            left = max(0, shape.repair_timer - standing.absent)
+            waits = f", rebuild in {left:.0f} s" if standing.state == "absent" else ""
             lacks = f", lacks {standing.lacks} stripes" if standing.lacks else ""
             click.echo(
-                f"{standing.leg:<12} component {standing.component}  device {standing.device}  {standing.state}{waits}{lacks}"
+                f"{standing.leg:<12} component {standing.component}  device {standing.device}  "
+                f"{standing.state}{waits}{lacks}"
             )
     sys.exit(0 if array.redundant else REFUSED)

@@ -1,30 +1,36 @@
-"""Looking at a disk: counters, pictures, and whether all of it is whole."""
+"""Commands that look at a disk: counters, pictures, and whether everything stored is correct."""
 
 import json
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 import click
 from rich.live import Live
 
-from refmodel.cli.commands import DAMAGED, DISK, disk_at, failed, main
-from refmodel.core.errors import Unsupported
+from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
 from refmodel.log_structured.scrub import scrub as scrub_disk
-from refmodel.observe import describe as inspection
 from refmodel.observe import exporters, pictures
-from refmodel.registry import DEFAULT, Disk
-from refmodel.serving import live_top as watch
+from refmodel.observe.describe import describe
+from refmodel.serving import live_top
+from refmodel.serving.exit_status import DAMAGED
 
 
 @main.command()
 @DISK
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--openmetrics", is_flag=True, help="OpenMetrics text, as Prometheus reads it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--openmetrics", is_flag=True, help="Print OpenMetrics text, as Prometheus reads it.")
 @click.option(
-    "--cheap", is_flag=True, help="With --json: leave out what costs a walk over the maps."
+    "--cheap",
+    is_flag=True,
+    help="With --json: leave out the counters that need a walk over all maps.",
 )
 def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
-    """Counters: what the disk holds, and what was done since it was opened; docs/counters.md names them."""
+    """Print the counters of the disk.
+
+    They say what it did since it was opened, and what it holds now. docs/counters.md describes
+    each.
+    """
     with disk_at(disk) as opened:
         if as_json:
             click.echo(json.dumps(exporters.as_json(opened, walk=not cheap)))
@@ -37,63 +43,68 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
 @main.command()
 @DISK
 @click.option(
-    "--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds."
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    help="Seconds between two updates.",
 )
 @click.option(
     "--count",
     type=click.IntRange(min=1),
-    help="End after so many.  [default: when the disk is closed]",
+    help="End after this number of updates.  [default: end when the disk is closed]",
 )
 def top(disk: Path, interval: float, count: int | None) -> None:
-    """Watch the counters of a disk that a server or a bench has open."""
+    """Show live rates of a disk that is open.
+
+    A server or a bench must have it open. A table shows what the disk does, and its state.
+    """
     with Live(auto_refresh=False) as live:
-        for frame in islice(watch.frames(disk, interval), count):
+        for frame in islice(live_top.frames(disk, interval), count):
             live.update(frame, refresh=True)
 
 
 @main.command(
-    epilog="Example: refmodel inspect d --html d.html; refmodel inspect d --svg views > views.svg"
+    epilog="Examples: refmodel inspect d --html d.html; refmodel inspect d --svg views > views.svg"
 )
 @DISK
 @click.option(
     "--html",
     type=click.File("w", lazy=True),
     metavar="FILE",
-    help="A page with all the pictures, that needs nothing else.",
+    help="Write all pictures to one HTML file, which needs no other file.",
 )
-@click.option("--svg", type=click.Choice(list(pictures.PICTURES)), help="One picture, on stdout.")
-def inspect(disk: Path, html, svg: str | None) -> None:
-    """The log, the views, the maps and the segments in words, or in pictures."""
+@click.option(
+    "--svg", type=click.Choice(list(pictures.PICTURES)), help="Print one picture on stdout."
+)
+def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
+    """Describe the log, the views, the maps and the segments.
+
+    Without an option it prints text.
+    """
     with disk_at(disk) as opened:
-        _require_log_structured(opened, "inspect")
+        found = log_structured(opened, "inspect")
         if html is not None:
-            html.write(pictures.page(opened))
+            html.write(pictures.page(found))
         elif svg is not None:
-            click.echo(pictures.svg(opened, svg))
+            click.echo(pictures.svg(found, svg))
         else:
-            click.echo(inspection.describe(opened))
+            click.echo(describe(found))
 
 
-@main.command()
+@main.command(epilog="Exit status: 5 if data is lost or the maps contradict each other.")
 @DISK
 def scrub(disk: Path) -> None:
-    """Verify every copy of everything, repair what can be, say what is lost."""
+    """Verify every stored copy, and repair wrong ones."""
     with disk_at(disk) as opened:
-        _require_log_structured(opened, "scrub")
-        found = scrub_disk(opened)
+        found = scrub_disk(log_structured(opened, "scrub"))
     for what, count in found.verified.items():
         click.echo(f"{count} {what}s verified, {found.repaired[what]} copies repaired")
     for line in (*found.lost, *found.contradictions):
         click.echo(line, err=True)
     if not found.clean:
-        failed(
-            f"{len(found.lost)} things are lost, {len(found.contradictions)} contradictions between the maps",
+        fail(
+            f"scrub found {len(found.lost)} losses of data "
+            f"and {len(found.contradictions)} contradictions between the maps",
             DAMAGED,
-        )
-
-
-def _require_log_structured(disk: Disk, command: str) -> None:
-    if disk.geometry.engine != DEFAULT:
-        raise Unsupported(
-            f"only the engine {DEFAULT} has the command {command}; this disk is of the engine {disk.geometry.engine}"
         )

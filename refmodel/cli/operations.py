@@ -1,7 +1,8 @@
-"""Operations on a disk: what the contract has, and making one."""
+"""Commands for operations of the contract, and for making a disk."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +24,9 @@ from refmodel.cli.commands import (
 from refmodel.log_structured.geometry import CLEANERS
 from refmodel.registry import create, plan
 
+LBA = click.argument("lba", type=int)
+COUNT = click.argument("count", type=int, default=1)
+
 
 @main.command("create")
 @DISK
@@ -31,12 +35,16 @@ from refmodel.registry import create, plan
     "--blocks",
     type=click.IntRange(min=1),
     required=True,
-    help="Size of the virtual disk, in blocks.",
+    help="Size of the virtual disk in blocks.",
 )
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
 @click.option(
-    "--spares", type=int, default=0, show_default=True, help="Devices that wait for one to fail."
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    default="mirror",
+    show_default=True,
+    help="Layout of the capacity leg.",
 )
+@click.option("--spares", type=int, default=0, show_default=True, help="Number of spare devices.")
 @click.option(
     "--repair-timer",
     type=float,
@@ -49,55 +57,63 @@ from refmodel.registry import create, plan
     type=int,
     default=30,
     show_default=True,
-    help="Percent of device I/Os that resync and rebuild may take.",
+    help="Percent of the device I/Os that resync and rebuild may take.",
 )
 @click.option(
     "--cleaner",
     type=click.Choice(CLEANERS),
     default=CLEANERS[0],
     show_default=True,
-    help="Which segment is cleaned first.",
+    help="Victim policy: which segment the cleaner takes first.",
 )
 @click.option(
     "--write-back",
     is_flag=True,
-    help="Acknowledge before it is durable: a crash keeps a prefix, no shorter than to the last flush.",
+    help="Acknowledge operations before they are durable. A crash keeps a prefix of them, "
+    "which reaches at least to the last flush.",
 )
-@click.option("--block-bytes", type=int, default=4096, show_default=True)
 @click.option(
-    "--segment-blocks", type=int, default=128, show_default=True, help="Blocks of a segment."
+    "--block-bytes", type=int, default=4096, show_default=True, help="Size of a block in bytes."
+)
+@click.option(
+    "--segment-blocks", type=int, default=128, show_default=True, help="Blocks per segment."
 )
 @click.option(
     "--segments",
     type=int,
-    help="Segments of the capacity leg.  [default: twice the disk's blocks, and a reserve]",
+    help="Number of segments.  [default: room for twice the disk's blocks, and a reserve]",
 )
 @click.option(
     "--log-bytes",
     type=int,
-    help="Size of the durable log.  [default: by the size of the disk, at most 64 MiB]",
+    help="Size of the durable log in bytes.  [default: by the size of the disk, at most 64 MiB]",
 )
 @click.option(
-    "--pages", type=int, help="Pages for the maps.  [default: by the size of the capacity leg]"
+    "--pages",
+    type=int,
+    help="Number of pages for tree nodes.  [default: by the size of the capacity leg]",
 )
 @click.option(
     "--fanout",
     type=int,
     default=0,
-    help="Entries of a tree node at most; small ones make deep trees.  [default: what a page holds]",
+    help="Entries per tree node at most. A small number makes deep trees.  "
+    "[default: as many as a page has room for]",
 )
 @click.option(
-    "--layers", type=int, help="Of a redo-log chain: base and deltas at most.  [default: 256]"
+    "--layers",
+    type=int,
+    help="Redo-log chains: number of layers (base and deltas) at most.  [default: 256]",
 )
 @click.option(
     "--table-cache",
     type=int,
-    help="Of a redo-log chain: sectors of grain tables in memory; -1: all.  [default: the flavour's]",
+    help="Redo-log chains: sectors of grain tables in memory; -1: all.  [default: by engine]",
 )
 @click.option(
     "--strip-blocks",
     type=int,
-    help="Of an in-place array: blocks of a stripe on one device.  [default: 16]",
+    help="In-place arrays: blocks of a stripe on one device.  [default: 16]",
 )
 @COMPRESSION
 @DEDUPLICATION
@@ -106,34 +122,44 @@ from refmodel.registry import create, plan
 @click.pass_context
 def create_command(
     ctx: click.Context,
+    /,
     disk: Path,
     engine: str,
     blocks: int,
     cache_bytes: int,
     cache_block_bytes: int | None,
-    **options,
+    **options: Any,
 ) -> None:
-    """Make a new disk in an empty or absent folder."""
+    """Make a new disk in the folder DIR.
+
+    The folder must be empty, or not exist.
+    """
     shape = plan(engine, blocks, **given(ctx, options))
     create(disk, shape, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes))
 
 
-@main.command(epilog="Example: refmodel write d 8 --text hello; printf … | refmodel write d 8")
+@main.command(epilog="Examples: refmodel write d 8 --text hello; printf hello | refmodel write d 8")
 @DISK
-@click.argument("lba", type=int)
-@click.option(
-    "--text", help="Write this text, filled up with zeroes to whole blocks, in place of stdin."
-)
+@LBA
+@click.option("--text", help="Write this text in place of stdin.")
 @click.option("--fill", type=click.IntRange(0, 255), help="Write COUNT blocks of this byte.")
 @click.option(
-    "--count", type=click.IntRange(min=1), default=1, show_default=True, help="Blocks, with --fill."
+    "--count",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="With --fill: number of blocks.",
 )
 @UNSYNCED
 @click.pass_obj
 def write(
     call: Call, disk: Path, lba: int, text: str | None, fill: int | None, count: int, no_sync: bool
 ) -> None:
-    """Write whole blocks from LBA on: of stdin, filled up with zeroes to whole blocks, unless an option says otherwise."""
+    """Write what stdin has to the live view.
+
+    The first block is LBA (logical block address). Whole blocks are written: zeroes fill the last
+    one.
+    """
     if text is not None and fill is not None:
         raise click.UsageError("--text and --fill exclude each other")
     if text is None and fill is None:
@@ -149,22 +175,28 @@ def write(
 
 @main.command()
 @DISK
-@click.argument("lba", type=int)
-@click.argument("count", type=int, default=1)
-@click.option("--view", help="A snapshot, in place of the live view.")
+@LBA
+@COUNT
+@click.option("--view", help="Read this snapshot in place of the live view.")
 def read(disk: Path, lba: int, count: int, view: str | None) -> None:
-    """Read COUNT blocks from LBA on to stdout."""
+    """Read COUNT blocks to stdout.
+
+    The first block is LBA (logical block address). COUNT is 1 if it is absent.
+    """
     with disk_at(disk) as opened:
         sys.stdout.buffer.write(opened.read(lba, count, view))
 
 
 @main.command()
 @DISK
-@click.argument("lba", type=int)
-@click.argument("count", type=int, default=1)
+@LBA
+@COUNT
 @UNSYNCED
 def unmap(disk: Path, lba: int, count: int, no_sync: bool) -> None:
-    """Give COUNT blocks from LBA on back: they read as zeroes."""
+    """Unmap COUNT blocks: they read as zeroes.
+
+    The first block is LBA (logical block address). COUNT is 1 if it is absent.
+    """
     with disk_at(disk, no_sync) as opened:
         opened.unmap(lba, count)
 
@@ -172,7 +204,7 @@ def unmap(disk: Path, lba: int, count: int, no_sync: bool) -> None:
 @main.command()
 @DISK
 def flush(disk: Path) -> None:
-    """Make durable what was acknowledged; of interest with --write-back."""
+    """Make every acknowledged operation durable. Without --write-back they already are."""
     with disk_at(disk) as opened:
         opened.flush()
 
@@ -181,7 +213,7 @@ def flush(disk: Path) -> None:
 @DISK
 @click.argument("name")
 def snapshot(disk: Path, name: str) -> None:
-    """Keep what the disk reads as now, under a name."""
+    """Take a snapshot of the live view, with this NAME."""
     with disk_at(disk) as opened:
         opened.snapshot(name)
 
@@ -190,7 +222,7 @@ def snapshot(disk: Path, name: str) -> None:
 @DISK
 @click.argument("name")
 def delete(disk: Path, name: str) -> None:
-    """Delete a snapshot; what only it held is freed in the background."""
+    """Delete the snapshot NAME. The background frees what only it held."""
     with disk_at(disk) as opened:
         opened.delete(name)
 
@@ -199,7 +231,7 @@ def delete(disk: Path, name: str) -> None:
 @DISK
 @click.argument("name")
 def revert(disk: Path, name: str) -> None:
-    """Make the live view what a snapshot is; every snapshot stays."""
+    """Make the live view equal to the snapshot NAME. All snapshots stay."""
     with disk_at(disk) as opened:
         opened.revert(name)
 
@@ -207,7 +239,10 @@ def revert(disk: Path, name: str) -> None:
 @main.command()
 @DISK
 def ls(disk: Path) -> None:
-    """List the snapshots, oldest first, with the number of blocks that each maps."""
+    """List the snapshots, oldest first.
+
+    Each line has the name, and the number of blocks that the snapshot maps.
+    """
     with disk_at(disk) as opened:
         for name in opened.snapshots():
             click.echo(f"{name}\t{len(opened.mapped(0, opened.geometry.blocks, name))} blocks")

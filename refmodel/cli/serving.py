@@ -1,11 +1,12 @@
-"""Serving a disk: over NBD, or to the conformance kit."""
+"""Commands that serve a disk: over NBD, or to the conformance kit."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from refmodel.adapter.dialogue import serve as speak
+from refmodel.adapter.dialogue import serve as serve_requests
 from refmodel.adapter.engine_target import Adapter
 from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
@@ -22,9 +23,12 @@ from refmodel.cli.commands import (
 )
 from refmodel.serving.nbdkit_launch import serve as become_nbdkit
 
+SCRIPT = Path(__file__).with_name("nbdkit_script.py")
+
 
 @main.command(
-    epilog="Any other command on the disk works meanwhile. Try: nbdinfo --list 'nbd+unix:///?socket=PATH'"
+    epilog="Other commands on the disk work meanwhile. "
+    "Example of a client: nbdinfo --list 'nbd+unix:///?socket=PATH'"
 )
 @DISK
 @click.option(
@@ -33,35 +37,67 @@ from refmodel.serving.nbdkit_launch import serve as become_nbdkit
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="The Unix socket to listen on.",
+    help="Unix socket to listen on.",
 )
 @UNSYNCED
 def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
-    """Serve the disk over NBD until SIGTERM or SIGINT: live as the default export, each snapshot as a read-only export of its name."""
-    become_nbdkit(disk, socket_path, sync=not no_sync)
+    """Serve the disk over NBD until SIGTERM or SIGINT.
+
+    The live view is the default export. Each snapshot is a read-only export of its name.
+    """
+    become_nbdkit(disk, socket_path, SCRIPT, sync=not no_sync)
 
 
-@main.command()
+@main.command(epilog="docs/traces.md describes the dialogue.")
 @ENGINE
-@click.option("--layout", type=click.Choice(list(LAYOUTS)), default="mirror", show_default=True)
-@click.option("--spares", type=int, default=0, show_default=True)
-@click.option("--write-back", is_flag=True, help="Promise `prefix` in place of `ack`.")
-@click.option("--block-bytes", type=int, default=4096, show_default=True)
-@click.option("--segment-blocks", type=int, default=128, show_default=True)
-@click.option("--fanout", type=int, default=0)
-@click.option("--capacity-percent", type=int, help="Capacity leg in percent of the disk's blocks.")
+@click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    default="mirror",
+    show_default=True,
+    help="Layout of the capacity leg.",
+)
+@click.option("--spares", type=int, default=0, show_default=True, help="Number of spare devices.")
+@click.option(
+    "--write-back", is_flag=True, help="Declare the crash profile prefix in place of ack."
+)
+@click.option(
+    "--block-bytes", type=int, default=4096, show_default=True, help="Size of a block in bytes."
+)
+@click.option(
+    "--segment-blocks", type=int, default=128, show_default=True, help="Blocks per segment."
+)
+@click.option(
+    "--fanout",
+    type=int,
+    default=0,
+    help="Entries per tree node at most.  [default: as many as a page has room for]",
+)
+@click.option(
+    "--capacity-percent",
+    type=int,
+    help="Size of the capacity leg, in percent of the disk's blocks.",
+)
 @COMPRESSION
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
 @click.option(
-    "--plant", type=click.Choice(list(BUGS)), default=None, help="Have this bug.", metavar="BUG"
+    "--plant",
+    type=click.Choice(list(BUGS)),
+    default=None,
+    metavar="BUG",
+    help="Plant a bug in the engine. `conformance selftest` prints their names.",
 )
 @click.pass_context
-def adapter(ctx: click.Context, engine: str, plant: str | None, **options) -> None:
-    """Speak the dialogue of the conformance kit on stdin and stdout."""
+def adapter(ctx: click.Context, /, engine: str, plant: str | None, **options: Any) -> None:
+    """Answer requests of the conformance kit.
+
+    A request is one JSON object per line on stdin, an answer one on stdout. The disk is in a
+    temporary folder, which is removed at the end.
+    """
     adapted = Adapter(engine=engine, plant=plant or "", **given(ctx, options))
     try:
-        speak(adapted, sys.stdin.buffer, sys.stdout.buffer)
+        serve_requests(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:
         adapted.close()

@@ -1,4 +1,4 @@
-"""What otherwise happens by itself, and the read cache."""
+"""Commands for what the engine otherwise does by itself, and for the read cache."""
 
 from pathlib import Path
 
@@ -13,16 +13,19 @@ from refmodel.registry import Disk
 @main.command()
 @DISK
 def clean(disk: Path) -> None:
-    """Clean until a segment has become free."""
+    """Run the cleaner until one segment has become free."""
     with disk_at(disk) as opened:
-        gained = opened.clean()
-        click.echo("cleaned" if gained else "nothing to gain", err=True)
+        cleaned = opened.clean()
+        click.echo("cleaned" if cleaned else "nothing to clean", err=True)
 
 
 @main.command()
 @DISK
 def checkpoint(disk: Path) -> None:
-    """Write a checkpoint, so that the log may be forgotten."""
+    """Write a checkpoint of the maps.
+
+    After a crash, recovery replays only what came after it in the durable log.
+    """
     with disk_at(disk) as opened:
         opened.checkpoint()
 
@@ -30,21 +33,30 @@ def checkpoint(disk: Path) -> None:
 @main.command("resize-cache")
 @DISK
 @click.argument("bytes", type=click.IntRange(min=1))
-@click.option("--block-bytes", type=int, help="Of a cache block.  [default: as it is]")
+@click.option(
+    "--block-bytes", type=int, help="Size of a cache block in bytes.  [default: unchanged]"
+)
 def resize_cache(disk: Path, bytes: int, block_bytes: int | None) -> None:
-    """Give the read cache another size, while the disk is in use too. It is empty then."""
+    """Set the size of the read cache to BYTES. The cache is empty afterwards.
+
+    This works while the disk is served, too.
+    """
     with disk_at(disk) as opened:
         _cached(opened).resize(bytes, block_bytes)
 
 
 @main.command()
 @DISK
-@click.option("--without-cache", is_flag=True, help="Leave the contents of the read cache behind.")
+@click.option("--without-cache", is_flag=True, help="Do not copy the contents of the read cache.")
 def migrate(disk: Path, without_cache: bool) -> None:
-    """Move to another host: its read cache is another one, which takes the contents along. Of interest while the disk is served."""
+    """Move the read cache to another host.
+
+    A virtual machine that migrates does that. Its contents are copied there. This has an effect
+    only while the disk is served: a cache ends with its process.
+    """
     with disk_at(disk) as opened:
         slots = _cached(opened).migrate(contents=not without_cache)
-    click.echo(f"{slots} slots of the cache taken along", err=True)
+    click.echo(f"{slots} slots of the cache were copied", err=True)
 
 
 def _cached(disk: Disk) -> CachedDisk:

@@ -1,1 +1,1 @@
-"""Looking at a disk: counters, exporters, descriptions and pictures."""
+"""Observation of a disk: counters, descriptions and pictures."""

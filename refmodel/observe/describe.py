@@ -1,4 +1,4 @@
-"""What a disk looks like inside, in words: its shape, the log, the views, the maps, the segments."""
+"""Describes the inside of a disk in words: its shape, log, views, maps and segments."""
 
 from collections.abc import Iterator
 
@@ -11,25 +11,34 @@ SEGMENTS_SHOWN = 64
 
 
 def describe(disk: LogStructuredDisk) -> str:
-    """A few dozen lines, for a person."""
+    """Return a few dozen lines for a person."""
     parts = (_shape(disk), _log(disk), _views(disk), _maps(disk), _segments(disk))
     return "\n\n".join("\n".join(part) for part in parts)
 
 
 def _shape(disk: LogStructuredDisk) -> Iterator[str]:
     shape = disk.geometry
-    yield f"disk      {shape.blocks} blocks of {size(shape.block_bytes)}: {size(shape.blocks * shape.block_bytes)}"
+    whole = size(shape.blocks * shape.block_bytes)
+    yield f"disk      {shape.blocks} blocks of {size(shape.block_bytes)}: {whole}"
     yield f"layout    {shape.layout} on {shape.devices} devices of {size(shape.device_bytes)}"
     if shape.reduces:
-        yield f"reduction {', '.join(name for name in REDUCTIONS if getattr(shape, name))}; space is counted in units of {size(shape.block_bytes // shape.chunk_units)}"
-    yield f"profile   {'prefix: write-back is on' if shape.write_back else 'ack: what is acknowledged is durable'}"
+        names = ", ".join(name for name in REDUCTIONS if getattr(shape, name))
+        unit = size(shape.block_bytes // shape.chunk_units)
+        yield f"reduction {names}; space is counted in units of {unit}"
+    if shape.write_back:
+        yield "profile   prefix: write-back is on, a flush makes operations durable"
+    else:
+        yield "profile   ack: acknowledged operations are durable"
 
 
 def _log(disk: LogStructuredDisk) -> Iterator[str]:
     log = disk.state.log
-    yield f"durable log   {size(log.used)} of {size(disk.geometry.log_bytes)} used, from position {log.tail} to {log.head}"
-    yield f"              next record {log.sequence}, generation {log.generation}, {log.remirrored} copies made good when it was opened"
-    yield f"checkpoint    number {disk.state.checkpoint_number}, in slot {disk.state.checkpoint_number % 2}"
+    number = disk.state.checkpoint_number
+    used, whole = size(log.used), size(disk.geometry.log_bytes)
+    yield f"durable log   {used} of {whole} used, from position {log.tail} to {log.head}"
+    yield f"              next record {log.sequence}, generation {log.generation}"
+    yield f"              recovery rewrote {log.remirrored} copies of records"
+    yield f"checkpoint    number {number}, in slot {number % 2}"
     yield f"bank          {len(disk.state.chunks.bank)} chunks wait to be destaged"
 
 
@@ -53,7 +62,7 @@ def _view(view: View) -> str:
     if view.name:
         return f"{view.name}: {what}, taken at {view.taken}"
     if view.taken:
-        return f"(deleted): reclaim has come to block {view.cursor}"
+        return f"(deleted): reclaim has reached block {view.cursor}"
     return f"live: {what}"
 
 
@@ -68,17 +77,23 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     }
     if disk.geometry.deduplication:
         names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
-    yield f"pages     {len(pages.in_use)} in use, {pages.free_count} free, {len(pages.pending)} free after the next checkpoint"
+    yield (
+        f"pages     {len(pages.in_use)} in use, {pages.free_count} free, "
+        f"{len(pages.pending)} free after the next checkpoint"
+    )
     for kind, name in names.items():
         yield f"  {name:<28} {pages.used[kind]:>6} nodes"
     if pages.damaged:
-        yield f"  no good copy of pages {', '.join(map(str, pages.damaged))}"
+        yield f"  pages without a good copy: {', '.join(map(str, pages.damaged))}"
 
 
 def _segments(disk: LogStructuredDisk) -> Iterator[str]:
     segments, shape = disk.state.segments, disk.geometry
-    yield f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, {segments.free_count} free ({disk.geometry.reserve_segments} kept back)"
-    yield f"          {disk.state.space_usage.live} of {shape.usable_chunks} chunks that all views together may hold"
+    yield (
+        f"segments  {len(segments.sealed)} sealed, {len(segments.dead)} dead, "
+        f"{segments.free_count} free ({shape.reserve_segments} reserved for the cleaner)"
+    )
+    yield f"          {disk.state.space_usage.live} of {shape.usable_chunks} usable chunks are live"
     for segment, usage in sorted(segments.sealed.items())[:SEGMENTS_SHOWN]:
         bar = ("#" * round(32 * usage.live / segments.units)).ljust(32, ".")
         yield f"  {segment:>6}  {bar}  {usage.live}/{segments.units} live, filled at {usage.filled}"
@@ -87,7 +102,7 @@ def _segments(disk: LogStructuredDisk) -> Iterator[str]:
 
 
 def size(count: float) -> str:
-    """A byte count for people."""
+    """Return a number of bytes with a unit, as in `4 KiB`."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024 or unit == "TiB":
             return f"{count:.4g} {unit}"

@@ -1,4 +1,4 @@
-"""The counters (refmodel.observe.counters) as a table, as JSON and as OpenMetrics text."""
+"""Exports the counters: as a table, as JSON and as OpenMetrics text."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,8 @@ from prometheus_client.core import (
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from refmodel.core.histogram import Histogram
-from refmodel.observe.counters import COUNTER, HISTOGRAM, Family, families
+from refmodel.observe.counters import families
+from refmodel.observe.families.family import COUNTER, HISTOGRAM, Family
 from refmodel.registry import Disk
 
 PREFIX = "refmodel_"
@@ -21,13 +22,17 @@ NANO = 1e-9
 
 
 def as_json(disk: Disk, *, walk: bool = True) -> dict[str, Any]:
-    """Family -> value, or a list of samples: the labels, and `value` or `count`, `sum` and `buckets`. Without `walk` only what is cheap."""
+    """Return the counters by name: a value, or a list of samples for a counter with labels.
+
+    A sample has its labels, and `value`, or for a histogram `count`, `sum` and `buckets`. Without
+    `walk` the counters that need a walk over all maps are left out.
+    """
     found: dict[str, Any] = {}
     for family in families(disk):
         if family.walks and not walk:
             continue
         samples = [
-            dict(zip(family.labels, values)) | _values(family, value)
+            dict(zip(family.labels, values, strict=True)) | _values(family, value)
             for values, value in family.samples(disk)
         ]
         found[family.name] = samples if family.labels else samples[0]["value"]
@@ -35,36 +40,37 @@ def as_json(disk: Disk, *, walk: bool = True) -> dict[str, Any]:
 
 
 def openmetrics(disk: Disk) -> str:
+    """Return the counters as OpenMetrics text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(disk))
-    return generate_latest(registry).decode()
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # of the library
+    return text.decode()
 
 
 def table(disk: Disk) -> Iterator[str]:
-    """A line a sample."""
+    """Yield a line per sample, for a person: name, labels, value, unit."""
     for family in families(disk):
         for values, value in family.samples(disk):
-            name = family.name + "".join(
-                f" {label}={text}" for label, text in zip(family.labels, values)
-            )
+            labels = zip(family.labels, values, strict=True)
+            name = family.name + "".join(f" {label}={text}" for label, text in labels)
             if isinstance(value, Histogram):
-                shown = f"{value.count:>16,} in all: " + ", ".join(
-                    f"{_share(value, part)} {part:.0%}" for part in (0.5, 0.99) if value.count
-                )
-                yield f"{name:<64} {shown}, by {'nanoseconds' if family.unit == 'seconds' else family.unit}"
+                yield f"{name:<64} {_percentiles(family, value)}"
             else:
-                yield (
-                    f"{name:<64} {value:>16,.3f} {family.unit}"
-                    if isinstance(value, float)
-                    else f"{name:<64} {value:>16,} {family.unit}"
-                )
+                shown = f"{value:>16,.3f}" if isinstance(value, float) else f"{value:>16,}"
+                yield f"{name:<64} {shown} {family.unit}"
 
 
-def _share(histogram: Histogram, part: float) -> str:
-    bound = next(
-        bound for bound, below in histogram.cumulative() if below >= part * histogram.count
-    )
-    return f"at most {bound:,} in"
+def _percentiles(family: Family, histogram: Histogram) -> str:
+    """The number of values, and upper bounds of their median and their 99th percentile."""
+    unit = "nanoseconds" if family.unit == "seconds" else family.unit
+    found = [f"{histogram.count:>16,} values"]
+    for name, part in (("p50", 0.5), ("p99", 0.99)):
+        if histogram.count:
+            bound = next(
+                bound for bound, below in histogram.cumulative() if below >= part * histogram.count
+            )
+            found.append(f"{name} at most {bound:,} {unit}")
+    return ", ".join(found)
 
 
 def _values(family: Family, value: int | float | Histogram) -> dict[str, Any]:
@@ -82,10 +88,13 @@ def _scaled(family: Family, value: int) -> int | float:
 
 
 class _Collector:
+    """Gives the counters of a disk to the Prometheus library."""
+
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def collect(self) -> Iterator[Metric]:
+        """Yield a metric per family."""
         for family in families(self._disk):
             name = (
                 PREFIX

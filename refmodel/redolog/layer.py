@@ -74,8 +74,10 @@ class Delta:
         self._start = geometry.layers_base + slot * geometry.layer_bytes
         self._slot = slot
         self._directory = array("I", bytes(geometry.directory_sectors * SECTOR))
-        # the first sector that is free; None: not known yet
+        # The first sector behind all that is in use; None: not known yet.
         self._free: int | None = geometry.directory_sectors
+        self._scanned = geometry.directory_sectors  # where it was when the tables were last read
+        self._gaps: list[tuple[int, int]] | None = None  # below it: first sector, and how many
 
     def begin(self, cause: str) -> None:
         """Make the region an empty layer. The layer counts once a descriptor names it."""
@@ -86,7 +88,7 @@ class Delta:
         """Read the directory, and every table if all are kept in memory. Raises DataLost."""
         size = len(self._directory) * ENTRY_BYTES
         self._directory = array("I", self._store.read(METADATA, self._start, size, cause))
-        self._free = None
+        self._free = self._gaps = None
         if self._geometry.table_cache == ALL:
             self._scan(cause)
 
@@ -189,10 +191,44 @@ class Delta:
         }
 
     def _allocate(self, sectors: int) -> int:
-        """Allocate sectors behind everything that the layer has. Returns their location."""
+        """Allocate sectors behind everything that the layer has, or else in a gap.
+
+        Returns their location. Raises DataLost.
+        """
         location = self._scan("recovery") if self._free is None else self._free
+        if location + sectors > self._geometry.layer_sectors:
+            return self._in_a_gap(sectors)
         self._free = location + sectors
         return location
+
+    def _in_a_gap(self, sectors: int) -> int:
+        """Allocate sectors that a power cut left unused: it may keep an entry and lose those before.
+
+        Returns their location. Raises DataLost if there is no gap for them.
+        """
+        if self._gaps is None:
+            self._gaps = self._unused("recovery")
+        for at, (first, length) in enumerate(self._gaps):
+            if length >= sectors:
+                self._gaps[at] = (first + sectors, length - sectors)
+                return first
+        raise DataLost(f"layer {self._slot} has no room for {sectors} sectors: it is damaged")
+
+    def _unused(self, cause: str) -> list[tuple[int, int]]:
+        """The gaps between what tables lead to, below where all ended when they were last read."""
+        used = [(0, self._geometry.directory_sectors), (self._scanned, 0)]
+        for location in filter(None, self._directory):
+            used.append((location, TABLE_SECTORS))
+            offset = self._start + location * SECTOR
+            table = array("I", self._store.read(METADATA, offset, TABLE_SECTORS * SECTOR, cause))
+            firsts = (entry & ~UNMAPPED for entry in table[:: self._geometry.block_grains])
+            used += [(first, self._geometry.block_sectors) for first in firsts if first]
+        gaps, end = [], 0
+        for first, length in sorted(used):
+            if first > end:
+                gaps.append((end, first - end))
+            end = max(end, first + length)
+        return [(first, length) for first, length in gaps if first + length <= self._scanned]
 
     def _scan(self, cause: str) -> int:
         """Find the first free sector in the tables. They are kept in memory if all are to be.
@@ -212,7 +248,7 @@ class Delta:
                     self._cache.put(
                         offset + first * ENTRY_BYTES, table[first : first + SECTOR_ENTRIES]
                     )
-        self._free = end
+        self._free = self._scanned = end
         return end
 
     def _grain_entries(self, entry: int) -> "array[int]":

@@ -1,7 +1,12 @@
-"""Commands on a disk that another process has open run in that process: the same code, words and exit status as on a closed disk.
+"""Runs commands in the process that has the disk open: a server or a bench.
 
-That process listens on the socket `control` in the disk's folder. A request is one line of JSON: the arguments of the command line, the folder it was
-called in, and what it read from stdin. The answer is another: what the command printed, and its exit status.
+Only one process can have a disk open. So that other commands work meanwhile, that process listens
+on the Unix socket `control` in the disk's folder. A second process sends its command line there,
+and prints the answer: the same code runs, with the same words and the same exit status.
+
+A request is one line of JSON: the arguments of the command line, the folder that the command was
+called in, and what it read from stdin (base64). The answer is one line of JSON: stdout and stderr
+(base64), and the exit status.
 """
 
 import base64
@@ -12,70 +17,87 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from refmodel.registry import Disk
 
-NAME = "control"
-PATIENCE = 10  # seconds for a client to say what it wants, or to take the answer
+SOCKET_NAME = "control"
+TIMEOUT = 10  # seconds that a client has to send its request, or to take the answer
 
-held: ContextVar[Disk | None] = ContextVar(
-    "held", default=None
-)  # the disk that a command is to use, already open
+
+class Answer(NamedTuple):
+    """What a command printed, and its exit status."""
+
+    stdout: bytes
+    stderr: bytes
+    status: int
+
+
+class RunCommand(Protocol):
+    """Runs a command line on a disk that is already open, and returns what it printed."""
+
+    def __call__(self, disk: Disk, arguments: list[str], stdin: bytes) -> Answer: ...
 
 
 class Turn:
-    """A lock that whoever waits for it gets next, however fast its holder comes back for it."""
+    """A fair lock: a thread that waits gets the lock before its holder can take it again."""
 
     def __init__(self) -> None:
         self._next = threading.Lock()
-        self._taken = threading.Lock()
+        self._held = threading.Lock()
 
     def __enter__(self) -> None:
         with self._next:
-            self._taken.acquire()
+            self._held.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._taken.release()
+        self._held.release()
 
-    def last(self, timeout: float) -> bool:
-        """Take it for good. Says whether it became free, in seconds at most."""
-        return self._taken.acquire(timeout=timeout)
+    def acquire_forever(self, timeout: float) -> bool:
+        """Acquire the lock and never release it. Return False if it stayed held for `timeout` s."""
+        return self._held.acquire(timeout=timeout)
 
 
 class Listener:
-    """Runs commands on an open disk in a thread of its own; `turn` is held while one runs."""
+    """Runs commands on an open disk, in a thread of its own. It holds `turn` while one runs."""
 
-    def __init__(self, folder: Path, disk: Disk, turn: Turn) -> None:
-        self._socket = folder / NAME
-        self._socket.unlink(
-            missing_ok=True
-        )  # whoever has the disk open may: nobody else can be listening
+    def __init__(self, folder: Path, disk: Disk, turn: Turn, run_command: RunCommand) -> None:
+        """Listen in the disk's folder. Raises OSError if the socket cannot be made."""
+        self._socket = folder / SOCKET_NAME
+        # Only the process that has the disk open gets here, so nobody else listens: a socket
+        # that exists was left behind by a process that was killed.
+        self._socket.unlink(missing_ok=True)
 
         class Handler(socketserver.StreamRequestHandler):
-            timeout = PATIENCE
+            timeout = TIMEOUT
 
             def handle(self) -> None:
-                answer = _run(disk, turn, json.loads(self.rfile.readline()))
-                self.wfile.write(json.dumps(answer).encode() + b"\n")
+                request = json.loads(self.rfile.readline())
+                with turn, chdir(request["folder"]):
+                    stdin = base64.b64decode(request["stdin"])
+                    answer = run_command(disk, request["arguments"], stdin)
+                self.wfile.write(json.dumps(_encoded(answer)).encode() + b"\n")
 
-        with _address(folder) as address:
+        with _short_path(folder) as address:
             self._server = socketserver.UnixStreamServer(address, Handler)
         self._socket.chmod(0o600)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
+        """Finish the command that runs, stop listening, and remove the socket."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
         self._socket.unlink(missing_ok=True)
 
 
-def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, bytes, int] | None:
-    """Have a command run by the process that has the disk open: its stdout, stderr and exit status. None if nobody listens."""
+def forward(folder: Path, arguments: list[str], stdin: bytes) -> Answer | None:
+    """Run a command in the process that has the disk in `folder` open.
+
+    Returns its answer, or None if no process listens there.
+    """
     request = {
         "arguments": arguments,
         "folder": os.getcwd(),
@@ -83,7 +105,7 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, by
     }
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            with _address(folder) as address:
+            with _short_path(folder) as address:
                 connection.connect(address)
         except OSError:
             return None
@@ -92,40 +114,23 @@ def forward(folder: Path, arguments: list[str], stdin: bytes) -> tuple[bytes, by
             connection.sendall(json.dumps(request).encode() + b"\n")
             line = answers.readline()
     if not line:
-        return b"", b"refmodel: the process that has the disk open ended before it answered\n", 1
+        message = b"refmodel: the process that has the disk open ended before it answered\n"
+        return Answer(b"", message, 1)
     answer = json.loads(line)
-    return base64.b64decode(answer["stdout"]), base64.b64decode(answer["stderr"]), answer["status"]
+    stdout, stderr = (base64.b64decode(answer[name]) for name in ("stdout", "stderr"))
+    return Answer(stdout, stderr, answer["status"])
 
 
-def _run(disk: Disk, turn: Turn, request: dict[str, Any]) -> dict[str, Any]:
-    from click.testing import (
-        CliRunner,  # it runs a command on streams of its own, which is just what is wanted
-    )
-
-    from refmodel.cli import main
-
-    with turn, chdir(request["folder"]):
-        token = held.set(disk)
-        try:
-            done = CliRunner().invoke(
-                main, request["arguments"], input=base64.b64decode(request["stdin"])
-            )
-        finally:
-            held.reset(token)
-    stderr = done.stderr_bytes
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        stderr += f"refmodel: the server failed: {done.exception!r}\n".encode()
-    encoded = {"stdout": done.stdout_bytes, "stderr": stderr}
-    return {name: base64.b64encode(data).decode() for name, data in encoded.items()} | {
-        "status": done.exit_code
-    }
+def _encoded(answer: Answer) -> dict[str, Any]:
+    stdout, stderr = (base64.b64encode(data).decode() for data in (answer.stdout, answer.stderr))
+    return {"stdout": stdout, "stderr": stderr, "status": answer.status}
 
 
 @contextmanager
-def _address(folder: Path) -> Iterator[str]:
-    """The socket's path, short enough for a socket however long the folder's is."""
+def _short_path(folder: Path) -> Iterator[str]:
+    """The socket's path through /proc: sockets allow 107 bytes, and a folder's path can be long."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{opened}/{NAME}"
+        yield f"/proc/self/fd/{opened}/{SOCKET_NAME}"
     finally:
         os.close(opened)

@@ -1,8 +1,10 @@
-"""Group commit: requests that arrive while others are being done wait, and are done together by one of those that wait.
+"""Group commit: requests that arrive while a group is performed wait, and form the next group.
 
-One log I/O a mirror, one flush and one walk serve a group, so the more is in flight the less each costs (as in DeWitt et al., "Implementation
-techniques for main memory database systems", 1984). Nobody waits for a group to fill. But a group begins only when all of the last have been
-answered: else the first of them to come again would be a group by himself, before the others could join him.
+A group takes one log I/O per mirror, one flush and one walk of the map, so the more requests are
+in flight, the less each costs (DeWitt et al., "Implementation techniques for main memory database
+systems", 1984). A group never waits to grow. But it begins only when every request of the group
+before it was answered. Otherwise the first client to ask again would form a group of one, before
+the others could join it.
 """
 
 import threading
@@ -12,114 +14,139 @@ from contextlib import AbstractContextManager
 from refmodel.core.errors import DiskError
 from refmodel.registry import Disk
 
-View = Callable[[], str | None]  # says the name of what is read; it may refuse
-LONG = 1 << 17  # bytes; a write of so many goes alone
+ViewName = Callable[[], str | None]  # returns the name of the view to read; may raise DiskError
+LONG = 1 << 17  # bytes: a write of this length or more is performed alone
 
 
-class Asked:
-    """A read of blocks of a view, or, if it has data, a write to live. `result` is what was read."""
+class Pending:
+    """A request that waits: a write to the live view if it has data, else a read of a view.
+
+    `lba` (logical block address) and `count` are in blocks. When it is `done`, `result` has the
+    bytes that were read, or `error` says why the request failed.
+    """
 
     __slots__ = ("lba", "count", "data", "view", "result", "error", "done", "gate")
 
     def __init__(
-        self, lba: int, count: int, data: bytes | None = None, view: View = lambda: None
+        self, lba: int, count: int, data: bytes | None = None, view: ViewName = lambda: None
     ) -> None:
         self.lba, self.count, self.data, self.view = lba, count, data, view
         self.result = b""
         self.error: BaseException | None = None
         self.done = False
-        self.gate = threading.Lock()  # opened when it is done, or is to see to the next group
+        self.gate = threading.Lock()  # released when it is done, or has to lead the next group
         self.gate.acquire()
 
 
-class Groups:
-    """`turn` is held while a group is performed."""
+class GroupCommit:
+    """Performs requests of many threads in groups. It holds `turn` while it performs one."""
 
     def __init__(
-        self, turn: AbstractContextManager[None], perform: Callable[[list[Asked]], None]
+        self, turn: AbstractContextManager[None], perform: Callable[[list[Pending]], None]
     ) -> None:
         self._turn = turn
         self._perform = perform
         self._lock = threading.Lock()
-        self._waiting: list[Asked] = []
-        self._led = False  # whether somebody sees to those that wait
-        self._leaving = 0  # of the last group, those that have not been answered yet
+        self._waiting: list[Pending] = []
+        self._has_leader = False  # whether a thread is going to perform those that wait
+        self._unanswered = 0  # requests of the last group that have not returned yet
 
-    def ask(self, asked: Asked) -> bytes:
-        """Have it done together with others. Raises what it is refused with."""
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for the next group."""
+        return len(self._waiting)
+
+    def submit(self, request: Pending) -> bytes:
+        """Perform a request in a group. Returns what was read; raises the request's error."""
         with self._lock:
-            self._waiting.append(asked)
-            leads, self._led = not self._led, True
+            self._waiting.append(request)
+            leads, self._has_leader = not self._has_leader, True
         if not leads:
-            asked.gate.acquire()
-        if not asked.done:
+            request.gate.acquire()
+        if not request.done:
             self._lead()
-        self._leave()
-        if asked.error is not None:
-            raise asked.error
-        return asked.result
+        self._return()
+        if request.error is not None:
+            raise request.error
+        return request.result
 
     def _lead(self) -> None:
-        group: list[Asked] = []
+        """Perform all requests that wait, and release their threads."""
+        group: list[Pending] = []
         try:
             with self._turn:
                 with self._lock:
                     group, self._waiting = self._waiting, []
                 self._perform(group)
         except BaseException as error:
-            for asked in group:
-                asked.error = error
+            for request in group:
+                request.error = error
         finally:
-            self._leaving = len(group)
-            for asked in group:
-                asked.done = True
-                asked.gate.release()
+            self._unanswered = len(group)
+            for request in group:
+                request.done = True
+                request.gate.release()
 
-    def _leave(self) -> None:
-        """The last of a group to leave has one of those that wait see to the next."""
+    def _return(self) -> None:
+        """Count a request as answered. The last one of a group appoints the next leader."""
         with self._lock:
-            self._leaving -= 1
-            if self._leaving:
+            self._unanswered -= 1
+            if self._unanswered:
                 return
-            self._led = bool(self._waiting)
-            if self._led:
+            self._has_leader = bool(self._waiting)
+            if self._has_leader:
                 self._waiting[0].gate.release()
 
 
-def perform(disk: Disk, group: list[Asked]) -> None:
-    """Writes first, then reads. What is refused together is tried one by one, so that each is answered for itself."""
-    writes = [asked for asked in group if asked.data is not None and len(asked.data) < LONG]
-    if len(writes) > 1 and _together(
-        lambda: disk.write_many([(asked.lba, asked.data) for asked in writes])
-    ):
-        group = [asked for asked in group if asked not in writes]
-    for asked in group:
-        if asked.data is not None:
-            _alone(asked, lambda: disk.write(asked.lba, asked.data))
-    for view in {asked.view for asked in group if asked.data is None}:
-        reads = [asked for asked in group if asked.data is None and asked.view == view]
-        if len(reads) == 1 or not _together(lambda: _read_together(disk, reads)):
-            for asked in reads:
-                _alone(asked, lambda: disk.read(asked.lba, asked.count, view()))
+def perform(disk: Disk, group: list[Pending]) -> None:
+    """Perform a group: writes first, then reads.
+
+    If the engine refuses the writes (or the reads of a view) together, each is tried alone, so
+    that each request gets its own error.
+    """
+    writes = [request for request in group if request.data is not None]
+    short = [request for request in writes if len(request.data or b"") < LONG]
+    if len(short) > 1 and _write_together(disk, short):
+        writes = [request for request in writes if request not in short]
+    for request in writes:
+        _write_alone(disk, request)
+    for view in {request.view for request in group if request.data is None}:
+        reads = [request for request in group if request.data is None and request.view == view]
+        if len(reads) == 1 or not _read_together(disk, reads):
+            for request in reads:
+                _read_alone(disk, request)
 
 
-def _read_together(disk: Disk, reads: list[Asked]) -> None:
-    found = disk.read_many([(asked.lba, asked.count) for asked in reads], reads[0].view())
-    for asked, data in zip(reads, found):
-        asked.result = data
-
-
-def _together(work: Callable[[], None]) -> bool:
-    """Whether it was not refused."""
+def _write_together(disk: Disk, writes: list[Pending]) -> bool:
+    """Write all in one operation. Return False if it was refused."""
     try:
-        work()
+        disk.write_many([(request.lba, request.data or b"") for request in writes])
     except (DiskError, OSError):
         return False
     return True
 
 
-def _alone(asked: Asked, work: Callable[[], bytes | None]) -> None:
+def _read_together(disk: Disk, reads: list[Pending]) -> bool:
+    """Read all in one operation. Return False if it was refused."""
     try:
-        asked.result = work() or b""
-    except (DiskError, OSError) as error:  # it is the client's to hear
-        asked.error = error
+        wanted = [(request.lba, request.count) for request in reads]
+        found = disk.read_many(wanted, reads[0].view())
+    except (DiskError, OSError):
+        return False
+    for request, data in zip(reads, found, strict=True):
+        request.result = data
+    return True
+
+
+def _write_alone(disk: Disk, request: Pending) -> None:
+    try:
+        disk.write(request.lba, request.data or b"")
+    except (DiskError, OSError) as error:
+        request.error = error
+
+
+def _read_alone(disk: Disk, request: Pending) -> None:
+    try:
+        request.result = disk.read(request.lba, request.count, request.view())
+    except (DiskError, OSError) as error:
+        request.error = error

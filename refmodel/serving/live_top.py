@@ -1,10 +1,13 @@
-"""What a disk does right now, second by second: the difference of two looks at the counters of the process that has it open."""
+"""Live rates of a disk (`refmodel top`): the difference of two readings of its counters.
+
+The counters come from the process that has the disk open, a server or a bench.
+"""
 
 import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Group
 from rich.table import Table
@@ -12,124 +15,152 @@ from rich.table import Table
 from refmodel.core.errors import NotADisk
 from refmodel.serving import command_socket
 
-Counters = dict[str, Any]
+Counters = dict[str, Any]  # as `refmodel stats --json --cheap` prints them
+MIB = 2**20
+DEVICE_COUNTERS = ("device.reads", "device.writes", "device.bytes_read", "device.bytes_written")
 
 
-def look(folder: Path) -> Counters:
-    """The cheap counters of a disk that a server or a bench has open. Raises NotADisk if none answers."""
+def read_counters(folder: Path) -> Counters:
+    """Read the cheap counters of an open disk. Raises NotADisk if no process answers."""
     answer = command_socket.forward(folder, ["stats", str(folder), "--json", "--cheap"], b"")
     if answer is None:
         raise NotADisk(f"nothing to watch: no server or bench has the disk at {folder} open")
-    stdout, stderr, status = answer
-    if status:
-        raise NotADisk(stderr.decode().strip().removeprefix("refmodel: "))
-    return json.loads(stdout)
+    if answer.status:
+        raise NotADisk(answer.stderr.decode().strip().removeprefix("refmodel: "))
+    return cast(Counters, json.loads(answer.stdout))
 
 
 def frames(folder: Path, interval: float) -> Iterator[Group]:
-    """A picture of each interval, in seconds, for as long as the disk is open. Raises NotADisk if it is not."""
-    before, seen = look(folder), time.monotonic()
+    """Yield the tables of each interval (in seconds) until the disk is closed.
+
+    Raises NotADisk if no process has the disk open.
+    """
+    before, began = read_counters(folder), time.monotonic()
     while True:
         time.sleep(interval)
         try:
-            after, now = look(folder), time.monotonic()
+            after, now = read_counters(folder), time.monotonic()
         except NotADisk:
             return
-        yield show(before, after, now - seen)
-        before, seen = after, now
+        yield show(before, after, now - began)
+        before, began = after, now
 
 
 def show(before: Counters, after: Counters, seconds: float) -> Group:
+    """Tables of what happened between two readings, `seconds` apart, and of the state now."""
     return Group(
         _operations(before, after, seconds), _devices(before, after, seconds), _state(after)
     )
 
 
 def _operations(before: Counters, after: Counters, seconds: float) -> Table:
-    table = _table("operation", "a second", "MiB a second", "half within", "99 % within")
+    table = _table("operation", "ops per s", "MiB per s", "p50 at most, µs", "p99 at most, µs")
     for sample in after["operations.latency"]:
         name = sample["operation"]
         count = sample["count"] - _sum(before, "operations", operation=name)
-        moved = _sum(after, "operations.bytes", operation=name) - _sum(
-            before, "operations.bytes", operation=name
-        )
-        earlier = next(
+        moved = _sum(after, "operations.bytes", operation=name)
+        moved -= _sum(before, "operations.bytes", operation=name)
+        earlier: list[list[float]] = next(
             (old["buckets"] for old in before["operations.latency"] if old["operation"] == name), []
         )
-        within = [
-            _microseconds(_quantile(earlier, sample["buckets"], part)) for part in (0.5, 0.99)
-        ]
-        table.add_row(name, f"{count / seconds:,.0f}", f"{moved / seconds / 2**20:,.1f}", *within)
+        bounds = (_percentile(earlier, sample["buckets"], part) for part in (0.5, 0.99))
+        shown = (f"{bound * 1e6:,.0f}" if bound else "" for bound in bounds)
+        table.add_row(name, f"{count / seconds:,.0f}", f"{moved / seconds / MIB:,.1f}", *shown)
     return table
 
 
 def _devices(before: Counters, after: Counters, seconds: float) -> Table:
-    table = _table("device I/O for", "reads a second", "writes a second", "MiB read", "MiB written")
-    causes = {
-        sample["cause"] for what in ("device.reads", "device.writes") for sample in after[what]
-    }
+    table = _table(
+        "cause of device I/O", "reads per s", "writes per s", "read MiB per s", "wrote MiB per s"
+    )
+    causes = {sample["cause"] for name in DEVICE_COUNTERS[:2] for sample in after[name]}
     for cause in sorted(causes):
-        rates = [
+        reads, writes, bytes_read, bytes_written = (
             (_sum(after, name, cause=cause) - _sum(before, name, cause=cause)) / seconds
-            for name in (
-                "device.reads",
-                "device.writes",
-                "device.bytes_read",
-                "device.bytes_written",
-            )
-        ]
-        if any(rates):
-            table.add_row(
-                cause,
-                *(f"{rate:,.0f}" for rate in rates[:2]),
-                *(f"{rate / 2**20:,.1f}" for rate in rates[2:]),
-            )
+            for name in DEVICE_COUNTERS
+        )
+        if reads or writes:
+            ios = (f"{reads:,.0f}", f"{writes:,.0f}")
+            table.add_row(cause, *ios, f"{bytes_read / MIB:,.1f}", f"{bytes_written / MIB:,.1f}")
     return table
 
 
 def _state(now: Counters) -> Table:
-    """What the disk's engine has of these."""
+    """The lines of STATE whose counters the disk's engine has."""
     table = _table("state", "")
-    for name, (needs, line) in STATE.items():
-        if needs <= now.keys():
+    for name, (counter, line) in STATE.items():
+        if counter in now:
             table.add_row(name, line(now))
     for sample in now.get("resync.lacking", ()):
         table.add_row(f"device {sample['device']}", f"lacks {sample['value']:,} stripes")
     return table
 
 
-STATE: dict[str, tuple[set[str], Callable[[Counters], str]]] = {  # what to show -> the counters that it takes, and how
-    "segments": ({"segments"}, lambda now: ", ".join(f"{sample['value']} {sample['state']}" for sample in now["segments"])),
-    "live chunks": ({"chunks.live"}, lambda now: f"{now['chunks.live']:,} of {now['chunks.usable']:,}"),
-    "bank": ({"bank.chunks"}, lambda now: f"{now['bank.chunks']:,} chunks"),
-    "layers": ({"layers"}, lambda now: f"{now['layers']}, live reads through {now['layers.depth']}"),
-    "durable log": ({"log.size_bytes"}, lambda now: f"{now['log.used_bytes'] / now['log.size_bytes']:.0%} used"),
-    "write amplification": ({"write_amplification.cleaning"}, lambda now: f"{now['write_amplification.cleaning']:.3f} by cleaning, {now['write_amplification.devices']:.3f} at the devices"),
-    "components": ({"components"}, lambda now: ", ".join(f"{sample['value']} {sample['leg']} {sample['state']}" for sample in now["components"])),
-    "read cache": ({"cache.slots"}, lambda now: f"{now['cache.hit_rate']:.1%} hits, {now['cache.used_slots']:,} of {now['cache.slots']:,} slots used"),
-}  # fmt: skip
+def _segments(now: Counters) -> str:
+    return ", ".join(f"{sample['value']} {sample['state']}" for sample in now["segments"])
+
+
+def _components(now: Counters) -> str:
+    return ", ".join(
+        f"{sample['value']} {sample['leg']} {sample['state']}" for sample in now["components"]
+    )
+
+
+def _amplification(now: Counters) -> str:
+    cleaning, devices = now["write_amplification.cleaning"], now["write_amplification.devices"]
+    return f"{cleaning:.3f} by cleaning, {devices:.3f} at the devices"
+
+
+def _cache(now: Counters) -> str:
+    used, slots = now["cache.used_slots"], now["cache.slots"]
+    return f"{now['cache.hit_rate']:.1%} hits, {used:,} of {slots:,} slots used"
+
+
+# Line of the table -> the counter that the engine must have, and the text.
+STATE: dict[str, tuple[str, Callable[[Counters], str]]] = {
+    "segments": ("segments", _segments),
+    "live chunks": (
+        "chunks.live",
+        lambda now: f"{now['chunks.live']:,} of {now['chunks.usable']:,}",
+    ),
+    "bank": ("bank.chunks", lambda now: f"{now['bank.chunks']:,} chunks"),
+    "layers": (
+        "layers",
+        lambda now: f"{now['layers']}, the live view reads through {now['layers.depth']}",
+    ),
+    "durable log": (
+        "log.size_bytes",
+        lambda now: f"{now['log.used_bytes'] / now['log.size_bytes']:.0%} used",
+    ),
+    "write amplification": ("write_amplification.cleaning", _amplification),
+    "components": ("components", _components),
+    "read cache": ("cache.slots", _cache),
+}
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(columns[0], min_width=22)
+    table.add_column(columns[0], min_width=19)
     for column in columns[1:]:
         table.add_column(column, justify="right" if column else "left")
     return table
 
 
 def _sum(counters: Counters, name: str, **labels: str) -> float:
-    return sum(sample["value"] for sample in counters[name] if labels.items() <= sample.items())
+    """The sum of the samples of a counter that have these labels."""
+    samples: list[dict[str, Any]] = counters[name]
+    found = (sample["value"] for sample in samples if labels.items() <= sample.items())
+    return cast(float, sum(found))
 
 
-def _quantile(before: list[list[float]], after: list[list[float]], part: float) -> float:
-    """Upper bound of the bucket in which that part of what was counted in between lies; 0 if nothing was."""
+def _percentile(before: list[list[float]], after: list[list[float]], part: float) -> float:
+    """An upper bound of a percentile of what was counted between two readings of a histogram.
+
+    Buckets are pairs: upper bound, and number of values at or below it. `part` is 0 to 1. Returns
+    the bound of the bucket that the percentile lies in; 0 if nothing was counted.
+    """
     earlier = before[-1][1] if before else 0
-    old = dict((bound, below) for bound, below in before)
+    old = {bound: below for bound, below in before}
     counts = [(bound, below - old.get(bound, earlier)) for bound, below in after]
-    all_of_it = counts[-1][1]
-    return next(bound for bound, below in counts if below >= part * all_of_it) if all_of_it else 0.0
-
-
-def _microseconds(seconds: float) -> str:
-    return f"{seconds * 1e6:,.0f} µs" if seconds else ""
+    total = counts[-1][1]
+    return next(bound for bound, below in counts if below >= part * total) if total else 0.0

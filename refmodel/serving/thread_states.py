@@ -1,7 +1,8 @@
-"""Python's states of threads that are not Python's own, kept from one call to the next.
+"""Keeps the Python thread states of threads that Python did not make, from one call to the next.
 
-nbdkit's plugin enters Python by PyGILState_Ensure, which makes a thread state and the stack of its frames, and leaves by PyGILState_Release, which unmaps them
-again: for a request that copies 8 KiB, half of all the processor time. A thread that has entered once more than it leaves keeps its state.
+nbdkit's plugin enters Python by PyGILState_Ensure, which makes a thread state and a stack for its
+frames. It leaves by PyGILState_Release, which frees both again: for a request that copies 8 KiB,
+that is half of the processor time. A thread that entered once more than it left keeps its state.
 """
 
 import ctypes
@@ -13,18 +14,20 @@ api.PyThreadState_Clear.argtypes = api.PyThreadState_Delete.argtypes = (ctypes.c
 
 
 class ThreadStates:
+    """The thread states that are kept for one connection."""
+
     def __init__(self) -> None:
-        self._kept: dict[int, int] = {}  # thread -> its state
+        self._states: dict[int, int] = {}  # thread -> address of its state
 
     def keep(self) -> None:
-        """Keep the state of the thread that calls."""
-        if get_ident() not in self._kept:
+        """Keep the state of the calling thread."""
+        if get_ident() not in self._states:
             api.PyGILState_Ensure()
-            self._kept[get_ident()] = api.PyThreadState_Get()
+            self._states[get_ident()] = api.PyThreadState_Get()
 
-    def drop(self) -> None:
-        """The threads have ended."""
-        for state in self._kept.values():
+    def free(self) -> None:
+        """Free all states. Every thread that called `keep` must have ended."""
+        for state in self._states.values():
             api.PyThreadState_Clear(state)
             api.PyThreadState_Delete(state)
-        self._kept.clear()
+        self._states.clear()

@@ -1,4 +1,6 @@
-"""The engine's inner events, followed by TLC through LogStructuredDisk: honest ones, planted bugs, and changed events."""
+"""The engine's inner events, followed by TLC through LogStructuredDisk: honest ones, planted bugs,
+and changed events.
+"""
 
 import copy
 from collections.abc import Callable
@@ -53,7 +55,9 @@ def dropped(event: str) -> Callable[[Trace], None]:
 
 
 def other(event: str, field: str, value: Callable[[object], object]) -> Callable[[Trace], None]:
-    """The trace with another value in the first event of that name where the value makes a difference."""
+    """The trace with another value in the first event of that name where the value makes a
+    difference.
+    """
 
     def change(trace: Trace) -> None:
         for operation in trace.events:
@@ -92,7 +96,7 @@ def test_the_engine_is_a_behaviour_of_its_spec(honest: list[Trace]) -> None:
     verdicts = judge(honest, {oracles.INNER: inner.judge})
     assert [
         verdict.words(trace)
-        for trace, verdict in zip(honest, verdicts)
+        for trace, verdict in zip(honest, verdicts, strict=False)
         if verdict.verdict != "pass"
     ] == []
 
@@ -110,7 +114,11 @@ def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
                 changed.append(broken)
                 names.append(name)
     assert set(names) == set(CHANGES)
-    found = {name for name, opinion in zip(names, inner.judge(changed)) if opinion.at is not None}
+    found = {
+        name
+        for name, opinion in zip(names, inner.judge(changed), strict=False)
+        if opinion.at is not None
+    }
     assert found == set(CHANGES)
 
 

@@ -1,4 +1,6 @@
-"""What becomes of devices, followed by TLC through Redundancy: honest histories, changed events, planted bugs."""
+"""What becomes of devices, followed by TLC through Redundancy: honest histories, changed events,
+planted bugs.
+"""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -14,7 +16,8 @@ from crosscheck import inner_traces
 from modelcheck.checkers.tlc import SPECS
 from modelcheck.runs import reached, traces
 
-BUGS = {  # where it is noticed; what the other bugs of devices do to data or parity is below this level
+# where it is noticed; what the other bugs of devices do to data or parity is below this level
+BUGS = {
     "missed-is-forgotten": {"missed"},
     "partly-rebuilt-is-in-sync": {"members"},
     "returned-without-resync": {"return"},
@@ -42,6 +45,7 @@ def rejected(batch: list[Trace]) -> list[Inside | None]:
     for (index, lines), matched in zip(
         followed,
         traces.follow([lines for _, lines in followed], "TraceRedundancy", "TraceRedundancy"),
+        strict=False,
     ):
         if matched < len(lines) - 1:
             found[index] = found[index] or lines[matched + 1]
@@ -199,7 +203,9 @@ def test_histories_of_devices_are_behaviours_of_the_spec(honest: list[Trace]) ->
 
 
 def test_what_the_spec_promises_holds_all_along(honest: list[Trace], tmp_path: Path) -> None:
-    """The steps that are no action of Redundancy, and those that stand for several, keep its promises too."""
+    """The steps that are no action of Redundancy, and those that stand for several, keep its
+    promises too.
+    """
     promises = "INVARIANTS InSync NeverStale Recoverable Apart Timed\nPROPERTIES Patient Reusable\n"
     (tmp_path / "checked.cfg").write_text((SPECS / "TraceRedundancy.cfg").read_text() + promises)
     followed = [lines for trace in honest[:2] for lines, _ in legs.lines(trace)]

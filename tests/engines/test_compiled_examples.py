@@ -1,5 +1,7 @@
-"""The Rust and Go examples are built, and keep the contract."""
+"""The C, Rust and Go examples are built, and keep the contract."""
 
+import base64
+import json
 import subprocess
 
 from support.examples import EXAMPLES, passes
@@ -33,3 +35,45 @@ def test_go():
         timeout=600,
     )
     assert passes(f"exec:{BUILT / 'go-disk'}").crashes > 0
+
+
+def test_c():
+    BUILT.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", BUILT / "c-disk"]
+    subprocess.run([*command, EXAMPLES / "c_disk" / "main.c"], check=True, timeout=600)
+    assert passes(f"exec:{BUILT / 'c-disk'}").crashes > 0
+
+
+def test_the_c_header_has_no_undefined_behaviour():
+    """Names and data of all kinds go through the header; the sanitizers of the compiler watch."""
+    BUILT.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    watched = BUILT / "c-disk-watched"
+    subprocess.run([*command, "-o", watched, EXAMPLES / "c_disk" / "main.c"], check=True)
+    lines = [
+        b'{"op":"create","blocks":2}',
+        b'{"op": "snapshot", "name": "lba\\" : 7"}',
+        b'{"op":"snapshot","name":"' + b"x" * 5000 + b'"}',
+        b'{"op":"snapshot","name":"op"}',
+        b'{"data":"' + b"QUJD" * 170 + b'QUI=","lba":1,"op":"write"}',
+        b'{"op":"read","lba":0,"count":2}',
+        b'{"op":"read","lba":9223372036854775807,"count":9223372036854775807}',
+        b'{"op":"dance"}',
+        b'{"op":"bye"}',
+    ]
+    done = subprocess.run([watched], input=b"\n".join(lines), capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    codes = [answer.get("error", "ok") for answer in answers]
+    assert codes == [
+        "ok",
+        "bad-request",
+        "bad-request",
+        "ok",
+        "ok",
+        "ok",
+        "out-of-range",
+        "unsupported",
+    ]
+    data = base64.b64decode(answers[5]["data"])
+    assert data == bytes(512) + b"ABC" * 170 + b"AB"

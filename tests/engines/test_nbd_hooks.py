@@ -2,6 +2,7 @@
 
 from conformance import targets
 from conformance.campaign.random_campaign import campaign
+from conformance.targets.hooks import HooksTarget
 from support.examples import EXAMPLES, MODEL
 
 
@@ -21,3 +22,26 @@ def test_a_socket_that_nobody_serves_is_named(tmp_path):
     assert result.verdict == "fail"
     verdict = result.failures[0].verdict
     assert verdict.kind == "exit" and "No such file" in verdict.actual, verdict
+
+
+def test_an_export_that_does_not_exist_is_a_missing_snapshot(tmp_path):
+    path = tmp_path / "exports.toml"
+    path.write_text(
+        'data = "nbd+unix:///live?socket=$DIR/s"\n'
+        'view = "nbd+unix:///$NAME?socket=$DIR/s"\n'
+        "[commands]\n"
+        'create = "truncate -s $BYTES d; '
+        'qemu-nbd --fork -t -e 0 -f raw -x live -k $DIR/s --pid-file=$DIR/pid d"\n'
+        'snapshot = "echo never; exit 1"\n'
+        'stop = "kill $(cat $DIR/pid)"\n'
+        "[refusals]\n"
+        '"never" = "no-space"\n'
+    )
+    target = HooksTarget(path)
+    try:
+        assert target.request({"op": "create", "blocks": 4})["ok"]
+        read = {"op": "read", "lba": 0, "count": 1}
+        assert target.request(read)["data"] == bytes(4096)
+        assert target.request({**read, "view": "gone"})["error"] == "no-such-snapshot"
+    finally:
+        target.close()

@@ -54,7 +54,7 @@ def test_qemu_nbd(tmp_path, kind):
         while not (tmp_path / "socket").exists():
             time.sleep(0.01)
         uri = f"nbd+unix:///?socket={tmp_path / 'socket'}"
-        history = overlap.drive(lambda: nbd.Device(uri, 20.0), 4, 100, seed=2)
+        history = overlap.drive(lambda: nbd.NbdDevice(uri, 20.0), 4, 100, seed=2)
         said = CliRunner().invoke(main, ["overlap", uri, "--requests", "20"])
     finally:
         server.terminate()

@@ -1,8 +1,9 @@
-"""The experiments: a claim that does not hold is said not to, what could not run is said, and the report needs nothing else."""
+"""The experiments: false claims are reported as not reproduced; the report needs no other file."""
 
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,14 +25,14 @@ def chapter() -> Chapter:
     return Chapter("X", "A <title>", "published", "here")
 
 
-def test_counts_with_snapshots_hold_for_the_log_and_are_refused_for_a_chain(
+def test_the_claim_of_no_added_io_holds_for_the_log_and_fails_for_a_chain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = chapter()
     native._counts(log, SMALL)
     assert {claim.verdict for claim in log.claims} == {Verdict.REPRODUCED}
 
-    def on_a_chain(profile: str, *, layout: str, **options) -> Result:
+    def on_a_chain(profile: str, *, layout: str, **options: Any) -> Result:
         return runner.run(profile, engine="redo-se", **options)
 
     monkeypatch.setattr(native, "runner", type("Bench", (), {"run": staticmethod(on_a_chain)}))
@@ -103,7 +104,7 @@ def test_a_figure_is_the_same_for_the_same_data_and_shares_no_identifier() -> No
     assert set(re.findall(r'(?:url\(|href=")#([^")]+)', drawn("a"))) <= set(identifiers(drawn("a")))
 
 
-def test_the_report_says_every_verdict_and_needs_nothing_else(tmp_path) -> None:
+def test_the_report_has_every_verdict_and_needs_no_other_file(tmp_path: Path) -> None:
     one = chapter()
     one.judge("a claim", "1 < 2", True)
     one.judge("another", "2 | 1", False, "since <b>")
@@ -126,7 +127,7 @@ def test_the_report_says_every_verdict_and_needs_nothing_else(tmp_path) -> None:
     )
 
 
-def test_what_was_done_before_an_interruption_is_reported(
+def test_results_before_an_interruption_are_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(settings: Settings) -> Chapter:
@@ -139,16 +140,16 @@ def test_what_was_done_before_an_interruption_is_reported(
     assert "## X. A <title>" in text and "chapters Y" in text
 
 
-def test_a_report_that_cannot_be_written_is_said_before_anything_is_run(
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(command, "EXPERIMENTS", {"X": lambda settings: pytest.fail("it was run")})
     done = CliRunner().invoke(command.main, ["--report", str(tmp_path / "file" / "r")])
-    assert done.exit_code == 2 and "nothing can be written" in done.output
+    assert done.exit_code == 2 and "cannot be written to" in done.output
 
 
-def test_the_story_shows_the_figures_that_the_experiments_make() -> None:
+def test_the_document_shows_the_figures_that_the_experiments_make() -> None:
     docs = Path(__file__).parents[2] / "docs"
     shown = re.findall(r"\(figures/([a-z-]+)\.svg\)", (docs / "what-snapshots-cost.md").read_text())
     assert sorted(shown) == sorted(report.DOCUMENTED) and all(

@@ -1,3 +1,5 @@
+"""The fixture `serve`: a disk that is served over NBD."""
+
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 )
 
 
-def pytest_terminal_summary(terminalreporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if MISSING:
         terminalreporter.write_line(
             f"NOT RUN: tests/serve, for want of {', '.join(MISSING)} (make serve-setup)",

@@ -1,4 +1,4 @@
-"""The bench over NBD runs every server, and says what each did."""
+"""The bench over NBD runs all three servers, and reports each."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A file system on a served disk: written, snapshotted, overwritten, and read back from the snapshot."""
+"""A file system on a served disk is read back from its snapshots."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def extracted(uri: str, folder: Path) -> dict[str, bytes]:
     """Copy an export out, check the file system in it, and take its files out."""
     folder.mkdir()
     run("nbdcopy", uri, folder / "image")
-    run(Path(DEBUGFS).with_name("e2fsck"), "-fn", folder / "image")
+    run(Path(str(DEBUGFS)).with_name("e2fsck"), "-fn", folder / "image")
     run(DEBUGFS, "-R", f"rdump /folder {folder}", folder / "image")
     return files(folder)
 

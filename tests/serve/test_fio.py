@@ -1,4 +1,4 @@
-"""fio's own verification (CRC-32C of every block) on a served disk that loses devices, is rebuilt, and is killed."""
+"""fio verifies every block (CRC-32C) while devices fail, are rebuilt, and the server is killed."""
 
 import json
 import signal
@@ -77,7 +77,7 @@ def test_a_killed_server_lost_nothing_that_was_acknowledged(serve: Serve) -> Non
 
 
 def test_killed_in_the_middle_of_writing(serve: Serve) -> None:
-    """What fio had written before stays whole; another area is being written when the server dies."""
+    """Data that fio wrote before is intact after the server dies while another area is written."""
     server = serve("--blocks", 8192, "--layout", "raid6-4+2")
     passed(server.fio("write", **JOB, do_verify=0))
     killer = threading.Timer(1.0, server.end, [signal.SIGKILL])

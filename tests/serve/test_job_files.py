@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from refmodel.bench.profiles import PROFILES
+from refmodel.bench.workloads.profiles import PROFILES
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
-"""A job file of the workloads, run by fio against a served disk: it does what the table says."""
+"""fio runs a job file of the workloads on a served disk, with the declared operations."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from refmodel.bench.profiles import PROFILES
+from refmodel.bench.workloads.profiles import PROFILES
 from support.served import BOUND, Server
 
 JOBS = Path(__file__).parents[2] / "workloads"
@@ -33,7 +33,7 @@ def test_fio_runs_a_workload(serve: Callable[..., Server], tmp_path: Path) -> No
     jobs = json.loads(text[text.index("{") :])["jobs"]
     profile = PROFILES["hcibench-8k-70"]
     assert [job["jobname"] for job in jobs] == [phase.name for phase in profile.phases]
-    for job, phase in zip(jobs, profile.phases):
+    for job, phase in zip(jobs, profile.phases, strict=True):
         reads, writes = job["read"]["total_ios"], job["write"]["total_ios"]
         assert (
             reads + writes == phase.length * profile.unit and 0.6 < reads / (reads + writes) < 0.8

@@ -1,6 +1,7 @@
 """Oracles: who judges a trace. Each says which event is the first that the contract does not allow.
 
-An oracle is a function from traces to opinions, one each, in their order: `model.judge`, `certified.judge`, `tlc.judge`.
+An oracle is a function from traces to opinions, one each, in their order: `model.judge`,
+`certified.judge`, `tlc.judge`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,9 +15,10 @@ from conformance.contract.trace import Trace
 class Opinion:
     """What one oracle says of one trace.
 
-    `at` is the index in `trace.events` of the first event that the contract does not allow, None if it allows
-    all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by an oracle that judges what
-    happened inside: which spec does not allow which event there."""
+    `at` is the index in `trace.events` of the first event that the contract does not allow, None if
+    it allows all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by
+    an oracle that judges what happened inside: which spec does not allow which event there.
+    """
 
     at: int | None
     unsure: str = ""
@@ -44,9 +46,11 @@ def named(name: str) -> Oracle:
 
 
 def together(names: Iterable[str]) -> dict[str, Oracle]:
-    """The oracles of these names; with TLC its judge of what happened inside, and the certified one wherever it is built.
+    """The oracles of these names; with TLC its judge of what happened inside, and the certified one
+    wherever it is built.
 
-    Raises NoSuchOracle."""
+    Raises NoSuchOracle.
+    """
     judges = {name: named(name) for name in dict.fromkeys(names)}
     if "tlc" in judges:
         judges[INNER] = import_module("conformance.judging.oracles.inner").judge

@@ -1,4 +1,5 @@
-"""The oracle of the inside: the events of the reference engine, followed by TLC through the Trace specs below the contract.
+"""The oracle of the inside: the events of the reference engine, followed by TLC through the Trace
+specs below the contract.
 
 It is asked whenever the oracle `tlc` is. A trace without such events it passes over.
 """
@@ -36,7 +37,9 @@ KNOWN = DISK | legs.EVENTS | {"create"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order; one run of TLC for each spec and config among what is to be followed."""
+    """One opinion a trace, in their order; one run of TLC for each spec and config among what is to
+    be followed.
+    """
     opinions = [_unfollowable(trace) or Opinion(None) for trace in batch]
     followed = defaultdict(list)
     for index, trace in enumerate(batch):
@@ -50,7 +53,7 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
             for index, _, _ in some:
                 opinions[index] = Opinion(None, str(reason))
             continue
-        for (index, lines, places), matched in zip(some, reached):
+        for (index, lines, places), matched in zip(some, reached, strict=False):
             if matched < len(places) and not opinions[index].unsure:
                 opinions[index] = _earlier(
                     opinions[index],
@@ -60,7 +63,9 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
 
 
 def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]]]:
-    """What is followed of a trace: through which spec, with which config, the lines, and where each is from."""
+    """What is followed of a trace: through which spec, with which config, the lines, and where each
+    is from.
+    """
     yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
     for lines, places in legs.lines(trace):
         yield "Redundancy", "TraceRedundancy", lines, places
@@ -84,7 +89,9 @@ def _unfollowable(trace: Trace) -> Opinion | None:
 
 
 def _disk_lines(trace: Trace) -> tuple[list[Line], list[Place]]:
-    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events; and where each is from."""
+    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events;
+    and where each is from.
+    """
     lines: list[Line] = [{"trace": 1, "geometry": trace.geometry}]
     places: list[Place] = []
     for index, event in enumerate(trace.events):
@@ -104,7 +111,9 @@ def _earlier(one: Opinion, other: Opinion) -> Opinion:
 
 
 def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> str:
-    """Which line it is that the spec does not allow, and which clause it breaks where that is known."""
+    """Which line it is that the spec does not allow, and which clause it breaks where that is
+    known.
+    """
     number, line = places[matched][1], lines[matched + 1]
     if number is None:
         return f"specs/{spec}.tla: the operation itself, by what was inside before it"

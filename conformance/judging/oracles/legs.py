@@ -1,4 +1,6 @@
-"""What specs/TraceRedundancy.tla reads of a trace: for each leg what became of its components, and what was read and written there."""
+"""What specs/TraceRedundancy.tla reads of a trace: for each leg what became of its components, and
+what was read and written there.
+"""
 
 from collections.abc import Iterator
 from typing import Any

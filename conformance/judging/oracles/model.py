@@ -13,7 +13,9 @@ def judge(traces: Sequence[Trace]) -> list[Opinion]:
 
 
 def judge_one(trace: Trace) -> Opinion:
-    """Where the trace leaves the contract. A failure of the target is no event of the contract: it ends it."""
+    """Where the trace leaves the contract. A failure of the target is no event of the contract: it
+    ends it.
+    """
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events):
         if "failure" in event:

@@ -26,7 +26,7 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
         except (tlc.Unavailable, traces.Inconclusive) as reason:
             opinions.update((i, Opinion(None, str(reason))) for i in small)
         else:
-            for i, lines, matched in zip(small, inputs, reached):
+            for i, lines, matched in zip(small, inputs, reached, strict=False):
                 opinions[i] = Opinion(None if matched == len(lines) - 1 else matched)
     return [opinions[i] for i in range(len(batch))]
 
@@ -37,7 +37,9 @@ def profile_of(trace: Trace) -> str:
 
 
 def _lines(trace: Trace) -> list[dict[str, Any]]:
-    """What the specification reads of a trace, up to a failure of the target, which is no event of the contract."""
+    """What the specification reads of a trace, up to a failure of the target, which is no event of
+    the contract.
+    """
     lines: list[dict[str, Any]] = [{"trace": 1, "hello": trace.hello}]
     for event in trace.events:
         if "failure" in event:

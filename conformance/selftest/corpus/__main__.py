@@ -1,4 +1,6 @@
-"""Be a target that is wrong in one way: `python conformance/corpus FAULT`; or honest, as `none`, `honest-block`, `honest-prefix`."""
+"""Be a target that is wrong in one way: `python conformance/corpus FAULT`; or honest, as `none`,
+`honest-block`, `honest-prefix`.
+"""
 
 import json
 import sys

@@ -10,7 +10,9 @@ LINES = {}
 
 
 def says(function):
-    """A dialogue that is wrong: called with the request and the response, it prints what it likes."""
+    """A dialogue that is wrong: called with the request and the response, it prints what it
+    likes.
+    """
     LINES[function.__name__.replace("_", "-")] = function
     return function
 

@@ -40,8 +40,8 @@ class PartialOutOfRangeWrites(DictDisk):
         try:
             super().write(lba, data)
         except Refused:
-            for l in range(lba, min(self.blocks, lba + len(data) // BLOCK)):
-                self.live[l] = data[(l - lba) * BLOCK :][:BLOCK]
+            for at_lba in range(lba, min(self.blocks, lba + len(data) // BLOCK)):
+                self.live[at_lba] = data[(at_lba - lba) * BLOCK :][:BLOCK]
             raise
 
 
@@ -76,7 +76,7 @@ class CrashLosesFlushedData(DictDisk):
         self.old = dict(self.live)
 
     def crash(self):
-        self.live = {l: data for l, data in self.live.items() if l}
+        self.live = {at_lba: data for at_lba, data in self.live.items() if at_lba}
 
 
 @wrong
@@ -99,7 +99,11 @@ class UnmapForgottenByCrash(DictDisk):
 
     def unmap(self, lba, count):
         self.check(lba, count)
-        self.hidden |= {l: self.live.pop(l) for l in range(lba, lba + count) if l in self.live}
+        self.hidden |= {
+            at_lba: self.live.pop(at_lba)
+            for at_lba in range(lba, lba + count)
+            if at_lba in self.live
+        }
 
     def crash(self):
         self.live = self.hidden | self.live

@@ -6,7 +6,9 @@ from dict_disk import DictDisk
 
 
 class HonestBlock(DictDisk):
-    """After a power cut each block holds what it held at the last flush, or anything written since; snapshots flush."""
+    """After a power cut each block holds what it held at the last flush, or anything written since;
+    snapshots flush.
+    """
 
     profile = "block"
 
@@ -42,8 +44,10 @@ class HonestBlock(DictDisk):
         self.since = [(dict(self.live), dict(self.snapshots))]
 
     def crash(self):
-        kept = {l: self.choose.choice(self.since)[0].get(l) for l in range(self.blocks)}
-        self.live = {l: data for l, data in kept.items() if data}
+        kept = {
+            at_lba: self.choose.choice(self.since)[0].get(at_lba) for at_lba in range(self.blocks)
+        }
+        self.live = {at_lba: data for at_lba, data in kept.items() if data}
         self.flush()
 
     restart = flush

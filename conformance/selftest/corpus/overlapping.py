@@ -28,7 +28,9 @@ class SnapshotInTwoHalves(Disk):
 
 @wrong
 class SnapshotOfAnOldRoot(Disk):
-    """A snapshot takes the root that was current when it was called, though others were answered."""
+    """A snapshot takes the root that was current when it was called, though others were
+    answered.
+    """
 
     def call(self, message, done):
         if message["op"] == "snapshot":
@@ -157,7 +159,7 @@ class StaleCacheFill(Disk):
         if answer["ok"] and message.get("view") is None:
             lbas = range(message["lba"], message["lba"] + message["count"])
             answer["tags"] = [
-                self.cache.get(l, t) for l, t in zip(lbas, answer["tags"], strict=True)
+                self.cache.get(at_lba, t) for at_lba, t in zip(lbas, answer["tags"], strict=True)
             ]
             yield
             self.cache |= dict(zip(lbas, answer["tags"], strict=True))

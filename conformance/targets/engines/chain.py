@@ -200,7 +200,7 @@ class ChainTarget(QemuDisk):
             layer = above[0]
         return layer
 
-    def _open(self) -> nbd.Device:
+    def _open(self) -> nbd.NbdDevice:
         for layer in sorted(self._layers, key=lambda layer: layer.depth):
             self._add(layer)
         return self._export()
@@ -237,7 +237,7 @@ class ChainTarget(QemuDisk):
             ("blockdev-del", {"node-name": layer.device}),
         )
 
-    def _export(self) -> nbd.Device:
+    def _export(self) -> nbd.NbdDevice:
         self._daemon.do(
             (
                 "block-export-add",

@@ -159,7 +159,7 @@ class Qcow2Target(QemuDisk):
     def _make(self) -> None:
         self._written().lay(_empty(self._daemon, self._blocks * BLOCK, self._image))
 
-    def _open(self) -> nbd.Device:
+    def _open(self) -> nbd.NbdDevice:
         self._window.turn({"driver": "qcow2", "file": f"w{self._side}", "discard": self._discard})
         return self._window.device
 

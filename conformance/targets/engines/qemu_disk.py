@@ -23,7 +23,7 @@ class QemuDisk(RecordedDisk):
         super().__init__(name, f"qemu {qemu.version()}", "block")
         self._setup, self._daemon = setup, qemu.borrow(setup)
         self._folder = self._daemon.folder
-        self._device: nbd.Device | None = None
+        self._device: nbd.NbdDevice | None = None
         self._overlapped = False  # several connections have written
         self._sound = True  # the daemon may be used again
 
@@ -31,7 +31,7 @@ class QemuDisk(RecordedDisk):
         op = message["op"]
         try:
             return super().request(message)
-        except (nbd.Refused, qemu.QmpError) as error:
+        except (nbd.NbdError, qemu.QmpError) as error:
             self._sound = False
             raise self._daemon.failure("protocol", f"{op}: {error}") from None
         except TimeoutError as error:
@@ -51,7 +51,7 @@ class QemuDisk(RecordedDisk):
             pass
         self._daemon.close()
 
-    def connect(self) -> nbd.Device:
+    def connect(self) -> nbd.NbdDevice:
         """One more connection to the live disk. After the next flush the power may fail; before, the log is not to be trusted."""
         self._opened()
         self._overlapped = True
@@ -87,13 +87,13 @@ class QemuDisk(RecordedDisk):
         except qemu.QmpError as error:
             raise Refused("data-lost", str(error)) from None
 
-    def _opened(self) -> nbd.Device:
+    def _opened(self) -> nbd.NbdDevice:
         if self._device is None:
             self._device = self._open()
         return self._device
 
     @abstractmethod
-    def _open(self) -> nbd.Device:
+    def _open(self) -> nbd.NbdDevice:
         """Open the disk, which is shut; its live view. Raises QmpError."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class QemuDisk(RecordedDisk):
         at = message["lba"] * BLOCK
         try:
             return ask(at)
-        except nbd.Refused as error:
+        except nbd.NbdError as error:
             if at + length > self._blocks * BLOCK:
                 raise Refused("out-of-range", str(error)) from None
             raise

@@ -14,9 +14,9 @@ SIZE = (
 )  # bytes of the device; what is behind the end of the image is refused by qemu's block layer
 
 
-def connected(daemon: qemu.Daemon, export: str) -> nbd.Device:
+def connected(daemon: qemu.Daemon, export: str) -> nbd.NbdDevice:
     """The export as a device."""
-    return nbd.Device(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
+    return nbd.NbdDevice(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
 
 
 class Window:

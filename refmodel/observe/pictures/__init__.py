@@ -1,4 +1,7 @@
-"""What a disk looks like inside, as pictures: the segments over the devices, the views as trees with shared nodes, the log. One page shows all three."""
+"""Pictures of the inside of a disk, as SVG: segments on devices, views as trees, and the log.
+
+One page of HTML shows all three.
+"""
 
 from typing import Any
 
@@ -12,15 +15,16 @@ PICTURES = {"segments": segments.picture, "views": views.picture, "log": log.pic
 
 
 def svg(disk: LogStructuredDisk, name: str) -> str:
-    """One picture, as an SVG document of its own."""
+    """Return one of PICTURES as an SVG document."""
     return _template(f"{name}.svg.j2").render(picture=PICTURES[name](disk))
 
 
 def page(disk: LogStructuredDisk) -> str:
-    """All pictures on a page of HTML that needs nothing else."""
+    """Return a page of HTML with all pictures. It needs no other file."""
     shape = disk.geometry
+    blocks = f"{shape.blocks:,} blocks of {size(shape.block_bytes)}"
     facts: dict[str, Any] = {
-        "what": f"{shape.blocks:,} blocks of {size(shape.block_bytes)}, layout {shape.layout}, {shape.devices} devices",
+        "what": f"{blocks}, layout {shape.layout}, {shape.devices} devices",
         "snapshots": [view.name for view in disk.state.views.in_order()],
         "svg": {name: svg(disk, name) for name in PICTURES},
     }

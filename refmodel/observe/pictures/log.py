@@ -1,72 +1,96 @@
-"""The way of a write: the durable log, the bank that its data waits in, and the checkpoints that let the log forget."""
+"""Draws the way of a write: the durable log, the bank, and the checkpoint slots."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from refmodel.array.component import Component
+from refmodel.array.leg import Leg
 from refmodel.journal import checkpoint
 from refmodel.journal.record import RECORD_UNIT, Record, RecordKind, decode, stored_bytes
 from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.geometry import Geometry
 from refmodel.observe.describe import size
 
 COLOURS = {
-    RecordKind.OPEN: "#999999", RecordKind.WRITE: "#1f4e8c", RecordKind.WRITES: "#4a86cf", RecordKind.PLACE: "#6b4fa0", RecordKind.UNMAP: "#946200",
-    RecordKind.SNAPSHOT: "#2c7a3f", RecordKind.DELETE: "#b3261e", RecordKind.REVERT: "#a23b72",
-}  # fmt: skip
-LEFT, WIDTH = 16, 1068
-SHOWN = 48  # records at most, the newest
-BANK_ROW = 64
+    RecordKind.OPEN: "#999999",
+    RecordKind.WRITE: "#1f4e8c",
+    RecordKind.WRITES: "#4a86cf",
+    RecordKind.PLACE: "#6b4fa0",
+    RecordKind.UNMAP: "#946200",
+    RecordKind.SNAPSHOT: "#2c7a3f",
+    RecordKind.DELETE: "#b3261e",
+    RecordKind.REVERT: "#a23b72",
+}
+LEFT, WIDTH = 16, 1068  # pixels
+SHOWN = 48  # records that are drawn at most: the newest
+BANK_ROW = 64  # chunks of the bank per row
+BANK_ROWS = 4  # rows of the bank that are drawn at most
 
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
-    """What log.svg.j2 draws."""
+    """Return what log.svg.j2 draws."""
     log, shape = disk.state.log, disk.geometry
     records = list(_records(disk))
     newest = records[-SHOWN:]
     bank, room = len(disk.state.chunks.bank), disk.state.segments.blocks
-    cells = max(room, bank)
+    cells = min(max(room, bank), BANK_ROWS * BANK_ROW)
+    newest_slot = disk.state.checkpoint_number
     return {
-        "width": WIDTH + 2 * LEFT, "left": LEFT, "across": WIDTH, "size": size(shape.log_bytes), "used": size(log.used),
-        "ring": list(_ring(log.tail, log.head, shape.log_bytes)), "head": _x(log.head, shape.log_bytes), "tail": _x(log.tail, shape.log_bytes),
+        "width": WIDTH + 2 * LEFT,
+        "left": LEFT,
+        "across": WIDTH,
+        "size": size(shape.log_bytes),
+        "used": size(log.used),
+        "ring": list(_ring(log.tail, log.head, shape.log_bytes)),
+        "head": _x(log.head, shape.log_bytes),
+        "tail": _x(log.tail, shape.log_bytes),
         "mirrors": [component.member.index for component in disk.state.performance.components],
-        "records": [_box(record, at) for at, record in enumerate(newest)], "kinds": [(kind.name.lower(), COLOURS[kind]) for kind in COLOURS],
-        "count": len(records), "left_out": len(records) - len(newest), "generation": log.generation,
-        "bank": bank, "room": room, "bank_cells": [_cell(at, at < bank) for at in range(min(cells, 4 * BANK_ROW))],
-        "bank_height": -(-min(cells, 4 * BANK_ROW) // BANK_ROW) * 14,
-        "slots": [{"number": slot.number, "newest": slot.number == disk.state.checkpoint_number}
-                  for slot in checkpoint.slots(disk.state.performance)],
+        "records": [_box(record, at) for at, record in enumerate(newest)],
+        "kinds": [(kind.name.lower(), COLOURS[kind]) for kind in COLOURS],
+        "count": len(records),
+        "left_out": len(records) - len(newest),
+        "generation": log.generation,
+        "bank": bank,
+        "room": room,
+        "bank_cells": [_cell(at, at < bank) for at in range(cells)],
+        "bank_height": -(-cells // BANK_ROW) * 14,
+        "slots": [
+            {"number": slot.number, "newest": slot.number == newest_slot}
+            for slot in checkpoint.slots(disk.state.performance)
+        ],
         "write_back": shape.write_back,
-    }  # fmt: skip
+    }
 
 
 def _records(disk: LogStructuredDisk) -> Iterator[Record]:
-    """What would be replayed after a crash now, as the first component that has it says."""
+    """The records that recovery would replay now, each from the first mirror that has it."""
     log, shape, leg = disk.state.log, disk.geometry, disk.state.performance
     at = log.tail
     while at < log.head:
         for component in leg.active():
-            header = _ring_read(leg, component, shape, at, RECORD_UNIT)
-            length = stored_bytes(header)
-            record = (
-                decode(_ring_read(leg, component, shape, at, length))
-                if length and at + length <= log.head
-                else None
-            )
-            if record is not None:
+            length = stored_bytes(_ring_read(leg, component, shape, at, RECORD_UNIT))
+            record = None
+            if length and at + length <= log.head:
+                record = decode(_ring_read(leg, component, shape, at, length))
+            if length and record is not None:
+                yield record
+                at += length
                 break
         else:
             return
-        yield record
-        at += length
 
 
-def _ring_read(leg, component, shape, position: int, length: int) -> bytes:
+def _ring_read(
+    leg: Leg, component: Component, shape: Geometry, position: int, length: int
+) -> bytes:
+    """Bytes of one mirror of the ring, which may wrap around its end."""
     at = position % shape.log_bytes
     first = min(length, shape.log_bytes - at)
-    part = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
+    data = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
     if first == length:
-        return part
+        return data
     rest = length - first
-    return part + (leg.read_component(component, shape.log_base, rest, "scrub") or bytes(rest))
+    return data + (leg.read_component(component, shape.log_base, rest, "scrub") or bytes(rest))
 
 
 def _x(position: int, size: int) -> float:
@@ -74,7 +98,7 @@ def _x(position: int, size: int) -> float:
 
 
 def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
-    """The used part of the ring, which may go over its end."""
+    """The used part of the ring: one box, or two if it wraps around the end."""
     if head == tail:
         return
     start, end = tail % size, tail % size + (head - tail)
@@ -85,16 +109,18 @@ def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
 
 def _box(record: Record, at: int) -> dict[str, Any]:
     what = record.kind.name.lower()
-    where = (
-        f" {record.lba}"
-        if record.kind in (RecordKind.WRITE, RecordKind.PLACE, RecordKind.UNMAP)
-        else f" {record.name}"
-        if record.name
-        else ""
-    )
+    if record.kind in (RecordKind.WRITE, RecordKind.PLACE, RecordKind.UNMAP):
+        what += f" {record.lba}"
+    elif record.name:
+        what += f" {record.name}"
     blocks = f", {record.count} blocks" if record.count > 1 else ""
-    return {"x": LEFT + at * WIDTH / SHOWN, "width": WIDTH / SHOWN - 2, "colour": COLOURS[record.kind], "label": f"{what}{where}",
-            "title": f"record {record.sequence}, generation {record.generation}: {what}{where}{blocks}"}  # fmt: skip
+    return {
+        "x": LEFT + at * WIDTH / SHOWN,
+        "width": WIDTH / SHOWN - 2,
+        "colour": COLOURS[record.kind],
+        "label": what,
+        "title": f"record {record.sequence}, generation {record.generation}: {what}{blocks}",
+    }
 
 
 def _cell(at: int, full: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The logical maps: every tree node once, whoever reaches it, in a row a level."""
+"""Draws the logical maps as trees: every node once, in a row per level."""
 
 from typing import Any
 
@@ -7,23 +7,21 @@ from refmodel.log_structured.maps.cow_btree import LAST
 from refmodel.log_structured.maps.node import Node
 from refmodel.log_structured.views import View, ViewState
 
-WIDE = (
-    40  # nodes of a level at most: the trees are cut off behind the LBA where a level has as many
-)
-STEP, NODE_WIDTH, NODE_HEIGHT = 104, 20, 24
-WIDTH, MARGIN = 1100, 40
+WIDE = 40  # leaves that are drawn at most: the trees are cut at the LBA where there are as many
+STEP, NODE_WIDTH, NODE_HEIGHT = 104, 20, 24  # pixels
+WIDTH, MARGIN = 1100, 40  # pixels
 COLOURS = ("#2c7a3f", "#b3261e", "#6b4fa0", "#946200", "#00797a", "#a23b72", "#4a6785", "#7a5c3d")
 LIVE_COLOUR, SHARED_COLOUR = "#1f4e8c", "#d9d9d4"
 
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
-    """What views.svg.j2 draws."""
+    """Return what views.svg.j2 draws."""
     disk.state.update_maps()
     views = sorted(disk.state.views.by_id.values(), key=lambda view: view.taken or LAST)
     trees, cut = _trees(disk, views)
     reached: dict[int, set[int]] = {}
     nodes: dict[int, Node] = {}
-    for view, found in zip(views, trees):
+    for view, found in zip(views, trees, strict=True):
         for node in found:
             nodes[node.page] = node
             reached.setdefault(node.page, set()).add(view.id)
@@ -41,29 +39,65 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
         for at, node in enumerate(row):
             holders = reached[node.page]
             drawn[node.page] = {
-                "x": _spread(at, len(row)), "y": 150 + (top - level) * STEP, "views": len(holders),
-                "colour": colours[next(iter(holders))] if len(holders) == 1 else SHARED_COLOUR, "title": _title(node, holders, views),
-                "leaf": level == 0, "first": node.keys[0], "last": node.keys[-1],
-            }  # fmt: skip
-    boxes = {view.id: {"x": _spread(at, len(views)), "name": _name(view), "colour": colours[view.id],
-                       "nodes": sum(len(reached[node.page]) == 1 for node in found), "all": len(found)}
-             for at, (view, found) in enumerate(zip(views, trees))}  # fmt: skip
+                "x": _spread(at, len(row)),
+                "y": 150 + (top - level) * STEP,
+                "views": len(holders),
+                "colour": colours[next(iter(holders))] if len(holders) == 1 else SHARED_COLOUR,
+                "title": _title(node, holders, views),
+                "leaf": level == 0,
+                "first": node.keys[0],
+                "last": node.keys[-1],
+            }
+    boxes = {
+        view.id: {
+            "x": _spread(at, len(views)),
+            "name": _name(view),
+            "colour": colours[view.id],
+            "nodes": sum(len(reached[node.page]) == 1 for node in found),
+            "all": len(found),
+        }
+        for at, (view, found) in enumerate(zip(views, trees, strict=True))
+    }
     edges = [
         {"from": drawn[node.page], "to": drawn[child], "colour": drawn[child]["colour"]}
-        for node in nodes.values() if node.level for child in node.values if child in drawn
-    ]  # fmt: skip
+        for node in nodes.values()
+        if node.level
+        for child in node.values
+        if child in drawn
+    ]
     bottom = 150 + top * STEP + 44
     return {
-        "boxes": list(boxes.values()), "nodes": list(drawn.values()), "edges": edges, "width": WIDTH, "height": bottom + 70, "bottom": bottom,
-        "roots": [{"from": boxes[view.id], "to": drawn[view.map.root]} for view in views if view.map.root in drawn],
-        "descent": [{"from": boxes[view.parent], "to": boxes[view.id]} for view in views if view.parent in boxes],
-        "shared": sum(len(holders) > 1 for holders in reached.values()), "distinct": len(reached), "cut": cut,
-        "wide": NODE_WIDTH, "high": NODE_HEIGHT, "live": LIVE_COLOUR, "shared_colour": SHARED_COLOUR,
-    }  # fmt: skip
+        "boxes": list(boxes.values()),
+        "nodes": list(drawn.values()),
+        "edges": edges,
+        "width": WIDTH,
+        "height": bottom + 70,
+        "bottom": bottom,
+        "roots": [
+            {"from": boxes[view.id], "to": drawn[view.map.root]}
+            for view in views
+            if view.map.root in drawn
+        ],
+        "descent": [
+            {"from": boxes[view.parent], "to": boxes[view.id]}
+            for view in views
+            if view.parent in boxes
+        ],
+        "shared": sum(len(holders) > 1 for holders in reached.values()),
+        "distinct": len(reached),
+        "cut": cut,
+        "wide": NODE_WIDTH,
+        "high": NODE_HEIGHT,
+        "live": LIVE_COLOUR,
+        "shared_colour": SHARED_COLOUR,
+    }
 
 
 def _trees(disk: LogStructuredDisk, views: list[View]) -> tuple[list[list[Node]], int | None]:
-    """The nodes that each view reaches below some LBA, and that LBA, if the trees are too wide to show."""
+    """The nodes that each view reaches, and None.
+
+    If the trees are too wide to draw: only the nodes below some LBA, and that LBA.
+    """
     end, cut = LAST, None
     while True:
         trees = [_nodes(view, end) for view in views]
@@ -75,6 +109,7 @@ def _trees(disk: LogStructuredDisk, views: list[View]) -> tuple[list[list[Node]]
 
 
 def _nodes(view: View, end: int) -> list[Node]:
+    """The nodes that a view reaches below the LBA `end`, without those that reclaim has passed."""
     found: list[Node] = []
 
     def walk(page: int, limit: int) -> None:
@@ -91,6 +126,7 @@ def _nodes(view: View, end: int) -> list[Node]:
 
 
 def _spread(at: int, count: int) -> float:
+    """The x coordinate of one of `count` things in a row."""
     return round(MARGIN + (WIDTH - 2 * MARGIN) * (at + 0.5) / count, 1)
 
 
@@ -100,9 +136,8 @@ def _name(view: View) -> str:
 
 def _title(node: Node, holders: set[int], views: list[View]) -> str:
     names = ", ".join(_name(view) for view in views if view.id in holders)
-    what = (
-        f"leaf of {len(node.keys)} blocks, LBA {node.keys[0]} to {node.keys[-1]}"
-        if node.level == 0
-        else f"{len(node.keys)} children, from LBA {node.keys[0]}"
-    )
+    if node.level == 0:
+        what = f"leaf of {len(node.keys)} blocks, LBA {node.keys[0]} to {node.keys[-1]}"
+    else:
+        what = f"{len(node.keys)} children, from LBA {node.keys[0]}"
     return f"page {node.page}, born at {node.born}: {what}; reached from {names}"

@@ -68,7 +68,9 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, 0, 0, 1
 
 @given(STEPS)
 def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps):
-    """Held to the definition: at any moment, what a device was given before its last flush, and any of the rest."""
+    """Held to the definition: at any moment, what a device was given before its last flush, and any
+    of the rest.
+    """
     may = set()
     now = {name: ({}, []) for name in "ab"}  # what is certain, what is not
 
@@ -102,7 +104,9 @@ def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps):
 
 
 def test_one_operation_and_replay():
-    """Every crash state of some workloads passes; sent again to an engine on files, the dialogue is the same."""
+    """Every crash state of some workloads passes; sent again to an engine on files, the dialogue is
+    the same.
+    """
     explorer = Explorer()
     for operations in (0,), (1,), (4,), (8,):
         explored = explorer.explore(Workload(MIRROR, "used", operations))

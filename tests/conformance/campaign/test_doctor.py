@@ -60,7 +60,9 @@ def test_every_capability_has_a_meaning():
 
 @pytest.mark.parametrize("op", ["write", "unmap", "snapshot", "revert"])
 def test_what_refuses_without_reason_cannot_be_tested(op, monkeypatch):
-    """The contract allows it, full disks being what they are; `run` would pass it with nothing tested."""
+    """The contract allows it, full disks being what they are; `run` would pass it with nothing
+    tested.
+    """
     answer = ModelTarget.request
     refuse = {"ok": False, "error": "no-space"}
     monkeypatch.setattr(

@@ -5,14 +5,13 @@ import json
 import pytest
 
 from conformance.campaign.driver import drive
+from conformance.campaign.grouping import grouped
 from conformance.campaign.random_campaign import campaign
 from conformance.contract.model import faults_of
 from conformance.contract.trace import Trace
-from conformance.judging.explain import explain
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, named
-from conformance.programs.shrink import shrink
-from conformance.reports import report
+from conformance.reports import machine, summary
 from conformance.targets import Factory
 from conformance.targets.base import PowerCut
 from conformance.targets.model import ModelTarget
@@ -72,7 +71,7 @@ def test_json_and_junit():
     result = campaign(
         Factory("deaf", Deaf, {}, Deaf.knobs), count=100, ops=40, seed=2, oracles=MODEL
     )
-    found = json.loads(json.dumps(report.as_json(result)))
+    found = json.loads(json.dumps(machine.as_json(result)))
     keys = {
         "target",
         "verdict",
@@ -89,13 +88,17 @@ def test_json_and_junit():
         found["failures"][0]
     )
     assert found["skipped"] == ["device"]
-    assert report.as_junit(result).count("<failure") == len(result.failures)
+    assert machine.as_junit(result).count("<failure") == len(grouped(result.failures))
 
 
 def test_what_never_happened_is_a_row():
-    result = campaign(Factory("model", ModelTarget), count=10, ops=20, seed=1, oracles=MODEL)
-    rows = {(op, outcome): times for op, outcome, times in report.coverage(result)}
-    assert rows["write", "no-space"] == 0 and rows["write", "ok"] > 0
+    result = campaign(Factory("model", ModelTarget), count=1, ops=20, seed=1, oracles=MODEL)
+    assert any(times == 0 for *_, times in summary.coverage(result))
+    result.coverage["revert", "no-space"] += 1
+    assert ("write", "no-space", 0) in summary.coverage(result)
+    result.coverage["revert", "no-space"] -= 1
+    rows = {(op, outcome): times for op, outcome, times in summary.coverage(result)}
+    assert rows["write", "ok"] > 0 and ("write", "no-space") not in rows, "it is never full"
     assert not any(op == "fail" for op, _ in rows), "not declared"
 
 
@@ -145,12 +148,6 @@ def test_oracles_that_disagree_make_it_inconclusive():
     unsure = {"other": lambda traces: [Opinion(None, "no Java") for _ in traces]}
     verdict = judge([trace], MODEL | unsure)[0]
     assert verdict.verdict == "inconclusive" and "no Java" in verdict.reason
-
-
-def test_shrinking_keeps_a_failure_that_does_not_come_again():
-    trace = drive(ModelTarget({}), PROGRAM)
-    verdict = explain(trace, 1)
-    assert shrink(trace, verdict, lambda program: None) == (trace, verdict)
 
 
 HELLO = {"block_size": 512, "crash_profile": "ack", "capabilities": []}
@@ -257,3 +254,58 @@ def test_classes(case):
     assert verdict.kind == kind, verdict
     assert source in verdict.source, verdict
     assert verdict.clause and verdict.expected and verdict.actual
+
+
+class Full(ModelTarget):
+    """It has no space for any write."""
+
+    def request(self, message):
+        if message["op"] == "write":
+            return {"ok": False, "error": "no-space"}
+        return super().request(message)
+
+
+def test_a_target_that_refuses_everything_was_not_tested():
+    result = campaign(Factory("full", Full), count=40, ops=30, seed=1, oracles=MODEL)
+    assert result.verdict == "inconclusive" and not result.failures
+    assert "too little succeeded: 0 of " in result.reason and "no-space" in result.reason
+
+
+class Promising(Full):
+    """And yet it promises space in the answer to `create`."""
+
+    def request(self, message):
+        response = super().request(message)
+        return {**response, "holds": 4} if message["op"] == "create" else response
+
+
+def test_a_target_that_has_promised_space_must_not_refuse_for_want_of_it():
+    result = campaign(Factory("promising", Promising), count=40, ops=30, seed=1, oracles=MODEL)
+    assert {failure.verdict.kind for failure in result.failures} == {"false-no-space"}
+    assert "the target holds 4" in result.failures[0].verdict.expected
+
+
+class Leaking(ModelTarget):
+    """Its scrub finds a leak once a snapshot was deleted."""
+
+    leaked = False
+
+    def request(self, message):
+        if message["op"] == "scrub":
+            return {"ok": True, "problems": ["page 7 is in use and not reachable"] * self.leaked}
+        response = super().request(message)
+        if message["op"] in ("create", "delete") and response["ok"]:
+            self.leaked = message["op"] == "delete"
+        return response
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.hello = {**self.hello, "capabilities": [*self.hello["capabilities"], "scrub"]}
+
+
+def test_a_leak_that_scrub_reports_is_a_failure():
+    result = campaign(Factory("leaking", Leaking), count=40, ops=30, seed=1, oracles=MODEL)
+    kinds = {failure.verdict.kind for failure in result.failures}
+    assert kinds == {"scrub"} and "page 7" in result.failures[0].verdict.actual
+    ops = {event["op"] for event in result.failures[0].trace.events}
+    assert ops <= {"create", "snapshot", "delete", "scrub"}

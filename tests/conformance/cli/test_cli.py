@@ -1,6 +1,11 @@
 """The command line: exit statuses, files, and one line for a mistake."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -8,8 +13,16 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.selftest.corpus import SCRIPT
+from refmodel import __version__
 
-EXAMPLE = Path(__file__).parents[3] / "conformance" / "examples" / "dict_disk.py"
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "conformance" / "examples" / "dict_disk.py"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Failures are kept in the working directory."""
+    monkeypatch.chdir(tmp_path)
 
 
 def call(*words):
@@ -61,7 +74,9 @@ def test_a_failure_can_be_replayed(tmp_path):
 def test_the_summary_says_that_nothing_certified_judged(monkeypatch):
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", "--target", "model", "--traces", 2, "--seed", 1)
-    assert "judged by model (certified: not built, not run)" in " ".join(result.output.split())
+    assert "judge: model (optional: the certified checker, which `make proofs` builds)" in " ".join(
+        result.output.split()
+    )
 
 
 def test_inconclusive_is_three(tmp_path):
@@ -104,12 +119,112 @@ def test_wrong_usage_is_two(words, says, monkeypatch):
     assert "Traceback" not in result.output
 
 
+def test_a_folder_is_replayed(tmp_path):
+    faulty = f"exec:python3 {SCRIPT} unmap-ignored"
+    call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
+    result = call("replay", "out/traces", "--target", faulty)
+    assert result.exit_code == 1 and "resurrected at operation" in result.output
+    assert "   0  create" in result.output, "traces that fail are listed"
+    assert call("replay", "out/traces", "--target", "model:ack").exit_code == 0
+    (tmp_path / "out" / "traces" / "torn.jsonl").write_text("{}\n")
+    result = call("replay", "out/traces", "--target", "model:ack")
+    assert result.exit_code == 3 and "1 unreadable" in result.output
+    assert call("replay", tmp_path, "--target", "model:ack").exit_code == 2
+
+
+def test_shrinking_goes_on_from_a_file(tmp_path):
+    faulty = f"exec:python3 {SCRIPT} unmap-ignored"
+    call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
+    failing = sorted(Path("out/traces").glob("failure-*.jsonl"))[0]
+    whole = failing.with_name(failing.name.removeprefix("failure-"))
+    before = len(whole.read_text().splitlines())
+    result = call("shrink", whole, "--target", faulty, "--output", "short.jsonl")
+    assert result.exit_code == 1 and "shortened from" in result.output, result.output
+    assert "conformance replay short.jsonl" in result.output
+    assert len(Path("short.jsonl").read_text().splitlines()) <= 5 < before
+    result = call("shrink", whole, "--target", faulty, "--seconds", 0.001)
+    assert "shrinking was not finished" in result.output and result.exit_code == 1
+    assert f"conformance shrink {whole.with_suffix('.short.jsonl')}" in result.output
+    result = call("shrink", failing, "--target", "model:ack")
+    assert result.exit_code == 3 and "it does not fail: it was sent 10 times" in result.output
+    assert call("shrink", "missing.jsonl", "--target", "model:ack").exit_code == 3
+
+
+def test_failures_are_kept_run_first_and_forgotten():
+    wrong = f"exec:python3 {SCRIPT} unmap-ignored"
+    result = call("run", "--target", wrong, "--traces", 60, "--seed", 1)
+    kept = sorted(Path(".conformance/failures").rglob("*.jsonl"))
+    assert len(kept) == 1 and f"conformance replay {kept[0]} --target" in result.output
+    assert Path(".conformance/.gitignore").read_text() == "*\n"
+    again = call("run", "--target", wrong, "--traces", 1, "--seed", 99, "--json", "r.json")
+    assert again.exit_code == 1 and "a failure kept from an earlier run" in again.output
+    failures = json.loads(Path("r.json").read_text())["failures"]
+    assert None in failures[0]["traces"]
+    assert sorted(Path(".conformance/failures").rglob("*.jsonl")) == kept
+    other = call("run", "--target", "model", "--traces", 1, "--seed", 99)
+    assert other.exit_code == 0, "another target has its own"
+
+
+def test_a_kept_failure_that_passes_is_forgotten(tmp_path):
+    flag = tmp_path / "fixed"
+    module = tmp_path / "mine.py"
+    module.write_text(
+        "import pathlib\n"
+        "from conformance.targets.model import ModelTarget\n"
+        "class Mine(ModelTarget):\n"
+        "    knobs = {'profile': ['ack']}\n"
+        "    def request(self, message):\n"
+        f"        if message['op'] == 'unmap' and not pathlib.Path({str(flag)!r}).exists():\n"
+        "            return {'ok': True}\n"
+        "        return super().request(message)\n"
+    )
+    words = ("run", "--target", "python:mine:Mine", "--traces", 20, "--seed", 1, "--jobs", 1)
+    assert call(*words).exit_code == 1
+    assert list(Path(".conformance/failures").rglob("*.jsonl"))
+    flag.touch()
+    result = call(*words)
+    assert result.exit_code == 0 and "0 fail again, 2 passed and are forgotten" in result.output
+    assert not list(Path(".conformance/failures").rglob("*.jsonl"))
+    flag.unlink()
+    assert call(*words, "--no-keep").exit_code == 1
+    assert not list(Path(".conformance/failures").rglob("*.jsonl"))
+
+
+def test_ctrl_c_is_130_and_inconclusive(tmp_path):
+    words = [sys.executable, "-m", "conformance", "run", "--target", "model", "--minutes", "5"]
+    where = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [*words, "--jobs", "1", "--json", "r.json"],
+        cwd=tmp_path,
+        env=where,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "inconclusive" in output + errors
+    if (tmp_path / "r.json").exists():  # it was generating traces, and not still starting
+        found = json.loads((tmp_path / "r.json").read_text())
+        assert found["verdict"] == "inconclusive" and found["interrupted"]
+
+
+@pytest.mark.parametrize("words", [["--version"], ["run", "--version"], ["doctor", "--version"]])
+def test_every_command_says_its_version(words):
+    result = call(*words)
+    assert result.exit_code == 0 and result.output == f"conformance {__version__}\n"
+
+
 def test_help_and_targets():
     for words in (
         ["--help"],
         ["run", "--help"],
         ["check", "--help"],
         ["replay", "--help"],
+        ["shrink", "--help"],
         ["targets"],
     ):
         assert call(*words).exit_code == 0

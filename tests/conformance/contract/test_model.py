@@ -1,4 +1,6 @@
-"""The model against VirtualDisk.tla taken literally: every disk and every image spelled out, on a tiny disk."""
+"""The model against VirtualDisk.tla taken literally: every disk and every image spelled out, on a
+tiny disk.
+"""
 
 import random
 from itertools import product
@@ -12,7 +14,9 @@ CODES = ("out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request", "
 
 
 class Literal:
-    """The specification, one operator after the other. A state is (live, snaps, survivors, power)."""
+    """The specification, one operator after the other. A state is (live, snaps, survivors,
+    power).
+    """
 
     def __init__(self, profile):
         self.profile = profile
@@ -112,7 +116,8 @@ class Literal:
             case "prefix":
                 return survivors | {exactly(after, snaps)}
         return frozenset(
-            (tuple(s | {v} for s, v in zip(sets, after)), kept) for sets, kept in survivors
+            (tuple(s | {v} for s, v in zip(sets, after, strict=False)), kept)
+            for sets, kept in survivors
         )
 
 
@@ -177,7 +182,9 @@ def random_event(choose, names, ops):
     "profile, ops", [(profile, MIXED) for profile in model.PROFILES] + [("block", OPEN)]
 )
 def test_equal_to_the_specification(profile, ops):
-    """Verdicts and indices are equal on random traces, most of whose events the specification allows."""
+    """Verdicts and indices are equal on random traces, most of whose events the specification
+    allows.
+    """
     choose = random.Random(profile)
     rejected, longest, crashes = 0, 0, 0
     for _ in range(400):
@@ -211,7 +218,9 @@ def hello(profile, **more):
 
 
 def run(profile, *events, **more):
-    """The index of the first event that is not allowed after create of 4 blocks, None if all are."""
+    """The index of the first event that is not allowed after create of 4 blocks, None if all
+    are.
+    """
     states = model.init(hello(profile, **more))
     for index, event in enumerate([{"op": "create", "blocks": 4, "result": {"ok": True}}, *events]):
         states = model.step(states, event)
@@ -322,7 +331,7 @@ def test_unsupported_is_for_what_was_not_declared():
 
 def test_too_many_states_are_said_to_be_so(monkeypatch):
     monkeypatch.setattr(model, "MOST_STATES", 8)
-    writes = [op("write", "unknown-outcome", lba=l, tags=[l + 1]) for l in range(4)]
+    writes = [op("write", "unknown-outcome", lba=at_lba, tags=[at_lba + 1]) for at_lba in range(4)]
     with pytest.raises(model.Undecided):
         run("ack", *writes)
 

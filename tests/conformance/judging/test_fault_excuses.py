@@ -1,4 +1,6 @@
-"""Faults of the media: an honest engine stands those within its redundancy, and what it may show beyond is told from what it may not."""
+"""Faults of the media: an honest engine stands those within its redundancy, and what it may show
+beyond is told from what it may not.
+"""
 
 import json
 
@@ -49,7 +51,7 @@ def test_on_every_device_it_bites(name):
 def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_off():
     """The witness of a mirror among them, and all of them while the disk is opened."""
     result = run("vanishing-device@all", 60, "refmodel:layout=mirror")
-    assert result.verdict == "pass" and result.excused["wrong-refusal"] > 30, [
+    assert result.verdict == "pass" and result.excused["lost-data"] > 30, [
         failure.verdict for failure in result.failures
     ]
 
@@ -70,7 +72,7 @@ def test_what_is_excused():
         {"tolerates": 1},
         [{"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost"}}],
     )
-    lost = Verdict("fail", 0, "wrong-refusal")
+    lost = Verdict("fail", 0, "lost-data")
     assert fault_excuses.excuses(("bit-flip@all",), trace, lost) and not fault_excuses.excuses(
         ("bit-flip",), trace, lost
     )
@@ -87,6 +89,29 @@ def test_what_is_excused():
     assert not fault_excuses.without_lost_reads(
         ("bit-flip@all",), trace
     ) and fault_excuses.without_lost_reads(("bit-flip",), trace)
+
+
+def test_what_was_acknowledged_since_the_last_recovery_is_not_excused():
+    """What a fault may have made forgotten is what a recovery read; the rest the engine still
+    knows.
+    """
+    create = {"op": "create", "blocks": 4, "result": {"ok": True}}
+    write = {"op": "write", "lba": 0, "tags": [1], "result": {"ok": True}}
+    read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
+    crash, restart = ({"op": op, "result": {"ok": True}} for op in ("crash", "restart"))
+
+    def excused(fault, *events):
+        trace = Trace({"tolerates": 1}, list(events))
+        verdict = Verdict("fail", len(events) - 1, "stale")
+        return fault_excuses.excuses((fault,), trace, verdict)
+
+    for fault in ("lying-flush@all", "lost-write@all", "bit-flip@all", "misdirected-write@all"):
+        assert excused(fault, create, write, crash, read)
+        assert not excused(fault, create, write, read)
+        assert not excused(fault, create, crash, write, read)
+    assert excused("lost-write@all", create, write, restart, read)
+    assert not excused("lying-flush@all", create, write, restart, read), "a clean end loses nothing"
+    assert not excused("vanishing-device@all", create, write, crash, read)
 
 
 def call(*words):

@@ -1,4 +1,6 @@
-"""Requests that overlap: the checker against all orders, a device that caches, and qemu-nbd with four connections."""
+"""Requests that overlap: the checker against all orders, a device that caches, and qemu-nbd with
+four connections.
+"""
 
 import random
 import threading
@@ -16,7 +18,9 @@ from conformance.media import nbd
 
 
 def by_all_orders(calls):
-    """The definition: some order keeps what was answered before something else was invoked, and every read is right."""
+    """The definition: some order keeps what was answered before something else was invoked, and
+    every read is right.
+    """
     unanswered = [call for call in calls if call.returned == FOREVER]
     for dropped in range(1 << len(unanswered)):
         kept = [
@@ -88,7 +92,9 @@ def test_it_gives_up_and_says_so():
 
 
 class Shared:
-    """A disk in memory; with `delay`, connections answer reads from a cache that they refresh now and then."""
+    """A disk in memory; with `delay`, connections answer reads from a cache that they refresh now
+    and then.
+    """
 
     def __init__(self, caches):
         self.content, self.lock, self.caches = bytearray(512 * 8), threading.Lock(), caches
@@ -130,7 +136,9 @@ def test_what_nobody_wrote_is_said():
 
 
 class Disk:
-    """A target in memory, whose connections may read from caches of their own; with `loses`, a power cut undoes a write."""
+    """A target in memory, whose connections may read from caches of their own; with `loses`, a
+    power cut undoes a write.
+    """
 
     hello = {
         "ok": True,
@@ -191,7 +199,7 @@ def test_rounds_are_inconclusive_where_the_checker_gives_up_and_where_requests_c
 
 def test_a_connection_that_breaks_is_a_failure(monkeypatch):
     def refuse(self, offset, length):
-        raise nbd.Refused("broken pipe", 32)
+        raise nbd.NbdError("broken pipe", 32)
 
     monkeypatch.setattr(Connection, "read", refuse)
     found = overlap.run(targets.Factory("shared", Disk), 2, 2, 20, seed=1)

@@ -1,12 +1,14 @@
-"""The judge of overlapping requests agrees with the definition: some order of all steps is admitted."""
+"""The judge of overlapping requests agrees with the definition: some order of all steps is
+admitted.
+"""
 
 import random
 
 import pytest
-from support.overlap import admitted, history
 
 from conformance.contract.trace import numbered
 from conformance.judging import overlapping
+from support.overlap import admitted, history
 
 
 @pytest.mark.parametrize("part", range(4))

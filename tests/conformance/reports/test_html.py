@@ -48,23 +48,27 @@ def test_the_picture_shows_what_was_allowed_and_what_came():
         ("wrong", "3"),
         ("read", "2"),
     ]
-    after_crash = [cell.label for cell in drawn.cells if cell.x == picture.LEFT + 4 * picture.WIDTH]
+    after_crash = [cell.label for cell in drawn.cells if cell.x == 4 * picture.WIDTH]
     assert after_crash == ["1|3", "2", "1", "2"]
     assert drawn.columns[3].answer == "power cut" and drawn.columns[5].mark == "failed"
     assert drawn.arrow[0] < drawn.arrow[2] and drawn.left_out == "38 blocks"
 
 
-def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters():
+def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(monkeypatch):
     events = [
         BLEED[0],
         *({"op": "write", "lba": n % 40, "tags": [n + 1], "result": OK} for n in range(200)),
         {"op": "read", "lba": 39, "count": 1, "result": {"ok": True, "tags": [1]}},
     ]
     drawn = picture.picture(*failed(events))
-    assert (
-        len(drawn.columns) == picture.MOST_COLUMNS and len(drawn.bands[0].rows) == picture.MOST_ROWS
-    )
-    assert 39 in drawn.bands[0].rows and "28 blocks and the first 122 operations" == drawn.left_out
+    assert len(drawn.columns) == 202 and len(drawn.bands[0].rows) == picture.MOST_ROWS
+    assert 39 in drawn.bands[0].rows and drawn.left_out == "28 blocks"
+    most = 12 * 50
+    monkeypatch.setattr(picture, "MOST_CELLS", most)
+    drawn = picture.picture(*failed(events))
+    assert len(drawn.cells) == most and len(drawn.columns) == 50
+    assert drawn.columns[-1].mark == "failed"
+    assert drawn.left_out == "28 blocks and the first 152 operations"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +105,7 @@ def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters():
 def test_every_kind_of_failure_can_be_drawn(events):
     trace, verdict = failed(events)
     result = Campaign("t", 1, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 0, 9)])
-    text = html.page(result, 30)
+    text = html.page(result)
     assert verdict.kind in text and "<svg" in text and "<b>" not in text
 
 
@@ -110,9 +114,10 @@ def test_the_page_needs_nothing_else_and_trusts_nothing():
     result = Campaign(
         "exec:<img src=x>", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)]
     )
-    result.coverage.update({("write", "ok"): 2, ("write", "no-space"): 0})
-    text = html.page(result, 30)
-    assert "<script" not in text and "<img" not in text
+    result.coverage.update({("write", "ok"): 2, ("unmap", "ok"): 0})
+    text = html.page(result)
+    assert text.count("<script") == 1 and "alert" not in text.partition("<script")[2]
+    assert "<img" not in text
     assert not re.search(r"<[^>]*(src|href)\s*=|url\((?!#)|@import", text)
     assert "never happened" in text and CLAUSES["snapshot"] in text and "snapshot-bleed" in text
     assert "conformance run --target" in text
@@ -121,8 +126,30 @@ def test_the_page_needs_nothing_else_and_trusts_nothing():
 def test_the_same_failure_is_shown_once():
     trace, verdict = failed(BLEED)
     many = [Failure(trace, verdict, number, 50) for number in (3, 8, 9)]
-    text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many), 30)
-    assert text.count("<svg") == 1 and "3 times" in text and "trace 3, 8, 9" in text
+    text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many))
+    assert text.count('class="failure"') == 1 and "trace 3, again in trace 8, 9" in text
+
+
+def test_the_legend_has_four_items_and_explains_the_notation():
+    trace, verdict = failed(BLEED)
+    text = html.page(
+        Campaign("t", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)])
+    )
+    legend = text.partition('<div class="legend">')[2].partition("</div>")[0]
+    assert legend.count("<span>") == legend.count("<svg") == 4
+    assert "read 2 blocks, from logical block address (LBA) 20 on" in " ".join(text.split())
+
+
+def test_what_cannot_happen_is_not_called_never():
+    trace, verdict = failed(BLEED)
+    result = Campaign("t", 7, judged=[(trace, verdict)])
+    result.coverage.update({("write", "ok"): 5, ("write", "cut"): 0, ("unmap", "ok"): 0})
+    text = html.page(result)
+    rows = text.partition("<table>")[2].partition("</table>")[0]
+    assert rows.count("never happened") == 1 and "cut" not in rows
+    assert "Cannot happen to this target: write cut" in text
+    result.coverage["flush", "cut"] = 1
+    assert html.page(result).count("never happened") == 2, "its power can be cut after all"
 
 
 def test_every_class_has_a_meaning():

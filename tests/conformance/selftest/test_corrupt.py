@@ -1,4 +1,6 @@
-"""Good traces are accepted, corrupted ones rejected, by model and TLC alike and at the same event."""
+"""Good traces are accepted, corrupted ones rejected, by model and TLC alike and at the same
+event.
+"""
 
 from collections import Counter
 from itertools import islice
@@ -20,7 +22,7 @@ def good():
     found = []
     for profile in ("ack", "prefix", "block"):
         target = ModelTarget({"profile": profile, "seed": 3})
-        programs = generate.drawn(generate.programs(target.hello, 30, True, True), 11)
+        programs = generate.programs(target.hello, 30, 11, cuts=True)
         found += [drive(target, program) for program in islice(programs, 40)]
     return found
 
@@ -70,7 +72,7 @@ def test_tlc_agrees(good, bad):
     assert [opinion.at for opinion in opinions[: len(good)]] == [None] * len(good)
     differ = [
         (one.kind, one.at, opinion.at)
-        for one, opinion in zip(bad, opinions[len(good) :])
+        for one, opinion in zip(bad, opinions[len(good) :], strict=False)
         if one.at != opinion.at
     ]
     assert not differ

@@ -1,4 +1,6 @@
-"""docs/self-test.md says of each of the 50 bugs where it is planted, or why it is not; and it says what is so."""
+"""docs/self-test.md says of each of the 50 bugs where it is planted, or why it is not; and it says
+what is so.
+"""
 
 import re
 import tomllib

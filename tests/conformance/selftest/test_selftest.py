@@ -1,4 +1,6 @@
-"""The self-test itself: it finds what is planted, says so, and notices when something is not as it should be."""
+"""The self-test itself: it finds what is planted, says so, and notices when something is not as it
+should be.
+"""
 
 import json
 

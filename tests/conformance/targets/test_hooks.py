@@ -1,5 +1,6 @@
 """Hooks files: engines that are a device and some commands, and what is wrong with a file or a command."""
 
+import errno
 import time
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from conformance import targets
 from conformance.campaign.random_campaign import campaign
 from conformance.cli import main
 from conformance.judging.oracles import named
-from conformance.targets import hooks
+from conformance.media import nbd
+from conformance.targets import hooks_file
+from conformance.targets.base import TargetFailure
+from conformance.targets.hooks import HooksTarget
 
-EXAMPLES = Path(hooks.__file__).parents[1] / "examples"
+EXAMPLES = Path(hooks_file.__file__).parents[1] / "examples"
 MODEL = {"model": named("model")}
 COPIES = (EXAMPLES / "file_copies.toml").read_text()
 
@@ -36,6 +40,76 @@ def test_copies_of_a_file_keep_the_contract():
     result = run(EXAMPLES / "file_copies.toml")
     assert result.verdict == "pass", result.failures or result.reason
     assert result.skipped == ["clean", "crash", "device"]
+
+
+NBD = """
+name = "exports"
+data = "nbd+unix:///live?socket=none"
+view = "nbd+unix:///$NAME?socket=none"
+[commands]
+create = "true"
+snapshot = "true"
+[refusals]
+"snapshot store is offline" = "data-lost"
+"""
+
+
+class Exports:
+    """An NBD server with the one export `live`: it is full, and says so as servers do."""
+
+    said = ("server has no export named 'missing': No such file or directory", errno.ENOENT)
+
+    def __init__(self, uri, patience):
+        if "/live?" not in uri:
+            raise nbd.NbdError(*self.said)
+
+    def read(self, offset, length):
+        return bytes(length)
+
+    def write(self, offset, data):
+        raise nbd.NbdError("command failed: No space left on device", errno.ENOSPC)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def exports(tmp_path, monkeypatch):
+    monkeypatch.setattr(nbd, "library", lambda: None)
+    monkeypatch.setattr(nbd, "NbdDevice", Exports)
+    path = tmp_path / "exports.toml"
+    path.write_text(NBD)
+    target = HooksTarget(path)
+    assert target.request({"op": "create", "blocks": 4}) == {"ok": True}
+    yield target
+    target.close()
+
+
+def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch):
+    read = {"op": "read", "lba": 0, "count": 1}
+    assert exports.request(read)["ok"]
+    answer = exports.request({**read, "view": "missing"})
+    assert answer["error"] == "no-such-snapshot" and "no export named" in answer["message"]
+    monkeypatch.setattr(Exports, "said", ("the snapshot store is offline", errno.EIO))
+    assert exports.request({**read, "view": "missing"})["error"] == "data-lost", "a pattern fits"
+    monkeypatch.setattr(Exports, "said", ("connection reset", errno.ECONNRESET))
+    with pytest.raises(TargetFailure, match="connection reset"):
+        exports.request({**read, "view": "missing"})
+
+
+def test_a_full_device_is_no_space(exports):
+    write = {"op": "write", "lba": 0, "data": bytes(4096)}
+    assert exports.request(write)["error"] == "no-space"
+    assert exports.request({**write, "lba": 4})["error"] == "out-of-range"
+
+
+def test_the_doctor_reads_a_snapshot_that_does_not_exist(tmp_path):
+    sound = CliRunner().invoke(main, ["doctor", "--target", str(EXAMPLES / "file_copies.toml")])
+    assert "ok            refuses to read a snapshot that does not exist" in sound.output
+    wrong = variant(tmp_path, 'view = "$NAME.copy"', 'view = "disk"')
+    result = CliRunner().invoke(main, ["doctor", "--target", str(wrong)])
+    assert result.exit_code == 1
+    assert "WRONG         refuses to read a snapshot that does not exist" in result.output
 
 
 def test_a_wrong_hook_is_found(tmp_path):
@@ -118,8 +192,8 @@ def test_a_bad_file_is_one_line_and_status_two(tmp_path, text, says):
     path.write_text(text)
     result = CliRunner().invoke(main, ["run", "--target", str(path)])
     assert result.exit_code == 2 and "Traceback" not in result.output
-    with pytest.raises(hooks.BadHooks, match=str(path)) as error:
-        hooks.read(path)
+    with pytest.raises(hooks_file.BadHooks, match=str(path)) as error:
+        hooks_file.read(path)
     message = str(error.value)
     assert says in message, message
     assert "\n" not in message and len(message) < 400
@@ -143,8 +217,8 @@ def test_any_file_is_read_or_refused_in_one_line(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzzed.toml"
     path.write_bytes(content)
     try:
-        read = hooks.read(path)
-    except hooks.BadHooks as error:
+        read = hooks_file.read(path)
+    except hooks_file.BadHooks as error:
         assert str(error).startswith(str(path)) and "\n" not in str(error)
     else:
         assert read["commands"]["create"] and read["data"]

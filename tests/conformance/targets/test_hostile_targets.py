@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from conformance.campaign.grouping import grouped
 from conformance.campaign.random_campaign import campaign
 from conformance.judging.oracles import named
-from conformance.reports import report
 from conformance.selftest import corpus
 from conformance.selftest.corpus import DIALOGUES, DISKS, UNUSABLE
 
@@ -76,9 +76,7 @@ def test_unusable(fault):
 
 def test_the_same_failure_is_shown_once():
     result, _ = outcome_of("accepts-bad-names")
-    assert len(result.failures) == 3 and len(report.grouped(result.failures)) == 1
+    assert len(result.failures) == 3 and len(grouped(result.failures)) == 1
     result, _ = outcome_of("accepts-out-of-range", most_failures=12)
     shapes = {(f.verdict.kind, f.verdict.clause, f.trace.events[-1]["op"]) for f in result.failures}
-    assert len(report.grouped(result.failures)) == len(shapes) > 1, (
-        "a write and a read are not the same"
-    )
+    assert len(grouped(result.failures)) == len(shapes) > 1, "a write and a read are not the same"

@@ -1,4 +1,4 @@
-"""SIGKILL under load; `make kill` does it 500 times a layout."""
+"""SIGKILL under load; `make kill` does it 500 times per layout."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ from refmodel.bench import kill_test
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_nothing_acknowledged_is_lost(folder: Path, layout: str) -> None:
+def test_no_acknowledged_operation_is_lost(folder: Path, layout: str) -> None:
     found = kill_test.campaign(folder, 12, layout)
     assert found.wrong == [] and found.kills == 12 and found.acknowledged > 12

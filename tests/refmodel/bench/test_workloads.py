@@ -1,40 +1,50 @@
-"""Profiles: the same operations by the same seed, what is documented, what fio is given; and clients that leave no stall out."""
+"""Workload profiles: reproducible by seed, documented; clients count stalls for all requests."""
 
 import random
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from refmodel.bench import profiles, runner
+from refmodel.array.component import Meter
+from refmodel.bench import runner
 from refmodel.bench.clients import Clients, RepairClock, Stopwatch
-from refmodel.bench.fio_jobs import job_file
-from refmodel.bench.profiles import PROFILES, Access, Phase, Stretch, digest, requests, stretches
+from refmodel.bench.workloads.document import document
+from refmodel.bench.workloads.fio_jobs import job_file
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import Access, Phase, Stretch, digest, requests, stretches
+from refmodel.registry import Disk
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_profile_asks_for_the_same_by_the_same_seed(name: str) -> None:
+def test_the_same_seed_gives_the_same_operations(name: str) -> None:
     first, again, other = (list(stretches(PROFILES[name], 2048, 20, seed)) for seed in (1, 1, 2))
     assert digest(first) == digest(again)
     draws = any(0 < stretch.access.reads < 1 or stretch.access.random for stretch in first)
     assert draws == (digest(first) != digest(other))
     assert all(
-        0 <= lba and lba + count <= 2048 for stretch in first for _, lba, count in stretch.requests
+        lba >= 0 and lba + count <= 2048 for stretch in first for _, lba, count in stretch.requests
     )
 
 
-def test_the_digest_tells_the_order_and_the_actions() -> None:
+def test_the_digest_depends_on_the_order_and_the_actions() -> None:
     access = Access(0, 1)
     asked = list(requests(access, 64, 10, random.Random(1)))
+    phase = Phase("run", 1)
     runs = [
-        [Stretch(Phase("run", 1), access, asked, actions)] for actions in ({}, {3: ["snapshot"]}, {4: ["snapshot"]})
-    ] + [[Stretch(Phase("run", 1), access, asked[::-1], {})]]  # fmt: skip
+        [Stretch(phase, access, asked, {})],
+        [Stretch(phase, access, asked, {3: ["snapshot"]})],
+        [Stretch(phase, access, asked, {4: ["snapshot"]})],
+        [Stretch(phase, access, asked[::-1], {})],
+    ]
     assert len({digest(run) for run in runs}) == 4
 
 
-def test_requests_are_as_their_access_says() -> None:
+def test_requests_have_the_declared_mix() -> None:
     mixed = list(requests(Access(0.7, 2), 4096, 4000, random.Random(1)))
     assert sum(request.read for request in mixed) == pytest.approx(2800, abs=100)
     in_order = [
@@ -50,21 +60,22 @@ def test_actions_are_spread_over_their_phase() -> None:
     assert snapshots.actions == {number: ["snapshot"] for number in range(0, 100, 10)}
 
 
-def test_the_document_and_the_job_files_are_what_the_table_says() -> None:
-    assert (ROOT / "docs/workloads.md").read_text() == profiles.document(), (
-        "python -m refmodel.bench.profiles > docs/workloads.md"
+def test_the_document_and_the_job_files_are_up_to_date() -> None:
+    assert (ROOT / "docs/workloads.md").read_text() == document(), (
+        "python -m refmodel.bench.workloads.document > docs/workloads.md"
     )
     files = {path.stem: path.read_text() for path in (ROOT / "workloads").glob("*.fio")}
     assert files == {name: job_file(name) for name in PROFILES}, (
-        "python -m refmodel.bench.fio_jobs workloads"
+        "python -m refmodel.bench.workloads.fio_jobs workloads"
     )
 
 
 class Stalling:
-    """A disk that needs a millisecond for a request, and once fifty."""
+    """A disk that takes 1 ms per request, and 50 ms for the tenth."""
 
     def __init__(self, watch: "SimulatedTime") -> None:
-        self.meters, self.from_memory = {}, {}
+        self.meters: dict[tuple[str, int], Meter] = {}
+        self.from_memory: Counter[str] = Counter()
         self._watch, self._asked = watch, 0
 
     def write(self, lba: int, data: bytes) -> None:
@@ -76,6 +87,8 @@ class Stalling:
 
 
 class SimulatedTime(Stopwatch):
+    """A clock that only the disk and the clients move."""
+
     def __init__(self) -> None:
         self.seconds = 0.0
 
@@ -86,11 +99,14 @@ class SimulatedTime(Stopwatch):
         self.seconds = max(self.seconds, moment)
 
 
-def test_a_stall_is_charged_to_all_who_waited() -> None:
-    """At a constant rate of 500 a second, 50 ms of standstill make 25 requests late, and half as many again while the queue empties."""
+def test_a_stall_counts_for_every_request_that_it_delays() -> None:
+    """At 500 requests per second, 25 are due during a stall of 50 ms.
+
+    About as many are late afterwards, while the queue empties.
+    """
     watch, access = SimulatedTime(), Access(0, 1, in_flight=1)
     asked = list(requests(access, 64, 200, random.Random(1)))
-    clients = Clients(Stalling(watch), nullcontext(), watch, RepairClock())
+    clients = Clients(cast(Disk, Stalling(watch)), nullcontext(), watch, RepairClock())
     stretch = Stretch(Phase("run", 1, rate=0.5), access, asked, {})
     (window,) = clients.run(stretch, 500, 1)
     late = [latency for latency in window.latencies if latency > 0.0015]
@@ -98,7 +114,7 @@ def test_a_stall_is_charged_to_all_who_waited() -> None:
     assert window.seconds == pytest.approx(0.399)
 
 
-def test_what_fails_is_rebuilt_while_clients_go_on() -> None:
+def test_failed_devices_are_rebuilt_while_clients_go_on() -> None:
     result = runner.run("netone-steady", scale=0.05)
     assert (
         result.part("timer: rebuild").devices.ios["rebuild"] > 0
@@ -111,7 +127,7 @@ def test_what_fails_is_rebuilt_while_clients_go_on() -> None:
     )
 
 
-def test_a_cache_that_holds_all_has_all_that_is_read() -> None:
+def test_a_cache_as_large_as_the_disk_answers_every_read() -> None:
     none, all_of_it = (
         runner.run("vfrc-sizing", scale=0.02, cache_bytes=size) for size in (0, 64 * 1024 * 1024)
     )

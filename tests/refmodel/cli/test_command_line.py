@@ -1,12 +1,16 @@
-"""The command line on a disk that lasts: one operation a call, one line and a status for each mistake."""
+"""The command line: a disk lasts between calls, a mistake gets one line and an exit status."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from refmodel import open_disk
-from support.command_line import run
+from refmodel import __version__, open_disk
+from refmodel.cli import main
+from support.command_line import ENGINE, run
 
 
 @pytest.fixture
@@ -98,7 +102,41 @@ def test_adapter_answers_line_by_line_and_survives_bad_lines() -> None:
         json.loads(line)
         for line in run("adapter", "--block-bytes", 512, stdin=stdin).stdout.splitlines()
     ]
-    assert [answer.get("error") for answer in answers] == [
-        None, "bad-request", None, "bad-request", "bad-request", "bad-request", "bad-request", "unsupported", None, None, None,
-    ]  # fmt: skip
+    bad = ["bad-request"]
+    assert [answer.get("error") for answer in answers] == (
+        [None] + bad + [None] + 4 * bad + ["unsupported"] + [None] * 3
+    )
     assert answers[0]["block_size"] == 512 and "crash" in answers[0]["capabilities"]
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_help_and_a_version(name: str) -> None:
+    helped = CliRunner().invoke(main, [name, "--help"])
+    assert helped.exit_code == 0
+    for line in helped.output.splitlines():
+        assert len(line) <= 100
+    options = [
+        option for option in main.commands[name].params if option.param_type_name == "option"
+    ]
+    assert all(option.help for option in options), [option.name for option in options]
+    version = CliRunner().invoke(main, [name, "--version"])
+    assert (version.exit_code, version.output) == (0, f"refmodel, version {__version__}\n")
+
+
+def test_the_list_of_commands_cuts_no_sentence_short() -> None:
+    listed = CliRunner().invoke(main, ["--help"]).output
+    assert "..." not in listed.split("Commands:")[1]
+    assert all(f"  {name} " in listed for name in main.commands)
+
+
+def test_the_shell_completes_commands_and_options() -> None:
+    for words, completed in (("sn", "plain,snapshot"), ("bench --sna", "plain,--snapshots")):
+        environment = {
+            "_REFMODEL_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"refmodel {words}",
+            "COMP_CWORD": str(len(words.split())),
+        }
+        done = subprocess.run(
+            ENGINE, env=os.environ | environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout.splitlines() == [completed]

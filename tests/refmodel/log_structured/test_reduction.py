@@ -18,7 +18,7 @@ from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.log_structured.scrub import scrub
 from refmodel.log_structured.space_report import by_view, pinned
-from refmodel.observe import counters
+from refmodel.observe.families import log_structured
 from support.histories import Content, History
 
 BOTH = dict.fromkeys(REDUCTIONS, True)
@@ -36,7 +36,7 @@ def content(tag: int, size: int = 512) -> bytes:
 def values(disk: LogStructuredDisk) -> dict[str, float]:
     return {
         family.name: family.samples(disk)[0][1]
-        for family in counters.LOG_STRUCTURED
+        for family in log_structured.FAMILIES
         if family.name.endswith(".ratio")
     }
 
@@ -416,7 +416,7 @@ def test_questions_change_nothing(
     assert audit(disk.state) == [] and disk.mapped(0, 64) and disk.read(0, 64)
     assert disk.state.space_usage.live <= disk.state.space_usage.occupied
     assert by_view(disk.state.views) and pinned(disk.state.views)
-    assert [family.samples(disk) for family in counters.LOG_STRUCTURED]
+    assert [family.samples(disk) for family in log_structured.FAMILIES]
     assert memory() == before
 
 

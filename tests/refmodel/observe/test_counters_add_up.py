@@ -1,10 +1,11 @@
-"""The counters add up: what one says follows from others, and from what somebody else counted."""
+"""The counters add up: they agree with each other, and with an independent count."""
 
 import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -15,16 +16,23 @@ from refmodel.core.histogram import Histogram
 from refmodel.log_structured.scrub import scrub
 from refmodel.media.device import FileDevice
 from refmodel.observe import exporters
-from refmodel.observe.counters import CAUSES, FAMILIES, HISTOGRAM, document
+from refmodel.observe.document import document
+from refmodel.observe.families import common, log_structured
+from refmodel.observe.families.common import CAUSES
+from refmodel.observe.families.family import HISTOGRAM
 from support.disks import block
 
 BLOCKS, SIZE = 256, 512
+Worked = tuple[LogStructuredDisk, Counter[tuple[str, str]], Counter[str]]
+FAMILIES = [*common.FAMILIES, *log_structured.FAMILIES]
 
 
 @pytest.fixture(scope="module")
-def worked() -> Iterator[tuple[LogStructuredDisk, Counter, Counter]]:
-    """A disk with a history: writes of all lengths, snapshots, cleaning, a rebuild and a scrub. With it what its devices
-    were asked for, by name, and what its user asked for, by operation."""
+def worked() -> Iterator[Worked]:
+    """A disk with a history: writes of all lengths, snapshots, cleaning, a rebuild and a scrub.
+
+    Also an independent count of the requests to each device, and of the user's operations.
+    """
     asked: Counter[tuple[str, str]] = Counter()
     wanted: Counter[str] = Counter()
     patch = pytest.MonkeyPatch()
@@ -41,9 +49,7 @@ def worked() -> Iterator[tuple[LogStructuredDisk, Counter, Counter]]:
             for what in ("reads", "writes", "bytes_read", "bytes_written"):
                 asked[f"device-{device}", what] += sum(getattr(meter, what).values())
         read, write = FileDevice.read, FileDevice.write
-        base = (
-            disk.geometry.performance_base
-        )  # what lies before it, labels and membership, belongs to no leg
+        base = disk.geometry.performance_base  # labels and membership before it are in no leg
 
         def counted_read(device: FileDevice, offset: int, length: int) -> bytes:
             if offset >= base:
@@ -65,7 +71,7 @@ def worked() -> Iterator[tuple[LogStructuredDisk, Counter, Counter]]:
         patch.undo()
 
 
-def _history(disk: LogStructuredDisk, wanted: Counter) -> None:
+def _history(disk: LogStructuredDisk, wanted: Counter[str]) -> None:
     choose = random.Random(5)
     for step in range(900):
         if step in (100, 200, 300, 400):
@@ -95,14 +101,16 @@ def _history(disk: LogStructuredDisk, wanted: Counter) -> None:
 
 def value(disk: LogStructuredDisk, name: str, **labels: str) -> int | float:
     """The sum of a family's samples that have the labels."""
-    found = exporters.as_json(disk)[name]
+    found: int | float | list[dict[str, Any]] = exporters.as_json(disk)[name]
     if not isinstance(found, list):
         return found
-    return sum(sample["value"] for sample in found if labels.items() <= sample.items())
+    values: list[int | float]
+    values = [sample["value"] for sample in found if labels.items() <= sample.items()]
+    return sum(values)
 
 
 @pytest.mark.parametrize("what", ["reads", "writes", "bytes_read", "bytes_written"])
-def test_device_io_by_cause_is_what_the_devices_were_asked_for(worked, what: str) -> None:
+def test_device_io_by_cause_agrees_with_the_requests_to_devices(worked: Worked, what: str) -> None:
     disk, asked, _ = worked
     by_device = {name: count for (name, kind), count in asked.items() if kind == what}
     assert len(by_device) == 4
@@ -112,7 +120,7 @@ def test_device_io_by_cause_is_what_the_devices_were_asked_for(worked, what: str
     }
 
 
-def test_every_cause_is_documented_and_most_occurred(worked) -> None:
+def test_every_cause_is_documented_and_most_occurred(worked: Worked) -> None:
     disk, _, _ = worked
     causes = {
         sample["cause"]
@@ -131,7 +139,7 @@ def test_every_cause_is_documented_and_most_occurred(worked) -> None:
     }
 
 
-def test_operations_are_what_the_user_did(worked) -> None:
+def test_operations_agree_with_those_of_the_user(worked: Worked) -> None:
     disk, _, wanted = worked
     histograms = {
         sample["operation"]: sample for sample in exporters.as_json(disk)["operations.latency"]
@@ -156,13 +164,13 @@ def test_operations_are_what_the_user_did(worked) -> None:
     assert value(disk, "operations", operation="snapshot") == 4
 
 
-def test_live_chunks_are_the_usage_table_and_the_bank(worked) -> None:
+def test_live_chunks_are_those_of_the_usage_table_and_the_bank(worked: Worked) -> None:
     disk, _, _ = worked
     in_segments = sum(usage.live for usage in disk.state.segments.sealed.values())
     assert value(disk, "chunks.live") == in_segments + value(disk, "bank.chunks")
 
 
-def test_space_by_view_adds_up_to_what_is_live(worked) -> None:
+def test_space_by_view_adds_up_to_the_live_chunks(worked: Worked) -> None:
     disk, _, _ = worked
     held = {
         mba for view in disk.state.views.by_id.values() for _, mba in view.map.items(view.cursor)
@@ -175,7 +183,7 @@ def test_space_by_view_adds_up_to_what_is_live(worked) -> None:
     assert value(disk, "space.shared") > 0 and value(disk, "space.exclusive", view="s100") > 0
 
 
-def test_segments_add_up(worked) -> None:
+def test_segments_add_up(worked: Worked) -> None:
     disk, _, _ = worked
     assert value(disk, "segments") == disk.geometry.segments
     assert value(disk, "segments.utilisation") == value(disk, "segments", state="sealed")
@@ -188,7 +196,7 @@ def test_segments_add_up(worked) -> None:
     )  # full stripes; a device that is gone gets nothing
 
 
-def test_pages_add_up(worked) -> None:
+def test_pages_add_up(worked: Worked) -> None:
     disk, _, _ = worked
     assert value(disk, "pages.of") == value(disk, "pages.used")
     opened_with = (
@@ -199,7 +207,7 @@ def test_pages_add_up(worked) -> None:
     assert 0 < value(disk, "pages.shared") <= value(disk, "pages.of", map="logical")
 
 
-def test_amplification_follows(worked) -> None:
+def test_amplification_follows_from_the_counts(worked: Worked) -> None:
     disk, _, _ = worked
     new = value(disk, "chunks.destaged") + value(disk, "chunks.placed")
     assert (
@@ -211,11 +219,13 @@ def test_amplification_follows(worked) -> None:
     assert value(disk, "write_amplification.devices") == devices > 1.5
 
 
-def test_openmetrics_says_the_same(worked) -> None:
+def test_openmetrics_has_the_same_values(worked: Worked) -> None:
     disk, _, _ = worked
     parsed = {
         family.name: family
-        for family in text_string_to_metric_families(exporters.openmetrics(disk))
+        for family in text_string_to_metric_families(  # type: ignore[no-untyped-call]  # of the library
+            exporters.openmetrics(disk)
+        )
     }
     assert len(parsed) == len(FAMILIES)
     written = sum(sample.value for sample in parsed["refmodel_device_bytes_written"].samples)
@@ -229,18 +239,18 @@ def test_openmetrics_says_the_same(worked) -> None:
     assert counts["write"] == value(disk, "operations", operation="write")
 
 
-def test_the_document_is_what_the_code_says() -> None:
+def test_the_document_is_up_to_date() -> None:
     assert (Path(__file__).parents[3] / "docs" / "counters.md").read_text() == document()
 
 
-def test_the_table_has_every_family(worked) -> None:
+def test_the_table_has_every_family(worked: Worked) -> None:
     disk, _, _ = worked
     lines = list(exporters.table(disk))
     quiet = {"resync.lacking"}  # nothing catches up
     assert {line.split()[0] for line in lines} == {family.name for family in FAMILIES} - quiet
 
 
-def test_a_histogram_counts_what_it_is_given() -> None:
+def test_a_histogram_counts_every_value() -> None:
     histogram = Histogram()
     for number in (1, 2, 3, 4, 5, 1000, 1024, 1025):
         histogram.add(number)

@@ -1,4 +1,7 @@
-"""The pictures show what is there: as many segments, nodes and records as the disk has, within bounds, in documents that stand alone."""
+"""The pictures show every segment, node and record of a disk, up to a bound.
+
+The page of HTML needs no other file.
+"""
 
 import re
 import xml.etree.ElementTree as XML
@@ -55,7 +58,7 @@ def test_a_shared_node_is_drawn_once(make: Make) -> None:
     assert any(title.endswith("reached from monday, tuesday, live") for title in nodes)
 
 
-def test_every_record_that_would_be_replayed_is_drawn(make: Make) -> None:
+def test_every_record_that_recovery_would_replay_is_drawn(make: Make) -> None:
     disk = make(64, log_bytes=1 << 16)
     disk.write(3, block(1) * 2)
     disk.unmap(3, 1)
@@ -66,7 +69,7 @@ def test_every_record_that_would_be_replayed_is_drawn(make: Make) -> None:
     assert not titles(disk, "log")
 
 
-def test_a_log_that_goes_over_the_end_of_its_ring(make: Make) -> None:
+def test_a_log_that_wraps_around_the_end_of_its_ring(make: Make) -> None:
     disk = make(64, log_bytes=20 * 1024, segments=60)
     while (
         disk.state.log.head // (20 * 1024) == disk.state.log.tail // (20 * 1024)
@@ -92,7 +95,7 @@ def test_a_large_disk_makes_no_large_picture(make: Make) -> None:
     assert "the rest is not shown" in page and "not shown)" in page
 
 
-def test_the_page_stands_alone_and_pictures_cost_no_change(make: Make, folder: Path) -> None:
+def test_the_page_needs_no_other_file_and_drawing_changes_nothing(make: Make, folder: Path) -> None:
     disk = make(64)
     disk.write(0, block(1) * 20)
     disk.snapshot("s1")
@@ -108,7 +111,7 @@ def test_the_page_stands_alone_and_pictures_cost_no_change(make: Make, folder: P
 
 
 def test_an_empty_disk(make: Make) -> None:
-    assert "empty: the checkpoint has everything" in pictures.page(make(8))
+    assert "empty: the checkpoint has every operation" in pictures.page(make(8))
 
 
 def test_on_the_command_line(folder: Path, make: Make, tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """Redo-log chains: device I/Os of reads and writes, consolidation, power cuts, damage."""
 
+import contextlib
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from refmodel.core.errors import DataLost, NoSpace, Unsupported
+from refmodel.core.errors import DataLost, NoSpace, PowerCut, Unsupported
 from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import counters, work
 from refmodel.redolog.disk import RedoLogDisk
@@ -249,3 +250,27 @@ def test_one_damaged_descriptor_is_tolerated(
             disk.abandon()
     with pytest.raises(DataLost, match="descriptor"):
         open_disk(folder, sync=False)
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_what_power_cuts_leave_unused_is_used_again(folder: Path, seed: int) -> None:
+    """A power cut may keep an entry and lose those before it; a layer still has room for every block."""
+    choose, data = random.Random(seed), bytes(1024)
+    create(folder, plan("redo-vmfs", 200, block_bytes=1024), sync=False)
+    power = PowerSupply()
+    disk = open_disk(folder, sync=False, power=power)
+    disk.snapshot("s")
+    for _ in range(40):
+        power.cut_at(2 + choose.randrange(12))
+        with contextlib.suppress(PowerCut):
+            disk.write(choose.randrange(100), data * 100)
+        if power.on:
+            power.cut()
+        disk.abandon()
+        power.restore(choose.randrange(256))
+        power.cut_at(None)
+        disk = open_disk(folder, sync=False, power=power)
+    for lba in range(200):
+        disk.write(lba, b"x" * 1024)
+    assert disk.read(0, 200) == b"x" * 1024 * 200
+    disk.abandon()

@@ -1,4 +1,4 @@
-"""Threads that are not Python's keep their states until they are dropped, and none is left behind."""
+"""Threads that Python did not make keep their states until these are freed; none is left."""
 
 import ctypes
 from collections.abc import Callable
@@ -16,7 +16,7 @@ libc = ctypes.CDLL(None)
 
 
 def states() -> int:
-    """How many the interpreter has."""
+    """How many thread states the interpreter has."""
     found, state = 0, api.PyInterpreterState_ThreadHead(api.PyInterpreterState_Head())
     while state:
         found, state = found + 1, api.PyThreadState_Next(state)
@@ -24,9 +24,14 @@ def states() -> int:
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:
-    """Do something in so many threads of the C library's, all there at the same time."""
+    """Run `work` in `count` threads of the C library, all alive at the same time."""
     together = Barrier(count)
-    body = BODY(lambda _: (work(), together.wait()) and None)
+
+    def run(_: object) -> None:
+        work()
+        together.wait()
+
+    body = BODY(run)
     threads = [ctypes.c_ulong() for _ in range(count)]
     for thread in threads:
         assert libc.pthread_create(ctypes.byref(thread), None, body, None) == 0
@@ -34,11 +39,11 @@ def in_threads(count: int, work: Callable[[], None]) -> None:
         assert libc.pthread_join(thread, None) == 0
 
 
-def test_states_last_as_long_as_they_are_kept() -> None:
+def test_states_live_until_they_are_freed() -> None:
     kept, before = ThreadStates(), states()
     in_threads(4, lambda: None)
     assert states() == before
     in_threads(4, kept.keep)
     assert states() == before + 4
-    kept.drop()
+    kept.free()
     assert states() == before

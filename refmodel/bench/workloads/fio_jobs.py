@@ -1,39 +1,56 @@
-"""The workload profiles as job files for fio, against any NBD server: `python -m refmodel.bench.fio_jobs FOLDER` writes them, `URI=... fio FILE` runs one.
+"""Writes the workload profiles as job files for fio.
 
-A phase is a job that waits for the one before it (`stonewall`). What fio cannot do, snapshots and devices that fail, stands in a comment where it is due.
+`python -m refmodel.bench.workloads.fio_jobs FOLDER` writes them into a folder.
+
+`URI=... fio FILE` runs a job file on any NBD server. A phase is a job that waits for the one before
+it (`stonewall`). fio takes no snapshots and fails no devices: a comment says where that is due.
 """
 
 import sys
+import textwrap
 from itertools import groupby
 from pathlib import Path
 
-from refmodel.bench.profiles import BLOCK, DISK, PROFILES, Access, Phase, Profile
+from refmodel.bench.workloads.profiles import PROFILES
+from refmodel.bench.workloads.workload import BLOCK, DISK, Access, Phase, Profile
 
-IOPS = 10_000  # what a rate in percent is a share of; the first phase tells what a server can do
-CLIENTS = 8  # that a constant rate is divided among
+IOPS = 10_000  # a rate in percent is a share of it; the first phase shows what a server can do
+CLIENTS = 8  # clients that share a constant rate
 
 
 def job_file(name: str) -> str:
-    """The profile as a job file. Raises KeyError."""
+    """Return the job file of a profile. Raises KeyError if there is no such profile."""
     profile = PROFILES[name]
     head = [
-        f"# {name}: {profile.what}",
-        f"# Taken from {profile.published}" if profile.published else "# This project's own",
-        "# Made from refmodel/bench/profiles.py by refmodel/bench/fio_jobs.py. Set URI, for example to nbd+unix:///?socket=PATH",
-        "[global]", "ioengine=nbd", "uri=${URI}", "group_reporting=1", "randseed=1", "norandommap=1", f"filesize={DISK * BLOCK}",
-    ]  # fmt: skip
+        *_comment(f"{name}: {profile.what}"),
+        *_comment(f"Taken from {profile.published}" if profile.published else "Our own"),
+        *_comment("refmodel/bench/workloads/fio_jobs.py has written this file."),
+        *_comment("Set URI to that of a server, for example to nbd+unix:///?socket=PATH"),
+        "[global]",
+        "ioengine=nbd",
+        "uri=${URI}",
+        "group_reporting=1",
+        "randseed=1",
+        "norandommap=1",
+        f"filesize={DISK * BLOCK}",
+    ]
     rated = any(phase.rate for phase in profile.phases)
     if rated:
         head += [
-            f"# A rate is a share of {IOPS:,} IOPS, divided among {CLIENTS} clients.",
-            "# Requests are sent when they are due, whatever became of the last ones: latency is not left out "
-            "where the server stalls.",
+            f"# A rate is a share of {IOPS:,} IOPS; {CLIENTS} clients share it.",
+            "# Requests are sent when they are due, even if earlier ones were not answered:",
+            "# so a stall of the server counts for every request that it delays.",
             "io_submit_mode=offload",
         ]
     jobs = [
         line for number, phase in enumerate(profile.phases) for line in _job(profile, phase, number)
     ]
     return "\n".join([*head, *jobs]) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    """A comment in lines of at most 100 columns."""
+    return textwrap.wrap(text, 100, initial_indent="# ", subsequent_indent="# ")
 
 
 def _job(profile: Profile, phase: Phase, number: int) -> list[str]:
@@ -43,8 +60,8 @@ def _job(profile: Profile, phase: Phase, number: int) -> list[str]:
     for action, times in groupby(phase.actions):
         count = len(list(times))
         lines.append(
-            f"# Here, by other means: {action}"
-            + (f", {count} times over the phase" if count > 1 else "")
+            f"# To be done here, by other means: {action}"
+            + (f", {count} times, spread over the phase" if count > 1 else "")
         )
     lines += [f"[{phase.name}]", "stonewall"] if number else [f"[{phase.name}]"]
     lines += [*kind(access), f"bs={access.blocks * BLOCK >> 10}k"]
@@ -63,7 +80,7 @@ def _job(profile: Profile, phase: Phase, number: int) -> list[str]:
 
 
 def kind(access: Access) -> list[str]:
-    """What fio calls it."""
+    """Return the lines of a job file that say what requests are drawn from."""
     words = {0.0: ("write", "randwrite"), 1.0: ("read", "randread")}.get(
         access.reads, ("rw", "randrw")
     )

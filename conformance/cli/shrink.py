@@ -1,0 +1,109 @@
+"""`conformance shrink`: make a failing trace shorter."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance import targets
+from conformance.campaign.batches import judged
+from conformance.campaign.driver import Bench
+from conformance.campaign.results import Campaign, Failure
+from conformance.cli import INTERRUPTED
+from conformance.cli.parameters import STATUS, oracle_option, target_option
+from conformance.contract import trace as traces
+from conformance.contract.printable import printable
+from conformance.contract.trace import BadTrace, Trace
+from conformance.judging.explain import Verdict, alike
+from conformance.programs.shrink import REPEATS
+from conformance.programs.shrink import shrink as search
+from conformance.reports import evidence
+from conformance.targets.base import Message, Unusable
+
+
+@click.command()
+@click.argument("file", metavar="TRACE", type=click.Path(dir_okay=False, path_type=Path))
+@target_option
+@oracle_option
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Stop after so many seconds.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the shorter trace here, which may be TRACE itself.  [default: TRACE.short.jsonl]",
+)
+@click.pass_context
+def shrink(
+    context: click.Context,
+    file: Path,
+    factory: targets.Factory,
+    judges: dict[str, Any],
+    seconds: float,
+    output: Path | None,
+) -> None:
+    """Make a failing trace shorter: send shorter programs to the target, and keep what fails.
+
+    The same command on its output goes on where the time ran out. Exit status: 1 the target
+    fails, 3 the failure did not come back."""
+    output = output or file.with_suffix(".short.jsonl")
+    bench = Bench(factory)
+    try:
+        recorded = traces.read(file)
+        failed = _first_failure(bench, recorded, judges)
+        if failed is None:
+            click.echo(f"inconclusive: it does not fail: it was sent {REPEATS} times", err=True)
+            context.exit(STATUS["inconclusive"])
+        trace, verdict = failed
+
+        def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
+            again = bench.drive(program, recorded.seed, recorded.options)
+            found = judged([again], judges, ())[0]
+            return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
+
+        found = search(trace, verdict, attempt, seconds)
+    except BadTrace as error:
+        click.echo(f"inconclusive: {error}", err=True)
+        context.exit(STATUS["inconclusive"])
+    except Unusable as error:
+        text = f"inconclusive: the target is unusable: {error.message}\n{error.output}"
+        click.echo(printable(text.rstrip()), err=True)
+        context.exit(STATUS["inconclusive"])
+    finally:
+        bench.clear()
+    try:
+        traces.write(found.trace, output)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {output}: {error.strerror}") from None
+    found.trace.origin = str(output)
+    unfinished = found.timed_out or found.interrupted
+    shown = Failure(
+        found.trace,
+        found.verdict,
+        None,
+        recorded.operations,
+        found.failed,
+        found.repeats,
+        unfinished,
+    )
+    name = Campaign(factory.name, recorded.seed or 0)
+    for line in evidence.as_lines(name, [shown]):
+        click.echo(line)
+    click.echo(f"{evidence.shortened(shown)}: {output}")
+    context.exit(INTERRUPTED if found.interrupted else STATUS["fail"])
+
+
+def _first_failure(
+    bench: Bench, recorded: Trace, judges: dict[str, Any]
+) -> tuple[Trace, Verdict] | None:
+    """The trace as it fails now, and its verdict; None if it does not fail in REPEATS times."""
+    for _ in range(REPEATS):
+        trace = bench.drive(recorded.program, recorded.seed, recorded.options)
+        verdict = judged([trace], judges, ())[0]
+        if verdict.verdict == "fail":
+            return trace, verdict
+    return None

@@ -1,0 +1,42 @@
+"""Devices that fail and come back, and hints: nothing of it is visible in what the disk reads as.
+
+Devices are counted so as never to accuse wrongly: one that is returned or replaced counts as failed
+until the disk has settled.
+"""
+
+from typing import Any
+
+from conformance.contract.state import Devices, State, States
+
+Event = dict[str, Any]
+
+
+def hint(state: State, event: Event, answer: str) -> States:
+    if not state.power:
+        return ()
+    failed, back, lost = state.devices
+    device = event.get("device")
+    if answer == "cut":
+        if event["op"] in ("fail", "replace"):  # whether it took effect is not known
+            lost = (
+                lost or event["op"] == "replace" and len(failed | {device}) > state.rules.tolerates
+            )
+            state = state._replace(devices=Devices(failed | {device}, back - {device}, lost))
+        return (state._replace(power=False),)
+    match event["op"]:
+        case "fail":
+            failed, back = failed | {device}, back - {device}
+        case "return" if device in failed:
+            back = back | {device}
+        case "replace":
+            lost = lost or len(failed | {device}) > state.rules.tolerates
+            failed, back = failed | {device}, back | {device}
+        case "settle" if answer == "ok":
+            failed, back = failed - back, frozenset()
+        case _:
+            return (state,)
+    return (state._replace(devices=Devices(failed, back, lost)),)
+
+
+def beyond_tolerance(state: State) -> bool:
+    return state.devices.lost or len(state.devices.failed) > state.rules.tolerates

@@ -1,0 +1,130 @@
+"""The state of the contract: what a disk holds, and what a power cut may leave of it.
+
+A state is immutable. Two things differ from specs/VirtualDisk.tla in form, not in meaning:
+
+- The survivors of a power cut are linked cells, the newest image first. A history costs one cell
+  per operation, and a thousand states share it.
+- A block that a crash leaves open (profile `block`) stays open: it holds a `Choice`, shared by
+  every view that copies it, until a read decides it for all of them. Nothing is lost by deciding
+  the least. Take a block that is read as 5: it may have held 5 of its own, or taken it from a base
+  that is open too. It is 5 either way, and the first way leaves the base free, so what it allows
+  includes what the second allows.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from immutables import Map
+
+Blocks = Map  # LBA -> a tag, or the Choice of one; blocks that are not in it are zero
+
+ZERO = 0
+EMPTY: Map = Map()
+
+
+class Choice:
+    """A block that a crash left open: what `base` is, or one of `tags`. It is compared by
+    identity.
+    """
+
+    __slots__ = ("base", "tags")
+
+    def __init__(self, base: "int | Choice", tags: frozenset[int]):
+        self.base, self.tags = base, tags
+
+    def possible(self, bound: Map) -> frozenset[int]:
+        """The tags that the block may still turn out to hold."""
+        if self in bound:
+            return frozenset([bound[self]])
+        return self.tags | possible(self.base, bound)
+
+
+def possible(held: int | Choice, bound: Map) -> frozenset[int]:
+    """The tags that what a block holds may turn out to be."""
+    return held.possible(bound) if isinstance(held, Choice) else frozenset([held])
+
+
+class Image(NamedTuple):
+    """One image that a power cut may leave, and `older`, the rest of them."""
+
+    live: Blocks
+    snaps: Map  # name -> Blocks
+    since: Map  # LBA -> the tags it may hold instead, as linked pairs (tag, older pair or None)
+    older: "Image | None"
+
+
+class Rules(NamedTuple):
+    """What the target promises in its `hello`."""
+
+    profile: str
+    capabilities: frozenset[str]
+    tolerates: int
+
+
+class Devices(NamedTuple):
+    """Which devices are not, or not yet again, good for their data; counted so as never to accuse
+    wrongly.
+    """
+
+    failed: frozenset[int] = frozenset()
+    back: frozenset[int] = frozenset()  # of the failed: returned or replaced, until the next settle
+    lost: bool = False  # one was replaced while too many had failed: some data is gone for good
+
+
+class State(NamedTuple):
+    """What the disk may be: its views, what survives a power cut, and what is known of its
+    devices.
+    """
+
+    rules: Rules
+    size: int
+    live: Blocks
+    snaps: Map  # name -> Blocks
+    survivors: Image
+    power: bool
+    bound: Map  # Choice -> the tag that a read found
+    devices: Devices
+
+
+States = tuple[State, ...]
+
+
+# What survives a power cut.
+
+
+def exactly(live: Blocks, snaps: Map) -> Image:
+    """Return the one image of these views: nothing else survives."""
+    return Image(live, snaps, EMPTY, None)
+
+
+def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> State:
+    """After a write or an unmap that sets the `changes`."""
+    survivors = state.survivors
+    match state.rules.profile:
+        case "ack":
+            survivors = exactly(live, state.snaps)
+        case "prefix":
+            survivors = Image(live, state.snaps, EMPTY, survivors)
+        case "block":
+            since = survivors.since
+            survivors = survivors._replace(
+                since=since.update((at_lba, (tag, since.get(at_lba))) for at_lba, tag in changes)
+            )
+    return state._replace(live=live, survivors=survivors)
+
+
+def recorded(state: State, live: Blocks, snaps: Map) -> State:
+    """After a snapshot operation."""
+    older = state.survivors if state.rules.profile == "prefix" else None
+    return state._replace(live=live, snaps=snaps, survivors=Image(live, snaps, EMPTY, older))
+
+
+def cut(state: State, after: State) -> State:
+    """The power fails before the answer: what survives is what would have, had it happened or
+    not.
+    """
+    left, survivors = after.survivors, state.survivors
+    if after.live is not state.live or after.snaps is not state.snaps:
+        includes = left.older is survivors or left.since
+        survivors = left if includes else left._replace(older=survivors)
+    return state._replace(survivors=survivors, power=False)

@@ -1,0 +1,73 @@
+"""Where data came from: who wrote it, what a block held over time, and which snapshots hold it."""
+
+from collections.abc import Sequence
+
+from conformance.contract import model
+from conformance.contract.trace import Event, Trace, line
+
+
+def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozenset[int]:
+    """The tags that a block of the view may hold in any of the states."""
+    tags: frozenset[int] = frozenset()
+    for state in states:
+        if view is None or view in state.snaps:
+            blocks = state.live if view is None else state.snaps[view]
+            tags |= model.possible(blocks.get(lba, model.ZERO), state.bound)
+    return tags
+
+
+def history_of(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]]:
+    """What the live block could hold, each time that changed: (index of the event, tags)."""
+    states, history = model.init(trace.hello), []
+    for index, event in enumerate(trace.events[:at]):
+        states = model.step(states, event)
+        tags = allowed(states, None, lba)
+        if not history or tags != history[-1][1] and event["op"] not in ("read", "crash"):
+            history.append((index, tags))
+    return history
+
+
+def writers_of(trace: Trace, at: int, tag: int) -> list[tuple[int, Event]]:
+    return [
+        (index, event)
+        for index, event in enumerate(trace.events[:at])
+        if event["op"] == "write" and tag in event["tags"]
+    ]
+
+
+def covers(event: Event, lba: int) -> bool:
+    return event["lba"] <= lba < event["lba"] + len(event["tags"])
+
+
+def meaning_of(trace: Trace, at: int, lba: int, tag: int) -> str:
+    """A tag that was allowed, and who wrote it."""
+    if tag == model.ZERO:
+        unmapped = [
+            index
+            for index, event in enumerate(trace.events[:at])
+            if event["op"] == "unmap"
+            and event["lba"] <= lba < event["lba"] + event["count"]
+            and model.answer_of(event) == "ok"
+        ]
+        return f"zeroes (unmapped by operation {unmapped[-1]})" if unmapped else "zeroes"
+    writers = [index for index, event in writers_of(trace, at, tag) if covers(event, lba)]
+    return f"tag {tag} (written by operation {writers[-1]})" if writers else f"tag {tag}"
+
+
+def origins_of(trace: Trace, at: int, lba: int, tag: int) -> str:
+    """Where a tag came from: the operations that wrote it, and the snapshots that hold it."""
+    if tag == model.ZERO:
+        meaning = meaning_of(trace, at, lba, tag)
+        return "never written, or unmapped" if meaning == "zeroes" else meaning
+    writers = writers_of(trace, at, tag)
+    if not writers:
+        return f"tag {tag}: no operation of this trace wrote it"
+    here = [w for w in writers if covers(w[1], lba)] or writers
+    text = "; ".join(f"operation {index}: {line(event)}" for index, event in here[-3:])
+    states = model.init(trace.hello)
+    for event in trace.events[:at]:
+        states = model.step(states, event)
+    holding = sorted(
+        {name for state in states for name in state.snaps if tag in allowed([state], name, lba)}
+    )
+    return text + (f" (snapshot {', '.join(holding)} holds it)" if holding else "")

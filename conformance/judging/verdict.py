@@ -1,0 +1,133 @@
+"""Verdicts: what the oracles made of a trace, and the classes and clauses of failures."""
+
+from dataclasses import dataclass
+
+from conformance.contract.printable import printable
+from conformance.contract.trace import Trace, line
+from conformance.judging.promises import Broken
+
+CLAUSES = {
+    "read": "Read: a view reads as the operations before it left it",
+    "snapshot": "Snapshot: a snapshot reads for ever as the live disk read when it was taken",
+    "unmap": "Unmap: an unmapped block reads as zeroes until it is written again",
+    "refusal": "Answer: a request is refused if and only if it has a fault, with that fault's code",
+    "nothing": "Answer: a refused operation changes nothing",
+    "ack": "Crash (ack): every acknowledged operation survives a power cut; one cut short happens whole or not at all",
+    "prefix": "Crash (prefix): a power cut keeps the history up to some point, no earlier than the last flush",
+    "block": "Crash (block): each block keeps its value at the last flush or one written since",
+    "devices": "Devices: while no more fail than are tolerated, every read returns its data",
+    "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
+    "space": "Space: `holds` different blocks fit before a request may be refused for want of space",
+    "open": "Crash: after a power cut, as after a restart, the disk opens again",
+    "inside": "Inside: what happens there is a behaviour of the specs below the contract",
+    "dialogue": "the dialogue: one JSON object a line answers each request, in time",
+}
+
+KINDS = {
+    "lost-acknowledgement": "what was acknowledged, and had to survive, did not survive a power cut",
+    "stale": "a block holds an older value than it should",
+    "resurrected": "data that was overwritten, unmapped or reverted away came back",
+    "zeroed": "a block reads as zeroes that should hold data",
+    "snapshot-bleed": "a snapshot changed after it was taken",
+    "refused-write": "a write that was refused took place all the same",
+    "misplaced": "misdirected: a block holds what was written to another block",
+    "foreign": "leaked: a block holds what nobody wrote to this disk",
+    "torn": "a block mixes sectors of several writes",
+    "garbage": "a block holds what is none of the kit's blocks",
+    "half-done": "parts of an operation that had to happen whole or not at all",
+    "not-a-prefix": "what survived a power cut is no point of the history",
+    "unopenable": "the disk does not open again",
+    "missing-refusal": "a request that has a fault was granted",
+    "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
+    "lost-snapshot": "a snapshot is gone",
+    "resurrected-snapshot": "a snapshot that was deleted came back",
+    "lost-data": "data was lost without cause: no more devices had failed than the target tolerates",
+    "scrub": "the target's own scrub reports a problem though no device is failed",
+    "false-no-space": "a request was refused for want of space that the target promises to have",
+    "inside": "the contract is kept, but not by steps that the specs below it have",
+    "hang": "the target did not answer in time",
+    "exit": "the target ended, or broke off",
+    "protocol": "the target's answer is none",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty
+    on a pass.
+    """
+
+    verdict: str  # pass, fail, inconclusive
+    at: int | None = None
+    kind: str = ""  # the class of a failure, such as stale or missing-refusal
+    clause: str = ""
+    expected: str = ""
+    actual: str = ""
+    source: str = ""  # where the wrong data came from
+    excuse: str = ""  # the faults of the media that make a failure none
+    reason: str = ""  # why it is inconclusive, or what the target printed
+
+    def words(self, trace: Trace) -> list[str]:
+        """Return the verdict for people, a few lines; control characters are escaped."""
+        return [printable(text, "\t") for text in self._words(trace)]
+
+    def _words(self, trace: Trace) -> list[str]:
+        if self.verdict != "fail":
+            return [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
+        text = [
+            f"{self.kind} at operation {self.at}: {line(trace.events[self.at])}",
+            f"  expected  {self.expected}",
+            f"  came      {self.actual}",
+        ]
+        text += [f"  source    {self.source}"] if self.source else []
+        text += [f"  clause    {self.clause}"]
+        text += (
+            ["  it printed"] + ["    " + part for part in self.reason.splitlines()]
+            if self.reason
+            else []
+        )
+        return text
+
+
+PASS = Verdict("pass")
+
+
+def disallowed_inside(at: int, inside: str) -> Verdict:
+    """The contract is kept, but the engine's own events are none that its spec allows."""
+    return Verdict(
+        "fail",
+        at,
+        "inside",
+        CLAUSES["inside"],
+        "an event that the spec of this level allows",
+        inside,
+    )
+
+
+def broken_promise(promise: Broken) -> Verdict:
+    """Return the failure of a target that did not keep a promise beyond the contract of the
+    specs.
+    """
+    clause = CLAUSES["scrub" if promise.kind == "scrub" else "space"]
+    return Verdict("fail", promise.at, promise.kind, clause, promise.expected, promise.actual)
+
+
+WRONG_DATA = frozenset(
+    [
+        "lost-acknowledgement",
+        "stale",
+        "resurrected",
+        "zeroed",
+        "snapshot-bleed",
+        "refused-write",
+        "misplaced",
+        "foreign",
+    ]
+)
+
+
+def alike(one: Verdict, other: Verdict) -> bool:
+    """Whether two failures may be the same bug: what class wrong data is of depends on what else a
+    trace does.
+    """
+    return one.kind == other.kind or one.kind in WRONG_DATA and other.kind in WRONG_DATA

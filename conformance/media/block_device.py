@@ -1,0 +1,27 @@
+"""What every block device of the kit offers, over NBD or on a file."""
+
+from typing import Protocol
+
+
+class BlockDevice(Protocol):
+    """A block device. Offsets and lengths are in bytes. Every method raises OSError or NbdError."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from `offset` on."""
+        ...
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write the data at `offset`."""
+        ...
+
+    def zero(self, offset: int, length: int) -> None:
+        """Make the range read as zeroes; the device may punch a hole."""
+        ...
+
+    def flush(self) -> None:
+        """Make durable what was written before."""
+        ...
+
+    def close(self) -> None:
+        """Close the device."""
+        ...

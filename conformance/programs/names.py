@@ -1,0 +1,48 @@
+"""Names of snapshots: all that are allowed, and the ones next to them that are not.
+
+A name is 1 to 64 of letters, digits, `.`, `_`, `-` (ASCII).
+"""
+
+import string
+
+from conformance.programs.source import Source
+
+LONGEST = 64  # characters
+ALLOWED = string.ascii_letters + string.digits + "._-"
+LENGTHS = (1, 1, 2, 3, 8, 31, 32, 33, 63, 64)
+SPECIAL = (".", "..", "-", "--", "_", "-n", ".a", "0", "A" * LONGEST, "live", "a.b_c-D9")
+# The characters on both sides of each allowed range, and others that are easily let through.
+NEIGHBOURS = "/:@[`{^,+'\"\\ *?\t\n\r\x00\x1f\x7f\x80é٠Ａſ"
+
+
+def some(choose: Source, count: int) -> list[str]:
+    """Return `count` different allowed names; those of most programs are easy to read."""
+    names = [f"s{number + 1}" for number in range(count)]
+    if choose.randrange(3) == 0:
+        for at in range(count):
+            name = allowed(choose)
+            if name not in names:
+                names[at] = name
+    return names
+
+
+def allowed(choose: Source) -> str:
+    """Return an allowed name, of any length and any characters."""
+    if choose.randrange(3) == 0:
+        return SPECIAL[choose.randrange(len(SPECIAL))]
+    length = LENGTHS[choose.randrange(len(LENGTHS))]
+    return "".join(ALLOWED[choose.randrange(len(ALLOWED))] for _ in range(length))
+
+
+def forbidden(choose: Source, like: str) -> str:
+    """Return a name that is not allowed, mostly one that differs little from `like`."""
+    kind = choose.randrange(8)
+    if kind == 0:
+        return ""
+    if kind == 1:
+        return (like * (LONGEST + 1))[: LONGEST + 1]
+    wrong = NEIGHBOURS[choose.randrange(len(NEIGHBOURS))]
+    if kind == 2:
+        return wrong
+    at = choose.randrange(len(like) + 1)
+    return (like[:at] + wrong + like[at:])[: LONGEST + 2]

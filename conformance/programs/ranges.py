@@ -1,0 +1,72 @@
+"""Ranges of blocks: mostly short, often hot, one behind the other, or at an edge of a structure;
+now and then past the end of the disk.
+"""
+
+from collections.abc import Iterable
+
+from conformance.programs.source import Source
+
+HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
+FAR = 1 << 32  # an LBA that no disk here has
+COUNTS = (1, 1, 1, 2, 2, 3, 4)  # blocks; and the whole disk
+
+
+class Ranges:
+    """Draws ranges on a disk of `blocks` blocks. `options` are values that the target was opened
+    with.
+    """
+
+    def __init__(
+        self, choose: Source, blocks: int, options: Iterable[object], block_size: int
+    ) -> None:
+        self._choose, self._blocks = choose, blocks
+        self._edges = edges(options, block_size, blocks)
+        self._mostly = (HOT, HOT, ANYWHERE, ONWARD)[choose.randrange(4)]
+        self._hot = [choose.randrange(blocks) for _ in range(2)]
+        self._behind = choose.randrange(blocks)  # the last range
+
+    def next(self) -> tuple[int, int]:
+        """Return an LBA and a count of blocks."""
+        choose, blocks = self._choose, self._blocks
+        luck = choose.randrange(8)
+        count = COUNTS[luck] if luck < len(COUNTS) else blocks
+        place = choose.randrange(16)
+        if place == 0:
+            return self._past_the_end(count)
+        if self._edges and choose.randrange(4) == 0:
+            return self._at_an_edge(count)
+        count = min(count, blocks)
+        if place < 4 or self._mostly == ANYWHERE:
+            lba = choose.randrange(blocks)
+        elif self._mostly == HOT:
+            lba = self._hot[place & 1]
+        else:
+            lba = self._behind
+        lba = min(lba, blocks - count)
+        self._behind = (lba + count) % blocks
+        return lba, count
+
+    def _past_the_end(self, count: int) -> tuple[int, int]:
+        blocks = self._blocks
+        count = max(2, min(count, blocks))
+        return (max(0, blocks - 1), max(0, blocks - count + 1), blocks, FAR)[
+            self._choose.randrange(4)
+        ], count
+
+    def _at_an_edge(self, count: int) -> tuple[int, int]:
+        """Where a structure begins or ends, for as long as it is, or several of it."""
+        choose, blocks = self._choose, self._blocks
+        edge = self._edges[choose.randrange(len(self._edges))]
+        count = (count, edge - 1, edge, edge + 1, 2 * edge, 3 * edge)[choose.randrange(6)]
+        count = max(1, min(count, blocks))
+        lba = edge * choose.randrange(blocks // edge + 1) - choose.randrange(2)
+        return max(0, min(lba, blocks - count)), count
+
+
+def edges(options: Iterable[object], block_size: int, blocks: int) -> list[int]:
+    """Return, in blocks, sizes that structures of the target may have: the numbers among its
+    options, which are in blocks or in bytes.
+    """
+    numbers = [value for value in options if type(value) is int]
+    sizes = {*numbers, *(number // block_size for number in numbers)}
+    return sorted(size for size in sizes if 1 < size <= blocks)

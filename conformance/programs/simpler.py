@@ -1,0 +1,86 @@
+"""Simpler variants of a program, for the shrinker: groups of requests, and simpler requests."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Request = dict[str, Any]
+Chosen = Callable[[Request], bool]
+
+
+def groups(program: list[Request]) -> list[Chosen]:
+    """Return groups of requests that may not matter together: each says which requests are in it.
+
+    One group holds what leaves alone the blocks that the last request is about. The others hold
+    all requests for one device, about one snapshot, or of one operation."""
+    requests = program[1:]
+    found: list[Chosen] = []
+    if requests and "lba" in requests[-1]:
+        last = touched(requests[-1])
+        found.append(lambda request: "lba" in request and not set(touched(request)) & set(last))
+    for key in ("device", "op"):
+        for value in dict.fromkeys(request[key] for request in requests if key in request):
+            found.append(lambda request, key=key, value=value: request.get(key) == value)  # type: ignore[misc]
+    for name in dict.fromkeys(filter(None, map(snapshot_of, requests))):
+        found.append(lambda request, name=name: snapshot_of(request) == name)  # type: ignore[misc]
+    return found
+
+
+def touched(request: Request) -> range:
+    """Return the logical block addresses (LBAs) that a request is about."""
+    count = len(request["tags"]) if "tags" in request else request.get("count", 1)
+    return range(request["lba"], request["lba"] + min(count, 1 << 16))
+
+
+def snapshot_of(request: Request) -> str | None:
+    """Return the name of the snapshot that a request is about; None if it is about none."""
+    name: str | None = request.get("name", request.get("view"))
+    return name
+
+
+def simpler(program: list[Request]) -> Iterator[list[Request]]:
+    """Yield programs with a smaller disk, with blocks closer together, or a simpler request."""
+    blocks = program[0]["blocks"]
+    for fewer in sorted({1, 2, 4, blocks // 2, blocks - 1}):
+        if 0 < fewer < blocks:
+            yield [{**program[0], "blocks": fewer}, *program[1:]]
+    yield from _closer(program, blocks)
+    for index in range(len(program) - 1, 0, -1):
+        for request in _simpler_request(program[index], blocks):
+            yield [*program[:index], request, *program[index + 1 :]]
+
+
+def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
+    """The same requests on blocks that follow each other from 0 on, if they are few."""
+    used = sorted(
+        {
+            lba
+            for request in program[1:]
+            if "lba" in request and request["lba"] < blocks
+            for lba in touched(request)
+        }
+    )
+    places = {lba: place for place, lba in enumerate(used)}
+    if len(used) < blocks and used != list(places.values()):
+        moved = [
+            {**request, "lba": places[request["lba"]]} if request.get("lba") in places else request
+            for request in program
+        ]
+        yield moved
+
+
+def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
+    if "cut" in request:
+        yield {key: value for key, value in request.items() if key != "cut"}
+    if "lba" not in request:
+        return
+    tags, count, lba = request.get("tags", ()), request.get("count", 1), request["lba"]
+    if len(tags) > 1:
+        yield {**request, "tags": tags[:1]}
+        yield {**request, "tags": tags[1:], "lba": lba + 1}
+        yield {**request, "tags": tags[:-1]}
+    if count > 1:
+        yield {**request, "count": 1}
+        yield {**request, "count": count - 1, "lba": lba + 1}
+        yield {**request, "count": count - 1}
+    if lba > blocks:
+        yield {**request, "lba": blocks}

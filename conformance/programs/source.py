@@ -1,0 +1,10 @@
+"""The source of all choices that generation makes: the interface of `random.Random`."""
+
+from typing import Protocol
+
+
+class Source(Protocol):
+    """`random.Random`, or what `hypothesis.strategies.randoms` draws."""
+
+    def randrange(self, stop: int, /) -> int:
+        """Return a number from 0 to `stop` - 1."""

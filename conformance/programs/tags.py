@@ -1,0 +1,35 @@
+"""Tags of written blocks: in most programs each is new, in the others many blocks hold the same
+data.
+"""
+
+from conformance.contract.tagged_block import ALIKE
+from conformance.programs.source import Source
+
+REPEATED = 32  # one tag in so many was written before
+POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike
+ALIKE_ONE_IN = 3  # programs
+
+
+class Tags:
+    """Draws tags. A multiple of ALIKE stands for data that is the same at every LBA."""
+
+    def __init__(self, choose: Source) -> None:
+        self._choose = choose
+        self._last = 0
+        alike = choose.randrange(ALIKE_ONE_IN) == 0
+        self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
+
+    def next(self, count: int) -> list[int]:
+        """Return `count` tags."""
+        return [self._next() for _ in range(count)]
+
+    def _next(self) -> int:
+        if self._pool and self._choose.randrange(4):
+            return ALIKE * (1 + self._choose.randrange(self._pool))
+        if self._last and self._choose.randrange(REPEATED) == 0:
+            return self._new(1 + self._choose.randrange(self._last))
+        self._last = self._new(self._last + 1)
+        return self._last
+
+    def _new(self, tag: int) -> int:
+        return tag + 1 if tag % ALIKE == 0 else tag

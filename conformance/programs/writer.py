@@ -1,0 +1,275 @@
+"""Writes one program, request by request, and keeps track of what would exist if every request were
+granted.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from conformance.programs import names, swarm
+from conformance.programs.ranges import Ranges
+from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
+from conformance.programs.source import Source
+from conformance.programs.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
+from conformance.programs.tags import Tags
+
+Request = dict[str, Any]
+
+CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
+AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
+SIZES = (1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 130, 300)  # blocks
+SNAPSHOTS = (1, 2, 3, 4, 6, 8)  # different names in a program
+CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
+LEFT_OUT = 12  # one step of a scene in so many
+OFFERED = 3  # operations, of which the one is sent that was asked least often
+FREE = 3  # one operation in so many is not led
+SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
+
+
+class Writer:
+    """Writes one program for a target that says `hello` and was opened with `options`.
+
+    `asked` counts what was asked in which situation, and is counted up."""
+
+    def __init__(
+        self,
+        choose: Source,
+        hello: Mapping[str, Any],
+        crashes: bool,
+        cuts: bool,
+        options: Mapping[str, Any],
+        asked: Asked,
+    ) -> None:
+        self._choose = choose
+        capabilities = set(hello["capabilities"])
+        if not crashes or hello["crash_profile"] is None:
+            capabilities.discard("crash")
+        self._capabilities = capabilities
+        self._cuts = cuts and "crash" in capabilities
+        self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
+        self._blocks = self._one_of(SIZES)
+        self._ranges = Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1))
+        self._tags = Tags(choose)
+        self._names = names.some(choose, self._one_of(SNAPSHOTS))
+        self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
+        self._now = Situation(self._blocks)
+        self._asked = asked
+        self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
+
+    def program(self, ops: int) -> list[Request]:
+        """Return the whole program, of about `ops` operations; half of them begin with a disk that
+        is full.
+        """
+        if self._upto(1):
+            tags = self._tags.next(self._blocks)
+            self._requests.append({"op": "write", "lba": 0, "tags": tags})
+            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
+        while len(self._requests) <= ops:
+            kind = self._next()
+            if kind in SCENES:
+                self._play(SCENES[kind])
+            else:
+                self._add(kind)
+        self._read_back()
+        if "scrub" in self._capabilities:
+            self._requests.append({"op": "scrub"})
+        return self._requests
+
+    # What comes next.
+
+    def _next(self) -> str:
+        """The next operation or scene: of a few that the swarm offers, the one asked least often in
+        this situation.
+        """
+        offered = [self._one_of(self._kinds) for _ in range(OFFERED)]
+        if self._upto(FREE - 1) == 0:
+            return offered[0]
+        features, asked = self._now.features(), self._asked
+        return min(offered, key=lambda kind: min([asked[feature, kind] for feature in features]))
+
+    def _play(self, scene: Iterable[str]) -> None:
+        """A scene, now and then without a step; what came of it is read back."""
+        for kind in scene:
+            if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
+                self._add(kind)
+        self._read_back()
+
+    def _add(self, kind: str) -> None:
+        """One operation, with all that has to follow it; none if it makes no sense now."""
+        if len(self._now.failed) > self._tolerates and kind not in BEYOND_TOLERANCE:
+            kind = "read"
+        features = self._now.features()
+        self._asked.update([(feature, kind) for feature in features])
+        if kind == "crash":
+            self._crash()
+            return
+        request = getattr(self, "_" + kind, dict)()
+        if request is None:
+            self._requests.append({"op": "read", **self._read()})
+            return
+        request = {"op": kind, **request}
+        if self._cuts and kind in CUTTABLE and self._upto(5) == 0:
+            self._requests.append({**request, "cut": self._cut()})
+            self._crash(again=request if kind in AGAIN else None)
+        else:
+            self._requests.append(request)
+
+    def _crash(self, again: Request | None = None) -> None:
+        """A crash, now and then cut short itself; then all views are read back.
+
+        `again` is a request that was cut short and is sent once more first: whether it took effect
+        is not known.
+        """
+        while self._cuts and self._upto(3) == 0:
+            self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
+        self._requests.append({"op": "crash"})
+        self._now.note("crash")
+        if again is not None:
+            self._requests.append(again)
+        self._read_back()
+
+    def _cut(self, after: tuple[int, ...] = CUT_AFTER) -> dict[str, int]:
+        return {"after": self._one_of(after), "seed": self._upto(255)}
+
+    def _read_back(self) -> None:
+        self._requests += [
+            {"op": "read", "lba": 0, "count": self._blocks, **view}
+            for view in ({}, *({"view": name} for name in self._now.views))
+        ]
+
+    # The operations: the rest of each request. None where there is nothing to ask.
+
+    def _write(self) -> Request:
+        lba, count = self._ranges.next()
+        self._now.note("write", lbas=range(lba, min(lba + count, self._blocks)), written=count)
+        return {"lba": lba, "tags": self._tags.next(count)}
+
+    def _unmap(self) -> Request:
+        lba, count = self._ranges.next()
+        self._now.note("unmap", lbas=range(lba, min(lba + count, self._blocks)))
+        return {"lba": lba, "count": count}
+
+    def _read(self) -> Request:
+        lba, count = self._ranges.next()
+        self._now.note("read")
+        request: Request = {"lba": lba, "count": count}
+        if "snapshot" in self._capabilities and self._upto(1):
+            request["view"] = self._name(list(self._now.views))
+        return request
+
+    def _snapshot(self) -> Request:
+        name = self._name([name for name in self._names if name not in self._now.views])
+        if name in self._names and name not in self._now.views:
+            self._now.note("snapshot", name)
+        return {"name": name}
+
+    def _delete(self) -> Request | None:
+        if not self._now.views and self._upto(3):
+            return None
+        name = self._led_name("delete")
+        if name in self._now.views:
+            self._now.note("delete", name)
+        return {"name": name}
+
+    def _revert(self) -> Request | None:
+        if not self._now.views and self._upto(3):
+            return None
+        name = self._led_name("revert")
+        if name in self._now.views:
+            self._now.note("revert", name)
+        return {"name": name}
+
+    def _flush(self) -> Request:
+        return self._noted("flush")
+
+    def _restart(self) -> Request:
+        return self._noted("restart")
+
+    def _clean(self) -> Request:
+        return self._noted("clean")
+
+    def _checkpoint(self) -> Request:
+        return self._noted("checkpoint")
+
+    def _scrub(self) -> Request:
+        return self._noted("scrub")
+
+    def _fail(self) -> Request | None:
+        """A device fails that is sound, or one that is back and has not caught up; now and then one
+        too many.
+        """
+        failed = self._now.failed
+        again = [device for device, mode in failed.items() if mode == BACK]
+        if again and self._upto(1):
+            device = self._one_of(again)
+        else:
+            sound = [device for device in range(self._devices) if device not in failed]
+            if not sound or len(failed) > self._tolerates:
+                return None
+            if len(failed) == self._tolerates and self._upto(11):
+                return None
+            device = self._one_of(sound)
+        mode = self._one_of((ABSENT, DEGRADED))
+        self._now.note("fail")
+        self._now.fail(device, mode)
+        return {"device": device, "mode": mode}
+
+    def _return(self) -> Request | None:
+        return self._brought_back("return", (ABSENT,))
+
+    def _replace(self) -> Request | None:
+        return self._brought_back("replace", (ABSENT, DEGRADED))
+
+    def _brought_back(self, op: str, modes: tuple[str, ...]) -> Request | None:
+        devices = [device for device, mode in self._now.failed.items() if mode in modes]
+        if not devices:
+            return None
+        device = self._one_of(devices)
+        self._now.note(op)
+        self._now.bring_back(device)
+        return {"device": device}
+
+    def _settle(self) -> Request | None:
+        failed = self._now.failed
+        if len(failed) > self._tolerates and set(failed.values()) != {BACK}:
+            return None
+        self._now.note("settle")
+        self._now.settle()
+        return {}
+
+    def _tick(self) -> Request:
+        self._now.note("tick")
+        return {"seconds": self._one_of(SECONDS)}
+
+    def _noted(self, op: str) -> Request:
+        self._now.note(op)
+        return {}
+
+    # Choices.
+
+    def _led_name(self, op: str) -> str:
+        """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
+        made.
+        """
+        fitting = list(self._now.views)
+        if len(fitting) < 2:
+            return self._name(fitting)
+        ways = [self._one_of(fitting) for _ in range(2)]
+        made = [(("becomes", self._now.shape(name, op)), op) for name in ways]
+        least = min((0, 1), key=lambda way: self._asked[made[way]])
+        self._asked[made[least]] += 1
+        return self._name([ways[least]])
+
+    def _name(self, fitting: list[str]) -> str:
+        """One of the fitting names; now and then, or if there is none, any other, or one that is
+        not allowed.
+        """
+        luck = self._upto(15)
+        if luck == 0:
+            return names.forbidden(self._choose, self._one_of(self._names))
+        return self._one_of(fitting if fitting and luck > 1 else self._names)
+
+    def _upto(self, most: int) -> int:
+        return self._choose.randrange(most + 1)
+
+    def _one_of(self, values: Any) -> Any:
+        return values[self._choose.randrange(len(values))]

@@ -1,0 +1,98 @@
+"""What proves a failure: its operations, the options of the disk, and commands to see it again."""
+
+import shlex
+from typing import Any
+
+from conformance.campaign.results import Campaign, Failure
+from conformance.contract import trace as traces
+from conformance.contract.printable import printable
+
+
+def replay_line(campaign: Campaign, failure: Failure) -> str:
+    """Return the command that shows the failure again: a replay of its trace if that is on file."""
+    if failure.trace.origin:
+        return f"conformance replay {shlex.quote(failure.trace.origin)} {_target(campaign)}"
+    return run_line(campaign, failure)
+
+
+def run_line(campaign: Campaign, failure: Failure) -> str:
+    """Return the command that finds the failure again from its seed, without any file."""
+    without = f" --without {','.join(campaign.without)}" if campaign.without else ""
+    line = f"conformance run {_target(campaign)}{without}{campaign.how}"
+    if campaign.workloads or failure.number is None:
+        return line
+    return f"{line} --seed {campaign.seed} --ops {campaign.ops} --traces {failure.number + 1}"
+
+
+def shrink_line(campaign: Campaign, failure: Failure) -> str:
+    """Return the command that goes on shrinking; empty if that is done, or the trace is no file."""
+    if not failure.unfinished or not failure.trace.origin:
+        return ""
+    return f"conformance shrink {shlex.quote(failure.trace.origin)} {_target(campaign)}"
+
+
+def _target(campaign: Campaign) -> str:
+    return f"--target {shlex.quote(campaign.target)}"
+
+
+def options(failure: Failure) -> str:
+    """Return the options of the disk, such as `layout=mirror, spares=1`; empty if it has none."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(failure.trace.options.items()))
+
+
+def how_often(failure: Failure) -> str:
+    """Return how often a flaky failure came back, such as `3 of 10`; empty if it always does."""
+    return f"{failure.failed} of {failure.repeats}" if failure.flaky else ""
+
+
+def found_in(group: list[Failure]) -> str:
+    """Return where the failures of one bug were found, such as `trace 3, again in trace 8, 9`."""
+    numbers = sorted((-1 if one.number is None else one.number) for one in group)
+    first, *others = (None if number == -1 else number for number in numbers)
+    text = "a failure kept from an earlier run" if first is None else f"trace {first}"
+    return text + (f", again in trace {', '.join(map(str, others))}" if others else "")
+
+
+def shortened(failure: Failure) -> str:
+    """Return how long the trace is and was, and whether shrinking was finished."""
+    length = failure.trace.operations
+    text = f"{length} operations"
+    if length < failure.before:
+        text = f"shortened from {failure.before} to {length} operations"
+    return text + (" (shrinking was not finished)" if failure.unfinished else "")
+
+
+def listing(failure: Failure) -> list[str]:
+    """Return the operations up to the one that failed, one line each; a `>` marks the last."""
+    at = failure.verdict.at
+    last = len(failure.trace.events) if at is None else at
+    lines = traces.numbered(failure.trace.events[: last + 1])
+    marks = (">" if number == at else " " for number in range(len(lines)))
+    return [f"{mark} {printable(text, '')}" for mark, text in zip(marks, lines, strict=True)]
+
+
+def as_lines(campaign: Campaign, group: list[Failure]) -> list[str]:
+    """Return everything about one bug as text: operations, verdict, options, commands."""
+    shown = group[0]
+    drawn = shown.number is not None
+    notes = {
+        "options": printable(options(shown), ""),
+        "flaky": how_often(shown) and f"it fails {how_often(shown)} times that it is sent",
+        "found": found_in(group) if len(group) > 1 else "",
+        "replay": replay_line(campaign, shown),
+        "seed": run_line(campaign, shown) if shown.trace.origin and drawn else "",
+        "shrink": shrink_line(campaign, shown),
+    }
+    return [
+        *listing(shown),
+        *shown.verdict.words(shown.trace),
+        *(f"  {name:9} {text}" for name, text in notes.items() if text),
+    ]
+
+
+def operations(failure: Failure) -> list[dict[str, Any]]:
+    """Return the operations of the trace as in a trace file, without the engine's own events."""
+    return [
+        {key: value for key, value in event.items() if key != "events"}
+        for event in failure.trace.events
+    ]

@@ -1,0 +1,96 @@
+"""`--report DIR`: traces, report.md and report.html in a folder."""
+
+from pathlib import Path
+
+from conformance.campaign.grouping import grouped
+from conformance.campaign.results import Campaign
+from conformance.contract import trace as traces
+from conformance.contract.trace import Passed, Trace
+from conformance.reports import evidence
+from conformance.reports.summary import (
+    cannot_happen,
+    coverage,
+    figures,
+    in_a_row,
+    never_in_a_row,
+    unclear,
+)
+from conformance.reports.worth import worth
+
+SAMPLE = 20  # traces that are kept though they passed
+
+
+def save(campaign: Campaign, folder: Path) -> None:
+    """Write the failing traces and a sample of the others, report.md and report.html.
+
+    Sets the `origin` of the traces. Raises OSError if the folder cannot be written."""
+    from conformance.reports.html import page  # only this output needs a template engine
+
+    (folder / "traces").mkdir(parents=True, exist_ok=True)
+    for number, (trace, verdict) in enumerate(campaign.judged):
+        if not isinstance(trace, Passed) and (number < SAMPLE or verdict.verdict != "pass"):
+            _save(trace, folder / "traces" / f"{number:05}.jsonl")
+    for failure in campaign.failures:
+        name = "kept" if failure.number is None else f"{failure.number:05}"
+        _save(failure.trace, folder / "traces" / f"failure-{name}.jsonl")
+    (folder / "report.md").write_text(as_markdown(campaign), encoding="utf-8")
+    (folder / "report.html").write_text(page(campaign), encoding="utf-8")
+
+
+def _save(trace: Trace, path: Path) -> None:
+    traces.write(trace, path)
+    trace.origin = str(path)
+
+
+def as_markdown(campaign: Campaign) -> str:
+    """Return report.md: the summary, every bug with its shortest trace, and the coverage."""
+    text = [f"# {campaign.target}: {campaign.verdict}", "", figures(campaign), ""]
+    text += [f"- {name}: {line}" for name, line in worth(campaign)] + [""]
+    text += [campaign.reason, ""] if campaign.reason else []
+    text += ["```", campaign.output.rstrip(), "```", ""] if campaign.output else []
+    for group in grouped(campaign.failures):
+        text += [
+            f"## {group[0].verdict.kind} ({evidence.found_in(group)})",
+            "",
+            "```",
+            *evidence.as_lines(campaign, group),
+            "```",
+            "",
+            f"{evidence.shortened(group[0])}: {group[0].trace.origin}",
+            "",
+        ]
+    text += [
+        f"- trace {number}: inconclusive: {reason}" for number, reason in unclear(campaign)
+    ] + [""]
+    return "\n".join([*text, *_coverage(campaign), *_counters(campaign)]) + "\n"
+
+
+def _coverage(campaign: Campaign) -> list[str]:
+    text = ["## What happened", "", "| operation | outcome | times |", "|--|--|--:|"]
+    text += [
+        f"| {op} | {outcome} | {times or 'never'} |" for op, outcome, times in coverage(campaign)
+    ]
+    text += [""]
+    text += [
+        f"Not possible here: {', '.join(outcomes)} ({reason})."
+        for reason, outcomes in cannot_happen(campaign).items()
+    ]
+    text += ["", in_a_row(campaign) + ".", ""]
+    never: dict[str, list[str]] = {}
+    for first, second in never_in_a_row(campaign):
+        never.setdefault(" ".join(first), []).append(" ".join(second))
+    text += ["| after | never came |", "|--|--|"] if never else []
+    text += [f"| {first} | {', '.join(seconds)} |" for first, seconds in never.items()]
+    if campaign.happened.inside:
+        text += ["", "| event inside | times |", "|--|--:|"]
+        text += [
+            f"| {name} | {times:,} |" for name, times in sorted(campaign.happened.inside.items())
+        ]
+    return text
+
+
+def _counters(campaign: Campaign) -> list[str]:
+    if not campaign.counters:
+        return []
+    rows = [f"| {name} | {value:,} |" for name, value in sorted(campaign.counters.items())]
+    return ["", "## The target's counters", "", "| counter | sum |", "|--|--:|", *rows]

@@ -1,0 +1,106 @@
+"""A campaign on the terminal."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.campaign.grouping import grouped
+from conformance.campaign.results import Campaign, Failure
+from conformance.contract.printable import printable
+from conformance.reports import evidence
+from conformance.reports.summary import COLOURS, coverage, figures, in_a_row, unclear
+from conformance.reports.worth import worth
+
+PIPED_WIDTH = 10_000  # characters: what is piped to a file or a program is not wrapped
+SHOWN_LINES = 20  # of what an unusable target printed
+
+
+def console() -> Console:
+    """Return a console on stdout. It wraps lines only if stdout is a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPED_WIDTH)
+
+
+def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
+    """Print the verdict, every bug with its shortest trace, what happened, and where the files are.
+
+    `folder` is where `--report` wrote; None if it was not given."""
+    _say(out, _verdict(campaign.verdict), f"[bold]{_safe(campaign.target)}[/]  ", figures(campaign))
+    _note(out, campaign.reason)
+    if campaign.output:
+        shown = campaign.output.splitlines()[-SHOWN_LINES:]
+        _note(out, "it printed:", *("  " + line for line in shown))
+    for group in grouped(campaign.failures):
+        _show_bug(campaign, group, out)
+    for number, reason in unclear(campaign)[:3]:
+        _say(out, _verdict("inconclusive"), f"trace {number}: ", reason)
+    if campaign.judged:
+        out.print(_coverage_table(campaign))
+        if campaign.verdict != "pass":
+            _say(out, "[dim]in a row[/]  ", "", in_a_row(campaign))
+    if campaign.counters:
+        out.print(_counters_table(campaign))
+    for name, line in worth(campaign):
+        _say(out, f"[dim]{name:8}[/]  ", "", line)
+    if folder is not None:
+        _say(out, "[dim]report[/]    ", "", f"{folder / 'report.html'}, report.md, traces/")
+
+
+def _verdict(verdict: str) -> str:
+    return f"[bold {COLOURS[verdict]}]{verdict}[/]  "
+
+
+def _safe(text: str) -> str:
+    """The text without control characters and without markup."""
+    return escape(printable(text, "\t"))
+
+
+def _say(out: Console, marked: str, more: str, text: str) -> None:
+    """Print a line: `marked` and `more` may hold markup, `text` holds none."""
+    out.print(marked + more + _safe(text), highlight=False, soft_wrap=True)
+
+
+def _note(out: Console, *lines: str) -> None:
+    for line in filter(None, lines):
+        _say(out, "  ", "", line)
+
+
+def _show_bug(campaign: Campaign, group: list[Failure], out: Console) -> None:
+    title = f"{evidence.found_in(group)}, {evidence.shortened(group[0])}"
+    out.print()
+    _say(out, _verdict("fail"), "", title)
+    _note(out, *evidence.as_lines(campaign, group))
+    out.print()
+
+
+def _coverage_table(campaign: Campaign) -> Table:
+    table = _table("operation", "outcomes")
+    rows: dict[str, list[str]] = {}
+    for op, outcome, times in coverage(campaign):
+        shown = f"{outcome} {times}" if times else f"[yellow]{outcome} never[/]"
+        rows.setdefault(op, []).append(shown)
+    for op, outcomes in rows.items():
+        table.add_row(op, ", ".join(outcomes))
+    return table
+
+
+def _counters_table(campaign: Campaign) -> Table:
+    """The counters by group: what is before the last dot."""
+    table = _table("counters", "sums over all traces")
+    groups: dict[str, list[str]] = {}
+    for name, value in sorted(campaign.counters.items()):
+        group, _, leaf = name.rpartition(".")
+        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
+        groups.setdefault(group or "-", []).append(f"{leaf} {shown}")
+    for group, leaves in groups.items():
+        table.add_row(_safe(group), _safe(", ".join(leaves)))
+    return table
+
+
+def _table(first: str, second: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(first, no_wrap=True)
+    table.add_column(second)
+    return table

@@ -1,0 +1,58 @@
+"""What a `pass` is worth: what was reached, what was not, and what so many traces would find.
+
+The chance comes from the self-test, which plants bugs in the reference engines one at a time.
+found_by_traces.json says for each how many traces it took to find it, null where the contract's
+model did not. A bug that took n traces is taken to be found by a trace with the chance 1/n.
+"""
+
+import json
+from functools import cache
+from importlib.resources import files
+
+from conformance.campaign.results import OUTCOMES, Campaign
+from conformance.reports.summary import coverage, in_a_row
+
+FOUND = "found_by_traces.json"
+MORE_MINUTES = 10
+
+
+def worth(campaign: Campaign) -> list[tuple[str, str]]:
+    """Return what a pass is worth as named lines; nothing unless the campaign passed."""
+    if campaign.verdict != "pass" or not campaign.judged or campaign.workloads:
+        return []
+    rows = coverage(campaign)
+    never = [f"{op} {outcome}" for op, outcome, times in rows if not times and op in OUTCOMES]
+    reached = len(rows) - len(never)
+    traces, bugs = len(campaign.judged), len(_traces_to_find())
+    text = [
+        ("reached", f"{reached} of {len(rows)} outcomes of operations; {in_a_row(campaign)}"),
+        ("never", ", ".join(never) or "nothing: every outcome happened"),
+        (
+            "worth",
+            f"{traces:,} such traces find a bug of the self-test with a chance of "
+            f"{chance(traces):.0%} ({bugs} planted bugs)",
+        ),
+    ]
+    more = int(traces * 60 * MORE_MINUTES / campaign.seconds) if campaign.seconds else 0
+    if more > traces:
+        text.append(
+            (
+                "more",
+                f"--minutes {MORE_MINUTES} runs about {more:,} traces: a chance of "
+                f"{chance(more):.0%}",
+            )
+        )
+    return text
+
+
+def chance(traces: int) -> float:
+    """Return the chance, from 0 to 1, that so many traces find one of the planted bugs."""
+    found = _traces_to_find()
+    missed = (1.0 if needed is None else (1 - 1 / needed) ** traces for needed in found)
+    return 1 - sum(missed) / len(found)
+
+
+@cache
+def _traces_to_find() -> tuple[int | None, ...]:
+    text = (files("conformance.reports") / FOUND).read_text(encoding="utf-8")
+    return tuple(json.loads(text)["traces"].values())

@@ -1,0 +1,168 @@
+"""Hypothesis strategies and a state machine for tests of one's own virtual disk.
+
+    from conformance import strategies, targets
+
+    @given(strategies.traces(targets.resolve("python:my_disk:MyDisk")))
+    def test_my_disk(trace):
+        strategies.check(trace)
+
+    TestMyDisk = strategies.machine(targets.resolve("python:my_disk:MyDisk")).TestCase
+
+Hypothesis itself draws, remembers and shrinks: its settings, its seed and its example database work
+as they do elsewhere.
+"""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from conformance.campaign.driver import ask, drive
+from conformance.contract.trace import Trace, numbered
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+from conformance.programs import generate
+from conformance.programs.names import allowed, forbidden
+from conformance.targets import Factory
+from conformance.targets.base import Message, Target, Unusable
+
+OPS = 30  # operations of a trace
+BLOCKS = 16  # of the disk of a state machine
+
+
+class Broken(AssertionError):
+    """The trace does not keep the contract; the text is the trace and the verdict."""
+
+
+def programs(
+    hello: dict[str, Any], *, ops: int = OPS, crashes: bool = True, cuts: bool = False
+) -> st.SearchStrategy[list[Message]]:
+    """Return a strategy of programs of about `ops` operations for a target that says `hello`."""
+    return st.randoms(use_true_random=False).map(
+        lambda choose: generate.program(choose, hello, ops, crashes=crashes, cuts=cuts)
+    )
+
+
+def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.SearchStrategy[Trace]:
+    """Return a strategy of traces of about `ops` operations: each drives a new target of the
+    factory.
+
+    Raises Unusable while an example is drawn if the target cannot be opened.
+    """
+
+    def driven(choose: Any) -> Trace:
+        options = factory.draw(choose)
+        target = factory(options)
+        try:
+            program = generate.program(
+                choose,
+                target.hello,
+                ops,
+                crashes=crashes,
+                cuts=getattr(target, "cuts", False),
+                options=options,
+            )
+            return drive(target, program, 0, options)
+        finally:
+            target.close()
+
+    return st.randoms(use_true_random=False).map(driven)
+
+
+def check(trace: Trace) -> None:
+    """Judge a trace by the model of the contract. Raises Broken if it fails, Unusable if it is
+    inconclusive.
+    """
+    verdict = judge([trace], {"model": named("model")})[0]
+    if verdict.verdict == "inconclusive":
+        raise Unusable(verdict.reason)
+    if verdict.verdict == "fail":
+        raise Broken("\n".join([*numbered(trace.events), *verdict.words(trace)]))
+
+
+def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMachine]:
+    """Return a rule-based state machine that drives one target, an operation per rule, and judges
+    each answer.
+    """
+
+    class VirtualDiskMachine(RuleBasedStateMachine):
+        """Rules are the operations of the contract that the target declares."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._target: Target = factory(factory.first)
+            hello = {key: value for key, value in self._target.hello.items() if key != "ok"}
+            self._trace = Trace(hello, [], 0, dict(factory.first))
+            self._tag = 0
+
+        def declares(self, capability: str) -> bool:
+            """Whether the target declares the capability."""
+            return capability in self._trace.hello["capabilities"]
+
+        def send(self, op: str, **fields: Any) -> None:
+            """Send one request and judge the trace so far. Raises Broken."""
+            trace = self._trace
+            trace.events.append(
+                ask(self._target, {"op": op, **fields}, trace.hello, len(trace.events), 0)
+            )
+            check(trace)
+
+        @initialize()
+        def create(self) -> None:
+            """A disk, zero-filled."""
+            self.send("create", blocks=blocks)
+
+        @rule(lba=st.integers(0, blocks), count=st.integers(1, 4))
+        def write(self, lba: int, count: int) -> None:
+            """New data; past the end it has to be refused."""
+            tags = list(range(self._tag + 1, self._tag + 1 + count))
+            self._tag += count
+            self.send("write", lba=lba, tags=tags)
+
+        @rule(
+            lba=st.integers(0, blocks), count=st.integers(1, blocks), name=NAMES, old=st.booleans()
+        )
+        def read(self, lba: int, count: int, name: str, old: bool) -> None:
+            """A read of live or of a snapshot."""
+            view = {"view": name} if old and self.declares("snapshot") else {}
+            self.send("read", lba=lba, count=count, **view)
+
+        @precondition(lambda self: self.declares("unmap"))
+        @rule(lba=st.integers(0, blocks), count=st.integers(1, blocks))
+        def unmap(self, lba: int, count: int) -> None:
+            """Blocks that read as zeroes from now on."""
+            self.send("unmap", lba=lba, count=count)
+
+        @rule(op=st.sampled_from(["snapshot", "delete", "revert"]), name=NAMES)
+        def change_views(self, op: str, name: str) -> None:
+            """A snapshot operation, if the target declares it."""
+            if self.declares(op):
+                self.send(op, name=name)
+
+        @rule(op=st.sampled_from(["flush", "restart", "crash", "clean", "checkpoint", "scrub"]))
+        def upkeep(self, op: str) -> None:
+            """What leaves the views as they are, or what the crash profile says; if the target
+            declares it.
+            """
+            if op == "crash" and self._trace.hello["crash_profile"] is None:
+                return
+            if self.declares("clean" if op == "checkpoint" else op):
+                self.send(op)
+
+        def teardown(self) -> None:
+            """Put the target away."""
+            self._target.close()
+
+    VirtualDiskMachine.__name__ = f"Machine[{factory.name}]"
+    return VirtualDiskMachine
+
+
+@st.composite
+def _names(draw: st.DrawFn) -> str:
+    if draw(st.integers(0, 7)):
+        return draw(st.sampled_from(["s1", "s2", "s3"]))
+    choose = draw(st.randoms(use_true_random=False))
+    return allowed(choose) if draw(st.booleans()) else forbidden(choose, "s1")
+
+
+NAMES = _names()

@@ -1,0 +1,159 @@
+"""Mutants of the engines, drawn by seed: each is tried by the campaign of the default command, and
+those that survive by the engine's unit tests. What was found is kept, so that a run that was cut
+off goes on.
+"""
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from crosscheck.engine_mutation.changes import Change, changes
+from crosscheck.engine_mutation.plant import VARIABLE
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("log_structured", "journal", "array", "inplace", "redolog", "cache", "media", "engine")
+EQUIPMENT = ("power_supply", "faults")  # of the kit: they fail devices on purpose
+KEPT = ROOT / "build" / "engine-mutation.jsonl"
+EXPLAINED = Path(__file__).with_name(
+    "explained.toml"
+)  # survivors: equivalents, and what only costs
+HANG_FACTOR = 6  # a process that takes so many times its seconds hangs, on a machine that is busy
+UNIT_TESTS_SECONDS = 900
+MEMORY_FOLDER = Path("/dev/shm")
+BY = ("contract", "scrub", "crash", "unit tests", "nothing")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `note` why it is
+    no bug, if it is none.
+    """
+
+    module: str
+    line: int
+    change: str
+    by: str
+    how: str
+    operations: int
+    seconds: float
+    reached: bool
+    message: str
+    note: str = ""
+
+
+def population() -> list[tuple[str, Change]]:
+    """Return every change of every module of the engines, in a fixed order."""
+    return [
+        (name, change)
+        for package in PACKAGES
+        for file in sorted((ROOT / "refmodel" / package).rglob("*.py"))
+        if file.stem not in EQUIPMENT
+        for name in [".".join(file.relative_to(ROOT).with_suffix("").parts)]
+        for change in changes(file.read_text())
+    ]
+
+
+def survey(
+    count: int, seed: int, seconds: float, jobs: int, unit_tests: bool, only: str = ""
+) -> Iterator[Tried]:
+    """Try `count` mutants, each for at most `seconds` of the processor. Yields each when it is
+    done, in their order.
+    """
+    chosen = [one for one in population() if only in one[0]]
+    chosen = random.Random(seed).sample(chosen, min(count, len(chosen)))
+    known, kit = _known(), fingerprint()
+
+    def attempt(one: tuple[str, Change]) -> Tried:
+        name, change = one
+        key = f"{kit} {name} {change.number} {seconds:g} {seed}"
+        tried = known.get(key) or _tried(name, change, seconds, seed)
+        if tried.by == "nothing" and unit_tests and _fails_unit_tests(name, change):
+            tried = Tried(**{**asdict(tried), "by": "unit tests"})
+        KEPT.parent.mkdir(exist_ok=True)
+        with KEPT.open("a") as out:
+            out.write(json.dumps({"key": key, **asdict(tried)}) + "\n")
+        return Tried(**{**asdict(tried), "note": notes().get((name, str(change)), "")})
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(attempt, chosen)
+
+
+def _tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
+    memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
+    with TemporaryDirectory(prefix="mutant-", dir=memory) as folder:
+        words = [name, change.number, seconds, seed, folder]
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "crosscheck.engine_mutation.trial", *map(str, words)],
+                capture_output=True,
+                text=True,
+                cwd=ROOT,
+                timeout=60 + HANG_FACTOR * seconds,
+            )
+            found = json.loads(done.stdout.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            found = {"how": "hang", "operations": 0, "seconds": 0.0, "reached": True, "message": ""}
+        except (IndexError, ValueError):  # it ended without a word: out of memory, or killed
+            found = {"how": "exit", "operations": 0, "seconds": 0.0, "reached": True}
+            found["message"] = done.stderr[-300:]
+    how = found["how"]
+    by = {"survived": "nothing", "scrub": "scrub", "exit": "crash", "hang": "crash"}.get(
+        how, "contract"
+    )
+    return Tried(
+        name,
+        change.line,
+        str(change),
+        by,
+        how,
+        found["operations"],
+        found["seconds"],
+        found["reached"],
+        found["message"],
+    )
+
+
+def _fails_unit_tests(name: str, change: Change) -> bool:
+    words = ["-q", "-x", "-p", "crosscheck.engine_mutation.plant", "-p", "no:cacheprovider"]
+    environment = {**os.environ, VARIABLE: f"{name}:{change.number}"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words, "tests/refmodel"],
+            capture_output=True,
+            cwd=ROOT,
+            env=environment,
+            timeout=UNIT_TESTS_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def fingerprint() -> str:
+    """Return what stays the same while neither the engines nor the kit change."""
+    files = sorted(
+        file for part in ("refmodel", "conformance") for file in (ROOT / part).rglob("*.py")
+    )
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def notes() -> dict[tuple[str, str], str]:
+    """Return the survivors that are explained: (module, change) -> why."""
+    listed = tomllib.loads(EXPLAINED.read_text())["mutant"]
+    return {(one["module"], one["change"]): f"{one['kind']}: {one['why']}" for one in listed}
+
+
+def _known() -> dict[str, Tried]:
+    if not KEPT.exists():
+        return {}
+    lines = map(json.loads, KEPT.read_text().splitlines())
+    return {line.pop("key"): Tried(**line) for line in lines}

@@ -1,0 +1,1 @@
+"""The counter families of each engine. docs/counters.md lists them."""

@@ -1,0 +1,14 @@
+"""Exit statuses of the commands and of the server, and the line that an error prints."""
+
+from refmodel.core.errors import DataLost, DiskBusy, DiskError
+
+REFUSED = 1  # the operation was refused, and changed nothing
+BUSY = 4  # another process has the disk open
+DAMAGED = 5  # data is lost or damaged
+
+
+def explained(error: Exception) -> tuple[str, int]:
+    """Return the line to print for an error, and the exit status that it ends the process with."""
+    if isinstance(error, DiskError):
+        return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED
+    return str(error), BUSY if isinstance(error, DiskBusy) else REFUSED

@@ -1,0 +1,153 @@
+"""The shrinker: short results, few tries, flaky failures, time limits, and Ctrl-C."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from conformance.campaign.driver import drive
+from conformance.contract.trace import Trace
+from conformance.judging.explain import Verdict
+from conformance.programs import shrink as shrinking
+from conformance.programs.shrink import Attempt, Shrunk, shrink
+from conformance.programs.simpler import Request
+from conformance.targets.model import ModelTarget
+
+FAIL = Verdict("fail", kind="stale")
+
+
+def traced(program: list[Request]) -> Trace:
+    return drive(ModelTarget({}), program)
+
+
+def long_program(length: int, needed: dict[int, Request]) -> list[Request]:
+    """A program of `length` requests; those at the given places are needed for it to fail."""
+    choose = random.Random(1)
+    noise: list[Request] = [
+        choose.choice(
+            [
+                {"op": "write", "lba": choose.randrange(64), "tags": [at + 1]},
+                {"op": "flush"},
+                {"op": "read", "lba": choose.randrange(64), "count": 1},
+                {"op": "unmap", "lba": choose.randrange(64), "count": 1},
+            ]
+        )
+        for at in range(length)
+    ]
+    return [
+        {"op": "create", "blocks": 64},
+        *(needed.get(at, request) for at, request in enumerate(noise)),
+    ]
+
+
+def in_order(program: list[Request], wanted: list[Callable[[Request], bool]]) -> bool:
+    requests = iter(program)
+    return all(any(fits(request) for request in requests) for fits in wanted)
+
+
+NEEDED: dict[int, Request] = {
+    20: {"op": "snapshot", "name": "a"},
+    90: {"op": "write", "lba": 7, "tags": [900, 901]},
+    150: {"op": "delete", "name": "a"},
+    298: {"op": "crash"},
+    299: {"op": "read", "lba": 7, "count": 1},
+}
+WANTED: list[Callable[[Request], bool]] = [
+    lambda request: request["op"] == "snapshot",
+    lambda request: request["op"] == "write" and len(request["tags"]) > 1,
+    lambda request: request["op"] == "delete",
+    lambda request: request["op"] == "crash",
+    lambda request: request["op"] == "read",
+]
+
+
+class Attempts:
+    """Runs programs on a perfect disk; a program fails if it has the wanted requests in order."""
+
+    def __init__(self, wanted: list[Callable[[Request], bool]], rate: float = 1.0) -> None:
+        self.tried: list[str] = []
+        self._wanted, self._rate, self._luck = wanted, rate, random.Random(5)
+
+    def __call__(self, program: list[Request]) -> tuple[Trace, Verdict] | None:
+        self.tried.append(str(program))
+        if not in_order(program, self._wanted) or self._luck.random() >= self._rate:
+            return None
+        trace = traced(program)
+        return trace, Verdict("fail", len(trace.events) - 1, "stale")
+
+
+def shrunk(attempt: Attempt, seconds: float = 60.0) -> Shrunk:
+    trace = traced(long_program(300, NEEDED))
+    return shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt, seconds)
+
+
+def test_three_hundred_operations_become_those_that_are_needed() -> None:
+    attempts = Attempts(WANTED)
+    found = shrunk(attempts)
+    assert [event["op"] for event in found.trace.events[1:]] == [
+        "snapshot",
+        "write",
+        "delete",
+        "crash",
+        "read",
+    ]
+    assert not found.timed_out and (found.failed, found.repeats) == (10, 10)
+    assert found.trace.events[0]["blocks"] == 1 and len(attempts.tried) < 150
+
+
+def test_nothing_is_tried_twice() -> None:
+    attempts = Attempts(WANTED)
+    shrunk(attempts)
+    search = attempts.tried[shrinking.FIRST_REPEATS : -shrinking.REPEATS]
+    assert len(search) == len(set(search)) > 20
+
+
+def test_requests_that_only_go_together_go_together() -> None:
+    """A failure that needs as many deletions as snapshots: one alone can never be removed."""
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        ops = [request["op"] for request in program]
+        if ops.count("snapshot") != ops.count("delete") or ops[-1] != "crash":
+            return None
+        trace = traced(program)
+        return trace, Verdict("fail", len(trace.events) - 1, "stale")
+
+    program: list[Request] = [{"op": "create", "blocks": 1}]
+    for name in "abc":
+        program += [{"op": "snapshot", "name": name}, {"op": "flush"}]
+        program += [{"op": "delete", "name": name}]
+    trace = traced([*program, {"op": "crash"}])
+    found = shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt)
+    assert [event["op"] for event in found.trace.events] == ["create", "crash"]
+
+
+def test_a_flaky_failure_is_repeated_and_counted() -> None:
+    found = shrunk(Attempts(WANTED, rate=0.4))
+    assert found.trace.operations <= 10
+    assert 0 < found.failed < found.repeats == 10
+
+
+def test_a_failure_that_never_comes_back_stays_as_it_is() -> None:
+    trace = traced([{"op": "create", "blocks": 4}, {"op": "flush"}, {"op": "flush"}])
+    found = shrink(trace, Verdict("fail", 1, "stale"), lambda program: None)
+    assert (found.failed, found.repeats) == (0, 10)
+    assert found.trace.events == trace.events[:2] and found.verdict.at == 1
+
+
+def test_it_says_when_its_time_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100_000))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    found = shrunk(Attempts(WANTED), seconds=10.0)
+    assert found.timed_out and 5 < found.trace.operations < 300
+
+
+def test_ctrl_c_keeps_what_was_found() -> None:
+    attempts = Attempts(WANTED)
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        if len(attempts.tried) > 30:
+            raise KeyboardInterrupt
+        return attempts(program)
+
+    found = shrunk(attempt)
+    assert found.interrupted and found.trace.operations < 300

@@ -1,0 +1,139 @@
+"""A failure keeps its evidence (operations, options, commands); text of a target is safe to print."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from conformance.campaign.grouping import grouped
+from conformance.campaign.results import Campaign, Failure
+from conformance.contract.printable import one_word, printable
+from conformance.contract.trace import Event, Trace, line
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+from conformance.reports import evidence, machine, terminal, worth
+
+OK = {"ok": True}
+HELLO = {"name": "t", "block_size": 512, "crash_profile": "ack", "capabilities": ["snapshot"]}
+CREATE: Event = {"op": "create", "blocks": 4, "result": OK}
+WRITE: Event = {"op": "write", "lba": 0, "tags": [1], "result": OK}
+STALE: Event = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
+
+
+def failure(*events: Event, number: int | None = 7, **more: object) -> Failure:
+    trace = Trace(HELLO, [CREATE, *events], seed=9, options={"spares": 1, "layout": "mirror"})
+    verdict = judge([trace], {"model": named("model")})[0]
+    assert verdict.verdict == "fail", verdict
+    return Failure(trace, verdict, number, 50, **more)  # type: ignore[arg-type]
+
+
+def failed(*failures: Failure) -> Campaign:
+    return Campaign("exec:my disk", 3, 40, failures=list(failures))
+
+
+def shown(campaign: Campaign) -> str:
+    out = io.StringIO()
+    terminal.show(campaign, Console(file=out, width=200), None)
+    return out.getvalue()
+
+
+def test_json_carries_what_replays_the_failure() -> None:
+    one = failure(WRITE, STALE)
+    found = json.loads(json.dumps(machine.as_json(failed(one))))["failures"][0]
+    assert found["events"] == [CREATE, WRITE, STALE]
+    assert found["options"] == {"spares": 1, "layout": "mirror"}
+    assert found["replay"] == (
+        "conformance run --target 'exec:my disk' --seed 3 --ops 40 --traces 8"
+    )
+    one.trace.origin = "out/f.jsonl"
+    found = machine.as_json(failed(one))["failures"][0]
+    assert found["replay"] == "conformance replay out/f.jsonl --target 'exec:my disk'"
+    assert "--seed 3" in found["run"]
+
+
+@pytest.mark.parametrize("output", [machine.as_junit, shown])
+def test_people_see_the_same(output: object) -> None:
+    one = failure(WRITE, STALE, number=0, failed=3, repeats=10, unfinished=True)
+    one.trace.origin = "out/f.jsonl"
+    campaign = failed(one)
+    campaign.judged = [(one.trace, one.verdict)]
+    text = output(campaign)  # type: ignore[operator]
+    for part in (
+        "1  write 0: 1 -> ok",
+        "> ",
+        "layout=mirror, spares=1",
+        "conformance replay out/f.jsonl",
+        "conformance shrink out/f.jsonl",
+        "it fails 3 of 10 times",
+        "--seed 3 --ops 40 --traces 1",
+    ):
+        assert part in text.replace("&gt;", ">"), part
+
+
+def test_shrinking_that_is_done_names_no_command() -> None:
+    one = failure(WRITE, STALE)
+    one.trace.origin = "f.jsonl"
+    assert evidence.shrink_line(failed(one), one) == ""
+    assert "conformance shrink" not in shown(failed(one))
+
+
+def test_one_bug_is_one_failure() -> None:
+    flush: Event = {"op": "flush", "result": OK}
+    snapshot: Event = {"op": "snapshot", "name": "s", "result": OK}
+    first, short = failure(WRITE, WRITE, STALE, number=3), failure(WRITE, STALE, number=8)
+    long = failure(*[WRITE, flush] * 20, snapshot, STALE, number=9, unfinished=True)
+    other = failure(WRITE, snapshot, STALE, number=11)
+    groups = grouped([first, short, long, other])
+    assert [[one.number for one in group] for group in groups] == [[8, 3, 9], [11]]
+    campaign = failed(first, short, long, other)
+    assert [one["traces"] for one in machine.as_json(campaign)["failures"]] == [[8, 3, 9], [11]]
+    assert shown(campaign).count("expected ") == 2
+    assert "trace 3, again in trace 8, 9" in shown(campaign)
+
+
+def test_junit_has_one_failure_per_bug() -> None:
+    campaign = failed(failure(WRITE, STALE, number=0), failure(WRITE, STALE, number=1))
+    campaign.judged = [(one.trace, one.verdict) for one in campaign.failures]
+    text = machine.as_junit(campaign)
+    assert text.count("<failure") == 1 and "the same bug as trace 0" in text
+
+
+def test_piped_output_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    campaign = Campaign("t", 1, reason="why " * 100)
+    campaign.counters["a." + "b" * 150] = 5
+    terminal.show(campaign, terminal.console(), None)
+    text = capsys.readouterr().out
+    assert "why " * 99 in text and "b" * 150 + " 5" in text
+
+
+def test_control_characters_are_escaped() -> None:
+    name = "a\nb\x1b[31m"
+    event: Event = {"op": "snapshot", "name": name, "result": {"ok": True}}
+    assert line(event) == r'snapshot "a\nb\x1b[31m" -> ok'
+    assert line({"op": "snapshot", "name": ""}) == 'snapshot ""'
+    assert len(line({"op": "snapshot", "name": "x" * 5000})) < 120
+    one = failure(event)
+    for text in (machine.as_junit(failed(one)), shown(failed(one))):
+        assert "\x1b" not in text and "a\nb" not in text
+    noisy = Campaign("t", 1, reason="it is\x1b[2J unusable", output="one\x07\ntwo")
+    assert "\x1b" not in shown(noisy) and "\x07" not in shown(noisy)
+
+
+def test_printable() -> None:
+    assert printable("a\tb\nc\r") == "a\tb\nc\\r" and printable("a\nb", "") == "a\\nb"
+    assert one_word(7) == "7" and one_word("s 1") == '"s 1"' and one_word("s.1-_") == "s.1-_"
+
+
+def test_a_pass_says_what_it_is_worth() -> None:
+    trace = Trace(HELLO, [CREATE, WRITE])
+    verdict = judge([trace], {"model": named("model")})[0]
+    campaign = Campaign("t", 1, judged=[(trace, verdict)] * 200, seconds=10.0)
+    campaign.coverage.update({("write", "ok"): 5, ("read", "ok"): 0})
+    lines = dict(worth.worth(campaign))
+    assert lines["reached"].startswith("1 of 2 outcomes") and lines["never"] == "read ok"
+    assert f"{worth.chance(200):.0%}" in lines["worth"]
+    assert "--minutes 10 runs about 12,000 traces" in lines["more"]
+    assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1
+    assert "worth " in shown(campaign) and machine.as_json(campaign)["worth"] == lines
+    assert worth.worth(failed(failure(WRITE, STALE))) == []

@@ -1,0 +1,95 @@
+"""Targets in process have a time limit, also where they hang in a lock or an endless loop."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.campaign.driver import Bench
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+from conformance.targets import Factory, resolve
+from conformance.targets.base import Message, Target, Unusable
+from conformance.targets.model import ModelTarget
+from conformance.targets.time_limit import TimeLimited, limit
+
+PROGRAM: list[Message] = [
+    {"op": "create", "blocks": 4},
+    {"op": "flush"},
+    {"op": "write", "lba": 0, "tags": [1]},
+]
+
+
+def endless() -> None:
+    while True:
+        try:
+            time.sleep(0.01)
+        except Exception:
+            pass  # a target that survives everything
+
+
+def deadlock() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+def hanging(hang: Callable[[], None]) -> Callable[[dict[str, Any]], Target]:
+    class Hanging(ModelTarget):
+        def request(self, message: Message) -> Message:
+            if message["op"] == "write":
+                hang()
+            return super().request(message)
+
+    return Hanging
+
+
+@pytest.mark.parametrize("hang", [endless, deadlock])
+def test_a_target_that_hangs_fails(hang: Callable[[], None]) -> None:
+    bench = Bench(Factory("hangs", hanging(hang), seconds=0.2))
+    started = time.monotonic()
+    trace = bench.drive(PROGRAM, 1, {})
+    bench.clear()
+    assert time.monotonic() - started < 5
+    verdict = judge([trace], {"model": named("model")})[0]
+    assert verdict.kind == "hang" and verdict.at == 2
+    assert "no answer to write within 0.2 seconds" in verdict.actual
+    assert hang.__name__ in verdict.reason, "it says where"
+
+
+def test_a_target_that_does_not_open_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.targets.OPENING", 0.2)
+
+    def never(options: dict[str, Any]) -> Target:
+        endless()
+        raise AssertionError
+
+    with pytest.raises(Unusable, match="did not open within 0.2 seconds"):
+        Factory("never", never, seconds=1.0)({})
+
+
+@pytest.mark.parametrize("name", ["refmodel", "python:conformance.targets.model:ModelTarget"])
+def test_targets_in_process_are_limited(name: str) -> None:
+    target = resolve(name)(resolve(name).first)
+    try:
+        assert isinstance(target, TimeLimited)
+    finally:
+        target.close()
+
+
+def test_a_timer_of_somebody_else_goes_on() -> None:
+    rang: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: rang.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with limit(60):
+            pass
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.2
+        time.sleep(0.4)
+        assert rang == [signal.SIGALRM]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
