@@ -5,6 +5,7 @@ A part is so many traces in a row. What its programs are follows from the seed, 
 the target answered earlier in the same part, which steers the rest of it.
 """
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from conformance.judging import oracles
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
-from conformance.programs import generate
+from conformance.programs import generate, overlap
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 
@@ -43,6 +44,7 @@ class Plan:
     oracles: tuple[str, ...]
     most_failures: int
     faults: tuple[str, ...] = ()  # of the media, by name
+    in_flight: int = 8  # requests at most, in every second trace of a target that takes several
 
     @property
     def length(self) -> int:
@@ -132,7 +134,14 @@ def _drive(
         long=True,
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
-        trace = bench.drive(program, trace_seed(plan.seed, number * plan.length + index), options)
+        seed = trace_seed(plan.seed, number * plan.length + index)
+        hello = bench.hello(options)
+        together = min(plan.in_flight, hello.get("in_flight", 1))
+        if index % 2 and together > 1:
+            program = overlap.written(
+                random.Random(f"{seed} overlap"), hello, 2 * plan.ops, together, plan.crashes
+            )
+        trace = bench.drive(program, seed, options)
         part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))

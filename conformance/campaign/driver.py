@@ -4,16 +4,13 @@ import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.contract import tagged_block
+from conformance.campaign import overlapping_driver
+from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, record
 from conformance.contract import trace as traces
 from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
-
-# Fields of a response that a trace records.
-KEPT = ("ok", "error", "message", "tags", "found", "counters", "problems", "holds")
-LONGEST_MESSAGE = 300  # characters
-TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
+from conformance.targets.overlapping import calls
 
 
 def drive(
@@ -62,45 +59,6 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
     return event
 
 
-def encoded(event: Event, hello: Message, number: int, seed: int) -> Message:
-    """The request of an event as the target gets it: with data unless it takes tags."""
-    message = {
-        key: value for key, value in event.items() if key not in ("result", "called", "answered")
-    }
-    if hello.get("payload") != "tags" and event["op"] == "write":
-        tags = message.pop("tags")
-        message["data"] = b"".join(
-            tagged_block.encode(tag, lba, number, hello["block_size"], seed & TRACE_NUMBER)
-            for lba, tag in enumerate(tags, event["lba"])
-        )
-    return message
-
-
-def record(event: Event, response: Message, hello: Message, seed: int) -> None:
-    """Put the response into the event. Raises TargetFailure if it is not a valid answer."""
-    if response.get("events"):
-        event["events"] = response["events"]
-    read = event["op"] == "read"
-    decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
-    if decoded:  # its tags need no checking
-        response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
-    wrong = traces.check_response(response, "ok" if decoded else event["op"])
-    if wrong:
-        raise TargetFailure("protocol", f"its answer is none: {wrong}")
-    if read and response["ok"] and len(response["tags"]) != event["count"]:
-        raise TargetFailure(
-            "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
-        )
-    event["result"] = {key: response[key] for key in KEPT if key in response}
-    if "message" in response:
-        event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
-
-
-def described(failure: TargetFailure) -> Message:
-    """The failure as a trace records it."""
-    return {"kind": failure.kind, "message": failure.message, "output": failure.output}
-
-
 def _answer(target: Target, message: Message) -> Message:
     """The response, a dict. What else a target in process may raise is its failure."""
     try:
@@ -117,29 +75,6 @@ def _answer(target: Target, message: Message) -> Message:
             "protocol", f"its answer is no object: {str(response)[:LONGEST_MESSAGE]}"
         )
     return response
-
-
-def _decoded(response: Message, event: Event, block_size: int, trace_number: int) -> Message:
-    """The response to a read, with tags in place of data."""
-    data, length = response.get("data"), event["count"] * block_size
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise TargetFailure("protocol", "its answer to read has no data")
-    if len(data) != length:
-        raise TargetFailure(
-            "protocol", f"it returned {len(data)} bytes for {event['count']} blocks of {block_size}"
-        )
-    tags, found = [], []
-    for lba in range(event["lba"], event["lba"] + event["count"]):
-        at = (lba - event["lba"]) * block_size
-        tag = tagged_block.decode(bytes(data[at : at + block_size]), lba, trace_number)
-        if isinstance(tag, tagged_block.Damage):
-            found.append({"lba": lba, "kind": tag.kind, "detail": tag.detail})
-            tag = -1
-        tags.append(tag)
-    decoded = {key: value for key, value in response.items() if key not in ("data", "found")} | {
-        "tags": tags
-    }
-    return decoded | {"found": found} if found else decoded
 
 
 class Bench:
@@ -186,7 +121,13 @@ class Bench:
 
     def drive(self, program: list[Message], seed: int | None, options: Mapping[str, Any]) -> Trace:
         """As drive, on the target with these options."""
-        trace = drive(self.on(options), program, seed, options)
+        target = self.on(options)
+        if any("overlaps" in request for request in program):
+            trace = overlapping_driver.drive(calls(target), program, seed, options)
+            if any("failure" in event for event in trace.events):
+                self.clear()
+            return trace
+        trace = drive(target, program, seed, options)
         if "failure" in trace.events[-1] or trace.events[-1]["result"] is None:
             self.clear()
         return trace

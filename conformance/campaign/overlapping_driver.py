@@ -11,9 +11,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.campaign.driver import described, encoded, record
-from conformance.contract.trace import Event, Trace
-from conformance.judging.overlapping import OVERLAPPING
+from conformance.campaign.exchange import described, encoded, record
+from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.targets.base import Message, TargetFailure
 from conformance.targets.overlapping import Calls
 
@@ -44,22 +43,6 @@ def drive(
     except _NoDisk:
         pass
     return trace
-
-
-def program_of(trace: Trace) -> list[Message]:
-    """The requests of a trace of version 2, with the overlap that they had."""
-    program = []
-    for index, (event, request) in enumerate(zip(trace.events, trace.program, strict=True)):
-        together = 0
-        for before in range(index - 1, -1, -1):
-            answered = trace.events[before]["answered"]
-            if answered is None or answered > event["called"]:
-                together = index - before
-            elif trace.events[before]["op"] not in OVERLAPPING:
-                break
-        kept = {key: value for key, value in request.items() if key not in ("called", "answered")}
-        program.append(kept | ({"overlaps": together} if together else {}))
-    return program
 
 
 class _NoDisk(Exception):

@@ -54,16 +54,26 @@ def campaign(
     workers: Workers | None = None,
     minutes: float | None = None,
     kept: Kept | None = None,
+    in_flight: int = 8,
 ) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
 
     The same seed makes the same programs, whoever the `workers` are. Ends after `most_failures`
     failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
     which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
-    when it is interrupted. `kept` goes on behind the last part that was whole.
+    when it is interrupted. A target that takes several requests at a time gets up to `in_flight`
+    in every second trace. `kept` goes on behind the last part that was whole.
     """
     plan = Plan(
-        factory.name, factory.without, seed, ops, crashes, tuple(oracles), most_failures, faulty
+        factory.name,
+        factory.without,
+        seed,
+        ops,
+        crashes,
+        tuple(oracles),
+        most_failures,
+        faulty,
+        in_flight,
     )
     how = f" --faults {','.join(faulty)}" if faulty else ""
     result = Campaign(

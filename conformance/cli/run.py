@@ -96,6 +96,13 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     "every one. What an honest engine may then show is counted, and is no failure.",
 )
 @click.option(
+    "--in-flight",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="At most so many requests at once, where the target takes several (version 2).",
+)
+@click.option(
     "--overlap",
     "connections",
     type=click.IntRange(2, 64),
@@ -148,6 +155,7 @@ def run(
     scheduler: str | None,
     minutes: float | None,
     faulty: tuple[str, ...],
+    in_flight: int,
     connections: int | None,
     without: frozenset[str],
     keep: bool,
@@ -191,6 +199,7 @@ def run(
                     workers=crew,
                     minutes=minutes,
                     kept=Kept(resume) if resume else None,
+                    in_flight=in_flight,
                 )
         except (workers.NoCluster, BadKept) as error:
             raise click.UsageError(str(error)) from None

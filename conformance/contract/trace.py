@@ -15,6 +15,9 @@ from conformance.contract.printable import one_word
 
 Event = dict[str, Any]
 
+# The operations that may be in flight together (version 2); every other one is sent alone.
+OVERLAPPING = frozenset(["read", "write", "unmap", "flush", "snapshot", "delete", "revert"])
+
 LONGEST_LINE = 8 << 20  # bytes
 SCHEMA = Path(__file__).with_name("trace.schema.json")
 
@@ -60,10 +63,35 @@ class Trace:
     @property
     def program(self) -> list[Event]:
         """The requests alone, as they may be sent again."""
-        kept = ("result", "events", "failure")
-        return [
-            {key: value for key, value in event.items() if key not in kept} for event in self.events
+        recorded = ("result", "events", "failure", "called", "answered")
+        program = [
+            {key: value for key, value in event.items() if key not in recorded}
+            for event in self.events
         ]
+        if self.overlapping:
+            for index, request in enumerate(program):
+                if together := self._together(index):
+                    request["overlaps"] = together
+        return program
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the trace is of version 2: events say when they were called and answered."""
+        return any("called" in event for event in self.events)
+
+    def _together(self, index: int) -> int:
+        """How many requests back the first one is that was in flight when this one was called."""
+        event = self.events[index]
+        if event["op"] not in OVERLAPPING and event["op"] != "crash":
+            return 0
+        together = 0
+        for before in range(index - 1, -1, -1):
+            other = self.events[before]
+            if other["op"] not in OVERLAPPING:
+                break
+            if other["answered"] is None or other["answered"] > event["called"]:
+                together = index - before
+        return together
 
 
 class Passed(NamedTuple):
@@ -82,7 +110,12 @@ DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 def write(trace: Trace, path: Path) -> None:
     """Write the trace as JSON Lines."""
-    header = {"trace": 1, "hello": trace.hello, "seed": trace.seed, "options": trace.options}
+    header = {
+        "trace": 2 if trace.overlapping else 1,
+        "hello": trace.hello,
+        "seed": trace.seed,
+        "options": trace.options,
+    }
     with path.open("w", encoding="utf-8") as out:
         for line in (header, *trace.events):
             out.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
@@ -171,6 +204,8 @@ def _follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
         raise ValueError(
             "a crash, but hello promises nothing about crashes (crash_profile is null)"
         )
+    if "called" in event:
+        return _follows_in_time(before, event)
     if before and before[-1]["result"] is None and event["op"] != "crash":
         raise ValueError(
             "the operation before was cut short (result is null): only crash may follow"
@@ -189,6 +224,17 @@ def _follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
         )
     if "failure" in event and result is not None:
         raise ValueError("a failure of the target, and yet a result")
+
+
+def _follows_in_time(before: list[Event], event: Event) -> None:
+    """Raise ValueError unless the positions of the calls grow, and answers come after calls."""
+    called, answered = event["called"], event.get("answered")
+    if type(called) is not int or not (answered is None or type(answered) is int):
+        raise ValueError("called must be an integer, answered an integer or null")
+    if before and called <= before[-1]["called"] or answered is not None and answered <= called:
+        raise ValueError("events stand in the order of their calls, and answers come after calls")
+    if (answered is None) != (event["result"] is None and "failure" not in event):
+        raise ValueError("a request has a result if and only if it was answered")
 
 
 @cache

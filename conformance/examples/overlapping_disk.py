@@ -78,6 +78,19 @@ class Disk:
     def crash(self, message):
         return OK  # what took effect is durable: the profile is ack
 
+    def fault(self, message):
+        """The code that the request must be refused with, or None."""
+        if "lba" in message:
+            count = len(message["tags"]) if "tags" in message else message["count"]
+            if message["lba"] + count > len(self.live):
+                return "out-of-range"
+        name = message.get("name", message.get("view"))
+        if message["op"] == "snapshot":
+            if not valid(name):
+                return "bad-request"
+            return "snapshot-exists" if name in self.snaps else None
+        return "no-such-snapshot" if name is not None and name not in self.snaps else None
+
     def restart(self, message):
         yield
         return OK
@@ -89,8 +102,8 @@ class Disk:
     def write(self, message):
         yield
         lba, tags = message["lba"], message["tags"]
-        if lba + len(tags) > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         self.live[lba : lba + len(tags)] = tags
         yield
         return OK
@@ -98,8 +111,8 @@ class Disk:
     def unmap(self, message):
         yield
         lba, count = message["lba"], message["count"]
-        if lba + count > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         self.live[lba : lba + count] = [0] * count
         yield
         return OK
@@ -107,36 +120,32 @@ class Disk:
     def read(self, message):
         yield
         lba, count, view = message["lba"], message["count"], message.get("view")
-        if lba + count > len(self.live):
-            return refused("out-of-range")
-        if view is not None and view not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         tags = (self.live if view is None else self.snaps[view])[lba : lba + count]
         yield
         return OK | {"tags": tags}
 
     def snapshot(self, message):
         yield
-        if not valid(message["name"]):
-            return refused("bad-request")
-        if message["name"] in self.snaps:
-            return refused("snapshot-exists")
+        if error := self.fault(message):
+            return refused(error)
         self.snaps[message["name"]] = list(self.live)
         yield
         return OK
 
     def delete(self, message):
         yield
-        if message["name"] not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         del self.snaps[message["name"]]
         yield
         return OK
 
     def revert(self, message):
         yield
-        if message["name"] not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         self.live[:] = self.snaps[message["name"]]
         yield
         return OK

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from conformance.contract.trace import Trace
 from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
+from conformance.judging.explain_overlap import overlapping_verdict
 from conformance.judging.oracles import INNER, Opinion, Oracle
 
 
@@ -12,12 +13,16 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
     """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
-    keeps the contract still fails if what happened inside is not as it should be.
+    keeps the contract still fails if what happened inside is not as it should be. A trace whose
+    requests overlap is judged by the search for an order alone.
     """
-    opinions = {name: oracle(traces) for name, oracle in oracles.items()}
+    alone = [trace for trace in traces if not trace.overlapping]
+    given = {name: iter(oracle(alone)) for name, oracle in oracles.items()}
     return [
-        _together(trace, {name: given[index] for name, given in opinions.items()})
-        for index, trace in enumerate(traces)
+        overlapping_verdict(trace)
+        if trace.overlapping
+        else _together(trace, {name: next(opinions) for name, opinions in given.items()})
+        for trace in traces
     ]
 
 

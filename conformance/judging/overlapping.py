@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from conformance.contract import model
 from conformance.contract.model import Image, State
-from conformance.contract.trace import Event, Trace
+from conformance.contract.trace import OVERLAPPING, Event, Trace
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
-OVERLAPPING = frozenset(["read", "write", "unmap", "flush", "snapshot", "delete", "revert"])
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
 UNSEEN = -2  # stands for every tag that no read returned
@@ -56,11 +55,6 @@ class Outcome:
     at: int | None = None
     unsure: str = ""
     states: tuple[State, ...] = ()
-
-
-def overlaps(trace: Trace) -> bool:
-    """Whether the trace is of version 2: its events say when they were called and answered."""
-    return any("called" in event for event in trace.events)
 
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:

@@ -20,6 +20,8 @@ CLAUSES = {
     "space": "Space: `holds` different blocks fit before a request may be refused for want of space",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
     "inside": "Inside: what happens there is a behaviour of the specs below the contract",
+    "overlap": "Order: some order of the requests, each between its call and its answer, explains "
+    "every answer",
     "dialogue": "the dialogue: one JSON object a line answers each request, in time",
 }
 
@@ -45,6 +47,7 @@ KINDS = {
     "scrub": "the target's own scrub reports a problem though no device is failed",
     "false-no-space": "a request was refused for want of space that the target promises to have",
     "inside": "the contract is kept, but not by steps that the specs below it have",
+    "no-order": "requests that overlapped were answered as no order of them explains",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
     "protocol": "the target's answer is none",

@@ -13,10 +13,10 @@ WEIGHTS = {
     "read": 30,
     "unmap": 4,
     "flush": 5,
-    "snapshot": 8,
-    "delete": 4,
-    "revert": 3,
-    "crash": 2,
+    "snapshot": 9,
+    "delete": 6,
+    "revert": 5,
+    "crash": 4,
     "restart": 1,
 }
 
@@ -60,7 +60,7 @@ class _Writer:
             self._names.append(request["name"])
         elif kind in ("delete", "revert"):
             request["name"] = self._name()
-        if kind == "read" and self._names and self._choose.random() < 0.4:
+        if kind == "read" and self._names and self._choose.random() < 0.5:
             request["view"] = self._name()
         if kind != "restart" and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(1, self._most - 1)

@@ -197,4 +197,10 @@ def _longest(fits: Callable[[int], bool]) -> int:
 
 
 def _to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
-    return trace.events if verdict.at is None else trace.events[: verdict.at + 1]
+    """The events up to the failure: if requests overlap, those called before it was answered."""
+    if verdict.at is None:
+        return trace.events
+    end = trace.events[verdict.at].get("answered")
+    if end is None:
+        return trace.events[: verdict.at + 1]
+    return [event for event in trace.events if event["called"] < end]

@@ -38,7 +38,13 @@ def snapshot_of(request: Request) -> str | None:
 
 
 def simpler(program: list[Request]) -> Iterator[list[Request]]:
-    """Yield programs with a smaller disk, with blocks closer together, or a simpler request."""
+    """Yield programs with fewer requests in flight, a smaller disk, blocks closer together, or a
+    simpler request.
+    """
+    most = max((request.get("overlaps", 0) for request in program), default=0)
+    for fewer in sorted({0, 1, most // 2, most - 1}):
+        if 0 <= fewer < most:
+            yield [_overlapping(request, fewer) for request in program]
     blocks = program[0]["blocks"]
     for fewer in sorted({1, 2, 4, blocks // 2, blocks - 1}):
         if 0 < fewer < blocks:
@@ -47,6 +53,13 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
     for index in range(len(program) - 1, 0, -1):
         for request in _simpler_request(program[index], blocks):
             yield [*program[:index], request, *program[index + 1 :]]
+
+
+def _overlapping(request: Request, most: int) -> Request:
+    """The request, in flight together with at most so many of those before it."""
+    together = min(request.get("overlaps", 0), most)
+    rest = {key: value for key, value in request.items() if key != "overlaps"}
+    return rest | ({"overlaps": together} if together else {})
 
 
 def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
@@ -71,6 +84,9 @@ def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     if "cut" in request:
         yield {key: value for key, value in request.items() if key != "cut"}
+    if "overlaps" in request:
+        yield _overlapping(request, 0)
+        yield _overlapping(request, request["overlaps"] - 1)
     if "lba" not in request:
         return
     tags, count, lba = request.get("tags", ()), request.get("count", 1), request["lba"]

@@ -63,7 +63,12 @@ def test_clauses_are_those_of_the_kit():
 OK = {"ok": True}
 REFUSED = {"ok": False, "error": "bad-request", "message": ""}
 CREATE = {"op": "create", "blocks": 4, "result": OK}
-LOST = {"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost", "message": ""}}
+LOST = {
+    "op": "read",
+    "lba": 0,
+    "count": 1,
+    "result": {"ok": False, "error": "data-lost", "message": ""},
+}
 FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message": "gone"}}
 
 
@@ -81,5 +86,9 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
 )
 def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
     """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is not judged."""
-    trace = Trace({"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {})
-    assert [opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])] == [at, at]
+    trace = Trace(
+        {"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {}
+    )
+    assert [
+        opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])
+    ] == [at, at]

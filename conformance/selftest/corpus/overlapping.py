@@ -1,6 +1,6 @@
 """Disks that are right with one request in flight, and wrong in one way with several."""
 
-from overlapping_disk import OK, Disk, refused, valid
+from overlapping_disk import OK, Disk, refused
 
 WRONG = {}
 
@@ -17,8 +17,8 @@ class SnapshotInTwoHalves(Disk):
 
     def snapshot(self, message):
         yield
-        if message["name"] in self.snaps:
-            return refused("snapshot-exists")
+        if error := self.fault(message):
+            return refused(error)
         half = len(self.live) // 2
         copy = self.live[:half]
         yield
@@ -47,8 +47,8 @@ class SnapshotOfAnOldRoot(Disk):
 
     def snapshot(self, message):
         yield
-        if message["name"] in self.snaps:
-            return refused("snapshot-exists")
+        if error := self.fault(message):
+            return refused(error)
         busy = len(self.flying) > 1
         self.snaps[message["name"]] = message["root"] if busy else list(self.live)
         return OK
@@ -60,8 +60,8 @@ class SnapshotNamedBeforeItIsTaken(Disk):
 
     def snapshot(self, message):
         yield
-        if message["name"] in self.snaps:
-            return refused("snapshot-exists")
+        if error := self.fault(message):
+            return refused(error)
         self.snaps[message["name"]] = self.live
         yield
         self.snaps[message["name"]] = list(self.live)
@@ -74,8 +74,8 @@ class WriteInTwoSteps(Disk):
 
     def write(self, message):
         yield
-        if message["lba"] + len(message["tags"]) > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         for lba, tag in enumerate(message["tags"], message["lba"]):
             self.live[lba] = tag
             yield
@@ -89,10 +89,8 @@ class ReadInTwoSteps(Disk):
     def read(self, message):
         yield
         lba, count, view = message["lba"], message["count"], message.get("view")
-        if lba + count > len(self.live):
-            return refused("out-of-range")
-        if view is not None and view not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         tags = []
         for at in range(lba, lba + count):
             tags.append((self.live if view is None else self.snaps.get(view, self.live))[at])
@@ -106,10 +104,9 @@ class WriteAcknowledgedEarly(Disk):
 
     def call(self, message, done):
         super().call(message, done)
-        if message["op"] == "write" and len(self.flying) > 1:
-            if message["lba"] + len(message["tags"]) <= len(self.live):
-                done(OK)
-                self.flying[-1][1] = lambda response: None
+        if message["op"] == "write" and len(self.flying) > 1 and not self.fault(message):
+            done(OK)
+            self.flying[-1][1] = lambda response: None
 
 
 @wrong
@@ -120,8 +117,8 @@ class LostNeighbour(Disk):
         yield
         lba, tags = message["lba"], message["tags"]
         end = lba + len(tags)
-        if end > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         beside = self.live[end : end + 1]
         yield
         self.live[lba : end + len(beside)] = tags + beside
@@ -172,8 +169,8 @@ class UnmapPassesWrite(Disk):
 
     def unmap(self, message):
         yield
-        if message["lba"] + message["count"] > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         if len(self.flying) > 1:
             self.later = message
             return OK
@@ -197,11 +194,11 @@ class DeleteUnderARead(Disk):
         if view is None:
             return (yield from super().read(message))
         yield
-        if view not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         yield
-        if message["lba"] + message["count"] > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         blocks = self.snaps.get(view, self.live)
         return OK | {"tags": blocks[message["lba"] : message["lba"] + message["count"]]}
 
@@ -212,8 +209,8 @@ class RevertLosesAWrite(Disk):
 
     def revert(self, message):
         yield
-        if message["name"] not in self.snaps:
-            return refused("no-such-snapshot")
+        if error := self.fault(message):
+            return refused(error)
         copy = list(self.snaps[message["name"]])
         self.live[:] = copy
         yield
@@ -302,8 +299,8 @@ class ReadOfWhatIsNotDurable(Disk):
     def write(self, message):
         yield
         lba, tags = message["lba"], message["tags"]
-        if lba + len(tags) > len(self.live):
-            return refused("out-of-range")
+        if error := self.fault(message):
+            return refused(error)
         change = (lba, self.live[lba : lba + len(tags)])
         self.live[lba : lba + len(tags)] = tags
         self.undo.append(change)
@@ -324,7 +321,7 @@ class NameTakenTwice(Disk):
     """Two snapshots of one name, called together, are both acknowledged."""
 
     def snapshot(self, message):
-        free = valid(message["name"]) and message["name"] not in self.snaps
+        free = not self.fault(message)
         yield
         if not free:
             return (yield from super().snapshot(message))

@@ -1,0 +1,66 @@
+"""Verdicts on traces whose requests overlap: which requests have no order, on a time line."""
+
+from conformance.contract.trace import Event, Trace, line
+from conformance.judging import overlapping
+from conformance.judging.explain import CLAUSES, PASS, Verdict
+
+WIDTH = 40  # characters of the time line
+
+
+def overlapping_verdict(trace: Trace) -> Verdict:
+    """The verdict on a trace of version 2. It is explained by a smallest set without an order."""
+    outcome = overlapping.judge(trace)
+    failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
+    if outcome.at is None and failed is not None:
+        return _of_dialogue(trace, failed)
+    if outcome.unsure:
+        return Verdict("inconclusive", reason=outcome.unsure)
+    if outcome.at is None:
+        return PASS
+    event = trace.events[outcome.at]
+    if event["op"] == "create":
+        return Verdict("inconclusive", 0, reason="the target creates no disk")
+    if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
+        came = (event["result"] or {}).get("error", "no answer")
+        return Verdict("fail", outcome.at, "unopenable", CLAUSES["open"], "ok", came)
+    needed = overlapping.core(trace, outcome.at)
+    return Verdict(
+        "fail",
+        outcome.at,
+        "no-order",
+        CLAUSES["overlap"],
+        "an order of these requests, each between its call and its answer, that explains all answers",
+        f"none exists for {len(needed)} requests, of which none can be left out",
+        reason="\n".join(timeline(trace, needed)),
+    )
+
+
+def _of_dialogue(trace: Trace, at: int) -> Verdict:
+    failure = trace.events[at]["failure"]
+    return Verdict(
+        "fail",
+        at,
+        failure["kind"],
+        CLAUSES["dialogue"],
+        "an answer",
+        failure["message"],
+        reason=failure.get("output", ""),
+    )
+
+
+def timeline(trace: Trace, indices: list[int]) -> list[str]:
+    """The requests as bars from call to answer, one line each. `|-->` has no answer: it was cut."""
+    events = [trace.events[index] for index in indices]
+    times = sorted({time for event in events for time in _times(event)})
+    column = {time: round(at * WIDTH / max(1, len(times) - 1)) for at, time in enumerate(times)}
+    rows = []
+    for index, event in zip(indices, events, strict=True):
+        start, answered = column[event["called"]], event["answered"]
+        stop = WIDTH + 1 if answered is None else column[answered]
+        bar = " " * start + "|" + "-" * (stop - start - 1) + (">" if answered is None else "|")
+        rows.append(f"{bar:{WIDTH + 3}}{index:4}  {line(event)}")
+    return rows
+
+
+def _times(event: Event) -> list[int]:
+    return [event["called"], *([] if event["answered"] is None else [event["answered"]])]
