@@ -62,9 +62,10 @@ trace-speed: setup ## measure how many trace events per second TLC judges
 
 ## Proofs (Coq)
 
-proofs: setup ## check all proofs from clean, with every gate, and build the certified checker (4 min)
+proofs: setup ## check all proofs from clean, with every gate; build the certified checker and the proved disk
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs check
+	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
 	@$(PYTHON) proofs/agreement.py
 	@$(PYTHON) proofs/speed.py
 	@$(PYTHON) -m pytest -q tests/proofs
@@ -72,7 +73,7 @@ proofs: setup ## check all proofs from clean, with every gate, and build the cer
 proved-disk: setup ## build build/proved-disk, a disk extracted from its proof
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs disk
-	@mkdir -p build && cp proofs/build/proved-disk build/proved-disk
+	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
 
 proofs-mutants: setup ## change each definition a little; a proof must break (nightly)
 	@tools/setup proofs

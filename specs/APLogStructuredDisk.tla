@@ -1,14 +1,16 @@
 ------------------------ MODULE APLogStructuredDisk -------------------------
 (***************************************************************************)
 (* Why LogStructuredDisk is right, however long it runs: an invariant that *)
-(* every step keeps, for the profile "ack".  It holds at first             *)
-(* (--init=Init --inv=IndInv --length=0), every step keeps it              *)
-(* (--init=Start --inv=IndInv --length=1), and it implies what the spec    *)
-(* promises (--init=Start --inv=Safety --length=0); --cinit=ConstInit.     *)
-(* TLC takes the step from a sample of the states of a tiny disk that      *)
-(* satisfy it, reachable or not: MCLogStructuredDiskInductive.             *)
+(* every step keeps, for the profile "ack".  Segments have two chunks, so  *)
+(* that there is something to clean.  It holds at first                    *)
+(* (--init=Init --inv=IndInv --length=0), every action keeps it            *)
+(* (--init=Start --next=Cleans --inv=IndInv --length=1, and so on), and it *)
+(* implies what the spec promises (--init=Start --inv=Safety --length=0);  *)
+(* --cinit=ConstInit.  TLC takes the step from a sample of the states of a *)
+(* tiny disk that satisfy it, reachable or not:                            *)
+(* MCLogStructuredDiskInductive.                                           *)
 (***************************************************************************)
-EXTENDS LogStructuredDisk
+EXTENDS LogStructuredDiskProperties
 
 ConstInit ==
     /\ Size = 1
@@ -18,11 +20,13 @@ ConstInit ==
     /\ Profile = "ack"
     /\ Nothing = -1
     /\ Segments = 2
-    /\ Stripe = 1
+    /\ Stripe = 2
     /\ LogSize = 1
+    /\ Readers = 1
+    /\ Flushers = 1
 
 Safety ==
-    /\ NoDanglingAddress /\ CheckpointsWhole /\ NoLeak /\ UsageExact /\ OnePlaceEach
+    /\ NoDanglingAddress /\ CheckpointsWhole /\ NoLeak /\ UsageExact /\ OnePlaceEach /\ ReadsStand
     /\ MBA \ (DOMAIN bank \union DOMAIN middle \union Range(stripe)) # {}
 ----------------------------------------------------------------------------
 Last ==         \* The last record on the media that recovery can reach.
@@ -39,7 +43,7 @@ Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
 
 Logged ==       \* No gap, nothing torn, no generation after a later one, and every record can be replayed.
     /\ \A p \in DOMAIN log : p <= Last /\ (p < Last => p + 1 \in DOMAIN log)
-    /\ \A p \in DOMAIN tail : p = Last + 1
+    /\ \A p \in DOMAIN tail : Last < p /\ p <= InDoubt
     /\ Cardinality(DOMAIN log \union DOMAIN tail) <= LogSize
     /\ \A p \in Places : p <= InDoubt =>
         LET r == At(p)
@@ -53,16 +57,16 @@ Logged ==       \* No gap, nothing torn, no generation after a later one, and ev
          [] OTHER            -> end = 0
 
 \* @type: $lsdCheckpoint => Bool;
-Consistent(c) ==    \* A checkpoint houses what its views refer to and what is to be reclaimed, and no more.
+Consistent(c) ==    \* What a checkpoint houses is of its views, or is to be reclaimed; nobody overwrites it.
     /\ DOMAIN c.maps.live = LBA /\ DOMAIN c.maps.snaps \subseteq Name
     /\ \A n \in DOMAIN c.maps.snaps : DOMAIN c.maps.snaps[n] = LBA
-    /\ DOMAIN c.middle = Referred(c.maps) \union c.orphans
+    /\ DOMAIN c.middle \subseteq Referred(c.maps) \union c.orphans
+    /\ c.orphans \subseteq DOMAIN c.middle
     /\ Referred(c.maps) \intersect c.orphans = {}
     /\ \A m \in DOMAIN c.middle :
         /\ m \in MBA
         /\ c.middle[m] \in PBA
         /\ data[c.middle[m]] \in Value
-        /\ c.middle[m][1] \notin unflushed
         /\ phase # "down" => state[c.middle[m][1]] \in {"sealed", "dead"}
         /\ \A n \in DOMAIN c.middle : c.middle[m] = c.middle[n] => m = n
 
@@ -71,6 +75,7 @@ Checkpointed == \* One slot is good; the other is given up while a checkpoint is
     /\ checkpoints[Older].serial < Newest.serial
     /\ Newest.generation <= generation
     /\ Consistent(Newest)
+    /\ OnMedia(Newest) /\ Referred(Newest.maps) \subseteq DOMAIN Newest.middle
     /\ IF pending.serial = 0 THEN pending = NoCheckpoint
        ELSE /\ phase = "up"
             /\ pending.serial = Newest.serial + 1
@@ -79,6 +84,8 @@ Checkpointed == \* One slot is good; the other is given up while a checkpoint is
             /\ \A p \in Places : pending.from < p /\ p <= InDoubt => At(p).generation >= pending.generation
             /\ DOMAIN pending.maps.snaps = {n \in Name : Exists(n, pending.from)}
             /\ Consistent(pending)
+            /\ Missing \subseteq DOMAIN bank \union DOMAIN middle
+            /\ \A m \in Missing \intersect DOMAIN middle : middle[m] \notin Range(pending.middle)
 
 Accounted ==    \* In memory, every chunk has its place, and every segment its state and its usage.
     /\ DOMAIN maps.live = LBA /\ \A n \in DOMAIN maps.snaps : DOMAIN maps.snaps[n] = LBA
@@ -108,17 +115,25 @@ Roomy ==        \* MBAs do not run out: what is only in the bank was written whi
         /\ phase = "replay" => homeless <= end - Newest.from
         /\ phase = "up" /\ (\E p \in DOMAIN tail : tail[p].op = "write") => banked < Stripe * (Segments - 1)
 
+Requested ==    \* What a read is to find is there, and stays.
+    /\ Cardinality(reads) <= Readers /\ Cardinality(flushes) <= Flushers
+    /\ \A r \in reads :
+        /\ r.place \in PBA /\ data[r.place] = r.value /\ r.value \in Value
+        /\ state[r.place[1]] \in {"sealed", "dead"}
+    /\ \A last \in flushes : last <= LastPlace
+
 Erased ==       \* What a power cut leaves of the memory.
     /\ maps = Blank
     /\ DOMAIN middle = {} /\ DOMAIN bank = {} /\ orphans = {} /\ DOMAIN stripe = {}
+    /\ reads = {} /\ flushes = {}
     /\ \A s \in Segment : usage[s] = 0 /\ state[s] = "free"
 
 IndInv ==
     /\ phase \in {"up", "down", "replay"}
     /\ Logged
     /\ Checkpointed
-    /\ IF phase = "down" THEN Erased ELSE Accounted /\ Opened /\ Roomy
-    /\ phase # "up" => unflushed = {} /\ DOMAIN stripe = {}
+    /\ IF phase = "down" THEN Erased ELSE Accounted /\ Opened /\ Roomy /\ Requested
+    /\ phase # "up" => unflushed = {} /\ DOMAIN stripe = {} /\ reads = {} /\ flushes = {}
 ----------------------------------------------------------------------------
 (* Any state there is, as far as types go; numbers without bound.  Copies of the maps: in memory (0), in *)
 (* the checkpoint slots (1 and 2) and in the checkpoint that is being written (3).                       *)
@@ -134,6 +149,9 @@ Anything ==
     /\ unflushed \in SUBSET Segment
     /\ data \in [PBA -> Value \union {Nothing}]
     /\ usage \in [Segment -> Int]
+    /\ \E some \in BOOLEAN, place \in PBA, value \in Value :
+        reads = {r \in {[place |-> place, value |-> value]} : some}
+    /\ \E some \in BOOLEAN, last \in Int : flushes = {x \in {last} : some}
     /\ state \in [Segment -> {"free", "open", "sealed", "dead"}]
     /\ \E banked \in SUBSET MBA, value \in [MBA -> Value] : bank = [m \in banked |-> value[m]]
     /\ \E slots \in SUBSET (1 .. Stripe), m \in [1 .. Stripe -> MBA] : stripe = [i \in slots |-> m[i]]
@@ -159,4 +177,18 @@ Anything ==
             /\ tail = [p \in {Newest.from + i : i \in sent} |-> record(p - Newest.from)]
 
 Start == Anything /\ IndInv
+----------------------------------------------------------------------------
+(* Next in parts, each of which Apalache checks by itself.                 *)
+
+Appends == LogAppend
+
+Destages == Destage \/ \E s \in Segment : Open(s)
+
+Cleans == \E s \in Segment : Clean(s)
+
+Frees == Reclaim \/ \E s \in Segment : Free(s)
+
+Checkpoints == Freeze \/ CheckpointNodes \/ CheckpointCommit \/ Truncate
+
+Recoveries == Crash \/ Load \/ Replay \/ Recover
 =============================================================================

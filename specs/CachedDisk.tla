@@ -66,18 +66,18 @@ Seen ==         \* What live reads as.
 Image == [live |-> Seen, snaps |-> disk.snaps]
 
 Contract == INSTANCE VirtualDisk WITH
-    Profile <- "ack", power <- TRUE, disk <- Image,
+    Profile <- "ack", Holds <- 0, power <- TRUE, disk <- Image,
     survivors <- {[live |-> [lba \in LBA |-> {Seen[lba]}], snaps |-> disk.snaps]}
 
 \* @type: ($cdCache, Int, Int) => $cdCache;
-Kept(c, lba, value) ==      \* A cache once a block has changed.
+Updated(c, lba, value) ==   \* A cache once a block has changed.
     [i \in DOMAIN c |-> IF i = Slot(c, lba)
                         THEN {[x EXCEPT !.value = IF x.tag = Tag(c, lba) THEN value ELSE @] : x \in c[i]}
                         ELSE c[i]]
 
 Changed(lba, value) ==      \* Written through: what is cached follows, what is on its way is dropped.
-    /\ cache' = Kept(cache, lba, value)
-    /\ copy' = IF DOMAIN copy = {} THEN copy ELSE Kept(copy, lba, value)
+    /\ cache' = Updated(cache, lba, value)
+    /\ copy' = IF DOMAIN copy = {} THEN copy ELSE Updated(copy, lba, value)
     /\ fill' = {f \in fill : f.lba # lba}
 
 Emptied ==                  \* All of it may be stale.
@@ -190,6 +190,22 @@ Next ==
 
 Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
+\* @type: $cdCache => Bool;
+CacheOK(c) ==
+    /\ DOMAIN c = {i \in 0 .. MaxSlots - 1 : i < Slots(c)}
+    /\ \A i \in DOMAIN c :
+        /\ Cardinality(c[i]) <= 1
+        /\ \A x \in c[i] : x.tag \in 0 .. Size - 1 /\ x.value \in Value
+
+TypeOK ==
+    /\ DOMAIN disk.live = LBA /\ DOMAIN disk.snaps \subseteq Name
+    /\ \A lba \in LBA : disk.live[lba] \in Value
+    /\ \A n \in DOMAIN disk.snaps : DOMAIN disk.snaps[n] = LBA /\ \A lba \in LBA : disk.snaps[n][lba] \in Value
+    /\ CacheOK(cache) /\ CacheOK(copy)
+    /\ Slots(cache) \in 1 .. MaxSlots /\ Slots(copy) \in {0, Slots(cache)}
+    /\ Cardinality(fill) <= 1
+    /\ \A f \in fill : f.lba \in LBA /\ f.value \in Value
+
 Coherent ==     \* Whatever is cached, or on its way, is what the disk has.
     /\ \A lba \in LBA : Hit(cache, lba) \subseteq {disk.live[lba]}
     /\ \A f \in fill : f.value = disk.live[f.lba]
@@ -207,5 +223,5 @@ Obeys ==        \* And each action does what the contract's of its name does.
             /\ Revert(name) => Contract!Revert(name, "ok")
        /\ Crash => Contract!Crash("ok")]_vars
 
-THEOREM Spec => Refines /\ Obeys /\ []Coherent
+THEOREM Spec => Refines /\ Obeys /\ [](TypeOK /\ Coherent)
 =============================================================================

@@ -4,8 +4,13 @@
 (* would find.  The contract's disk is what the views read as; without     *)
 (* power, what recovery would make of the media.  The survivors are what   *)
 (* it would make of each set of records in flight that a power cut leaves. *)
+(*                                                                         *)
+(* The contract is of one request at a time.  Two steps go beyond it.      *)
+(* Hardens: what might be lost no longer can be, before anybody asked.     *)
+(* Cuts: a power cut interrupts several requests in flight; each happened, *)
+(* in the order of the log, or none from some record on.                   *)
 (***************************************************************************)
-EXTENDS LogStructuredDisk
+EXTENDS LogStructuredDiskProperties
 
 \* @type: ($disk, Int -> $lsdPlace, Int -> Int) => $disk;
 Contents(views, map, banked) ==     \* What views read as, their chunks being in `map` or `banked`.
@@ -40,19 +45,89 @@ power == phase = "up"
 disk == IF power THEN Contents(maps, middle, bank)
         ELSE Recovered(IF Profile = "ack" THEN Durable ELSE Doubtful)
 
+\* @type: $disk => $image;
+Exactly(d) == [live |-> [l \in LBA |-> {d.live[l]}], snaps |-> d.snaps]
+
 survivors ==
     LET last == IF Profile = "ack" /\ power THEN Durable ELSE Doubtful
-        \* @type: $disk => $image;
-        exactly(d) == [live |-> [l \in LBA |-> {d.live[l]}], snaps |-> d.snaps]
-    IN  {exactly(Recovered(e)) : e \in Durable .. last}
+    IN  {Exactly(Recovered(e)) : e \in Durable .. last}
 
-Contract == INSTANCE VirtualDisk
+Contract == INSTANCE VirtualDisk WITH Holds <- 0
 
-Refinement == Contract!Spec
+contract == <<disk, survivors, power>>
 
 Agreement ==    \* What is read is what recovery would find if all is left that is in flight.
     power => disk = Recovered(IF Profile = "ack" THEN Durable ELSE Doubtful)
+----------------------------------------------------------------------------
+(* Steps of the contract.                                                  *)
 
-InternalStepsHide ==     \* Only operations, LogAppend and Recover change the tail, and only they show.
-    [][tail' = tail => disk' = disk /\ (power' = power => survivors' = survivors)]_vars
+\* @type: Int => (Int -> Int);
+One(value) == [i \in {1} |-> value]     \* The data of a write of one block.
+
+\* @type: $lsdRecord => Bool;
+Happens(r) ==   \* The contract's action of that name.
+    CASE r.op = "write"    -> Contract!Write(r.lba, One(r.value), "ok")
+      [] r.op = "unmap"    -> Contract!Unmap(r.lba, 1, "ok")
+      [] r.op = "snapshot" -> Contract!Snapshot(r.name, "ok")
+      [] r.op = "delete"   -> Contract!Delete(r.name, "ok")
+      [] r.op = "revert"   -> Contract!Revert(r.name, "ok")
+
+\* @type: ($disk, $lsdRecord) => $disk;
+Effect(d, r) == \* What it makes of a disk.
+    CASE r.op = "write"    -> Contract!Written(d, r.lba, One(r.value))
+      [] r.op = "unmap"    -> Contract!Unmapped(d, r.lba, 1)
+      [] r.op = "snapshot" -> Contract!Snapshotted(d, r.name)
+      [] r.op = "delete"   -> Contract!Deleted(d, r.name)
+      [] r.op = "revert"   -> Contract!Reverted(d, r.name)
+
+Hardens ==
+    /\ UNCHANGED <<disk, power>>
+    /\ survivors' \subseteq survivors /\ Exactly(disk) \in survivors'
+
+Cuts ==
+    LET image[p \in end .. LastPlace] == IF p = end THEN disk ELSE Effect(image[p - 1], tail[p])
+    IN  /\ disk' = disk /\ power' = FALSE
+        /\ survivors' = IF AtOnce THEN survivors
+                        ELSE survivors \union {Exactly(image[p]) : p \in DOMAIN image}
+
+Step ==         \* A step, by what it does to the records in flight and to the power.
+    CASE power /\ ~ power'                      -> Cuts
+      [] ~ power /\ power'                      -> Contract!Crash("ok")
+      [] power /\ DOMAIN tail' # DOMAIN tail /\ DOMAIN tail \subseteq DOMAIN tail' ->
+            IF AtOnce THEN Happens(tail'[NextPlace]) ELSE UNCHANGED contract
+      [] power /\ tail' # tail                  -> IF AtOnce THEN Hardens ELSE Happens(tail[end + 1])
+      [] OTHER                                  -> UNCHANGED contract
+
+Refines == Contract!Init /\ [][Step]_vars
+----------------------------------------------------------------------------
+(* And each action does what it is called.                                 *)
+
+Submits(op, lba, value, name) ==    \* One record is put in flight, and it says this.
+    /\ DOMAIN tail' = DOMAIN tail \union {NextPlace}
+    /\ \A p \in DOMAIN tail : tail'[p] = tail[p]
+    /\ LET r == tail'[NextPlace]
+       IN  /\ r.op = op /\ r.whole
+           /\ op \in {"write", "unmap"} => r.lba = lba
+           /\ op = "write" => r.value = value
+           /\ op \notin {"write", "unmap"} => r.name = name
+
+\* @type: Int => Bool;
+Flushed(last) ==    \* No power cut can undo what happened before the flush began.
+    /\ survivors \subseteq {Exactly(Recovered(e)) : e \in {x \in Newest.from .. Doubtful : x >= last}}
+    /\ DOMAIN tail = {} => Contract!Flush("ok")
+
+Obeys ==
+    [][/\ \A l \in LBA :
+            /\ \A v \in Value : Write(l, v) => Submits("write", l, v, "")
+            /\ Unmap(l) => Submits("unmap", l, Zero, "")
+       /\ \A n \in Name :
+            /\ Snapshot(n) => Submits("snapshot", 0, Zero, n)
+            /\ Delete(n) => Submits("delete", 0, Zero, n)
+            /\ Revert(n) => Submits("revert", 0, Zero, n)
+       /\ LogAppend => end + 1 \in DOMAIN tail \ DOMAIN tail'
+       /\ BeginFlush => \E last \in flushes' : last >= IF AtOnce THEN Doubtful ELSE Durable
+       /\ \A last \in flushes : EndFlush(last) => Flushed(last)
+       /\ \A l \in LBA, view \in {Live} \union DOMAIN maps.snaps :
+            BeginRead(view, l) => \E r \in reads' : r.value = Contract!View(disk, IF view = Live THEN Contract!Live ELSE view)[l]
+       ]_vars
 =============================================================================

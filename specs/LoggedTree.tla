@@ -86,7 +86,7 @@ Image(nodes, root) ==
 Disk(nodes, m) == [live |-> Image(nodes, m.live), snaps |-> [n \in DOMAIN m.snaps |-> Image(nodes, m.snaps[n])]]
 
 Contract == INSTANCE VirtualDisk WITH
-    Profile <- "ack", disk <- seen, survivors <- {[live |-> [l \in LBA |-> {seen.live[l]}], snaps |-> seen.snaps]},
+    Profile <- "ack", Holds <- 0, disk <- seen, survivors <- {[live |-> [l \in LBA |-> {seen.live[l]}], snaps |-> seen.snaps]},
     power <- phase = "up"
 ----------------------------------------------------------------------------
 (* Operations, as they happen and as they are replayed.                    *)

@@ -1,13 +1,14 @@
 ------------------------ MODULE MCLogStructuredDisk ------------------------
 (***************************************************************************)
-(* What TLC needs to exhaust LogStructuredDisk: a view, and the refinement *)
-(* in the order in which it is decided fastest.                            *)
+(* What TLC needs to exhaust LogStructuredDisk: a view, and bounds for     *)
+(* liveness.                                                               *)
 (*                                                                         *)
 (* The view.  Nothing in the spec depends on which MBA, segment or slot it *)
 (* is (a choice among them is any, or the least of equals), on how large a *)
 (* number is, or on what nothing refers to: data outside the middle maps,  *)
 (* records before the newest checkpoint, the older slot.  So the view says *)
-(* what each segment holds for whom, and leaves all these out.             *)
+(* what each segment holds for whom, and leaves all these out.  The run    *)
+(* LogStructuredDisk-plain does without, and finds the same.               *)
 (***************************************************************************)
 EXTENDS LogStructuredDiskRefinement
 
@@ -26,6 +27,7 @@ Referrers(views, m) ==
 
 InMemory(m) ==
     <<Referrers(maps, m), m \in orphans, m \in Range(stripe),
+      IF m \in Missing THEN Referrers(pending.maps, m) ELSE <<{}, {}>>,
       IF m \in DOMAIN bank THEN bank[m] ELSE Nothing>>
 
 Saved(c, p) ==
@@ -33,10 +35,11 @@ Saved(c, p) ==
 
 Chunk(p) ==
     <<data[p], {InMemory(m) : m \in {x \in DOMAIN middle : middle[x] = p}},
-      Saved(Newest, p), Saved(pending, p)>>
+      Saved(Newest, p), Saved(pending, p), {r.value : r \in {x \in reads : x.place = p}}>>
 
 Contained(s) ==
     LET used == Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
+                    \union {r.place : r \in reads}
     IN  {Chunk(p) : p \in {q \in used : q[1] = s}}
 
 (* Leaves out what no action depends on: see above. *)
@@ -44,25 +47,21 @@ View ==
     <<phase,
       Records(Only(log, {p \in DOMAIN log : p > Newest.from})),
       Records(tail),
-      Cardinality(Kept),
+      Cardinality(Retained),
       IF phase = "down" THEN 0 ELSE end - Newest.from,
       Rank(generation),
       <<Rank(Newest.generation), DOMAIN Newest.maps.snaps, Cardinality(Newest.orphans)>>,
       IF pending.serial = 0 THEN <<>>
       ELSE <<pending.from - Newest.from, Rank(pending.generation), DOMAIN pending.maps.snaps,
-             Cardinality(pending.orphans)>>,
+             Cardinality(pending.orphans), Cardinality(Missing)>>,
       DOMAIN maps.snaps,
+      {IF last <= end THEN 0 ELSE last - end : last \in flushes},
       Cardinality(orphans),
       Cardinality(DOMAIN stripe),
       {<<state[s], usage[s], s \in unflushed, Contained(s)>> : s \in Segment},
       Cardinality(FreeSegments),
       Cardinality({s \in Segment : state[s] = "dead"}),
       {InMemory(m) : m \in DOMAIN bank \ DOMAIN middle}>>
-----------------------------------------------------------------------------
-Refines ==      \* Refinement; most steps leave the contract's variables as they are.
-    Contract!Init /\ [][UNCHANGED <<disk, survivors, power>> \/ Contract!Next]_vars
-
-FewAnswers == {"ok", "cut"}      \* The contract may say more; these are enough.
 ----------------------------------------------------------------------------
 (* Liveness, of histories with so many operations and crashes.  No view.   *)
 (* Serial numbers go round: checkpoints do not end.                        *)
@@ -84,5 +83,32 @@ Ends ==
 
 LiveSpec == Init /\ [][Next /\ Ends]_vars /\ Fairness
 
-Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns
+Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns /\ RequestsEnd
+----------------------------------------------------------------------------
+(* Liveness of space, of a disk that cleans when a write is refused and    *)
+(* nothing is about to be freed, and that opens a segment when it is full  *)
+(* or nothing more can be cleaned into it.  Else it might move one chunk   *)
+(* from segment to segment for ever.                                       *)
+
+Refused == ~ HasRoom /\ \A s \in Segment : state[s] # "dead"
+
+Patient == Cardinality(Waiting) >= Stripe \/ ~ (Refused /\ \E s \in Segment : ENABLED Clean(s))
+
+CleanWhenRefused(s) == Refused /\ Clean(s)
+
+OpenPatiently(s) == Patient /\ Open(s)
+
+SpaceNext ==
+    \/ Operation /\ \A p \in DOMAIN tail' : p <= Operations + 1
+    \/ LogAppend \/ Destage \/ Reclaim \/ Freeze \/ CheckpointNodes \/ CheckpointCommit \/ Truncate
+    \/ \E s \in Segment : CleanWhenRefused(s) \/ OpenPatiently(s) \/ Free(s)
+
+SpaceSpec ==
+    /\ Init /\ [][SpaceNext]_vars
+    /\ WF_vars(LogAppend) /\ WF_vars(Destage) /\ WF_vars(Reclaim)
+    /\ WF_vars(Freeze) /\ WF_vars(CheckpointNodes) /\ WF_vars(CheckpointCommit) /\ WF_vars(Truncate)
+    /\ WF_vars(\E s \in Segment : OpenPatiently(s)) /\ WF_vars(\E s \in Segment : Free(s))
+    /\ \A s \in Segment : SF_vars(CleanWhenRefused(s))
+
+Admission == []<>HasRoom    \* A refused write is admitted again: few enough chunks are in use.
 =============================================================================

@@ -22,7 +22,8 @@ Houses == {map \in Partial(Address, PBA) : \A m, n \in DOMAIN map : map[m] = map
 Checkpoint(serial) ==
     {c \in [serial : {serial}, from : 0 .. serial - 1, generation : {1}, maps : Views,
             middle : Houses, orphans : SUBSET Address] :
-        /\ DOMAIN c.middle = Referred(c.maps) \union c.orphans
+        /\ DOMAIN c.middle \subseteq Referred(c.maps) \union c.orphans
+        /\ c.orphans \subseteq DOMAIN c.middle
         /\ Referred(c.maps) \intersect c.orphans = {}}
 
 Memory ==
@@ -37,12 +38,14 @@ Ops == [op : {"write", "unmap"} \union (IF Name = {} THEN {} ELSE {"snapshot", "
 
 Sample ==
     /\ generation = 1
-    /\ checkpoints \in {[i \in 1 .. 2 |-> IF i = 1 THEN c ELSE NoCheckpoint] : c \in Drawn(Checkpoint(1))}
+    /\ checkpoints \in {[i \in 1 .. 2 |-> IF i = 1 THEN c ELSE NoCheckpoint] : c \in
+            Drawn({x \in Checkpoint(1) : Referred(x.maps) \subseteq DOMAIN x.middle})}
     /\ pending \in {NoCheckpoint} \union Drawn(Checkpoint(2))
     /\ phase \in (IF pending.serial > 0 THEN {"up"} ELSE {"up", "replay", "down"})
     /\ log \in Partial({1}, Ops)
-    /\ tail \in Partial({1}, Ops) \union [{2} -> Ops]
-    /\ end \in 0 .. 2
+    /\ tail \in Partial({1}, Ops)
+    /\ end \in 0 .. 1
+    /\ flushes = {}
     /\ Logged
     /\ \E m \in (IF phase = "down" THEN {[maps |-> Blank, middle |-> Empty(<<0, 0>>), bank |-> Empty(Zero),
                                            orphans |-> {}]}
@@ -51,10 +54,11 @@ Sample ==
     /\ usage = [s \in Segment |-> Cardinality(Housed(middle, s))]
     /\ \E idle \in [Segment -> {"free", "open", "dead"}] :
         state = [s \in Segment |-> IF usage[s] > 0 THEN "sealed" ELSE idle[s]]
-    /\ phase = "down" \/ \A s \in Pinned : state[s] \in {"sealed", "dead"}
-    /\ unflushed \in SUBSET (Segment \ Pinned)
     /\ data = [p \in PBA |-> IF p \in Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
                              THEN Zero ELSE Nothing]
+    /\ reads \in {{}} \union {{[place |-> p, value |-> Zero]} : p \in {q \in PBA : data[q] = Zero}}
+    /\ phase = "down" \/ \A s \in Pinned : state[s] \in {"sealed", "dead"}
+    /\ unflushed \in SUBSET (Segment \ Pinned)
     /\ stripe \in Partial(1 .. Stripe, 1 .. 3)
     /\ IndInv
     /\ taken = FALSE

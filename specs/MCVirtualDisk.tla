@@ -67,6 +67,11 @@ Reasons(op) ==
       [] op.op = "snapshot" -> IF Exists(log, op.name) THEN {"snapshot-exists"} ELSE {}
       [] op.op \in {"delete", "revert"} -> IF Exists(log, op.name) THEN {} ELSE {"no-such-snapshot"}
       [] OTHER -> {}
+
+Full(op) ==         \* Would the views together hold more than was promised?
+    LET h == Append(log, op)
+        views == {Live} \union {n \in Name : Exists(h, n)}
+    IN  Cardinality({b \in views \X Blocks : ReadsAs(h, b[1], b[2]) # Zero}) > Holds
 ----------------------------------------------------------------------------
 (* What the crash profile allows a power cut to leave.                     *)
 
@@ -192,7 +197,7 @@ AnswersAreDue == [][
     IN  \/ r \in {"unknown-outcome", "cut"}
         \/ r \in Reasons(op)
         \/ r = "ok" /\ Reasons(op) = {}
-        \/ r = "no-space" /\ Reasons(op) = {} /\ op.op \in {"write", "unmap", "snapshot", "revert"}]_all
+        \/ r = "no-space" /\ Reasons(op) = {} /\ op.op \in {"write", "unmap", "snapshot", "revert"} /\ Full(op)]_all
 
 \* What nobody knows may not have happened.
 UnknownMayBeNothing ==

@@ -439,6 +439,10 @@ Durable(d) ==           \* The device has the newest checkpoint, and every recor
 Mirrored ==             \* Every current mirror has all that is durable, unless it has decayed.
     phase = "up" /\ trouble.damages = 0 => \A c \in Active : Durable(record.on[c])
 
+Known ==                \* A majority of the voters has the record that memory goes by.
+    phase \notin {"down", "assembled"} /\ ~ Saving =>
+        2 * Cardinality({v \in On(Member) \union Others : book[v] = record}) > Voters
+
 Unharmed == phase # "damaged"   \* Within tolerance the log is never taken for damaged.
 
 NotSilently ==          \* What was durable is given up only where nothing says that it was.
@@ -447,5 +451,5 @@ NotSilently ==          \* What was durable is given up only where nothing says 
 
 Refines == Contract!Spec
 
-THEOREM Spec => Refines /\ [](Remembered /\ Mirrored /\ Unharmed)
+THEOREM Spec => Refines /\ [](Remembered /\ Mirrored /\ Known /\ Unharmed)
 =============================================================================

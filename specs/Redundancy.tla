@@ -93,7 +93,7 @@ Stored(s) == piece[CHOOSE c \in Component : s \notin missed[c]][s]
 NoSnaps == [n \in {} |-> [s \in Stripe |-> Zero]]
 
 Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no power cut.
-    Size <- Stripes, Name <- {}, Profile <- "ack", power <- TRUE,
+    Size <- Stripes, Name <- {}, Profile <- "ack", Holds <- 0, power <- TRUE,
     disk <- [live |-> [s \in Stripe |-> Stored(s)], snaps |-> NoSnaps],
     survivors <- {[live |-> [s \in Stripe |-> {Stored(s)}], snaps |-> NoSnaps]}
 ----------------------------------------------------------------------------

@@ -136,7 +136,7 @@ Disk(m) ==
      snaps |-> [n \in DOMAIN m.names |-> Image(Root(m, m.names[n]))]]
 
 Contract == INSTANCE VirtualDisk WITH
-    disk <- Disk(maps), power <- TRUE
+    Holds <- 0, disk <- Disk(maps), power <- TRUE
 
 \* @type: $disk => Bool;
 Survives(d) == survivors' = Contract!Recorded(d)

@@ -8,14 +8,22 @@
 (*   LogStructuredDisk    events                                           *)
 (*   ------------------   -----------------------------------------------  *)
 (*   Write ... Revert     submit: a record is written to the log           *)
-(*   LogAppend            log_append: it is flushed                        *)
+(*   LogAppend            log_append: it is flushed; as many steps as      *)
+(*                        there are records in flight                      *)
 (*   Apply (in these)     apply: which MBAs it made, and which it dropped  *)
 (*   Open, Destage        destage                                          *)
 (*   Clean, Reclaim       clean, reclaim                                   *)
-(*   CheckpointNodes      checkpoint_nodes; checkpoint_commit, truncate    *)
+(*   Freeze, then         checkpoint_nodes: the engine freezes and writes  *)
+(*   CheckpointNodes      the nodes in one step, when all chunks are       *)
+(*                        housed                                           *)
+(*   CheckpointCommit     checkpoint_commit                                *)
+(*   Truncate             truncate                                         *)
 (*   Free                 free                                             *)
 (*   Crash, Load          load, whatever came before it                    *)
 (*   Replay, Recover      replay and apply, recover                        *)
+(*   BeginRead, EndRead   no event: a read is one request, and is answered *)
+(*                        with what the maps lead to                       *)
+(*   BeginFlush, EndFlush no event: a flush is log_append and its answer   *)
 (*                                                                         *)
 (* Where the engine's steps differ from the spec's:                        *)
 (* - A record has many blocks.  It is as many records of the spec, and a   *)
@@ -183,7 +191,7 @@ Placed(s, chunks_) ==       \* The chunks were in segment s, in this order, befo
         /\ data' = [p \in PBA |-> IF p[1] = s THEN bank[chunks_[p[2]]] ELSE data[p]]
         /\ House(Over(places, middle), {s})
         /\ bank' = Without(bank, Range(chunks_))
-        /\ UNCHANGED <<log, checkpoints, generation, inFlight, phase, end, maps, orphans, stripe, pending>>
+        /\ UNCHANGED <<log, checkpoints, generation, inFlight, phase, end, maps, orphans, stripe, pending, requests>>
 
 Numbered ==     \* No record is left out or comes twice.
     Line.sequence = sequence /\ sequence' = sequence + 1
@@ -268,7 +276,9 @@ FollowNodes ==
     /\ Quiet
     /\ Line.number = NextSerial
     /\ InUsage(Line.usage) = Counted
-    /\ CheckpointNodes
+    /\ CASE part = 0        -> Freeze
+         [] OnMedia(pending) -> UNCHANGED vars
+         [] OTHER            -> CheckpointNodes
 
 FollowCommit ==
     /\ pending.serial = Line.number
@@ -324,7 +334,8 @@ FollowRequest ==
 ----------------------------------------------------------------------------
 StepsOf(e) ==       \* How many steps a line takes.  A load takes as many as there was to undo.
     CASE e.event = "apply"   -> Steps(Lines[asked]) + Length(e.segments)
-      [] e.event = "destage" -> 2
+      [] e.event = "log_append" -> IF AtOnce THEN part + Cardinality(DOMAIN tail) ELSE 1
+      [] e.event \in {"destage", "checkpoint_nodes"} -> 2
       [] e.event = "reclaim" -> IF e.mbas = <<>> THEN 1 ELSE Length(e.mbas)
       [] e.event = "load"    -> IF phase = "down" THEN part + 1 ELSE part + 2
       [] OTHER               -> 1

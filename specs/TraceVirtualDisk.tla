@@ -17,6 +17,7 @@
 (*   r                     "ok" if result.ok, else result.error;           *)
 (*                         "cut" if result is null                         *)
 (*   Profile               hello.crash_profile ("ack" if it is null)       *)
+(*   Holds                 hello.holds (0 if it is absent)                 *)
 (*   Name                  the legal ones among the strings in the traces  *)
 (*   Value, Zero           the integers; 0                                 *)
 (*                                                                         *)
@@ -34,6 +35,8 @@ VARIABLES
 Hello == Traces[trace].header.hello
 
 Events == Traces[trace].events
+
+TraceHolds == IF "holds" \in DOMAIN Hello THEN Hello.holds ELSE 0
 
 Result(e) ==
     CASE "result" \notin DOMAIN e -> "cut"

@@ -31,7 +31,9 @@ CONSTANTS
     \* @type: Set(Str);
     Name,       \* The names that a snapshot may have.
     \* @type: Str;
-    Profile     \* What a crash keeps: "ack", "prefix" or "block".
+    Profile,    \* What a crash keeps: "ack", "prefix" or "block".
+    \* @type: Int;
+    Holds       \* How many blocks the disk has room for; 0 if it promises nothing.
 
 VARIABLES
     \* @type: $disk;
@@ -82,6 +84,11 @@ Deleted(d, name) ==
 
 \* @type: ($disk, Str) => $disk;
 Reverted(d, name) == [d EXCEPT !.live = d.snaps[name]]
+
+\* @type: $disk => Int;
+Held(d) ==      \* The number of blocks that all views together hold, none of them shared.
+    LET views == {Live} \union DOMAIN d.snaps
+    IN  Cardinality({b \in views \X DOMAIN d.live : View(d, b[1])[b[2]] # Zero})
 ----------------------------------------------------------------------------
 (* What survives a power cut.                                              *)
 
@@ -105,7 +112,8 @@ Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
 ----------------------------------------------------------------------------
 (* Answers.  A refusal changes nothing.  It is due, with one of the faults *)
 (* of the request as its code, if and only if there is a fault; only the   *)
-(* codes in `excuses` may come without one.                                *)
+(* codes in `excuses` may come without one.  The one excuse is that the    *)
+(* disk would hold more than it promised.                                  *)
 
 Happens(d, left) == disk' = d /\ survivors' = left /\ power' = power
 
@@ -121,6 +129,9 @@ Answer(r, faults, excuses, d, left) ==
        ELSE \/ r \in {"ok", "unknown-outcome"} /\ Happens(d, left)
             \/ r \in excuses \union {"unknown-outcome"} /\ NothingHappens
             \/ r = "cut" /\ Cut(left)
+
+\* @type: $disk => Set(Str);
+Crowded(d) == IF Held(d) > Holds THEN {"no-space"} ELSE {}      \* May d be too much to hold?
 
 OutOfRange(lba, count) == IF Fits(lba, count) THEN {} ELSE {"out-of-range"}
 
@@ -140,16 +151,16 @@ Taken(name) ==
 Write(lba, data, r) ==
     LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
         d == Written(disk, lba, data)
-    IN  Answer(r, faults, {"no-space"}, d, Buffered(d))
+    IN  Answer(r, faults, Crowded(d), d, Buffered(d))
 
 Unmap(lba, count, r) ==
     LET faults == OutOfRange(lba, count)
         d == Unmapped(disk, lba, count)
-    IN  Answer(r, faults, {"no-space"}, d, Buffered(d))
+    IN  Answer(r, faults, Crowded(d), d, Buffered(d))
 
 Snapshot(name, r) ==
     LET d == Snapshotted(disk, name)
-    IN  Answer(r, Taken(name), {"no-space"}, d, Recorded(d))
+    IN  Answer(r, Taken(name), Crowded(d), d, Recorded(d))
 
 Delete(name, r) ==      \* Never for want of space: it is how space is made.
     LET d == Deleted(disk, name)
@@ -157,7 +168,7 @@ Delete(name, r) ==      \* Never for want of space: it is how space is made.
 
 Revert(name, r) ==
     LET d == Reverted(disk, name)
-    IN  Answer(r, Missing(name), {"no-space"}, d, Recorded(d))
+    IN  Answer(r, Missing(name), Crowded(d), d, Recorded(d))
 
 Flush(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
 

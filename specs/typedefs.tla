@@ -25,6 +25,7 @@
 \* LogStructuredDisk
 \* @typeAlias: lsdPlace = <<Int, Int>>;
 \* @typeAlias: lsdRecord = { op: Str, lba: Int, value: Int, name: Str, generation: Int, whole: Bool };
+\* @typeAlias: lsdRead = { place: $lsdPlace, value: Int };
 \* @typeAlias: lsdCheckpoint = { serial: Int, from: Int, generation: Int, maps: $disk,
 \*     middle: Int -> $lsdPlace, orphans: Set(Int) };
 

@@ -9,7 +9,7 @@ Hints on test data selection, 1978), for actions in place of statements.
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from modelcheck.mutation import syntax
@@ -53,14 +53,19 @@ class Edit:
         return source[: self.start] + self.new.encode() + source[self.end :]
 
 
-def edits(source: bytes) -> list[Edit]:
-    """All changes to a module, in the order of its text."""
-    definitions, variables = syntax.definitions(source), syntax.variables(source)
-    used = syntax.closure(ROOTS, definitions)
+def edits(source: bytes, below: Sequence[bytes] = ()) -> list[Edit]:
+    """All changes to a module, in the order of its text. `below` are the modules that it extends.
+
+    A module without Init and Next is a part of a spec: all that it defines is used."""
+    definitions = syntax.definitions(source)
+    every = {name: node for text in below for name, node in syntax.definitions(text).items()}
+    every |= definitions
+    variables = {name for text in (source, *below) for name in syntax.variables(text)}
+    used = syntax.closure(ROOTS, definitions) or set(definitions)
     acting = {
         name
-        for name in definitions
-        if any(_primes(definitions[each]) for each in syntax.closure([name], definitions))
+        for name in every
+        if any(_primes(every[each]) for each in syntax.closure([name], every))
     }
     found: list[Edit] = []
     for name in sorted(used - {*ROOTS, "vars"}, key=lambda name: definitions[name].start_byte):
@@ -76,7 +81,9 @@ def edits(source: bytes) -> list[Edit]:
     return found
 
 
-def sample(module: str, source: bytes, count: int, seed: int) -> list[Edit]:
+def sample(
+    module: str, source: bytes, count: int, seed: int, below: Sequence[bytes] = ()
+) -> list[Edit]:
     """Return `count` of the edits, drawn by the seed.
 
     The draw depends on an edit's name only, so a change elsewhere does not alter it."""
@@ -85,7 +92,8 @@ def sample(module: str, source: bytes, count: int, seed: int) -> list[Edit]:
         return hashlib.sha256(f"{seed} {module} {edit.name}".encode()).digest()
 
     return sorted(
-        sorted(edits(source), key=order)[:count], key=lambda edit: (edit.start, edit.end, edit.name)
+        sorted(edits(source, below), key=order)[:count],
+        key=lambda edit: (edit.start, edit.end, edit.name),
     )
 
 

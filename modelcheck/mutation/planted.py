@@ -57,14 +57,14 @@ def plant(mutant: Mutant, folder: Path) -> Path:
     except (OSError, ValueError) as error:
         raise ValueError(f"{mutant.name}: {mutant.config}.cfg: {error}") from None
     model = mutant.config.split("-")[0]  # MCSharedTree of MCSharedTree-tiny
-    for name in _needed(model):
+    for name in needed(model):
         (folder / f"{name}.tla").write_text((SPECS / f"{name}.tla").read_text())
     (folder / mutant.file).write_text(source.replace(mutant.old, mutant.new))
     (folder / f"{model}.cfg").write_text(text)
     return folder / f"{model}.tla"
 
 
-def _needed(module: str) -> set[str]:
+def needed(module: str) -> set[str]:
     """The module and all of specs/ that it extends or instantiates, directly or not."""
     todo, seen = [module], set[str]()
     while todo:

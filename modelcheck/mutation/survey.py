@@ -11,7 +11,7 @@ from pathlib import Path
 
 from modelcheck.checkers import tlc
 from modelcheck.checkers.tlc import SPECS, Result
-from modelcheck.mutation import changes
+from modelcheck.mutation import changes, planted
 from modelcheck.mutation.changes import Edit
 from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
@@ -54,7 +54,9 @@ def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Ite
     todo = [
         (subject, edit)
         for subject in chosen
-        for edit in changes.sample(subject.spec, _source(subject.spec), count, seed)
+        for edit in changes.sample(
+            subject.spec, _source(subject.spec), count, seed, _below(subject.spec)
+        )
     ]
 
     def attempt(task: tuple[Subject, Edit]) -> Tried:
@@ -82,6 +84,11 @@ def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Ite
 
 def _source(spec: str) -> bytes:
     return (SPECS / f"{spec}.tla").read_bytes()
+
+
+def _below(spec: str) -> list[bytes]:
+    """The modules of specs/ that a spec extends, directly or not."""
+    return [_source(name) for name in sorted(planted.needed(spec) - {spec})]
 
 
 def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str]:

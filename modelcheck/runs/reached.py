@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modelcheck.checkers.tlc import SPECS
-from modelcheck.mutation import syntax
+from modelcheck.mutation import planted, syntax
 from modelcheck.mutation.syntax import Node
 from modelcheck.runs import traces
 from modelcheck.runs.models import BadList
@@ -59,14 +59,13 @@ class Coverage:
 def coverage(
     batches: Sequence[tuple[str, list[traces.Lines]]], module: str, below: str
 ) -> Coverage:
-    """Return what traces reach of a Trace module and of the module that it extends.
+    """Return what traces reach of a Trace module and of the module that it extends, with its parts.
 
     A batch is a config with its traces. Raises BadList, traces.Inconclusive, tlc.Unavailable, and
     ValueError where a trace is not accepted."""
+    modules = (module, *_parts_of(below))
     with tempfile.TemporaryDirectory(prefix="reached-") as folder:
-        statements = _instrument(
-            Path(folder), (module, below), _replaced(config for config, _ in batches)
-        )
+        statements = _instrument(Path(folder), modules, _replaced(config for config, _ in batches))
         reached: set[int] = set()
         for config, batch in batches:
             result = traces.run(batch, module, config, folder=Path(folder))
@@ -89,8 +88,13 @@ def coverage(
     return Coverage(
         statements,
         unreached,
-        [text for name, text in reasons if name in (module, below) and (name, text) not in said],
+        [text for name, text in reasons if name in modules and (name, text) not in said],
     )
+
+
+def _parts_of(spec: str) -> list[str]:
+    """The spec and the modules that it extends whose names begin with its name."""
+    return sorted(name for name in planted.needed(spec) if name.startswith(spec))
 
 
 def _replaced(configs: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 (** Executions of the proved disk, computed: the theorem is not vacuous, and it needs its hypothesis. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks ProvedDisk
-  ProvedDiskRequests ProvedDiskMachine.
+  ProvedDiskProgress ProvedDiskRequests ProvedDiskMachine.
 Section Scripts.
 Context `{!blocks}.
 
@@ -197,3 +197,28 @@ Proof.
     [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows); [by vm_compute|].
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
+
+(** ** What refusals and costs depend on *)
+
+Definition device_of (g : geometry) : option memory * medium (@block small) :=
+  execute (@format small g) (Medium (λ _, zero_block) []).
+
+Definition answer_on (g : geometry) (places : list nat) (q : @request small) : option answer :=
+  match device_of g with (Some y, m) => Some (execute (perform y places q) m).1.1.2 | _ => None end.
+Definition cost_on (g : geometry) (places : list nat) (q : @request small) : option (nat * nat * nat) :=
+  match device_of g with
+  | (Some y, m) => let '(o, m') := execute (perform y places q) m in Some (cost (perform o.1.1 [3] (DoWrite 0 [data 1])) m')
+  | _ => None
+  end.
+
+(** A place that does not exist, a snapshot too many, and maps that do not go into their slot once the log is full. *)
+Theorem refusals_happen :
+  answer_on shape_of_small [7] (DoWrite 0 [data 1]) = Some (Refused NoSpace) ∧
+  answer_on (Geometry 4 2 2 6 2 0) [] (DoSnapshot "s") = Some (Refused NoSpace).
+Proof. by vm_compute. Qed.
+
+(** With a full log a write costs a checkpoint too. *)
+Theorem full_log_costs_more :
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 2, 2) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 4, 4).
+Proof. by vm_compute. Qed.

@@ -124,6 +124,14 @@ Section history.
     split; [done|]. intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
     rewrite new_leg_inactive in H. unfold tolerable. lia. Qed.
 
+  (** While at most m components are not active, every read returns the last write, whatever failed and was repaired
+  before. *)
+  Theorem read_available_now n acts l : run acts (new_leg c n) = Some l -> inactive (components l) <= parity_count c ->
+    exists st, store_run c (new_store c) acts st /\
+      forall s, open l !! s = None -> read c l s = Some (holds st s).
+  Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.
+    split; [done|]. intros s E. by apply (read_available c size G). Qed.
+
   (** With any number of failures, a read returns the last write or says that data are lost. *)
   Theorem any_failures n acts l : run acts (new_leg c n) = Some l ->
     exists st, store_run c (new_store c) acts st /\

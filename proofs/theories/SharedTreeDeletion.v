@@ -176,6 +176,28 @@ Proof.
     + by apply reclaimed_exact.
 Qed.
 
+(** Whatever the order of the steps of reclaim: they end, they go on until no walk is left, and then what is left is
+exactly what the views reached. *)
+Lemma every_schedule history s s' : inv s → run s history = Some s' → (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) →
+  length history ≤ size (work s) ∧
+  ((∃ t, is_Some (claims s' !! Dying t)) → ∃ t n, is_Some (apply (Reclaim t n) s')) ∧
+  ((∀ t, claims s' !! Dying t = None) → ∀ n, is_Some (nodes s' !! n) ↔
+    ∃ v c, claims s !! View v = Some c ∧ reaches (nodes s) (root c) n).
+Proof.
+  revert s. induction history as [|a history IH]; simpl; intros s I Hrun Hall.
+  - injection Hrun as <-. split_and!; [lia| |].
+    + intros [t Ht]. destruct (walk_goes_on s t I Ht) as [n Hn]. by exists t, n.
+    + intros Hend. by apply reclaimed_exact.
+  - destruct (Hall a) as (t&n&->); [by left|].
+    apply bind_Some in Hrun as (s1&Hs1&Hrun). simpl in Hs1.
+    destruct (IH s1) as (Hlen&Hon&Hexact); [by eapply inv_reclaim|done|intros; apply Hall; by right|].
+    pose proof (reclaim_falls _ _ _ _ I Hs1). split_and!; [lia|done|]. intros Hend m. rewrite (Hexact Hend).
+    destruct (reclaim_same _ _ _ _ I Hs1) as (_&Hother&_).
+    split; intros (v&c'&Hv&Hr); [rewrite Hother in Hv by done|];
+      destruct (reclaim_spares_views _ _ _ _ _ _ I Hs1 Hv) as (?&Hsame&_); exists v, c'; (split; [done|]);
+      destruct Hr as [p Hp]; exists p; first [by rewrite Hsame|by rewrite <- Hsame].
+Qed.
+
 (** * Chains *)
 
 (** On a chain no two views have the same parent. *)
@@ -257,6 +279,23 @@ Proof.
   intros I Hs. pose proof (inv_step _ _ _ I Hs) as I1. simpl in Hs. invert_apply.
   destruct (reclaim_ends _ I1) as (history&s2&Hrun&Hall&Hend&_&Hexact).
   exists history, s2. split_and!; try done. intros n. rewrite Hexact. simpl. split.
+  - intros (w&c'&[[[=] _]|[_ Hw]]%lookup_insert_Some&Hr).
+    apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+    exists w, c0. split_and!; [congruence|done|done].
+  - intros (w&c'&Hne&Hw&Hr). eexists w, (reparent v _ c'). split; [|done].
+    by rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hw by congruence.
+Qed.
+
+(** For every schedule: so many steps at most, none is stuck before the end, and the end is exact. *)
+Lemma deletion_every_schedule s s1 v : inv s → apply (Delete v) s = Some s1 → ∃ most, ∀ history s2,
+  run s1 history = Some s2 → (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) → length history ≤ most ∧
+  ((∃ t, is_Some (claims s2 !! Dying t)) → ∃ t n, is_Some (apply (Reclaim t n) s2)) ∧
+  ((∀ t, claims s2 !! Dying t = None) →
+    ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n).
+Proof.
+  intros I Hs. pose proof (inv_step _ _ _ I Hs) as I1. exists (size (work s1)). intros history s2 Hrun Hall.
+  destruct (every_schedule history s1 s2 I1 Hrun Hall) as (Hlen&Hon&Hexact). split_and!; [done|done|].
+  intros Hend n. rewrite (Hexact Hend). simpl in Hs. invert_apply. simpl. split.
   - intros (w&c'&[[[=] _]|[_ Hw]]%lookup_insert_Some&Hr).
     apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
     exists w, c0. split_and!; [congruence|done|done].

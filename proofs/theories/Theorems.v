@@ -7,7 +7,7 @@ From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
-From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskExecution.
+From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 
 (** ** The contract *)
 
@@ -203,7 +203,7 @@ Theorem nothing_leaks s : reachable s → no_leak s.
 Proof. intros I%reachable_inv. exact (@inv_held _ I). Qed.
 
 (** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else holds
-it, each step leaves less to do, and in the end what is left is what the other views reach. *)
+it, and in the end of some schedule what is left is what the other views reach. *)
 Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' → claims s !! Dying t = Some c →
   holds (nodes s) c n →
   (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
@@ -215,6 +215,15 @@ Theorem deletion_exact s s1 v : reachable s → apply (Delete v) s = Some s1 →
     (∀ t, claims s2 !! Dying t = None) ∧
     ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
 Proof. intros I%reachable_inv. by apply SharedTreeDeletion.deletion_exact. Qed.
+
+(** 5. So it is for every schedule of reclaim: it has so many steps at most, it can go on until no deletion is under
+way, and then what is left is what the other views reach. *)
+Theorem deletion_every_schedule s s1 v : reachable s → apply (Delete v) s = Some s1 → ∃ most, ∀ history s2,
+  run s1 history = Some s2 → (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) → length history ≤ most ∧
+  ((∃ t, is_Some (claims s2 !! Dying t)) → ∃ t n, is_Some (apply (Reclaim t n) s2)) ∧
+  ((∀ t, claims s2 !! Dying t = None) →
+    ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n).
+Proof. intros I%reachable_inv. by apply SharedTreeDeletion.deletion_every_schedule. Qed.
 
 (** 5. Nothing is freed twice, though crashes set walks back to any earlier point. *)
 Theorem frees_once s a s1 history s2 b s3 n : reachable s → apply a s = Some s1 → freed s s1 n →
@@ -324,6 +333,13 @@ Theorem any_m_failures {V} (c : code V) size repair_delay n acts l :
   ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
 Proof. intros. by eapply RedundancyHistory.any_m_failures. Qed.
 
+(** 9. It is the failures of now that count, not those since birth: while at most m components are not active, every
+read is answered with the last write. *)
+Theorem read_available {V} (c : code V) size repair_delay n acts l : good c →
+  run c size repair_delay acts (new_leg c n) = Some l → inactive (components l) <= parity_count c →
+  ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
+Proof. intros. by eapply RedundancyHistory.read_available_now. Qed.
+
 Theorem any_failures {V} (c : code V) size repair_delay n acts l : good c →
   run c size repair_delay acts (new_leg c n) = Some l → ∃ st, store_run c (new_store c) acts st ∧
   ∀ s, open l !! s = None → read c l s = Some (holds st s) ∨ read c l s = None.
@@ -426,6 +442,28 @@ Proof.
     apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
 Qed.
 
+(** 14. Every refusal has a reason. A request that changes a view is answered [Ok] unless: it has a fault; it is one
+snapshot too many; its places are not free, distinct and as many as its data; its record is longer than a block; or
+the log is full and the maps do not go into a slot. *)
+Import ProvedDiskProgress.
+Theorem refusal_has_reason `{blocks} y places q r fr m :
+  faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → log_can_go_on y →
+  (execute (perform y places q) m).1.1.2 = Ok.
+Proof. apply ProvedDiskProgress.refusal_has_reason. Qed.
+
+(** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n blocks costs
+n + 1 writes and 2 flushes, another change 1 and 1, whatever snapshots there are; a read of n blocks n reads at most. *)
+Theorem update_cost `{blocks} y places q r fr m :
+  faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → has_room y = true →
+  cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
+Proof. apply ProvedDiskProgress.update_cost. Qed.
+
+Theorem read_cost `{blocks} y places from lba count m :
+  ∃ n, n ≤ count ∧ cost (perform y places (DoRead from lba count)) m = (n, 0, 0).
+Proof. apply ProvedDiskProgress.read_cost. Qed.
+
 (** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives though it
 was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
 Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
@@ -444,13 +482,14 @@ Definition all_theorems :=
    @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back, @recovery_ends, @replay_idempotent,
    @silent_step_invisible, @destage_invisible, @clean_invisible, @cleaned_is_dead, @free_holds_nothing,
    @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed, @nothing_dangles, @nothing_leaks,
-   @reclaim_exact, @deletion_exact, @frees_once, @neighbour_test_exact, @chain_test_exact,
+   @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once, @neighbour_test_exact, @chain_test_exact,
    @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
    @cost_ignores_snapshots, @snapshot_constant, @bytes_are_a_field, @two_generates, @raid5_any_one,
-   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @any_failures, @stale_never_read,
+   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures, @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
-   @proved_disk_refines_contract, @bytes_round_trip, @codecs_round_trip, @proved_disk_execution).
+   @proved_disk_refines_contract, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason,
+   @update_cost, @read_cost, @proved_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -470,5 +509,6 @@ Definition all_counterexamples :=
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
-   @ByteBlocks.no_words, @ByteBlocks.word_too_large).
+   @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
+   @ProvedDiskExecution.full_log_costs_more).
 Print Assumptions all_counterexamples.

@@ -11,8 +11,8 @@ its dirty time log for the same purpose.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from refmodel.array import label as labels
 from refmodel.array.component import Component, Meter
@@ -29,17 +29,6 @@ from refmodel.media.enclosure import Enclosure
 
 RepairClock = Callable[[], float]  # returns seconds
 G = TypeVar("G", bound=ArrayGeometry)
-
-
-class ComponentStatus(NamedTuple):
-    """A component as `status` shows it."""
-
-    leg: str
-    component: int
-    device: int
-    state: ComponentState
-    lacks: int  # stripes; of interest while stale or resyncing
-    absent: float  # seconds
 
 
 class Array(Generic[G]):
@@ -114,17 +103,6 @@ class Array(Generic[G]):
             for component in leg.components
             if component.member is member
         ]
-
-    def status(self) -> Iterator[ComponentStatus]:
-        """Yield every component of both legs."""
-        for leg in (self.performance, self.capacity):
-            for number, component in enumerate(leg.components):
-                member = component.member
-                waits = member.state is ComponentState.ABSENT
-                absent = self.now() - member.left if waits else 0.0
-                yield ComponentStatus(
-                    leg.name, number, member.index, member.state, len(component.missed), absent
-                )
 
     def missed_writes(self, member: Member) -> bool:
         """Whether a member that left may have missed writes: only once it was on record."""

@@ -44,7 +44,8 @@ def assemble(
     """Return the array of the disk in an enclosure, as the newest record and its devices say.
 
     `found` are the labels of the devices that are present, by number of the device. `legs_emit` is
-    as in Array. Raises DataLost if no majority of the members is present, or nothing has a current performance leg.
+    as in Array. Raises DataLost if no majority of the members is present, or no device that is
+    present has a current performance leg.
     """
     disk = next(iter(found.values())).disk
     array = Array(enclosure, geometry, newest(enclosure, disk, found), now, legs_emit=legs_emit)

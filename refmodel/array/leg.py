@@ -12,8 +12,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
-from refmodel.array.component import Component
-from refmodel.array.component_set import ComponentSet
+from refmodel.array.component import Component, ComponentSet
 from refmodel.array.member import ACTIVE, ComponentState, Member
 from refmodel.array.striping import Striping
 from refmodel.core.checksum import crc32c

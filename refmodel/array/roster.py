@@ -35,6 +35,8 @@ class Roster:
 
     def save(self) -> None:
         """Put the roster on record. Raises DataLost if a majority cannot be reached."""
+        used = [member.index for member in self.members] + [index for index, _ in self.spares]
+        assert len(set(used)) == len(used), "a device is used twice"
         self.quorum.store(self.spares, self.away)
 
     def in_state(self, *states: ComponentState) -> list[Member]:

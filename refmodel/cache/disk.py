@@ -12,32 +12,26 @@ from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any
 
-from refmodel.array.array import ComponentStatus
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSpace, OutOfRange, Unsupported
-from refmodel.core.events import Event
 from refmodel.core.histogram import Histogram
 from refmodel.core.operation_stats import OperationStats
 from refmodel.engine.disk import Disk
-from refmodel.engine.shape import Shape
+from refmodel.engine.forwarding_disk import ForwardingDisk
 from refmodel.media.device import FileDevice
 
 LEG = "cache"
 HIT, MISS, PARTIAL = "hit", "miss", "partial"
 
 
-class CachedDisk(Disk):
-    """A disk with a read cache. `disk` is the disk behind it, `folder` has the cache's settings.
-
-    Attributes that only some engines have, as `array`, are those of the disk behind it.
-    """
+class CachedDisk(ForwardingDisk):
+    """A disk with a read cache. `disk` is the disk behind it, `folder` has the cache's settings."""
 
     def __init__(self, disk: Disk, folder: Path, settings: CacheSettings) -> None:
-        self.disk = disk
+        super().__init__(disk)
         self.operations = OperationStats()  # disk.operations has what reached the disk
         self.settings = settings
         self.blocks: Counter[str] = Counter()  # read from the live disk, by hit or miss
@@ -49,42 +43,10 @@ class CachedDisk(Disk):
         self._copy: Flash | None = None
         self.flash = self._cold()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.disk, name)
-
-    @property
-    def geometry(self) -> Shape:
-        """What `create` fixed for the disk."""
-        return self.disk.geometry
-
-    @property
-    def folder(self) -> Path:
-        """The folder that holds the disk."""
-        return self.disk.folder
-
-    @property
-    def usable(self) -> bool:
-        """Whether the disk is open, and no error has made it unusable."""
-        return self.disk.usable
-
-    @property
-    def events(self) -> list[Event] | None:
-        """The events of the disk behind the cache; None while events are not recorded."""
-        return self.disk.events
-
-    @events.setter
-    def events(self, events: list[Event] | None) -> None:
-        self.disk.events = events
-
     @property
     def meters(self) -> dict[tuple[str, int], Meter]:
         """Device I/Os and bytes, by leg and device; the leg "cache" is the cache's own device."""
         return {**self.disk.meters, (LEG, 0): self._meter}
-
-    @property
-    def from_memory(self) -> Counter[str]:
-        """Blocks that the disk behind the cache read without a device I/O, by cause."""
-        return self.disk.from_memory
 
     # Operations of the contract.
 
@@ -119,18 +81,6 @@ class CachedDisk(Disk):
         self.operations.add("read", started, count)
         return data
 
-    def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
-        """Return which of `count` blocks from `lba` on a view maps. Raises what `read` does."""
-        return self.disk.mapped(lba, count, view)
-
-    def snapshots(self) -> list[str]:
-        """Return the names of the snapshots, oldest first."""
-        return self.disk.snapshots()
-
-    def identity(self, name: str) -> int:
-        """Return a number that no other snapshot ever has. Raises NoSuchSnapshot."""
-        return self.disk.identity(name)
-
     def snapshot(self, name: str) -> None:
         """Take a snapshot. Raises what the disk raises."""
         self._timed("snapshot", lambda: self.disk.snapshot(name))
@@ -162,44 +112,6 @@ class CachedDisk(Disk):
         """Close the disk as it is, without a flush, and let go of the cache."""
         self.disk.abandon()
         self._close_caches()
-
-    # Background work and devices are the disk's.
-
-    def checkpoint(self) -> None:
-        """Make the maps durable, so that the log can be truncated. Raises DataLost."""
-        self.disk.checkpoint()
-
-    def clean(self) -> bool:
-        """Reclaim some space. Returns whether there was any to reclaim. Raises DataLost."""
-        return self.disk.clean()
-
-    def settle(self) -> None:
-        """Finish reclaim, resync and rebuild, as far as devices are there. Raises DataLost."""
-        self.disk.settle()
-
-    def background(self) -> bool:
-        """Do one step of background work. Returns whether there was any. Raises DataLost."""
-        return self.disk.background()
-
-    def fail(self, device: int, mode: str = "absent") -> None:
-        """Take a device away: it may come back ("absent") or will not. Raises BadRequest."""
-        self.disk.fail(device, mode)
-
-    def return_(self, device: int) -> None:
-        """Bring an absent device back; what it missed is resynced. Raises BadRequest."""
-        self.disk.return_(device)
-
-    def replace(self, device: int) -> None:
-        """Put a new device in the place of one that is gone. Raises BadRequest, DataLost."""
-        self.disk.replace(device)
-
-    def tick(self) -> None:
-        """Look at the repair clock: what was absent for too long is rebuilt on a spare."""
-        self.disk.tick()
-
-    def status(self) -> list[ComponentStatus]:
-        """Return every component and its state."""
-        return self.disk.status()
 
     # The cache.
 

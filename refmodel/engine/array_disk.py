@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import ClassVar, Protocol, Self, TypeVar
 
 from refmodel.array import label as labels
-from refmodel.array.array import Array, ComponentStatus, RepairClock
+from refmodel.array.array import Array, RepairClock
 from refmodel.array.assembly import assemble, found_array
 from refmodel.array.component import Meter
 from refmodel.array.layout import ArrayGeometry
 from refmodel.array.member import ACTIVE, Member
 from refmodel.core.errors import NotADisk
 from refmodel.engine.open_disk import OpenDisk
+from refmodel.engine.status import ComponentStatus, component_status
 from refmodel.media.enclosure import Enclosure
 
 MOST_CREDIT = 64  # device I/Os that repair may save up
@@ -105,7 +106,7 @@ class ArrayDisk(OpenDisk[G]):
 
     def status(self) -> list[ComponentStatus]:
         """Return every component and its state."""
-        return list(self.array.status())
+        return list(component_status(self.array))
 
     # How it is done.
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from refmodel.array.array import ComponentStatus
 from refmodel.array.component import Meter
 from refmodel.core.errors import Unsupported
 from refmodel.core.events import Event
 from refmodel.core.operation_stats import OperationStats
 from refmodel.engine.shape import Shape
+from refmodel.engine.status import ComponentStatus
 
 
 class Disk(ABC):

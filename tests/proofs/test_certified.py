@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
 from agreement import PROFILES, disputed, doubtful, driven, scrambled, undeclared
 from click.testing import CliRunner
 
 from conformance.cli import main
+from conformance.contract.trace import Trace
 from conformance.judging.explain import CLAUSES
 from conformance.judging.oracles import Opinion, certified, model
 
@@ -56,3 +58,28 @@ def test_clauses_are_those_of_the_kit():
     assert {name: clauses[name] for name in kit} == {
         name: CLAUSES[key] for name, key in kit.items()
     }
+
+
+OK = {"ok": True}
+REFUSED = {"ok": False, "error": "bad-request", "message": ""}
+CREATE = {"op": "create", "blocks": 4, "result": OK}
+LOST = {"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost", "message": ""}}
+FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message": "gone"}}
+
+
+@pytest.mark.parametrize(
+    "events,at",
+    [
+        ([{**CREATE, "result": REFUSED}], 0),
+        ([CREATE, {**CREATE, "result": REFUSED}, {"op": "flush", "result": OK}], 1),
+        ([CREATE, {"op": "fail", "device": 0, "mode": "absent", "result": REFUSED}, LOST], None),
+        ([CREATE, LOST], 1),
+        ([CREATE, {"op": "flush", "result": OK}, FAILURE], None),
+        ([CREATE, LOST, FAILURE], 1),
+        ([{**CREATE, "result": None, "failure": FAILURE["failure"]}], None),
+    ],
+)
+def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
+    """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is not judged."""
+    trace = Trace({"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {})
+    assert [opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])] == [at, at]

@@ -164,7 +164,7 @@ class History:
         return lambda: self.disk.revert(name), (self.snaps[name], dict(self.snaps))
 
     def fail_device(self):
-        """Fail as many devices as the layout tolerates; one that is back counts until it is active."""
+        """Fail a device, unless as many as the layout tolerates are not active."""
         out = [member for member in self.disk.array.members if member.state != "active"]
         if len(out) < self.shape.m:
             device = self.random.choice(

@@ -74,16 +74,26 @@ class Server:
             self.end(signal.SIGKILL)
 
     def fio(self, name: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-        """Run one fio job on the live disk: random writes of 4 KiB, verified, unless told otherwise."""
+        """Run one fio job on the live disk: by default random writes of 4 KiB, verified."""
         job = {
-            "ioengine": "nbd", "uri": self.uri(), "rw": "randwrite", "bs": "4k", "iodepth": 16,
-            "verify": "crc32c", "verify_fatal": 1, "verify_state_save": 0, "randseed": 7,
-        } | options  # fmt: skip
+            "ioengine": "nbd",
+            "uri": self.uri(),
+            "rw": "randwrite",
+            "bs": "4k",
+            "iodepth": 16,
+            "verify": "crc32c",
+            "verify_fatal": 1,
+            "verify_state_save": 0,
+            "randseed": 7,
+        } | options
         folder = self.disk.parent
         text = "\n".join(f"{key}={value}" for key, value in job.items())
         (folder / f"{name}.fio").write_text(f"[{name}]\n{text}\n")
         environment = os.environ | {"HOME": str(folder)}
         return subprocess.run(
             ["fio", f"--output={folder / name}.out", str(folder / f"{name}.fio")],
-            cwd=folder, env=environment, capture_output=True, timeout=4 * BOUND,
-        )  # fmt: skip
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=4 * BOUND,
+        )

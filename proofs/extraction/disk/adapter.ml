@@ -98,17 +98,22 @@ let answer state line =
   | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
   | Device.Power_cut -> refusal "unknown-outcome" "the power was cut; crash comes next"
 
-let serve ~folder ~records ~seed =
-  let path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks" in
-  let state = { path; random = Random.State.make [| seed |]; records; disk = None } in
-  let rec loop () =
-    match input_line stdin with
-    | exception End_of_file -> ()
-    | line ->
-        print_string (J.to_string (answer state line));
-        print_newline ();
-        (match J.from_string line with
-         | exception _ -> loop ()
-         | message -> (match J.Util.member "op" message with exception _ -> loop () | `String "bye" -> () | _ -> loop ()))
-  in
-  Fun.protect ~finally:(fun () -> close state; Sys.remove path) loop
+let rec converse state =
+  match input_line stdin with
+  | exception End_of_file -> ()
+  | line ->
+      print_string (J.to_string (answer state line));
+      print_newline ();
+      let ends = try J.Util.member "op" (J.from_string line) = `String "bye" with _ -> false in
+      if not ends then converse state
+
+(* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
+let serve ~disk ~folder ~records ~seed =
+  let random = Random.State.make [| seed |] in
+  match disk with
+  | Some path ->
+      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file path)) } in
+      Fun.protect ~finally:(fun () -> close state) (fun () -> converse state)
+  | None ->
+      let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records; disk = None } in
+      Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse state)

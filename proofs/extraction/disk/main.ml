@@ -90,9 +90,10 @@ let inspect folder =
 
 let upkeep action folder = with_disk folder action
 
-let adapter folder records seed =
-  let folder = match folder with Some folder -> folder | None -> if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
-  guarded folder (fun () -> Adapter.serve ~folder ~records ~seed)
+let adapter disk folder records seed =
+  let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
+  let folder = Option.value ~default:shared folder in
+  guarded (Option.value ~default:folder disk) (fun () -> Adapter.serve ~disk:(Option.map file disk) ~folder ~records ~seed)
 
 (* ** Arguments *)
 
@@ -147,6 +148,7 @@ let commands =
       (const (upkeep (fun disk -> Engine.maintain disk Checkpoint)) $ disk);
     command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
       (const adapter
+       $ Arg.(value & opt (some string) None & info [ "disk" ] ~docv:"DIR" ~doc:"A disk that lasts, in place of a temporary one.")
        $ Arg.(value & opt (some string) None & info [ "folder" ] ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")) ]

@@ -71,9 +71,10 @@ def test_the_choice_is_by_the_seed_and_lasts_when_other_things_change() -> None:
 @pytest.mark.parametrize("subject", models.subjects(), ids=lambda subject: subject.spec)
 def test_every_mutant_of_the_specs_is_a_module(subject: Subject) -> None:
     source = survey._source(subject.spec)
-    found = changes.edits(source)
+    below = survey._below(subject.spec)
+    found = changes.edits(source, below)
     assert len(found) >= 60 and len({edit.name for edit in found}) == len(found)
-    for edit in changes.sample(subject.spec, source, 35, seed=1):
+    for edit in changes.sample(subject.spec, source, 35, seed=1, below=below):
         assert not syntax.PARSER.parse(edit.apply(source)).root_node.has_error, edit.name
         assert edit.apply(source) != source
     names = {edit.name for edit in found}

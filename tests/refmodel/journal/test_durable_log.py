@@ -10,7 +10,6 @@ from refmodel.journal.record import Record, RecordKind, decode, encode, stored_b
 from refmodel.media.power_supply import PowerSupply
 from support.disks import TINY, block
 
-
 WRITE = Record(RecordKind.WRITE, lba=3, count=2, data=b"x" * 1024, sequence=9, generation=2)
 WRITES = Record(
     RecordKind.WRITES,

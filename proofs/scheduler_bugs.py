@@ -1,0 +1,58 @@
+"""Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns wrong data.
+
+    python proofs/scheduler_bugs.py [TRACES]
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+PROOFS = Path(__file__).parent
+SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
+ORDER = "bytes_blocks device scheduler engine plan words adapter main".split()
+
+
+def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
+    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not fit the source."""
+    for path in SOURCES.glob("*.ml*"):
+        shutil.copy(path, folder)
+    source = folder / file
+    text = source.read_text()
+    if text.count(bug["old"]) != 1:
+        raise SystemExit(f"{bug['what']}: its text is {text.count(bug['old'])} times in {file}")
+    source.write_text(text.replace(bug["old"], bug["new"]))
+    subprocess.run(
+        ["ocamlfind", "ocamlopt", "-package", "yojson,base64,cmdliner,unix", "-linkpkg", "-w", "-a",
+         "proved_core.mli", "proved_core.ml", *(f"{name}.ml" for name in ORDER), "-o", "disk"],
+        cwd=folder, check=True,
+    )
+    return folder / "disk"
+
+
+def main() -> int:
+    """Judge each bug by the kit. Return 1 if one does harm."""
+    traces = sys.argv[1] if len(sys.argv) > 1 else "40"
+    harm = 0
+    bugs = tomllib.loads((PROOFS / "scheduler_bugs.toml").read_text())["bug"]
+    for bug in bugs:
+        with TemporaryDirectory() as folder:
+            program, report = built(Path(folder), bug), Path(folder) / "report.json"
+            subprocess.run(
+                [sys.executable, "-m", "conformance", "run", "--target", f"exec:{program} adapter",
+                 "--traces", traces, "--seed", "1", "--jobs", "1", "--json", report],
+                cwd=PROOFS.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            found = json.loads(report.read_text())
+        harm += found["verdict"] == "fail"
+        print(f"{'HARM' if found['verdict'] == 'fail' else 'harmless'}  {bug['what']}: "
+              f"{found['verdict']} after {found['operations']} operations", flush=True)
+    print(f"{len(bugs) - harm} of {len(bugs)} bugs of the scheduler are harmless")
+    return 1 if harm else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

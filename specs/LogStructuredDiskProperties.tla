@@ -1,0 +1,128 @@
+-------------------- MODULE LogStructuredDiskProperties ---------------------
+(***************************************************************************)
+(* What always holds of LogStructuredDisk, and what happens in the end.    *)
+(* LogStructuredDiskRefinement says what it implements.                    *)
+(***************************************************************************)
+EXTENDS LogStructuredDisk
+
+(* Types.                                                                  *)
+
+RecordType ==
+    [op : {"write", "unmap", "snapshot", "delete", "revert"}, lba : LBA, value : Value,
+     name : Name \union {""}, generation : 0 .. generation, whole : {TRUE}]
+
+\* @type: $disk => Bool;
+MapsOK(views) ==
+    /\ DOMAIN views.live = LBA /\ Range(views.live) \subseteq MBA \union {Hole}
+    /\ DOMAIN views.snaps \subseteq Name
+    /\ \A n \in DOMAIN views.snaps :
+        DOMAIN views.snaps[n] = LBA /\ Range(views.snaps[n]) \subseteq MBA \union {Hole}
+
+\* @type: $lsdCheckpoint => Bool;
+CheckpointOK(c) ==
+    /\ c.serial >= 0 /\ c.from >= 0 /\ 0 <= c.generation /\ c.generation <= generation
+    /\ MapsOK(c.maps)
+    /\ DOMAIN c.middle \subseteq MBA /\ Range(c.middle) \subseteq PBA
+    /\ c.orphans \subseteq MBA
+
+TypeOK ==
+    /\ generation >= 1 /\ end >= 0
+    /\ Range(log) \union Range(tail) \subseteq RecordType
+    /\ \A p \in DOMAIN log \union DOMAIN tail : p >= 1
+    /\ data \in [PBA -> Value \union {Nothing}]
+    /\ CheckpointOK(checkpoints[1]) /\ CheckpointOK(checkpoints[2]) /\ CheckpointOK(pending)
+    /\ unflushed \subseteq Segment
+    /\ phase \in {"up", "down", "replay"}
+    /\ MapsOK(maps)
+    /\ DOMAIN middle \subseteq MBA /\ Range(middle) \subseteq PBA
+    /\ DOMAIN bank \subseteq MBA /\ Range(bank) \subseteq Value
+    /\ orphans \subseteq MBA
+    /\ state \in [Segment -> {"free", "open", "sealed", "dead"}]
+    /\ usage \in [Segment -> 0 .. Stripe]
+    /\ DOMAIN stripe \subseteq 1 .. Stripe /\ Range(stripe) \subseteq MBA
+    /\ \A r \in reads : r.place \in PBA /\ r.value \in Value
+    /\ \A last \in flushes : last >= 0
+    /\ Cardinality(reads) <= Readers /\ Cardinality(flushes) <= Flushers
+----------------------------------------------------------------------------
+(* Chunks and segments.                                                    *)
+
+NoDanglingAddress ==    \* What a view refers to is in the bank, or in a segment in use and readable there.
+    \A m \in Referred(maps) \union orphans :
+        \/ m \in DOMAIN bank
+        \/ /\ m \in DOMAIN middle
+           /\ data[middle[m]] # Nothing
+           /\ state[middle[m][1]] = "sealed"
+
+NoLeak ==       \* Every chunk is a view's, or on its way out; every segment in use has chunks.
+    /\ DOMAIN middle \union DOMAIN bank = Referred(maps) \union orphans
+    /\ Referred(maps) \intersect orphans = {}
+    /\ \A s \in Segment : state[s] = "sealed" <=> usage[s] > 0
+
+UsageExact ==
+    \A s \in Segment : usage[s] = Cardinality(Housed(middle, s))
+
+OnePlaceEach ==     \* No two chunks have the same place.
+    \A m, n \in DOMAIN middle : middle[m] = middle[n] => m = n
+
+\* @type: $lsdCheckpoint => Bool;
+Whole(c) ==     \* All that the checkpoint says is stored is durable and left alone.
+    \A m \in DOMAIN c.middle \intersect Referred(c.maps) :
+        /\ data[c.middle[m]] # Nothing
+        /\ phase = "up" => state[c.middle[m][1]] \in {"sealed", "dead"}
+
+CheckpointsWhole ==     \* So it is of the one that recovery would load; the pending one can still be completed.
+    /\ Referred(Newest.maps) \subseteq DOMAIN Newest.middle
+    /\ \A p \in Range(Newest.middle) : p[1] \notin unflushed
+    /\ Whole(Newest) /\ Whole(pending)
+    /\ Missing \subseteq DOMAIN bank \union DOMAIN middle
+
+ReadsStand ==       \* What a read was to find is there until it has been read.
+    \A r \in reads : data[r.place] = r.value
+----------------------------------------------------------------------------
+(* Space.                                                                  *)
+
+RoomForAll == Cardinality(Waiting) + Coming <= Room(Cardinality(FreeSegments))
+
+Movable ==      \* Space can always be made: the disk is never wedged.
+    \E s \in Segment :
+        state[s] \in {"free", "open", "dead"} \/ Housed(middle, s) \subseteq DOMAIN bank \union orphans
+
+Cleanable ==    \* Of a disk at rest every segment that is not full can be cleaned, whoever needs its chunks.
+    \A s \in Segment :
+        /\ phase = "up" /\ DOMAIN bank = {} /\ DOMAIN tail = {} /\ orphans = {}
+        /\ FreeSegments # {} /\ state[s] = "sealed" /\ usage[s] < Stripe
+        => ENABLED Clean(s)
+
+Admitted ==     \* If the log is empty and there is a segment to spare, every operation is taken.
+    phase = "up" /\ Retained = {} /\ DOMAIN tail = {} =>
+        /\ DOMAIN bank = {} /\ Cardinality(FreeSegments) > 1 =>
+            \A l \in LBA, v \in Value : ENABLED Write(l, v)
+        /\ \A l \in LBA : ENABLED Unmap(l)
+        /\ \A n \in Name :
+            IF n \in DOMAIN maps.snaps THEN ENABLED Delete(n) /\ ENABLED Revert(n) ELSE ENABLED Snapshot(n)
+
+Unhindered ==   \* Requests in flight hold up neither a flush nor a checkpoint.
+    phase = "up" =>
+        /\ Cardinality(flushes) < Flushers => ENABLED BeginFlush
+        /\ \A last \in flushes : last <= end => ENABLED EndFlush(last)
+        /\ pending = NoCheckpoint => ENABLED Freeze
+        /\ pending # NoCheckpoint /\ Referred(pending.maps) \subseteq DOMAIN pending.middle \union DOMAIN middle
+           /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
+
+NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record.
+    ~ ENABLED (Operation /\ UNCHANGED tail)
+----------------------------------------------------------------------------
+(* Liveness, once operations and crashes have ended.                       *)
+
+RecoveryEnds == phase # "up" ~> phase = "up"
+
+CleaningEnds ==     \* A segment is left once all that is used in it is on the move.
+    \A s \in Segment :
+        (state[s] = "sealed" /\ Housed(middle, s) \subseteq DOMAIN bank) ~> state[s] # "sealed"
+
+ReclaimEnds == orphans # {} ~> orphans = {}
+
+SpaceReturns == \A s \in Segment : state[s] = "dead" ~> state[s] = "free"
+
+RequestsEnd == (reads # {} ~> reads = {}) /\ (flushes # {} ~> flushes = {})
+=============================================================================

@@ -1,0 +1,106 @@
+"""The disk extracted from its proof: its command line, and what the kit says of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from scheduler_bugs import built
+
+from conformance.cli import main
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "build" / "proved-disk"
+BLOCK = 4096
+
+
+def call(*arguments, status=0, text=None) -> bytes:
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, input=text)
+    assert done.returncode == status, done.stderr.decode()
+    assert b"xception" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def disk(tmp_path):
+    call("create", tmp_path / "d", "--blocks", 64)
+    return tmp_path / "d"
+
+
+def test_views_last(disk):
+    call("write", disk, 3, text=b"one" * 3000)
+    call("snapshot", disk, "s")
+    call("write", disk, 3, "--text", "two")
+    call("unmap", disk, 4)
+    assert call("read", disk, 3, 2) == b"two".ljust(2 * BLOCK, b"\0")
+    assert call("read", disk, 3, 3, "--view", "s") == (b"one" * 3000).ljust(3 * BLOCK, b"\0")
+    assert call("ls", disk) == b"s 3\n"
+    call("revert", disk, "s")
+    assert call("read", disk, 3)[:6] == b"oneone"
+    call("delete", disk, "s")
+    assert call("ls", disk) == b""
+    assert b"live: 3 blocks mapped" in call("inspect", disk)
+
+
+def test_mistakes_are_one_line_and_a_status(disk, tmp_path):
+    call("write", disk, 64, "--text", "x", status=1)
+    call("snapshot", disk, "no name", status=1)
+    call("revert", disk, "absent", status=1)
+    call("read", tmp_path / "absent", 0, status=1)
+    call("create", disk, "--blocks", 8, status=1)
+    call("read", disk, "three", status=2)
+    call("write", disk, 0, "--text", "x", "--fill", 3, status=2)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "blocks").write_bytes(b"x" * 9000)
+    call("ls", tmp_path / "other", status=5)
+
+
+def test_one_process_at_a_time(disk):
+    first = subprocess.Popen([PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    first.stdin.write(b'{"op":"hello"}\n')
+    first.stdin.flush()
+    assert json.loads(first.stdout.readline())["ok"]
+    call("ls", disk, status=4)
+    first.communicate()
+    call("ls", disk)
+
+
+def test_what_is_no_request_is_refused():
+    lines = [b"", b"[]", b'{"op":7}', b'{"op":"write","lba":-1,"data":""}', b'{"op":"create","blocks":0}',
+             b'{"op":"read","lba":0,"count":1}', b'{"op":"create","blocks":4}',
+             b'{"op":"write","lba":0,"data":"AAAA"}', b'{"op":"fail"}', b'{"op":"bye"}']
+    out = call("adapter", text=b"\n".join(lines) + b"\n").splitlines()
+    assert [json.loads(line)["ok"] for line in out] == [False] * 6 + [True, False, False, True]
+
+
+@pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])
+def test_the_kit_finds_nothing(target, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    arguments = ["run", "--target", target.format(PROGRAM), "--traces", "20", "--seed", "5", "--jobs", "1"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("bug", [
+    {"what": "a flush makes nothing durable", "file": "device.ml",
+     "old": "List.iter (store device) (List.rev device.unflushed);", "new": "();"},
+    {"what": "the log's record is not flushed", "file": "engine.ml",
+     "old": "| FlushBlocks next -> Device.flush device; run device next", "new": "| FlushBlocks next -> run device next"},
+])
+def test_the_kit_finds_a_device_that_breaks_its_promise(bug, tmp_path):
+    """What is trusted is not vacuous: without it the disk loses data, and the kit says so."""
+    program = built(tmp_path, bug, bug["file"])
+    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter", "--traces", "20", "--seed", "5"]
+    assert subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True).returncode == 1
+
+
+def test_a_wrong_scheduler_does_no_harm(tmp_path):
+    bug = {"what": "places in use", "new": "(places_of y g) in\n      let taken",
+           "old": "(List.filter (is_free y) (places_of y g)) in\n      let taken"}
+    program = built(tmp_path, bug)
+    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter", "--traces", "10", "--seed", "5"]
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 3), done.stdout
+    assert "no-space never" not in done.stdout.split("write")[1].split("read")[0]
