@@ -23,7 +23,7 @@ from trust_gates import (
 ROOT = PROOFS.parent
 CLOSED = "Closed under the global context"
 MOST_LINES = 700  # per file
-MOST_TRUSTED = {"oracle": 300, "disk": 500}  # lines of OCaml, and of what maps Coq to it
+MOST_TRUSTED = {"oracle": 300, "disk": 550}  # lines of OCaml, and of what maps Coq to it
 UNTRUSTED = ("scheduler.ml", "plan.ml")  # what the proved programs check
 
 def bundled(name: str) -> list[str]:

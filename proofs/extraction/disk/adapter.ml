@@ -108,11 +108,11 @@ let rec converse state =
       if not ends then converse state
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
-let serve ~disk ~folder ~records ~seed =
+let serve ~disk ~log ~folder ~records ~seed =
   let random = Random.State.make [| seed |] in
   match disk with
   | Some path ->
-      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file path)) } in
+      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file ?log path)) } in
       Fun.protect ~finally:(fun () -> close state) (fun () -> converse state)
   | None ->
       let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records; disk = None } in

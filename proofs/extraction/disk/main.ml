@@ -90,10 +90,19 @@ let inspect folder =
 
 let upkeep action folder = with_disk folder action
 
-let adapter disk folder records seed =
+(* The log of writes begins with a sector that says what it is. *)
+let log_of path =
+  let log = open_out_bin path in
+  let head = Bytes.make Device.sector '\000' in
+  List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) n) [ 0x6A736677736872L; 1L; 0L; Int64.of_int Device.sector ];
+  output_bytes log head;
+  flush log;
+  log
+
+let adapter disk log folder records seed =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
-  guarded (Option.value ~default:folder disk) (fun () -> Adapter.serve ~disk:(Option.map file disk) ~folder ~records ~seed)
+  guarded (Option.value ~default:folder disk) (fun () -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
 
 (* ** Arguments *)
 
@@ -149,6 +158,7 @@ let commands =
     command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
       (const adapter
        $ Arg.(value & opt (some string) None & info [ "disk" ] ~docv:"DIR" ~doc:"A disk that lasts, in place of a temporary one.")
+       $ Arg.(value & opt (some string) None & info [ "log-writes" ] ~docv:"FILE" ~doc:"With --disk: log what is written, as dm-log-writes does.")
        $ Arg.(value & opt (some string) None & info [ "folder" ] ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")) ]
