@@ -22,12 +22,15 @@ let block_bytes = Bytes_blocks.block_bytes
 let open_file ?(sync = true) ?(fresh = false) ?log path =
   let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
-  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
-  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after = None; reads = 0; writes = 0; flushes = 0 }
+  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
+    raise Busy);
+  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after = None; reads = 0; writes = 0;
+    flushes = 0 }
 
 let close device = Unix.close device.file
 
-let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address) (of_int block_bytes)) Unix.SEEK_SET)
+let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address)
+  (of_int block_bytes)) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
   if from < block_bytes then
@@ -63,7 +66,8 @@ let record device ?(flags = 0) address bytes =
   let entry log =
     let head = Bytes.make sector '\000' in
     let sectors = Bytes.length bytes / sector in
-    List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n)) [ address * block_bytes / sector; sectors; flags; 0 ];
+    List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n)) [ address * block_bytes / sector;
+      sectors; flags; 0 ];
     output_bytes log head;
     output_bytes log bytes;
     Stdlib.flush log
