@@ -1,4 +1,4 @@
-"""A virtual disk in a list, as a Python class: no process, no wire format. It has no snapshots, and says so.
+"""A virtual disk in a list, as a Python class. It has no snapshots, and says so.
 
 cd conformance/examples && conformance run --target python:list_disk:ListDisk
 """
@@ -7,10 +7,10 @@ BLOCK = 512  # bytes
 
 
 class ListDisk:
-    """What a target in process needs: `hello`, `request` and `close`. Data is bytes here, not base64.
+    """A target in process: `hello`, `request` and `close`. Data is bytes here, not base64.
 
-    `knobs`, if a class has any, are the options that each trace may choose: here, whether the disk keeps
-    everything in one bytearray or a block at a time."""
+    `knobs`, if a class has any, are the options that each trace may choose: here, whether the disk
+    keeps everything in one bytearray, or each block by itself."""
 
     knobs = {"one_piece": [True, False]}
 

@@ -27,8 +27,8 @@ KINDS = {
     "qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of "
     "blocks",
-    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file whose "
-    "power the kit can cut",
+    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file "
+    "whose power the kit can cut",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files whose power the kit can cut",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }

@@ -1,4 +1,4 @@
-"""Another process as a target: one JSON object a line on its stdin and stdout. It is trusted with nothing."""
+"""Another process as a target: one JSON object per line on stdin and stdout. Nothing is trusted."""
 
 import binascii
 import json
@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from typing import Any
 
 from conformance.targets.base import Message, TargetFailure, Unusable
@@ -189,10 +190,8 @@ class ProcessTarget:
             self._unsent = self._unsent[written:]
 
     def _unasked(self) -> bool:
-        try:
+        with suppress(BlockingIOError):
             self._received = os.read(self._process.stdout.fileno(), CHUNK)
-        except BlockingIOError:
-            pass
         return bool(self._received)
 
     def _receive(self) -> None:
@@ -247,10 +246,8 @@ class ProcessTarget:
 
     def _end(self) -> None:
         """Kill the process and its children, reap it, and keep its last words."""
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         self._process.wait()
         while not self._process.stderr.closed:
             before = len(self._output), self._output[-64:]

@@ -1,4 +1,4 @@
-"""Hooks files: engines that are a device and some commands, and what is wrong with a file or a command."""
+"""Hooks files: engines that are a device and commands, and mistakes in files and commands."""
 
 import errno
 import time
