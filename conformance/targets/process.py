@@ -53,6 +53,9 @@ class ProcessTarget:
             raise Unusable(
                 f"cannot start '{command}': {getattr(error, 'strerror', None) or error}"
             ) from None
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin and stdout and stderr, "all three are pipes"
+        self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         try:
@@ -133,17 +136,17 @@ class ProcessTarget:
 
     def close(self) -> None:
         """Say bye, wait a second at most, and see to it that nothing is left running."""
-        if self._process.poll() is None and not self._process.stdin.closed:
+        if self._process.poll() is None and not self._stdin.closed:
             try:
-                self._process.stdin.write(b'{"op":"bye"}\n')
-                self._process.stdin.close()
+                self._stdin.write(b'{"op":"bye"}\n')
+                self._stdin.close()
                 self._process.wait(timeout=1)
             except (OSError, subprocess.TimeoutExpired):
                 pass
         self._end()
 
     def _pipes(self) -> list[Any]:
-        return [self._process.stdin, self._process.stdout, self._process.stderr]
+        return [self._stdin, self._stdout, self._stderr]
 
     def _send(self, message: Message) -> None:
         if "data" in message:
@@ -181,7 +184,7 @@ class ProcessTarget:
         """Write what the pipe takes now."""
         while self._unsent:
             try:
-                written = os.write(self._process.stdin.fileno(), self._unsent[:CHUNK])
+                written = os.write(self._stdin.fileno(), self._unsent[:CHUNK])
             except BlockingIOError:
                 return
             except BrokenPipeError:
@@ -191,12 +194,12 @@ class ProcessTarget:
 
     def _unasked(self) -> bool:
         with suppress(BlockingIOError):
-            self._received = os.read(self._process.stdout.fileno(), CHUNK)
+            self._received = os.read(self._stdout.fileno(), CHUNK)
         return bool(self._received)
 
     def _receive(self) -> None:
         try:
-            part = os.read(self._process.stdout.fileno(), CHUNK)
+            part = os.read(self._stdout.fileno(), CHUNK)
         except BlockingIOError:
             return
         if not part:
@@ -211,7 +214,7 @@ class ProcessTarget:
     def _listen(self) -> bool:
         """Take in stderr; False at its end."""
         try:
-            part = os.read(self._process.stderr.fileno(), CHUNK)
+            part = os.read(self._stderr.fileno(), CHUNK)
         except BlockingIOError:
             return True
         self._output = (self._output + part)[-KEPT_OUTPUT:]
@@ -249,7 +252,7 @@ class ProcessTarget:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        while not self._process.stderr.closed:
+        while not self._stderr.closed:
             before = len(self._output), self._output[-64:]
             if not self._listen() or (len(self._output), self._output[-64:]) == before:
                 break

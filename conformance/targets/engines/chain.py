@@ -89,9 +89,11 @@ class ChainTarget(QemuDisk):
         self._opened()
         if message["name"] in self._names:
             raise Refusal("snapshot-exists", "")
-        below, self._live = self._live, self._made(self._live)
-        self._add(self._live, backing=False)
-        self._daemon.do(("blockdev-snapshot", {"node": below.node, "overlay": self._live.node}))
+        below = self._live
+        assert below is not None, "the disk is made"
+        live = self._live = self._made(below)
+        self._add(live, backing=False)
+        self._daemon.do(("blockdev-snapshot", {"node": below.node, "overlay": live.node}))
         self._names[message["name"]] = below
 
     def _delete(self, message: Message) -> None:
@@ -115,6 +117,7 @@ class ChainTarget(QemuDisk):
         return [layer.recorded for layer in self._layers]
 
     def _written(self) -> Recorded:
+        assert self._live is not None, "the disk is made"
         return self._live.recorded
 
     def _make(self) -> None:
@@ -249,6 +252,7 @@ class ChainTarget(QemuDisk):
         )
 
     def _export(self) -> nbd.NbdDevice:
+        assert self._live is not None, "the disk is made"
         self._daemon.do(
             (
                 "block-export-add",
@@ -264,6 +268,7 @@ class ChainTarget(QemuDisk):
         return connected(self._daemon, self.export)
 
     def _unexport(self) -> None:
+        assert self._device is not None, "it is exported"
         self._device.close()
         self._device = None
         self._daemon.do(("block-export-del", {"id": "e", "mode": "hard"}))

@@ -121,7 +121,8 @@ class Qcow2Target(QemuDisk):
             raise Refusal("no-such-snapshot", "it is not in the image's list")
         with qcow2_views.active(image, table):
             self._view_window.turn({"driver": "qcow2", "read-only": True, "file": f"r{self._side}"})
-        return self._view_window.device.read(0, self._blocks * BLOCK)
+        data: bytes = self._view_window.device.read(0, self._blocks * BLOCK)
+        return data
 
     def _by_tool(self, name: str) -> bytes:
         """The view, read by qemu-img."""
@@ -166,7 +167,8 @@ class Qcow2Target(QemuDisk):
 
     def _open(self) -> nbd.NbdDevice:
         self._window.turn({"driver": "qcow2", "file": f"w{self._side}", "discard": self._discard})
-        return self._window.device
+        device: nbd.NbdDevice = self._window.device
+        return device
 
     def _shut(self) -> None:
         self._device = None

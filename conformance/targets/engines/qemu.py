@@ -217,7 +217,7 @@ class Daemon:
                     raise TimeoutError
                 self._received += self._socket.recv(DATAGRAM)
             line, _, self._received = self._received.partition(b"\n")
-            answer = _DECODE(line.decode())
+            answer: dict[str, Any] = _DECODE(line.decode())
             if "return" in answer or "error" in answer:
                 return answer
 

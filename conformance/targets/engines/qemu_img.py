@@ -62,11 +62,12 @@ class _Waiting:
     def __init__(self, library: Path) -> None:
         self._requests, its_own = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._requests.settimeout(PATIENCE)
-        self._output = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed by close()
+        # Not a context manager: close() closes it.
+        self._output = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         with its_own:
             self._process = subprocess.Popen(
                 ["qemu-img"],
-                stdin=its_own,
+                stdin=its_own.fileno(),
                 stdout=self._output,
                 stderr=self._output,
                 env={**os.environ, "LD_PRELOAD": str(library), "LD_BIND_NOW": "1"},
@@ -81,7 +82,9 @@ class _Waiting:
         self._output.seek(0)
         self._output.truncate()
         try:
-            self._requests.send(b"".join(os.fsencode(word) + b"\0" for word in (folder, *words)))
+            self._requests.send(
+                b"".join(os.fsencode(word) + b"\0" for word in (str(folder), *words))
+            )
             answer = self._requests.recv(struct.calcsize("i"))
         except TimeoutError:
             self.close()

@@ -15,8 +15,8 @@ What it declares, and why:
 - `clean` is compaction, which redb refuses while there are savepoints.
 
 The store lies in memory (redb's own StorageBackend), which knows what was synced: a power cut
-leaves any part of the rest, torn at sectors. It may come at any write of an operation, and of recovery
-unless the option `recovery` says otherwise, to look behind a finding (docs/findings).
+leaves any part of the rest, torn at sectors. It may come at any write of an operation, and of
+recovery unless the option `recovery` says otherwise, to look behind a finding (docs/findings).
 """
 
 import os

@@ -5,10 +5,11 @@ An operation is a transaction.
 What it declares, and why (https://sqlite.org/pragma.html, "synchronous", and https://sqlite.org/atomiccommit.html):
 
 - `ack` with a WAL (write-ahead log) and synchronous FULL, with a rollback journal that is
-  truncated or overwritten and FULL, and with one that is deleted and EXTRA: a transaction that has committed
-  survives a power cut.
+  truncated or overwritten and FULL, and with one that is deleted and EXTRA: a transaction that has
+  committed survives a power cut.
 - `prefix` with a WAL and synchronous NORMAL: "WAL mode is always consistent with
-  synchronous=NORMAL, but WAL mode does lose durability". A flush is a checkpoint, which syncs the WAL.
+  synchronous=NORMAL, but WAL mode does lose durability". A flush is a checkpoint, which syncs the
+  WAL.
 - Snapshots are rows, because SQLite's own read views (open transactions) end with the process.
   Blocks have 512 bytes; a transaction is atomic, so any size would do.
 
@@ -112,6 +113,7 @@ class SqliteTarget:
                 raise TargetFailure("protocol", f"{op}: {type(error).__name__}: {error}") from None
         self._vfs.files.cut_after(None)
         if self._vfs.files.off:
+            assert cut is not None, "only a cut turns the power off"
             self._choose = random.Random(cut["seed"])
             raise PowerCut
         return answer

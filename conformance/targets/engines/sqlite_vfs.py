@@ -14,7 +14,7 @@ SECTOR = 512  # bytes
 _numbers = count()
 
 
-class Vfs(apsw.VFS if apsw else object):
+class Vfs(apsw.VFS if apsw else object):  # type: ignore[misc]  # apsw may not be installed
     """SQLite's operating system interface (https://sqlite.org/c3ref/vfs.html) on these files."""
 
     def __init__(self, files: Files):
