@@ -6,7 +6,7 @@ answers come back with their numbers, in any order.
 
 import queue
 from collections.abc import Callable
-from typing import cast, Protocol
+from typing import Protocol, cast
 
 from conformance.targets.base import Message, Target, TargetFailure
 
