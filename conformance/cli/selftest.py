@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from conformance.campaign.results import Campaign
 from conformance.campaign.resume_log import BadProgress, Progress
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
@@ -156,7 +157,7 @@ def _honest(console: Console, operations: int, seed: int) -> int:
     """Run the honest targets; the exit status."""
     results = hunts.honest(operations, seed)
     for profile, result in results.items():
-        good = result.verdict == "pass" and result.operations >= operations
+        good = _enough(result, operations)
         console.print(
             f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
             f"{result.operations:,} operations, {result.crashes:,} crashes, "
@@ -171,14 +172,11 @@ def _honest(console: Console, operations: int, seed: int) -> int:
                 markup=False,
                 soft_wrap=True,
             )
-    return (
-        0
-        if all(
-            result.verdict == "pass" and result.operations >= operations
-            for result in results.values()
-        )
-        else 1
-    )
+    return int(not all(_enough(result, operations) for result in results.values()))
+
+
+def _enough(result: Campaign, operations: int) -> bool:
+    return result.verdict == "pass" and result.operations >= operations
 
 
 def _matrix(found: list[Hunt]) -> Table:
