@@ -18,7 +18,6 @@ from conformance.judging.explain import PASS
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Oracle
 
-
 HOW = ("number", "before", "failed", "repeats", "unfinished")  # of a failure, besides its trace
 
 

@@ -54,7 +54,7 @@ class Disk:
             self.flying.clear()  # a power cut ends everything that is in flight
             done(getattr(self, message["op"])(message))
         else:
-            self.flying.append((getattr(self, message["op"])(message), done))
+            self.flying.append([getattr(self, message["op"])(message), done])
 
     def step(self) -> bool:
         """Take one step. Return whether anything is in flight."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 from conformance.targets.base import Target, Unusable
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
