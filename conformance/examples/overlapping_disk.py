@@ -42,9 +42,7 @@ class Disk:
     def __init__(self, options: Message | None = None) -> None:
         self.hello = dict(HELLO)
         self.seed = (options or {}).get("seed", 0)
-        self.flying: list[
-            tuple[Steps, Callable[[Message], None]]
-        ] = []  # and what to call at its end
+        self.flying: list[list[Any]] = []  # the steps, and what to call with the answer
         self.live: list[int] = []
         self.snaps: dict[str, list[int]] = {}
 
