@@ -5,10 +5,10 @@ granted.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from conformance.contract.source import Source
 from conformance.programs import names, swarm
 from conformance.programs.ranges import Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
-from conformance.programs.source import Source
 from conformance.programs.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
 from conformance.programs.tags import Tags
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 from conformance.targets.base import Target, Unusable
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
@@ -27,8 +27,8 @@ KINDS = {
     "qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of "
     "blocks",
-    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file whose "
-    "power the kit can cut",
+    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file "
+    "whose power the kit can cut",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files whose power the kit can cut",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
