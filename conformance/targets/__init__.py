@@ -24,6 +24,7 @@ KINDS = {
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of blocks",
     "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file that the kit cuts the power of",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files that the kit cuts the power of",
+    "kernel:DRIVER[:KEY=VALUE,...]": "snapshots of a Linux driver in a guest of user-mode Linux: dm-thin, ...",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
 
@@ -95,6 +96,13 @@ def resolve(name: str) -> Factory:
             from conformance.targets.engines.sqlite import SqliteTarget
 
             return _factory(name, SqliteTarget, _options(rest))
+        case "kernel":
+            from conformance.targets.engines.kernel import DRIVERS
+
+            driver, _, more = rest.partition(":")
+            if driver not in DRIVERS:
+                raise NoSuchTarget(f"there is no driver '{driver}': it is one of {', '.join(DRIVERS)}")
+            return _factory(name, DRIVERS[driver], _options(more))
         case "exec" if rest.strip():
             from conformance.targets.process import ProcessTarget
 
