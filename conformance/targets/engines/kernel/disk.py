@@ -11,9 +11,10 @@ from abc import abstractmethod
 from typing import Any
 
 from conformance.media.recorded import Recorded
-from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
+from conformance.targets.engines.kernel.mapper import Mapper
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
 
 Range = tuple[int, int]  # offset and length in bytes
@@ -26,6 +27,8 @@ class KernelDisk(RecordedDisk):
 
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
+    superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
+    data = range(0)  # bytes of the guest's disk where metadata never is
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         super().__init__(name, f"Linux {guest.version()}", "block")
@@ -34,16 +37,19 @@ class KernelDisk(RecordedDisk):
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
         self._guest = guest.borrow(self.size)
-        folder = self._guest.folder
-        self._recorded = faults.Faulty(
-            folder / "disk", folder / "log", self.size, faults.FAULTS[fault]
-        )
+        self._new_fault = faults.FAULTS[fault]
+        self._blank()
+        self._mapper = Mapper(self._ask)
         self._is_up = False
         self._sound = True  # the guest may be used again
 
     def request(self, message: Message) -> Message:
+        known = self._known()
         try:
             return super().request(message)
+        except PowerCut:
+            self._doubt(message["op"], known)
+            raise
         except GuestError as error:
             self._sound = False
             raise TargetFailure("protocol", str(error), self._guest.console()) from None
@@ -55,12 +61,23 @@ class KernelDisk(RecordedDisk):
         try:
             if self._sound:
                 self._shut()
-                self._leave()
+                self._mapper.clear()
                 guest.give_back(self._guest)
                 return
         except (GuestError, TargetFailure):
             pass
         self._guest.close()
+
+    def _blank(self) -> None:
+        """The disk is all zeroes, and nobody has it open."""
+        folder = self._guest.folder
+        self._fault = self._new_fault(self)
+        self._recorded = faults.Faulty(folder / "disk", folder / "log", self.size, self._fault)
+
+    def _ask(self, *words: object) -> str:
+        """Have the agent do this, unless the fault has it do something else."""
+        asked = self._fault.asked(tuple(map(str, words)))
+        return self._guest.ask(*asked) if asked else ""
 
     # The operations on data.
 
@@ -77,7 +94,7 @@ class KernelDisk(RecordedDisk):
         device = self._device(view)
         ranges = self._within(message["lba"], message["count"])
         try:
-            self._guest.ask("read", device, *_words(ranges))
+            self._ask("read", device, *_words(ranges))
         except GuestError as error:
             if error.number == errno.EIO:
                 raise Refused("data-lost", str(error)) from None
@@ -85,11 +102,11 @@ class KernelDisk(RecordedDisk):
         return {"data": self._guest.mailbox[:length]}
 
     def _flush(self, message: Message) -> None:
-        self._guest.ask("flush", self._device(None))
+        self._ask("flush", self._device(None))
 
     def _changed(self, verb: str, lba: int, count: int) -> None:
         try:
-            self._guest.ask(verb, self._device(None), *_words(self._within(lba, count)))
+            self._ask(verb, self._device(None), *_words(self._within(lba, count)))
         except GuestError as error:
             if error.number == errno.ENOSPC:
                 raise Refused("no-space", str(error)) from None
@@ -140,16 +157,20 @@ class KernelDisk(RecordedDisk):
             self._down()
 
     @abstractmethod
+    def _known(self) -> Any:
+        """What is known of the disk outside of it, such as which device is which snapshot."""
+
+    @abstractmethod
+    def _doubt(self, op: str, known: Any) -> None:
+        """The operation was cut short: `known` was known before it."""
+
+    @abstractmethod
     def _up(self) -> None:
         """Have the driver open what is on the disk. Raises Refused if it finds that it cannot."""
 
     @abstractmethod
     def _down(self) -> None:
         """Have the driver close it; nothing that is on the disk stays in the guest's memory."""
-
-    @abstractmethod
-    def _leave(self) -> None:
-        """Remove whatever else was set up in the guest, which another target will have."""
 
     @abstractmethod
     def _device(self, view: str | None) -> str:

@@ -10,12 +10,12 @@ thin device is known here, as LVM would know it, and is durable: what a cut leav
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.targets.base import Message, PowerCut
+from conformance.targets.base import Message
 from conformance.targets.engines.kernel import guest
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK, GuestError
-from conformance.targets.engines.kernel.mapper import SECTOR, Mapper
-from conformance.targets.engines.recorded_disk import BLOCK, Refused
+from conformance.targets.engines.kernel.mapper import SECTOR
+from conformance.targets.engines.recorded_disk import Refused
 
 METADATA = 1 << 20  # bytes
 
@@ -37,6 +37,9 @@ class DmThin(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
 
+    superblock = range(4096)
+    data = range(METADATA, KernelDisk.size)
+
     def __init__(self, options: dict[str, Any]) -> None:
         self.unit = int(options.get("unit", 64)) << 10
         self._features = ["error_if_no_space"]
@@ -48,18 +51,17 @@ class DmThin(KernelDisk):
                 {"no-passdown": "no_discard_passdown", "ignore": "ignore_discard"}[self._discard]
             )
         super().__init__("dm-thin", options)
-        self._mapper = Mapper(self._guest)
         self._book, self._before = Book(), Book()  # now, and before the operation that a cut ended
         self._next = 1
 
-    def request(self, message: Message) -> Message:
-        book = self._book
-        try:
-            return super().request(message)
-        except PowerCut:
-            if message["op"] != "crash":
-                self._before = book
-            raise
+    def _known(self) -> tuple[Book, Book]:
+        return self._book, self._before
+
+    def _doubt(self, op: str, known: tuple[Book, Book]) -> None:
+        if op == "crash":
+            self._book, self._before = known
+        else:
+            self._before = known[0]
 
     # The operations.
 
@@ -70,7 +72,7 @@ class DmThin(KernelDisk):
         for unit in range(lba // self._spread, -(-end // self._spread)):
             first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
             if self._discard != "ignore" and lba <= first and last <= end:
-                self._guest.ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
+                self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
             else:
                 begin = max(first, lba)
                 self._changed("zero", begin, min(last, end) - begin)
@@ -127,7 +129,7 @@ class DmThin(KernelDisk):
     # Power.
 
     def _make(self) -> None:
-        self._recorded.lay(b"")
+        self._blank()
         self._book = self._before = Book()
         self._next = 0
         self._pool()
@@ -152,9 +154,6 @@ class DmThin(KernelDisk):
 
     def _down(self) -> None:
         self._mapper.clear(but=("meta", "data"))
-
-    def _leave(self) -> None:
-        self._mapper.clear()
 
     def _pool(self) -> None:
         room = self.size - METADATA

@@ -1,15 +1,17 @@
-"""Devices of device-mapper in the guest: one target each, named and numbered here, since no udev is there."""
+"""Devices of device-mapper in the guest, one target each. They are numbered here, since there is no udev."""
 
-from conformance.targets.engines.kernel.guest import Guest, GuestError
+from collections.abc import Callable
+
+from conformance.targets.engines.kernel.guest import GuestError
 
 SECTOR = 512  # bytes
 
 
 class Mapper:
-    """The devices that there are in this guest: `path` says where one is."""
+    """The devices that there are in the guest that `ask` asks: `path` says where one is."""
 
-    def __init__(self, guest: Guest) -> None:
-        self._ask = guest.ask
+    def __init__(self, ask: Callable[..., str]) -> None:
+        self._ask = ask
         self._minors: dict[str, int] = {}
         self._next = 0
 
@@ -17,7 +19,7 @@ class Mapper:
         return name in self._minors
 
     def clear(self, but: tuple[str, ...] = ()) -> None:
-        """Remove all devices but these, the newest first, since it may be in the way of older ones."""
+        """Remove all devices but these, the newest first, since it may use older ones."""
         for name in reversed(list(self._minors)):
             if name not in but:
                 self.remove(name)
@@ -52,6 +54,10 @@ class Mapper:
 
     def resume(self, name: str) -> None:
         self._ask("dm-resume", name)
+
+    def status(self, name: str) -> str:
+        """What the device's target says of itself."""
+        return self._ask("dm-status", name)
 
     def message(self, name: str, *words: object) -> None:
         """Send the words to the device's target, at sector 0."""
