@@ -28,6 +28,7 @@ class KernelDisk(RecordedDisk):
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
+    blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:

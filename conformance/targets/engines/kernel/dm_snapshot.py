@@ -50,6 +50,7 @@ class DmSnapshot(KernelDisk):
             raise Unusable("chunk is 4, 8 or 16 KiB")
         self._mode = "PO" if options.get("overflow") else "P"
         self._room = int(options.get("room", 0))
+        self.superblock = range(ORIGIN + self.unit, ORIGIN + 2 * self.unit)  # the first table
         super().__init__("dm-snapshot", options)
         self._book = Book()
 

@@ -40,15 +40,15 @@ def modules(folder: Path, wanted: tuple[str, ...]) -> list[Path]:
     """The files of these modules and of what they need, in the order of loading.
 
     `folder` is the one of the kernel's version. What is not there is taken to be built in."""
-    needs = {}
+    needs: dict[str, tuple[str, list[str]]] = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, others = line.partition(":")
         needs[Path(path).name.partition(".")[0]] = path, others.split()
     ordered: dict[str, None] = {}
     for name in wanted:
         if name in needs:
-            path, others = needs[name]
-            ordered.update(dict.fromkeys([*reversed(others), path]))
+            own, below = needs[name]
+            ordered.update(dict.fromkeys([*reversed(below), own]))
     return [folder / path for path in ordered]
 
 

@@ -56,8 +56,8 @@ static int sync_all(struct request *request) {
     return result;
 }
 
-static int rename_to(struct request *request) {
-    return rename(request->word[1], request->word[2]);
+static int exchange(struct request *request) {
+    return renameat2(AT_FDCWD, request->word[1], AT_FDCWD, request->word[2], RENAME_EXCHANGE);
 }
 
 static int exists(struct request *request) {
@@ -115,7 +115,7 @@ static int mode(struct request *request) {
 static int snapshots(struct request *request) {
     struct nilfs_cpinfo found[64];
     struct nilfs_argv argument = {(__u64)(unsigned long)found, 64, sizeof *found, NILFS_SNAPSHOT, 0};
-    memset(found, 0, sizeof found);
+    memset(found, 0, sizeof found); /* a list that begins at number 0 begins at the first snapshot */
     if (on_folder(request->word[1], NILFS_IOCTL_GET_CPINFO, &argument))
         return -1;
     for (unsigned i = 0; i < argument.v_nmembs; i++)
@@ -125,7 +125,7 @@ static int snapshots(struct request *request) {
 
 const struct named file_verbs[] = {
     {"fs-mount", 3, attach},        {"fs-umount", 1, detach},         {"fs-file", 2, make},
-    {"fs-sync", 1, sync_all},       {"fs-rename", 2, rename_to},      {"fs-size", 1, exists},
+    {"fs-sync", 1, sync_all},       {"fs-exchange", 2, exchange},      {"fs-size", 1, exists},
     {"btrfs-subvolume", 2, subvolume}, {"btrfs-snapshot", 4, snapshot}, {"btrfs-destroy", 2, destroy},
     {"nilfs-checkpoint", 1, checkpoint}, {"nilfs-mode", 3, mode},     {"nilfs-snapshots", 1, snapshots},
     {NULL, 0, NULL},
