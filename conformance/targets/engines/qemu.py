@@ -183,6 +183,11 @@ class Daemon:
         self._output.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     def output(self) -> str:
         """What it printed last."""
         self._output.seek(0)
