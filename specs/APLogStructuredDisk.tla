@@ -34,13 +34,6 @@ Last ==         \* The last record on the media that recovery can reach.
 
 InDoubt == Last + Cardinality(DOMAIN tail)
 
-Places == {Newest.from + i : i \in 1 .. LogSize}     \* Of the records that recovery can reach.
-
-Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
-    LET about == {p \in Places : p <= e /\ At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
-    IN  IF about = {} THEN n \in DOMAIN Newest.maps.snaps
-        ELSE \E p \in about : At(p).op = "snapshot" /\ \A q \in about : q <= p
-
 Logged ==       \* No gap, nothing torn, no generation after a later one, and every record can be replayed.
     /\ \A p \in DOMAIN log : p <= Last /\ (p < Last => p + 1 \in DOMAIN log)
     /\ \A p \in DOMAIN tail : Last < p /\ p <= InDoubt

@@ -123,13 +123,16 @@ OnMedia(c) ==   \* Are the segments that the checkpoint needs flushed?
 
 Located == Only(middle, Missing)     \* The places of frozen chunks that were found since.
 
+WriteNodes ==
+    /\ pending' = [pending EXCEPT !.middle = Over(Located, @)]
+    /\ unflushed' = {}
+    /\ UNCHANGED <<log, data, checkpoints, generation, tail, phase, end, maps, chunks, stripe, requests>>
+
 CheckpointNodes ==      \* Some nodes of the frozen maps are written, and the segments are flushed.
     /\ phase = "up"
     /\ pending # NoCheckpoint
     /\ DOMAIN Located # {} \/ ~ OnMedia(pending)
-    /\ pending' = [pending EXCEPT !.middle = Over(Located, @)]
-    /\ unflushed' = {}
-    /\ UNCHANGED <<log, data, checkpoints, generation, tail, phase, end, maps, chunks, stripe, requests>>
+    /\ WriteNodes
 
 CheckpointCommit ==     \* Its nodes are complete.  Its slot is written and flushed.
     /\ phase = "up"

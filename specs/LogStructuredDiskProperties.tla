@@ -79,6 +79,20 @@ CheckpointsWhole ==     \* So it is of the one that recovery would load; the pen
 ReadsStand ==       \* What a read was to find is there until it has been read.
     \A r \in reads : data[r.place] = r.value
 ----------------------------------------------------------------------------
+(* The log.                                                                *)
+
+Places == {Newest.from + i : i \in 1 .. LogSize}     \* Of the records that recovery can reach.
+
+Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
+    LET about == {p \in Places : p <= e /\ At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
+    IN  IF about = {} THEN n \in DOMAIN Newest.maps.snaps
+        ELSE \E p \in about : At(p).op = "snapshot" /\ \A q \in about : q <= p
+
+Replayable ==   \* The records after the newest checkpoint fit to it: no snapshot is taken twice, none is missing.
+    phase = "up" => \A p \in Places : p <= LastPlace =>
+        /\ At(p).op = "snapshot" => ~ Exists(At(p).name, p - 1)
+        /\ At(p).op \in {"delete", "revert"} => Exists(At(p).name, p - 1)
+----------------------------------------------------------------------------
 (* Space.                                                                  *)
 
 RoomForAll == Cardinality(Waiting) + Coming <= Room(Cardinality(FreeSegments))
