@@ -102,11 +102,9 @@ Opened ==       \* One segment is open, if any; a chunk that was dropped on its 
     /\ \A i \in DOMAIN stripe : stripe[i] \in MBA /\ (stripe[i] \in DOMAIN middle => stripe[i] \in DOMAIN bank)
 
 Roomy ==        \* MBAs do not run out: what is only in the bank was written while there was room, or is being replayed.
-    LET banked == Cardinality(DOMAIN bank \ Range(stripe))
-        homeless == Cardinality(DOMAIN bank \ (DOMAIN middle \union Range(stripe)))
-    IN  /\ homeless <= LogSize + Stripe * (Segments - 1)
-        /\ phase = "replay" => homeless <= end - Newest.from
-        /\ phase = "up" /\ (\E p \in DOMAIN tail : tail[p].op = "write") => banked < Stripe * (Segments - 1)
+    LET homeless == Cardinality(DOMAIN bank \ (DOMAIN middle \union Range(stripe)))
+    IN  IF phase = "replay" THEN homeless <= end - Newest.from
+        ELSE homeless + Coming <= LogSize + Stripe * (Segments - 1)
 
 Requested ==    \* What a read is to find is there, and stays.
     /\ Cardinality(reads) <= Readers /\ Cardinality(flushes) <= Flushers

@@ -124,7 +124,7 @@ Unhindered ==   \* Requests in flight hold up neither a flush nor a checkpoint.
            /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
 
 NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record.
-    ~ ENABLED (Operation /\ UNCHANGED tail)
+    ~ ENABLED (Operation /\ tail' = tail)
 ----------------------------------------------------------------------------
 (* Liveness, once operations and crashes have ended.                       *)
 
