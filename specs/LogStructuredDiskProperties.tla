@@ -115,10 +115,11 @@ Admitted ==     \* If the log is empty and there is a segment to spare, every op
         /\ \A n \in Name :
             IF n \in DOMAIN maps.snaps THEN ENABLED Delete(n) /\ ENABLED Revert(n) ELSE ENABLED Snapshot(n)
 
-Unhindered ==   \* Requests in flight hold up neither a flush nor a checkpoint.
+Unhindered ==   \* Requests in flight hold up no flush, no read and no checkpoint.
     phase = "up" =>
         /\ Cardinality(flushes) < Flushers => ENABLED BeginFlush
-        /\ \A last \in flushes : last <= end => ENABLED EndFlush(last)
+        /\ (\E last \in flushes : last <= end) => ENABLED EndFlush
+        /\ reads # {} => ENABLED EndRead
         /\ pending = NoCheckpoint => ENABLED Freeze
         /\ pending # NoCheckpoint /\ Referred(pending.maps) \subseteq DOMAIN pending.middle \union DOMAIN middle
            /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
