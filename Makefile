@@ -88,6 +88,9 @@ selftest-full: setup ## the same with every check, and honest targets through 10
 	@$(PYTHON) -m conformance selftest --full $(ARGS)
 	@$(PYTHON) -m conformance selftest --honest 100000
 
+engine-mutation: setup ## change the engines mechanically, and count the changes that the kit finds (nightly; resumes)
+	@$(PYTHON) -m crosscheck engine-mutation --unit-tests $(ARGS)
+
 crashes: setup ## judge every crash state of every workload of up to three operations (10 min; resumes)
 	@$(PYTHON) -m conformance run --target refmodel --crashes exhaustive --resume runs/crashes.jsonl $(ARGS)
 

@@ -1,1 +1,1 @@
-"""The conformance kit: traces, their generation, the oracles that judge them, and the targets they come from."""
+"""The conformance kit: it drives a virtual disk with generated traces, and judges the answers."""

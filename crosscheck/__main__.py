@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -16,7 +17,7 @@ class Commands(click.Group):
     imported when it is asked for.
     """
 
-    def invoke(self, context: click.Context):
+    def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except (tlc.Unavailable, models.BadList, ValueError) as error:
@@ -30,7 +31,8 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module = name.replace("-", "_")
-        return getattr(import_module(f"crosscheck.commands.{module}"), module)
+        command: click.Command = getattr(import_module(f"crosscheck.commands.{module}"), module)
+        return command
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

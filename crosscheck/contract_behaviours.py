@@ -71,7 +71,7 @@ def answered(result: dict[str, Any] | None) -> str:
     if result is None:
         return "cut"
     if not result["ok"]:
-        return result["error"]
+        return str(result["error"])
     return f"ok {result['tags']}" if "tags" in result else "ok"
 
 

@@ -53,7 +53,7 @@ class Replayed:
 
     tests: int = 0
     operations: int = 0
-    outcomes: Counter = field(default_factory=Counter)  # (operation, answer) -> times
+    outcomes: Counter[Any] = field(default_factory=Counter)  # (operation, answer) -> times
     failures: list[str] = field(default_factory=list)  # one line each, the shortest first
     sample: list[Trace] = field(default_factory=list)  # every 50th trace
 

@@ -23,7 +23,8 @@ from trust_gates import (
 ROOT = PROOFS.parent
 CLOSED = "Closed under the global context"
 MOST_LINES = 700  # per file
-MOST_TRUSTED = {"oracle": 300, "disk": 500}  # lines of OCaml, and of what maps Coq to it
+MOST_COLUMNS = 110
+MOST_TRUSTED = {"oracle": 300, "disk": 550}  # lines of OCaml, and of what maps Coq to it
 UNTRUSTED = ("scheduler.ml", "plan.ml")  # what the proved programs check
 
 def bundled(name: str) -> list[str]:
@@ -232,6 +233,12 @@ def size() -> str:
         f"{file[3]} has {int(file[0]) + int(file[1])} lines (at most {MOST_LINES})"
         for file in files
         if int(file[0]) + int(file[1]) > MOST_LINES
+    ]
+    wrong += [
+        f"{path.name}:{number}: {len(line)} columns (at most {MOST_COLUMNS})"
+        for path in THEORIES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > MOST_COLUMNS
     ]
     found = trusted()
     wrong += [

@@ -57,8 +57,8 @@ def requested(choose: random.Random, content: Content) -> tuple[dict, Content]:
 class Process:
     """The adapter on the disk in `folder`."""
 
-    def __init__(self, folder: Path):
-        self.child = subprocess.Popen([PROGRAM, "adapter", "--disk", folder], text=True,
+    def __init__(self, folder: Path, *options: str | Path):
+        self.child = subprocess.Popen([PROGRAM, "adapter", "--disk", folder, *options], text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, message: dict) -> dict | None:

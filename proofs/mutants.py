@@ -1,5 +1,6 @@
 """Small changes to the definitions, each of which must break a proof: what `make nightly` runs after the build."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -31,9 +32,10 @@ def survives(mutant: dict[str, str]) -> str:
         shutil.copytree(PROOFS, copy, copy_function=shutil.copy2)
         path = copy / "theories" / mutant["file"]
         text = path.read_text()
-        if text.count(mutant["old"]) != 1:
-            return f"{mutant['old']!r} is {text.count(mutant['old'])} times in {mutant['file']}"
-        path.write_text(text.replace(mutant["old"], mutant["new"]))
+        places = list(re.finditer(spaced(mutant["old"]), text))
+        if len(places) != 1:
+            return f"{mutant['old']!r} is {len(places)} times in {mutant['file']}"
+        path.write_text(text[: places[0].start()] + mutant["new"] + text[places[0].end() :])
         alone = make(copy, f"theories/{mutant['file']}o")
         if alone.returncode:
             # Only a proof may break in the file itself: an ill-typed definition is no mutant.
@@ -48,6 +50,11 @@ def survives(mutant: dict[str, str]) -> str:
             if nearest.returncode or make(copy, "theories").returncode
             else "every proof still holds"
         )
+
+
+def spaced(old: str) -> str:
+    """Return a pattern for the text, wherever its lines are broken."""
+    return r"\s+".join(map(re.escape, old.split()))
 
 
 def make(folder: Path, target: str) -> subprocess.CompletedProcess:

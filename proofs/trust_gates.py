@@ -108,9 +108,10 @@ def printed_statements() -> str:
     theorems = code(PROOFS / "theories" / "Theorems.v")
     bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", theorems, re.S)
     modules = " ".join(re.findall(r"^Module (\w+)\.", theorems, re.M))
-    lines = ["Set Printing Width 100.", *re.findall(r"^From .*?\.$", theorems, re.M)]
+    lines = ["Set Printing Width 100.", "Set Printing Implicit."]
+    lines += re.findall(r"^From .*?\.$", theorems, re.M | re.S)
     lines += ["From LogDisk Require Import Theorems.", f"Import {modules}."]
-    lines += re.findall(r"^Import VirtualDiskWitnesses.*?\.$", theorems, re.M)
+    lines += re.findall(r"^Import VirtualDiskWitnesses.*?\.$", theorems, re.M | re.S)
     lines += [f"Check {name}." for bundle in bundles for name in re.findall(r"@[\w.]+", bundle)]
     modules_of = " ".join(sorted({name.split(".")[0] for name in DEFINITIONS}))
     lines += [f"From LogDisk Require {modules_of}.", *(f"Print {name}." for name in DEFINITIONS)]
@@ -121,7 +122,7 @@ def printed_statements() -> str:
         cwd=path.parent, capture_output=True, text=True,
     )
     if done.returncode:
-        raise Broken(f"statements: {done.stdout}{done.stderr}")
+        raise Broken(f"statements: {done.stderr}")
     return done.stdout
 
 
@@ -130,7 +131,7 @@ def statements() -> str:
     now = printed_statements()
     if not RECORD.exists() or now != RECORD.read_text():
         (PROOFS / "build" / RECORD.name).write_text(now)
-        raise Broken(f"{RECORD.name} differs from build/{RECORD.name}: compare them, then `gates.py record`")
+        raise Broken(f"{RECORD.name} differs from build/{RECORD.name}: compare, then `make statements`")
     return f"{len(re.findall(r'^@?[a-zA-Z_.]+$', now, re.M))} statements and definitions are as recorded"
 
 

@@ -34,13 +34,6 @@ Last ==         \* The last record on the media that recovery can reach.
 
 InDoubt == Last + Cardinality(DOMAIN tail)
 
-Places == {Newest.from + i : i \in 1 .. LogSize}     \* Of the records that recovery can reach.
-
-Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
-    LET about == {p \in Places : p <= e /\ At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
-    IN  IF about = {} THEN n \in DOMAIN Newest.maps.snaps
-        ELSE \E p \in about : At(p).op = "snapshot" /\ \A q \in about : q <= p
-
 Logged ==       \* No gap, nothing torn, no generation after a later one, and every record can be replayed.
     /\ \A p \in DOMAIN log : p <= Last /\ (p < Last => p + 1 \in DOMAIN log)
     /\ \A p \in DOMAIN tail : Last < p /\ p <= InDoubt
@@ -109,11 +102,9 @@ Opened ==       \* One segment is open, if any; a chunk that was dropped on its 
     /\ \A i \in DOMAIN stripe : stripe[i] \in MBA /\ (stripe[i] \in DOMAIN middle => stripe[i] \in DOMAIN bank)
 
 Roomy ==        \* MBAs do not run out: what is only in the bank was written while there was room, or is being replayed.
-    LET banked == Cardinality(DOMAIN bank \ Range(stripe))
-        homeless == Cardinality(DOMAIN bank \ (DOMAIN middle \union Range(stripe)))
-    IN  /\ homeless <= LogSize + Stripe * (Segments - 1)
-        /\ phase = "replay" => homeless <= end - Newest.from
-        /\ phase = "up" /\ (\E p \in DOMAIN tail : tail[p].op = "write") => banked < Stripe * (Segments - 1)
+    LET homeless == Cardinality(DOMAIN bank \ (DOMAIN middle \union Range(stripe)))
+    IN  IF phase = "replay" THEN homeless <= end - Newest.from
+        ELSE homeless + Coming <= LogSize + Stripe * (Segments - 1)
 
 Requested ==    \* What a read is to find is there, and stays.
     /\ Cardinality(reads) <= Readers /\ Cardinality(flushes) <= Flushers

@@ -53,13 +53,14 @@ Chain(a, b, c, n) == SubSeq(<<a, b, c>>, 1, n)
 
 Chains == {Chain(a, b, c, n) : a \in Layer, b \in Layer, c \in Layer, n \in 1 .. 3}
 
+Jobs == [way : {"up", "down"}, lower : Layer, upper : Layer, done : SUBSET LBA]
+
 Start ==        \* Any state that satisfies it, with three layers at most.
-    /\ \E live \in Chains, name \in Chains, names \in SUBSET Name :
+    /\ \E live \in Chains, names \in SUBSET Name : \E name \in (IF names = {} THEN {live} ELSE Chains) :
         chain = [v \in {Live} \union names |-> IF v = Live THEN live ELSE name]
     /\ Tops /\ Tree
     /\ \E d \in [Layer -> [LBA -> Value \union {Absent}]] : data = d /\ media = Durable(d)
     /\ \A i \in Layer : i \in Used(chain) \/ data[i] = Empty
-    /\ \E some \in BOOLEAN, way \in {"up", "down"}, lower \in Layer, upper \in Layer, done \in SUBSET LBA :
-        job = {j \in {[way |-> way, lower |-> lower, upper |-> upper, done |-> done]} : some}
+    /\ job \in {{}} \union {{j} : j \in Jobs}
     /\ IndInv
 =============================================================================

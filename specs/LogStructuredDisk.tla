@@ -79,11 +79,11 @@ BeginFlush ==   \* It waits for what has been submitted, and for nothing that co
     /\ flushes' = flushes \union {LastPlace}
     /\ UNCHANGED <<media, inFlight, phase, end, maps, chunks, stripe, pending, reads>>
 
-EndFlush(last) ==   \* It is answered.
+EndFlush ==     \* One is answered.
     /\ phase = "up"
-    /\ last \in flushes
-    /\ last <= end
-    /\ flushes' = flushes \ {last}
+    /\ \E last \in flushes :
+        /\ last <= end
+        /\ flushes' = flushes \ {last}
     /\ UNCHANGED <<media, inFlight, phase, end, maps, chunks, stripe, pending, reads>>
 
 \* @type: (Str, Int) => Int;
@@ -92,16 +92,15 @@ Mapped(view, lba) == IF view = Live THEN maps.live[lba] ELSE maps.snaps[view][lb
 BeginRead(view, lba) ==     \* It is known where the block is.  A chunk in the bank is answered at once.
     LET m == Mapped(view, lba)
     IN  /\ phase = "up"
+        /\ view \in {Live} \union DOMAIN maps.snaps
         /\ Cardinality(reads) < Readers
         /\ m \in DOMAIN middle \ DOMAIN bank
         /\ reads' = reads \union {[place |-> middle[m], value |-> data[middle[m]]]}
         /\ UNCHANGED <<media, inFlight, phase, end, maps, chunks, stripe, pending, flushes>>
 
-\* @type: $lsdRead => Bool;
-EndRead(r) ==   \* It is answered with what is in its place.
+EndRead ==      \* One is answered with what is in its place.
     /\ phase = "up"
-    /\ r \in reads
-    /\ reads' = reads \ {r}
+    /\ \E r \in reads : reads' = reads \ {r}
     /\ UNCHANGED <<media, inFlight, phase, end, maps, chunks, stripe, pending, flushes>>
 ----------------------------------------------------------------------------
 (* Checkpoint.                                                             *)
@@ -123,13 +122,16 @@ OnMedia(c) ==   \* Are the segments that the checkpoint needs flushed?
 
 Located == Only(middle, Missing)     \* The places of frozen chunks that were found since.
 
+WriteNodes ==
+    /\ pending' = [pending EXCEPT !.middle = Over(Located, @)]
+    /\ unflushed' = {}
+    /\ UNCHANGED <<log, data, checkpoints, generation, tail, phase, end, maps, chunks, stripe, requests>>
+
 CheckpointNodes ==      \* Some nodes of the frozen maps are written, and the segments are flushed.
     /\ phase = "up"
     /\ pending # NoCheckpoint
     /\ DOMAIN Located # {} \/ ~ OnMedia(pending)
-    /\ pending' = [pending EXCEPT !.middle = Over(Located, @)]
-    /\ unflushed' = {}
-    /\ UNCHANGED <<log, data, checkpoints, generation, tail, phase, end, maps, chunks, stripe, requests>>
+    /\ WriteNodes
 
 CheckpointCommit ==     \* Its nodes are complete.  Its slot is written and flushed.
     /\ phase = "up"
@@ -223,9 +225,9 @@ Operation ==
     \/ \E n \in Name : Snapshot(n) \/ Delete(n) \/ Revert(n)
 
 Request ==
-    \/ BeginFlush \/ \E last \in flushes : EndFlush(last)
-    \/ \E l \in LBA, view \in {Live} \union DOMAIN maps.snaps : BeginRead(view, l)
-    \/ \E r \in reads : EndRead(r)
+    \/ BeginFlush \/ EndFlush
+    \/ \E l \in LBA, view \in {Live} \union Name : BeginRead(view, l)
+    \/ EndRead
 
 Internal ==
     \/ \E s \in Segment : Open(s) \/ Clean(s) \/ Free(s)
@@ -239,7 +241,7 @@ Spec == Init /\ [][Next]_vars
 
 Fairness ==     \* What the disk does by itself it does in the end, but it need not clean.
     /\ WF_vars(LogAppend)
-    /\ WF_vars(\E last \in flushes : EndFlush(last)) /\ WF_vars(\E r \in reads : EndRead(r))
+    /\ WF_vars(EndFlush) /\ WF_vars(EndRead)
     /\ WF_vars(\E s \in Segment : Open(s)) /\ WF_vars(Destage)
     /\ WF_vars(Reclaim)
     /\ WF_vars(\E s \in Segment : Free(s))

@@ -79,6 +79,20 @@ CheckpointsWhole ==     \* So it is of the one that recovery would load; the pen
 ReadsStand ==       \* What a read was to find is there until it has been read.
     \A r \in reads : data[r.place] = r.value
 ----------------------------------------------------------------------------
+(* The log.                                                                *)
+
+Places == {Newest.from + i : i \in 1 .. LogSize}     \* Of the records that recovery can reach.
+
+Exists(n, e) == \* Is there a snapshot n once the records up to e have happened?
+    LET about == {p \in Places : p <= e /\ At(p).op \in {"snapshot", "delete"} /\ At(p).name = n}
+    IN  IF about = {} THEN n \in DOMAIN Newest.maps.snaps
+        ELSE \E p \in about : At(p).op = "snapshot" /\ \A q \in about : q <= p
+
+Replayable ==   \* The records after the newest checkpoint fit to it: no snapshot is taken twice, none is missing.
+    phase = "up" => \A p \in Places : p <= LastPlace =>
+        /\ At(p).op = "snapshot" => ~ Exists(At(p).name, p - 1)
+        /\ At(p).op \in {"delete", "revert"} => Exists(At(p).name, p - 1)
+----------------------------------------------------------------------------
 (* Space.                                                                  *)
 
 RoomForAll == Cardinality(Waiting) + Coming <= Room(Cardinality(FreeSegments))
@@ -101,16 +115,17 @@ Admitted ==     \* If the log is empty and there is a segment to spare, every op
         /\ \A n \in Name :
             IF n \in DOMAIN maps.snaps THEN ENABLED Delete(n) /\ ENABLED Revert(n) ELSE ENABLED Snapshot(n)
 
-Unhindered ==   \* Requests in flight hold up neither a flush nor a checkpoint.
+Unhindered ==   \* Requests in flight hold up no flush, no read and no checkpoint.
     phase = "up" =>
         /\ Cardinality(flushes) < Flushers => ENABLED BeginFlush
-        /\ \A last \in flushes : last <= end => ENABLED EndFlush(last)
+        /\ (\E last \in flushes : last <= end) => ENABLED EndFlush
+        /\ reads # {} => ENABLED EndRead
         /\ pending = NoCheckpoint => ENABLED Freeze
         /\ pending # NoCheckpoint /\ Referred(pending.maps) \subseteq DOMAIN pending.middle \union DOMAIN middle
            /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
 
 NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record.
-    ~ ENABLED (Operation /\ UNCHANGED tail)
+    ~ ENABLED (Operation /\ tail' = tail)
 ----------------------------------------------------------------------------
 (* Liveness, once operations and crashes have ended.                       *)
 

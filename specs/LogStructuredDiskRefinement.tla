@@ -126,8 +126,8 @@ Obeys ==
             /\ Revert(n) => Submits("revert", 0, Zero, n)
        /\ LogAppend => end + 1 \in DOMAIN tail \ DOMAIN tail'
        /\ BeginFlush => \E last \in flushes' : last >= IF AtOnce THEN Doubtful ELSE Durable
-       /\ \A last \in flushes : EndFlush(last) => Flushed(last)
-       /\ \A l \in LBA, view \in {Live} \union DOMAIN maps.snaps :
-            BeginRead(view, l) => \E r \in reads' : r.value = Contract!View(disk, IF view = Live THEN Contract!Live ELSE view)[l]
+       /\ EndFlush => \A last \in flushes \ flushes' : Flushed(last)
+       /\ \A l \in LBA, view \in {Live} \union Name :
+            BeginRead(view, l) => \E r \in reads' : r.value = Contract!View(disk, view)[l]
        ]_vars
 =============================================================================

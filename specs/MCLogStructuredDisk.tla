@@ -81,7 +81,9 @@ Ends ==
     /\ \A p \in DOMAIN tail' : p <= Operations
     /\ phase' = "down" /\ phase = "up" => generation <= Crashes
 
-LiveSpec == Init /\ [][Next /\ Ends]_vars /\ Fairness
+BoundedSpec == Init /\ [][Next /\ Ends]_vars
+
+LiveSpec == BoundedSpec /\ Fairness
 
 Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns /\ RequestsEnd
 ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ EXTENDS APLogStructuredDisk, Randomization
 
 VARIABLE taken      \* Has the step been taken?
 
-Some == 5           \* How many are drawn of the checkpoints, and of the memories.
+Some == 3           \* How many are drawn of the checkpoints, and of the memories.
 
 Partial(S, T) == UNION {[U -> T] : U \in SUBSET S}
 
@@ -54,12 +54,14 @@ Sample ==
     /\ usage = [s \in Segment |-> Cardinality(Housed(middle, s))]
     /\ \E idle \in [Segment -> {"free", "open", "dead"}] :
         state = [s \in Segment |-> IF usage[s] > 0 THEN "sealed" ELSE idle[s]]
+    /\ stripe \in Partial(1 .. Stripe, 1 .. 3)
+    /\ phase = "down" \/ Opened
+    /\ phase = "down" => DOMAIN stripe = {} /\ \A s \in Segment : state[s] = "free"
     /\ data = [p \in PBA |-> IF p \in Range(middle) \union Range(Newest.middle) \union Range(pending.middle)
                              THEN Zero ELSE Nothing]
     /\ reads \in {{}} \union {{[place |-> p, value |-> Zero]} : p \in {q \in PBA : data[q] = Zero}}
     /\ phase = "down" \/ \A s \in Pinned : state[s] \in {"sealed", "dead"}
     /\ unflushed \in SUBSET (Segment \ Pinned)
-    /\ stripe \in Partial(1 .. Stripe, 1 .. 3)
     /\ IndInv
     /\ taken = FALSE
 

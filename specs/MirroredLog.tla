@@ -381,10 +381,11 @@ Pull(v) ==              \* A device goes, with power of its own: it keeps what i
     /\ IF v \in Device THEN FlushRing({v}) /\ FlushSlots({v}) ELSE UNCHANGED media
     /\ UNCHANGED <<book, memory, history>>
 
-Insert(v) ==            \* And comes back.
+Insert(v) ==            \* And comes back; while the power is off in the place of another.
     /\ v \in Voter \ here
-    /\ v \in Device => \A d \in here \intersect Device : Place[d] # Place[v]
-    /\ here' = here \union {v}
+    /\ LET inPlace == {d \in here \intersect Device : v \in Device /\ Place[d] = Place[v]}
+       IN  /\ inPlace = {} \/ phase = "down"
+           /\ here' = (here \ inPlace) \union {v}
     /\ UNCHANGED <<media, book, trouble, memory, history>>
 
 Damage(d, p) ==         \* A record decays on one device.
@@ -443,6 +444,10 @@ Known ==                \* A majority of the voters has the record that memory g
     phase \notin {"down", "assembled"} /\ ~ Saving =>
         2 * Cardinality({v \in On(Member) \union Others : book[v] = record}) > Voters
 
+Faithful ==             \* To open the log changes nothing that is on record, but for the term.
+    [][phase = "down" /\ phase' = "assembled" =>
+        \E r \in Found : record' = NextTerm(r) /\ \A other \in Found : Later(r, other)]_vars
+
 Unharmed == phase # "damaged"   \* Within tolerance the log is never taken for damaged.
 
 NotSilently ==          \* What was durable is given up only where nothing says that it was.
@@ -451,5 +456,5 @@ NotSilently ==          \* What was durable is given up only where nothing says 
 
 Refines == Contract!Spec
 
-THEOREM Spec => Refines /\ [](Remembered /\ Mirrored /\ Known /\ Unharmed)
+THEOREM Spec => Refines /\ Faithful /\ [](Remembered /\ Mirrored /\ Known /\ Unharmed)
 =============================================================================

@@ -276,9 +276,7 @@ FollowNodes ==
     /\ Quiet
     /\ Line.number = NextSerial
     /\ InUsage(Line.usage) = Counted
-    /\ CASE part = 0        -> Freeze
-         [] OnMedia(pending) -> UNCHANGED vars
-         [] OTHER            -> CheckpointNodes
+    /\ IF part = 0 THEN Freeze ELSE WriteNodes
 
 FollowCommit ==
     /\ pending.serial = Line.number

@@ -36,7 +36,8 @@ Hello == Traces[trace].header.hello
 
 Events == Traces[trace].events
 
-TraceHolds == IF "holds" \in DOMAIN Hello THEN Hello.holds ELSE 0
+TraceCrowded(d) ==      \* Each trace has its own promise, so that Holds is no constant here.
+    IF Held(d) > IF "holds" \in DOMAIN Hello THEN Hello.holds ELSE 0 THEN {"no-space"} ELSE {}
 
 Result(e) ==
     CASE "result" \notin DOMAIN e -> "cut"

@@ -61,7 +61,7 @@ class Part:
     """
 
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
-    counters: Counter = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
     coverage: Coverage = field(default_factory=Coverage)
     declared: frozenset[str] = frozenset()
     inside: bool = False  # the engine said what happened inside
@@ -96,12 +96,10 @@ def drive(
         part.reason, part.output = f"the target is unusable: {error.message}", error.output
     finally:
         bench.clear()
-    if judges.keys() - FAST and part.judged:
-        verdicts = judged([trace for trace, _ in part.judged], judges, plan.faults)
-        part.judged = [
-            (trace, verdict) for (trace, _), verdict in zip(part.judged, verdicts, strict=False)
-        ]
-    part.inside = any(trace.geometry for trace, _ in part.judged)
+    traces = [trace for trace, _ in part.judged if isinstance(trace, Trace)]  # all of them, so far
+    if judges.keys() - FAST and traces:
+        part.judged = list(zip(traces, judged(traces, judges, plan.faults), strict=True))
+    part.inside = any(trace.geometry for trace in traces)
     first = number * plan.length
     part.judged = [
         (Passed(trace.operations, trace.crashes), verdict)

@@ -119,7 +119,7 @@ class Explorer:
 
     def __init__(self, again: int = 1) -> None:
         self._again = again  # crash states tried within each recovery that writes
-        self._benches: dict[tuple, _Bench] = {}
+        self._benches: dict[tuple[Any, ...], _Bench] = {}
 
     def explore(self, workload: Workload) -> Explored:
         """Open every crash state of the workload."""
@@ -157,7 +157,7 @@ class _Bench:
             return explored
         ended = self._media.point()
         points = [(point, True) for point in self._media.points] + [(ended, False)]
-        seen: set[tuple[bool, frozenset]] = set()
+        seen: set[tuple[bool, frozenset[Any]]] = set()
         for point, cut in points:
             before = [*events[:-1], _cut(events[-1], point)] if cut else events
             for masks in subsets([write.sectors for write in point.pending], choose):

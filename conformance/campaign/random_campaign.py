@@ -138,7 +138,7 @@ def _merge(
     for number, (trace, verdict) in enumerate(part.judged, first):
         result.judged.append((trace, verdict))
         result.excused[verdict.kind] += bool(verdict.excuse)
-        if verdict.verdict == "fail":
+        if verdict.verdict == "fail" and isinstance(trace, Trace):
             by_contract = at_once and judged([trace], at_once, plan.faults)[0].verdict == "fail"
             if by_contract:
                 _shrink(bench, result, trace, verdict, number, at_once)
@@ -186,7 +186,8 @@ def _shrink(
         found = judged([again], oracles, result.faults)[0]
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
-    seconds = SHRINK_DIALOGUE if met or "failure" in trace.events[verdict.at] else SHRINK_CONTRACT
+    dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
+    seconds = SHRINK_DIALOGUE if met or dialogue else SHRINK_CONTRACT
     found = shrink(trace, verdict, attempt, most_seconds=seconds)
     result.failures.append(
         Failure(

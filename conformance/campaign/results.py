@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.campaign.overlap import Overlap
-from conformance.contract.coverage import Coverage
+from conformance.contract.coverage import Coverage, Outcome
 from conformance.contract.trace import Passed, Trace
 from conformance.judging.explain import Verdict
 
@@ -61,7 +61,7 @@ class Campaign:
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     happened: Coverage = field(default_factory=Coverage)
-    counters: Counter = field(default_factory=Counter)  # the target's own
+    counters: Counter[str] = field(default_factory=Counter)  # the target's own
     skipped: list[str] = field(default_factory=list)  # capabilities not declared
     reason: str = ""  # why the campaign is inconclusive
     output: str = ""  # what an unusable target printed
@@ -74,7 +74,7 @@ class Campaign:
     how: str = ""  # what else the command said that ran it
     workloads: int = 0  # of an exhaustive campaign
     faults: tuple[str, ...] = ()  # of the media, by name
-    excused: Counter = field(
+    excused: Counter[str] = field(
         default_factory=Counter
     )  # class -> failures that an honest engine may show under these faults
     resumed: int = 0  # of those, how many had passed before
@@ -90,7 +90,7 @@ class Campaign:
         return sum(trace.crashes for trace, _ in self.judged)
 
     @property
-    def coverage(self) -> Counter:
+    def coverage(self) -> Counter[Outcome]:
         """(operation, outcome) -> times."""
         return self.happened.outcomes
 

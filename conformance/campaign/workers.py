@@ -54,7 +54,8 @@ class Elsewhere:
         self._submit, self._most, self._close = submit, AHEAD * workers, close
 
     def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
-        wanted, under_way = _wanted(plan, first, count), deque()
+        wanted = _wanted(plan, first, count)
+        under_way: deque[tuple[int, Any]] = deque()
         try:
             while True:
                 while len(under_way) < self._most and (one := next(wanted, None)):

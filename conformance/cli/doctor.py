@@ -5,6 +5,7 @@ import click
 from conformance import targets
 from conformance.campaign.doctor import MEANINGS, PROFILES, examine
 from conformance.cli.parameters import STATUS, target_option
+from conformance.contract.printable import printable
 from conformance.programs import swarm
 from conformance.targets.base import Unusable
 
@@ -13,9 +14,10 @@ from conformance.targets.base import Unusable
 @target_option
 @click.pass_context
 def doctor(context: click.Context, factory: targets.Factory) -> None:
-    """Say whether a target is usable, and what it declares: a few operations of each kind, no verdict.
+    """Say whether a target is usable, and what it declares.
 
-    Exit status: 0 usable, 1 it does something wrong already, 3 it cannot be tested."""
+    It sends a few operations of each kind, and gives no verdict. Exit status: 0 usable,
+    1 it does something wrong already, 3 it cannot be tested."""
     try:
         hello, checks = examine(factory)
     except Unusable as error:
@@ -33,9 +35,8 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     for knob, values in factory.knobs.items():
         click.echo(f"option        {knob}: one of {', '.join(map(str, dict.fromkeys(values)))}")
     for check in checks:
-        click.echo(
-            f"{'ok' if check.ok else 'WRONG':13} {check.what}{': ' if check.detail else ''}{check.detail}"
-        )
+        detail = f": {check.detail}" if check.detail else ""
+        click.echo(printable(f"{'ok' if check.ok else 'WRONG':13} {check.what}{detail}"))
     usable = all(check.ok for check in checks)
     click.echo("usable" if usable else "it can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])

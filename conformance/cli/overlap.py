@@ -17,27 +17,28 @@ PATIENCE = 20.0  # seconds for an answer
     type=click.IntRange(2, 64),
     default=4,
     show_default=True,
-    help="Connections, each with a thread.",
+    help="Connections, each with a thread of its own.",
 )
 @click.option(
     "--requests",
     type=click.IntRange(1, 100_000),
     default=500,
     show_default=True,
-    help="Of each of them.",
+    help="Requests per connection.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**40),
     default=1,
     show_default=True,
-    help="What they ask for; not how they interleave.",
+    help="Chooses the requests, and not how they interleave.",
 )
 @click.pass_context
 def overlap(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
-    """Send requests that overlap in time to a zero-filled NBD device; is there an order in which their answers are right?
+    """Send requests that overlap in time to a zero-filled NBD device, and judge the answers.
 
-    The device is written to. Exit status: 0 pass, 1 fail, 3 inconclusive."""
+    It passes if there is an order of the requests in which every answer is right. The device is
+    overwritten. Exit status: 0 pass, 1 fail, 3 inconclusive."""
     try:
         history = drive(lambda: nbd.NbdDevice(uri, PATIENCE), threads, requests, seed)
         opinion = judge(history)
@@ -49,10 +50,12 @@ def overlap(context: click.Context, uri: str, threads: int, requests: int, seed:
         context.exit(STATUS["inconclusive"])
     where = "" if opinion.lba is None else f": block {opinion.lba}"
     click.echo(
-        f"{opinion.verdict}{where}; {threads} connections, {len(history)} calls to single blocks, seed {seed}"
+        f"{opinion.verdict}{where}; {threads} connections, {len(history)} calls to single blocks, "
+        f"seed {seed}"
     )
     for call in opinion.stuck:
         click.echo(
-            f"  none of these can come next: {call.op} tag {call.tag}, from {call.invoked} to {call.returned} ns"
+            f"  none of these can come next: {call.op} tag {call.tag}, from {call.invoked} to "
+            f"{call.returned} ns"
         )
     context.exit(STATUS[opinion.verdict])

@@ -48,13 +48,14 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     "--traces",
     "count",
     type=click.IntRange(1),
-    help="How many traces; of an exhaustive run, the first so many workloads.  [default: 200; exhaustive: all]",
+    help="How many traces; with --crashes exhaustive, how many workloads.  "
+    "[default: 200; exhaustive: all]",
 )
 @click.option(
     "--ops",
     type=click.IntRange(1, generate.MOST_OPS),
-    help="About how many operations a trace, before the views are read back; of an exhaustive run, how many at "
-    "most.  [default: 30; exhaustive: 3]",
+    help="About how many operations per trace, before the views are read back; with --crashes "
+    "exhaustive, how many at most.  [default: 30; exhaustive: 3]",
 )
 @click.option(
     "--seed",
@@ -67,24 +68,24 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     type=click.Choice(["none", "random", "exhaustive"]),
     default="random",
     show_default=True,
-    help="Whether power is cut: never; at random between and, where the target can, within operations; or every "
-    "crash state of every short workload (refmodel only).",
+    help="When the power is cut: never; at random between operations, and within them if the "
+    "target can; or in every crash state of every short workload (refmodel only).",
 )
 @click.option(
     "--resume",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep in this file what has been done, and go on from there.",
+    help="Keep in this file what has been done; the same command goes on from there.",
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one a core]")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one per core]")
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Drive on the workers of this dask scheduler instead; `local` starts one.",
+    help="Run on the workers of this dask scheduler; `local` starts one.",
 )
 @click.option(
     "--minutes",
     type=click.FloatRange(0, min_open=True),
-    help="Stop after so long, and at --traces if that is given.",
+    help="Stop after so many minutes, or after --traces if that is given.",
 )
 @click.option(
     "--faults",
@@ -92,8 +93,9 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     callback=_faults,
     default="",
     metavar="NAME,...",
-    help=f"Of the media (refmodel only): {', '.join(fault_excuses.FAULTS)}. One device has them; with @all behind a name, "
-    "every one. What an honest engine may then show is counted, and is no failure.",
+    help=f"Faults of the media (refmodel only): {', '.join(fault_excuses.FAULTS)}. One device has "
+    "them, or every device with @all behind a name. What an honest engine may then show is "
+    "counted, and is no failure.",
 )
 @click.option(
     "--in-flight",
@@ -107,8 +109,8 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     "connections",
     type=click.IntRange(2, 64),
     metavar="N",
-    help="Requests over N connections at once too, a round for every 20 traces, judged for linearizability, where the "
-    "target takes several (NBD).",
+    help="Also send requests over N connections at once, a round per 20 traces, and judge them "
+    "for linearizability. The target must take several connections (NBD).",
 )
 @click.option(
     "--without",
@@ -116,7 +118,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     metavar="NAME,...",
     default="",
     callback=_capabilities,
-    help="Leave these capabilities out, to look behind a failure that is known: unmap, device, ...",
+    help="Leave out these capabilities (unmap, device, ...), to look behind a known failure.",
 )
 @click.option(
     "--keep/--no-keep",
@@ -173,7 +175,8 @@ def run(
         ops = LONGEST if ops is None else ops
         if without or faulty or connections:
             raise click.UsageError(
-                "--without, --faults and --overlap are of random runs: an exhaustive one has its own operations"
+                "--without, --faults and --overlap are for random runs: an exhaustive run has "
+                "operations of its own"
             )
         result = _exhaust(factory, count, ops, judges, resume)
     else:
@@ -283,7 +286,8 @@ def _exhaust(
         )
     if longest > exhaustive_campaign.MOST:
         raise click.UsageError(
-            f"--ops {longest} is out of reach: exhaustive runs have at most {exhaustive_campaign.MOST} operations"
+            f"--ops {longest} is out of reach: exhaustive runs have at most "
+            f"{exhaustive_campaign.MOST} operations"
         )
     workloads = exhaustive_campaign.total(factory, longest)
     try:

@@ -1,4 +1,4 @@
-"""The self-test: bugs planted in the reference engines, and targets that are wrong in one way. Each has to be found; the honest have to pass."""
+"""`conformance selftest`: every planted bug must be found, and honest targets must pass."""
 
 import json
 import multiprocessing
@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from conformance.campaign.results import Campaign
 from conformance.campaign.resume_log import BadProgress, Progress
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
@@ -33,7 +34,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 @click.option(
     "--full",
     is_flag=True,
-    help="By all checks: the crash states of short workloads too, and scrub of what the model found as well.",
+    help="Use all checks: also the crash states of short workloads, and scrub for every bug.",
 )
 @click.option(
     "--traces",
@@ -54,7 +55,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     "--honest",
     type=click.IntRange(1),
     metavar="N",
-    help="Instead, run honest targets of all three crash profiles through N operations each: no alarm may come.",
+    help="Instead, run honest targets of all three crash profiles through N operations each.",
 )
 @click.option(
     "--json",
@@ -66,7 +67,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     "--jobs",
     type=click.IntRange(1),
     default=os.cpu_count() or 1,
-    help="Processes.  [default: one a core]",
+    help="Processes.  [default: one per core]",
 )
 @click.option(
     "--resume",
@@ -84,7 +85,9 @@ def selftest(
     jobs: int,
     resume: Path | None,
 ) -> None:
-    """Plant bugs in the reference engines, and run targets that are wrong in one way; each must be found, and the honest must pass.
+    """Plant bugs in the reference engines, and run small targets that are wrong in one way.
+
+    Each must be found, and honest targets must pass.
 
     Says of each how it was found as soon as it is, then what every check found.
     Exit status: 0 if so, and soon and short enough; 1 if not.
@@ -154,28 +157,26 @@ def _honest(console: Console, operations: int, seed: int) -> int:
     """Run the honest targets; the exit status."""
     results = hunts.honest(operations, seed)
     for profile, result in results.items():
-        good = result.verdict == "pass" and result.operations >= operations
+        good = _enough(result, operations)
         console.print(
             f"[{'green' if good else 'red'}]{result.verdict}[/]  {profile}: {result.target}, "
-            f"{result.operations:,} operations, {result.crashes:,} crashes, {len(result.failures)} alarms",
+            f"{result.operations:,} operations, {result.crashes:,} crashes, "
+            f"{len(result.failures)} alarms",
             highlight=False,
         )
         for one in result.failures:
             console.print(
-                f"      {one.verdict.kind}, after {one.trace.operations} operations: {one.verdict.clause}; expected "
-                f"{one.verdict.expected}, came {one.verdict.actual}",
+                f"      {one.verdict.kind}, after {one.trace.operations} operations: "
+                f"{one.verdict.clause}; expected {one.verdict.expected}, came {one.verdict.actual}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
             )
-    return (
-        0
-        if all(
-            result.verdict == "pass" and result.operations >= operations
-            for result in results.values()
-        )
-        else 1
-    )
+    return int(not all(_enough(result, operations) for result in results.values()))
+
+
+def _enough(result: Campaign, operations: int) -> bool:
+    return result.verdict == "pass" and result.operations >= operations
 
 
 def _matrix(found: list[Hunt]) -> Table:
@@ -238,7 +239,8 @@ def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
         alarms = [one.bug for one in honest if not one.as_it_should_be]
         verdicts.append(
             (
-                f"no alarm in {sum(one.operations for one in honest):,} operations of the engine without a bug",
+                f"no alarm in {sum(one.operations for one in honest):,} operations of the engine "
+                "without a bug",
                 not alarms,
             )
         )
@@ -256,14 +258,18 @@ def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
         median = statistics.median(one.seconds for one in shrunk)
         verdicts.append(
             (
-                f"median to find and shrink one: {median:.1f} s of the processor (at most {MOST_SECONDS:g})",
+                f"median to find and shrink one: {median:.1f} s of the processor (at most "
+                f"{MOST_SECONDS:g})",
                 median <= MOST_SECONDS,
             )
         )
-        short = sum(one.shrunk <= SHORT and one.seconds <= MOST_SHORT_SECONDS for one in shrunk)
+        short = sum(
+            (one.shrunk or 0) <= SHORT and one.seconds <= MOST_SHORT_SECONDS for one in shrunk
+        )
         verdicts.append(
             (
-                f"{short} of {len(shrunk)} shrunk to at most {SHORT} operations, within {MOST_SHORT_SECONDS:g} s (at least nine in ten)",
+                f"{short} of {len(shrunk)} shrunk to at most {SHORT} operations, within "
+                f"{MOST_SHORT_SECONDS:g} s (at least nine in ten)",
                 short >= NINE_IN_TEN * len(shrunk),
             )
         )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from conformance.contract.model import answer_of
 from conformance.contract.trace import Event, Trace
@@ -22,10 +23,10 @@ def outcome_of(event: Event) -> str:
 class Coverage:
     """How often. `outcomes` and `inside` are of single ones, the others of two in a row."""
 
-    outcomes: Counter = field(default_factory=Counter)  # Outcome -> times
-    pairs: Counter = field(default_factory=Counter)  # (Outcome, Outcome) -> times
-    inside: Counter = field(default_factory=Counter)  # name of an event -> times
-    inside_pairs: Counter = field(default_factory=Counter)  # (name, name) -> times
+    outcomes: Counter[Any] = field(default_factory=Counter)  # Outcome -> times
+    pairs: Counter[Any] = field(default_factory=Counter)  # (Outcome, Outcome) -> times
+    inside: Counter[Any] = field(default_factory=Counter)  # name of an event -> times
+    inside_pairs: Counter[Any] = field(default_factory=Counter)  # (name, name) -> times
 
     def add(self, trace: Trace) -> None:
         """Count what happened in the trace, but for the creation of its disk."""
@@ -47,7 +48,7 @@ class Coverage:
         for mine, more in zip(self._counters(), other._counters(), strict=False):
             mine.update(more)
 
-    def as_json(self) -> list[list]:
+    def as_json(self) -> list[list[Any]]:
         """The counters as lists of `[key, times]`, in their order."""
         return [
             sorted(([key, times] for key, times in counter.items()), key=str)
@@ -55,10 +56,10 @@ class Coverage:
         ]
 
     @classmethod
-    def from_json(cls, lists: list[list]) -> "Coverage":
+    def from_json(cls, lists: list[list[Any]]) -> "Coverage":
         return cls(*(Counter({_key(key): times for key, times in one}) for one in lists))
 
-    def _counters(self) -> tuple[Counter, ...]:
+    def _counters(self) -> tuple[Counter[Any], ...]:
         return self.outcomes, self.pairs, self.inside, self.inside_pairs
 
 
@@ -68,7 +69,7 @@ FEWEST_ASKED = 30  # operations of a kind, from which on their share that succee
 LEAST_SHARE = 0.1
 
 
-def too_little(outcomes: Counter) -> str:
+def too_little(outcomes: Counter[Outcome]) -> str:
     """Return which kind of operation hardly ever succeeded, in words, or "" if there is none.
 
     What was refused tests nothing: a disk that refuses every write keeps the contract."""
@@ -83,7 +84,9 @@ def too_little(outcomes: Counter) -> str:
     return ""
 
 
-def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
+def missing_pairs(
+    pairs: Counter[Any], declared: Iterable[Outcome]
+) -> list[tuple[Outcome, Outcome]]:
     """Pairs of outcomes that both happened, or were to be expected, and never one after the
     other.
     """
@@ -91,5 +94,5 @@ def missing_pairs(pairs: Counter, declared: Iterable[Outcome]) -> list[tuple[Out
     return [(first, second) for first in single for second in single if not pairs[first, second]]
 
 
-def _key(key):
+def _key(key: Any) -> Any:
     return tuple(map(_key, key)) if isinstance(key, list) else key

@@ -15,7 +15,7 @@ def hint(state: State, event: Event, answer: str) -> States:
     if not state.power:
         return ()
     failed, back, lost = state.devices
-    device = event.get("device")
+    device: int = event.get("device", -1)
     if answer == "cut":
         if event["op"] in ("fail", "replace"):  # whether it took effect is not known
             lost = (

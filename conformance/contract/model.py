@@ -9,8 +9,6 @@ names are those of the specification.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from immutables import Map
-
 from conformance.contract.devices import beyond_tolerance, hint
 from conformance.contract.faults import (
     NAME,
@@ -24,6 +22,7 @@ from conformance.contract.faults import (
 from conformance.contract.state import (
     EMPTY,
     ZERO,
+    Bound,
     Choice,
     Devices,
     Image,
@@ -235,13 +234,14 @@ def _read(state: State, event: Event, answer: str) -> States:
     for at_lba, tag in enumerate(event["result"]["tags"], lba):
         held = blocks.get(at_lba, ZERO)
         if held != tag:
-            bound = _decided(held, tag, bound)
-            if bound is None:
+            decided = _decided(held, tag, bound)
+            if decided is None:
                 return ()
+            bound = decided
     return (state,) if bound is state.bound else (state._replace(bound=bound),)
 
 
-def _decided(held: int | Choice, tag: int, bound: Map) -> Map | None:
+def _decided(held: int | Choice, tag: int, bound: Bound) -> Bound | None:
     """`bound` once what is `held` was read as `tag`; None if it cannot be."""
     tried = []
     while isinstance(held, Choice) and held not in bound:

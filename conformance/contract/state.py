@@ -12,14 +12,16 @@ A state is immutable. Two things differ from specs/VirtualDisk.tla in form, not 
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from immutables import Map
 
-Blocks = Map  # LBA -> a tag, or the Choice of one; blocks that are not in it are zero
+Blocks = Map[int, Any]  # LBA -> a tag, or the Choice of one; blocks that are not in it are zero
+Views = Map[str, Blocks]  # name of a snapshot -> what it holds
+Bound = Map[Any, int]  # Choice -> the tag that a read found
 
 ZERO = 0
-EMPTY: Map = Map()
+EMPTY: Map[Any, Any] = Map()
 
 
 class Choice:
@@ -32,14 +34,14 @@ class Choice:
     def __init__(self, base: "int | Choice", tags: frozenset[int]):
         self.base, self.tags = base, tags
 
-    def possible(self, bound: Map) -> frozenset[int]:
+    def possible(self, bound: Bound) -> frozenset[int]:
         """The tags that the block may still turn out to hold."""
         if self in bound:
             return frozenset([bound[self]])
         return self.tags | possible(self.base, bound)
 
 
-def possible(held: int | Choice, bound: Map) -> frozenset[int]:
+def possible(held: int | Choice, bound: Bound) -> frozenset[int]:
     """The tags that what a block holds may turn out to be."""
     return held.possible(bound) if isinstance(held, Choice) else frozenset([held])
 
@@ -48,8 +50,10 @@ class Image(NamedTuple):
     """One image that a power cut may leave, and `older`, the rest of them."""
 
     live: Blocks
-    snaps: Map  # name -> Blocks
-    since: Map  # LBA -> the tags it may hold instead, as linked pairs (tag, older pair or None)
+    snaps: Views  # name -> Blocks
+    since: Map[
+        int, Any
+    ]  # LBA -> the tags it may hold instead, as linked pairs (tag, older pair or None)
     older: "Image | None"
 
 
@@ -79,10 +83,10 @@ class State(NamedTuple):
     rules: Rules
     size: int
     live: Blocks
-    snaps: Map  # name -> Blocks
+    snaps: Views  # name -> Blocks
     survivors: Image
     power: bool
-    bound: Map  # Choice -> the tag that a read found
+    bound: Bound  # Choice -> the tag that a read found
     devices: Devices
 
 
@@ -92,7 +96,7 @@ States = tuple[State, ...]
 # What survives a power cut.
 
 
-def exactly(live: Blocks, snaps: Map) -> Image:
+def exactly(live: Blocks, snaps: Views) -> Image:
     """Return the one image of these views: nothing else survives."""
     return Image(live, snaps, EMPTY, None)
 
@@ -113,7 +117,7 @@ def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> 
     return state._replace(live=live, survivors=survivors)
 
 
-def recorded(state: State, live: Blocks, snaps: Map) -> State:
+def recorded(state: State, live: Blocks, snaps: Views) -> State:
     """After a snapshot operation."""
     older = state.survivors if state.rules.profile == "prefix" else None
     return state._replace(live=live, snaps=snaps, survivors=Image(live, snaps, EMPTY, older))

@@ -189,8 +189,9 @@ def _check(definition: str, value: Any) -> None:
     except fastjsonschema.JsonSchemaValueException as error:
         shown = repr(error.value)
         shown = shown if len(shown) <= 60 else shown[:60] + "..."
-        where = error.name.removeprefix("data.") if error.name != "data" else "the line"
-        text = error.message.removeprefix(error.name).strip()
+        name = error.name or "data"
+        where = name.removeprefix("data.") if name != "data" else "the line"
+        text = error.message.removeprefix(name).strip()
         if len(text) > 160:
             text = text[:160] + "..."
         raise ValueError(f"{where} {text}, is {shown}") from None
@@ -239,7 +240,8 @@ def _follows_in_time(before: list[Event], event: Event) -> None:
 
 @cache
 def _schema() -> dict[str, Any]:
-    return json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return schema
 
 
 @cache

@@ -1,20 +1,22 @@
-"""A virtual disk in a list, as a Python class: no process, no wire format. It has no snapshots, and says so.
+"""A virtual disk in a list, as a Python class. It has no snapshots, and says so.
 
 cd conformance/examples && conformance run --target python:list_disk:ListDisk
 """
+
+from typing import Any
 
 BLOCK = 512  # bytes
 
 
 class ListDisk:
-    """What a target in process needs: `hello`, `request` and `close`. Data is bytes here, not base64.
+    """A target in process: `hello`, `request` and `close`. Data is bytes here, not base64.
 
-    `knobs`, if a class has any, are the options that each trace may choose: here, whether the disk keeps
-    everything in one bytearray or a block at a time."""
+    `knobs`, if a class has any, are the options that each trace may choose: here, whether the disk
+    keeps everything in one bytearray, or each block by itself."""
 
     knobs = {"one_piece": [True, False]}
 
-    def __init__(self, options):
+    def __init__(self, options: dict[str, Any]) -> None:
         self.hello = {
             "ok": True,
             "name": "list-disk",
@@ -24,12 +26,15 @@ class ListDisk:
             "capabilities": ["unmap", "restart"],
         }
         self.one_piece = options.get("one_piece", True)
+        self.piece = bytearray()
+        self.blocks: list[bytes] = []
 
-    def request(self, message):
-        """The response to a request; both are dicts, as in docs/traces.md."""
+    def request(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; both are dicts, as in docs/traces.md."""
         if message["op"] == "create":
             size = message["blocks"]
-            self.blocks = bytearray(size * BLOCK) if self.one_piece else [bytes(BLOCK)] * size
+            self.piece = bytearray(size * BLOCK if self.one_piece else 0)
+            self.blocks = [] if self.one_piece else [bytes(BLOCK)] * size
             return {"ok": True}
         if message["op"] == "restart":
             return {"ok": True}
@@ -37,7 +42,7 @@ class ListDisk:
             return {"ok": False, "error": "unsupported"}
         lba = message["lba"]
         count = len(message["data"]) // BLOCK if message["op"] == "write" else message["count"]
-        size = len(self.blocks) // BLOCK if self.one_piece else len(self.blocks)
+        size = len(self.piece) // BLOCK if self.one_piece else len(self.blocks)
         if lba + count > size:
             return {"ok": False, "error": "out-of-range"}
         if message["op"] == "read":
@@ -45,21 +50,20 @@ class ListDisk:
         self.write(lba, count, message.get("data", bytes(count * BLOCK)))
         return {"ok": True}
 
-    def read(self, lba, count):
-        part = (
-            self.blocks[lba * BLOCK : (lba + count) * BLOCK]
-            if self.one_piece
-            else self.blocks[lba : lba + count]
-        )
-        return bytes(part) if self.one_piece else b"".join(part)
-
-    def write(self, lba, count, data):
+    def read(self, lba: int, count: int) -> bytes:
+        """Return so many blocks from logical block address (LBA) `lba` on."""
         if self.one_piece:
-            self.blocks[lba * BLOCK : (lba + count) * BLOCK] = data
+            return bytes(self.piece[lba * BLOCK : (lba + count) * BLOCK])
+        return b"".join(self.blocks[lba : lba + count])
+
+    def write(self, lba: int, count: int, data: bytes) -> None:
+        """Replace so many blocks from `lba` on."""
+        if self.one_piece:
+            self.piece[lba * BLOCK : (lba + count) * BLOCK] = data
         else:
             self.blocks[lba : lba + count] = [
                 data[i * BLOCK : (i + 1) * BLOCK] for i in range(count)
             ]
 
-    def close(self):
-        pass
+    def close(self) -> None:
+        """Put the disk away: there is nothing to do."""

@@ -9,9 +9,14 @@ import json
 import random
 import select
 import sys
+from collections.abc import Callable, Generator
+from typing import Any
 
-OK = {"ok": True}
-HELLO = {
+Message = dict[str, Any]
+Steps = Generator[None, None, Message]  # a request under way: it returns its answer
+
+OK: Message = {"ok": True}
+HELLO: Message = {
     "name": "overlapping_disk",
     "version": "1",
     "block_size": 512,
@@ -26,27 +31,30 @@ HELLO = {
 }
 
 
-def refused(error):
+def refused(error: str) -> Message:
+    """Return a refusal with an error code of the contract."""
     return {"ok": False, "error": error, "message": error}
 
 
 class Disk:
     """The disk. `call` starts a request, `step` takes one step of one of them."""
 
-    def __init__(self, options=None):
+    def __init__(self, options: Message | None = None) -> None:
         self.hello = dict(HELLO)
         self.seed = (options or {}).get("seed", 0)
-        self.flying = []  # [process, done]
-        self.live, self.snaps = [], {}
+        self.flying: list[list[Any]] = []  # the steps, and what to call with the answer
+        self.live: list[int] = []
+        self.snaps: dict[str, list[int]] = {}
 
-    def call(self, message, done):
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
+        """Start a request; `done` is called with its answer."""
         if message["op"] in ("create", "crash"):
             self.flying.clear()  # a power cut ends everything that is in flight
             done(getattr(self, message["op"])(message))
         else:
             self.flying.append([getattr(self, message["op"])(message), done])
 
-    def step(self):
+    def step(self) -> bool:
         """Take one step. Return whether anything is in flight."""
         if not self.flying:
             return False
@@ -59,26 +67,29 @@ class Disk:
                 entry[1](end.value)
         return True
 
-    def request(self, message):
-        """One request alone."""
-        answers = []
+    def request(self, message: Message) -> Message:
+        """Return the answer to one request alone."""
+        answers: list[Message] = []
         self.call(message, answers.append)
         while not answers:
             self.step()
         return answers[0]
 
-    def close(self):
+    def close(self) -> None:
+        """Forget what is in flight."""
         self.flying.clear()
 
-    def create(self, message):
+    def create(self, message: Message) -> Message:
+        """Make a zero-filled disk; forget any earlier one."""
         self.choose = random.Random(self.seed)
         self.live, self.snaps = [0] * message["blocks"], {}
         return OK
 
-    def crash(self, message):
+    def crash(self, message: Message) -> Message:
+        """Cut the power and recover."""
         return OK  # what took effect is durable: the profile is ack
 
-    def fault(self, message):
+    def fault(self, message: Message) -> str | None:
         """The code that the request must be refused with, or None."""
         if "lba" in message:
             count = len(message["tags"]) if "tags" in message else message["count"]
@@ -91,15 +102,18 @@ class Disk:
             return "snapshot-exists" if name in self.snaps else None
         return "no-such-snapshot" if name is not None and name not in self.snaps else None
 
-    def restart(self, message):
+    def restart(self, message: Message) -> Steps:
+        """Close the disk and open it."""
         yield
         return OK
 
-    def flush(self, message):
+    def flush(self, message: Message) -> Steps:
+        """Make durable what was written before."""
         yield
         return OK
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
+        """Write blocks from `lba` on."""
         yield
         lba, tags = message["lba"], message["tags"]
         if error := self.fault(message):
@@ -108,7 +122,8 @@ class Disk:
         yield
         return OK
 
-    def unmap(self, message):
+    def unmap(self, message: Message) -> Steps:
+        """Make blocks read as zeroes."""
         yield
         lba, count = message["lba"], message["count"]
         if error := self.fault(message):
@@ -117,7 +132,8 @@ class Disk:
         yield
         return OK
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
+        """Read blocks of a snapshot or of the live disk."""
         yield
         lba, count, view = message["lba"], message["count"], message.get("view")
         if error := self.fault(message):
@@ -126,7 +142,8 @@ class Disk:
         yield
         return OK | {"tags": tags}
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
+        """Keep the live disk as it is now under a name."""
         yield
         if error := self.fault(message):
             return refused(error)
@@ -134,7 +151,8 @@ class Disk:
         yield
         return OK
 
-    def delete(self, message):
+    def delete(self, message: Message) -> Steps:
+        """Delete a snapshot."""
         yield
         if error := self.fault(message):
             return refused(error)
@@ -142,7 +160,8 @@ class Disk:
         yield
         return OK
 
-    def revert(self, message):
+    def revert(self, message: Message) -> Steps:
+        """Make the live disk a copy of a snapshot."""
         yield
         if error := self.fault(message):
             return refused(error)
@@ -151,25 +170,27 @@ class Disk:
         return OK
 
 
-def valid(name):
+def valid(name: str) -> bool:
+    """Whether the contract allows this name of a snapshot."""
     return 0 < len(name) <= 64 and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
 
 
-def serve(disk):
+def serve(disk: Disk) -> None:
     """Answer requests on stdin as they come, and take steps while none comes."""
 
-    def answer(number):
-        def done(response):
+    def answer(number: int) -> Callable[[Message], None]:
+        def done(response: Message) -> None:
             sys.stdout.write(json.dumps(response | {"id": number}) + "\n")
             sys.stdout.flush()
 
         return done
 
+    stdin = open(0, "rb", buffering=0)  # noqa: SIM115  # a buffer would hide from select
     while True:
-        if disk.flying and not select.select([sys.stdin], [], [], 0)[0]:
+        if disk.flying and not select.select([stdin], [], [], 0)[0]:
             disk.step()
             continue
-        line = sys.stdin.buffer.raw.readline()
+        line = stdin.readline()
         if not line or (message := json.loads(line))["op"] == "bye":
             return
         if message["op"] == "hello":

@@ -12,7 +12,7 @@ It is never excused to return as data what is none, or what belongs elsewhere.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conformance.contract.model import answer_of
 from conformance.contract.trace import Event, Trace
@@ -138,7 +138,8 @@ def _says(event: Event, asked: Event) -> bool:
     if asked["op"] != "read" or event["op"] not in ("write", "unmap"):
         return event["op"] in ("create", "revert")
     count = len(event["tags"]) if event["op"] == "write" else event["count"]
-    return event["lba"] < asked["lba"] + asked["count"] and asked["lba"] < event["lba"] + count
+    before, behind = asked["lba"] - event["lba"], event["lba"] - asked["lba"]
+    return bool(before < count and behind < asked["count"])
 
 
 def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:
@@ -160,7 +161,7 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
         raise NoSuchFault(
             f"{factory.name}: faults need media that the kit owns, which only refmodel has"
         )
-    mediated = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
+    mediated: dict[str, list[Any]] = {"faults": ["+".join(names)], "fault_seed": list(range(SEEDS))}
     if beyond(names, 1):
         mediated["deduplication"] = [False]  # its index does not stand what is lost on every copy
     family = factory.families[0] if factory.families else {}  # the only engine with checksums

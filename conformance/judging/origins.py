@@ -18,7 +18,8 @@ def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozen
 
 def history_of(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]]:
     """What the live block could hold, each time that changed: (index of the event, tags)."""
-    states, history = model.init(trace.hello), []
+    states = model.init(trace.hello)
+    history: list[tuple[int, frozenset[int]]] = []
     for index, event in enumerate(trace.events[:at]):
         states = model.step(states, event)
         tags = allowed(states, None, lba)
@@ -36,7 +37,7 @@ def writers_of(trace: Trace, at: int, tag: int) -> list[tuple[int, Event]]:
 
 
 def covers(event: Event, lba: int) -> bool:
-    return event["lba"] <= lba < event["lba"] + len(event["tags"])
+    return bool(event["lba"] <= lba < event["lba"] + len(event["tags"]))
 
 
 def meaning_of(trace: Trace, at: int, lba: int, tag: int) -> str:

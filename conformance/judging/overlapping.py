@@ -22,6 +22,7 @@ from conformance.contract.model import Image, State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
+CORE_STEPS = 40_000  # steps of the contract, to explain a failure
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
 UNSEEN = -2  # stands for every tag that no read returned
@@ -73,8 +74,8 @@ def core(trace: Trace, at: int) -> list[int]:
     """A smallest set of requests, by index, for which no order exists up to the answer of `at`.
 
     A request that is left out of the set may take effect at any time after its call, or never, and
-    may have answered anything. No request can be left out of the set without an order appearing. An
-    empty list means that the search gave up."""
+    may have answered anything. No request can be left out of the set without an order appearing,
+    unless the search for the set took more than `CORE_STEPS`."""
     end = trace.events[at]["answered"]
     events = [
         event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
@@ -86,14 +87,25 @@ def core(trace: Trace, at: int) -> list[int]:
         for index, event in enumerate(events)
         if event["op"] in OVERLAPPING and event["answered"] is not None
     ]
-    for index in list(needed):
-        if index == at:
-            continue
-        rest = [other for other in needed if other != index]
-        relaxed = Trace(trace.hello, list(_relaxed(events, rest)))
-        outcome = judge(relaxed, MOST_STEPS // 8)
-        if outcome.at is not None:
-            needed = rest
+    budget = CORE_STEPS
+    length = len(needed) // 2
+    while length and budget > 0:
+        for start in range(0, len(needed), length):
+            rest = needed[:start] + [i for i in needed[start : start + length] if i == at]
+            rest += needed[start + length :]
+            search = _Search(Trace(trace.hello, list(_relaxed(events, rest))), budget)
+            try:
+                fails = len(rest) < len(needed) and search.run() is not None
+            except (TooMany, model.Undecided):
+                fails = False
+            budget -= search.taken
+            if fails:
+                needed = rest
+                break
+            if budget <= 0:
+                break
+        else:
+            length //= 2
     return needed
 
 

@@ -75,7 +75,7 @@ class Verdict:
         return [printable(text, "\t") for text in self._words(trace)]
 
     def _words(self, trace: Trace) -> list[str]:
-        if self.verdict != "fail":
+        if self.verdict != "fail" or self.at is None:
             return [f"{self.verdict}: {self.reason}" if self.reason else self.verdict]
         text = [
             f"{self.kind} at operation {self.at}: {line(trace.events[self.at])}",

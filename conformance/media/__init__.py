@@ -1,1 +1,1 @@
-"""The media under an engine, owned by the kit: block devices it talks to, and logs from which it makes crash states."""
+"""Media of the kit: block devices that it talks to, and logs of writes that make crash states."""

@@ -1,7 +1,8 @@
-"""Files under an engine in this process: memory that knows what was synced, and what a power cut may leave of the rest.
+"""Files in memory for an engine in this process: a power cut leaves what was synced, and some more.
 
-The rules are POSIX's, no kinder: without a sync nothing is certain, and writes survive in any subset, torn at sectors. A
-file that was never synced may be missing; one that was removed may be back, unless its folder was synced.
+The rules are those of POSIX: without a sync nothing is certain, and any subset of the writes
+survives, torn at sectors. A file that was never synced may be missing. A file that was removed may
+be back, unless its folder was synced.
 """
 
 import random
@@ -18,13 +19,17 @@ class PowerOff(Exception):
 
 @dataclass
 class File:
+    """A file: what it holds now, what it held at its last sync, and the writes since."""
+
     now: bytearray = field(default_factory=bytearray)
     stable: bytearray | None = None  # None: it was never synced
     pending: list[Write] = field(default_factory=list)  # since then
 
 
 class Files:
-    """A folder of files by name. Offsets and lengths are in bytes. What changes something raises PowerOff once it failed."""
+    """A folder of files by name. Offsets and lengths are in bytes.
+
+    Every method that changes a file raises PowerOff once the power has failed."""
 
     def __init__(self) -> None:
         self._files: dict[str, File] = {}
@@ -36,41 +41,50 @@ class Files:
         return name in self._files
 
     def size(self, name: str) -> int:
+        """Return the length of a file in bytes."""
         return len(self._files[name].now)
 
     def read(self, name: str, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset` on."""
         return bytes(self._files[name].now[offset : offset + length])
 
     def make(self, name: str) -> None:
+        """Create an empty file unless it exists."""
         self._changes()
         self._files.setdefault(name, File())
 
     def write(self, name: str, offset: int, data: bytes) -> None:
+        """Write the data at `offset`; the file grows if needed."""
         self._changed(name, Write(offset, bytes(data), 0))
 
     def truncate(self, name: str, length: int) -> None:
+        """Make the file `length` bytes long."""
         self._changed(name, Write(length, b"", TRUNCATE))
 
     def sync(self, name: str) -> None:
+        """Make everything in the file durable."""
         self._changes()
         file = self._files[name]
         file.stable, file.pending = bytearray(file.now), []
 
     def remove(self, name: str) -> None:
+        """Remove a file; after a power cut it may be back, see `sync_folder`."""
         self._changes()
         self._removed[name] = self._files.pop(name)
 
     def sync_folder(self) -> None:
-        """What was removed stays removed. (What was made is certain from its own first sync on.)"""
+        """Make removals durable. (A new file is durable from its own first sync on.)"""
         self._changes()
         self._removed.clear()
 
     def cut_after(self, writes: int | None) -> None:
-        """The power fails when as many writes have been made from now on; never, if None."""
+        """Let the power fail after so many more writes; never if None."""
         self._left = writes
 
     def after_failure(self, choose: random.Random) -> "Files":
-        """The power fails now, if it has not yet. What the next owner finds: what was synced, and some of the rest."""
+        """Cut the power if it is still on; return the files as they are found afterwards.
+
+        They hold what was synced, and some of the writes since, chosen by `choose`."""
         self.off = True
         found = Files()
         for name, file in {**self._removed, **self._files}.items():

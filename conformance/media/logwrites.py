@@ -1,7 +1,10 @@
-"""Logs of writes in the format of Linux's dm-log-writes, as qemu's blklogwrites makes them, and crash states from them.
+"""Logs of writes in the format of Linux's dm-log-writes, and crash states made from them.
 
-The format (Documentation/admin-guide/device-mapper/log-writes.rst and drivers/md/dm-log-writes.c of Linux): sector 0
-is a superblock; after it each entry takes one sector, with little-endian numbers
+qemu's driver blklogwrites writes this format.
+
+The format (Documentation/admin-guide/device-mapper/log-writes.rst and drivers/md/dm-log-writes.c
+of Linux): sector 0 is a superblock; each entry after it takes one sector, with little-endian
+numbers
 
     sector 8 | number of sectors 8 | flags 8 | length of a mark's text 8
 
@@ -23,11 +26,11 @@ START = SECTOR  # where the first entry is
 
 
 class BadLog(Exception):
-    """A file that is no such log. One line."""
+    """The file is no log of writes. One line."""
 
 
 class Write(NamedTuple):
-    """One entry: what reached the device, and how. `data` is as long as the range; zeroes for a discard."""
+    """One entry of the log. `data` has the length of the range; a discard has zeroes."""
 
     offset: int  # bytes
     data: bytes
@@ -35,12 +38,12 @@ class Write(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it is a write or a discard rather than a flush alone."""
+        """Whether it is a write or a discard, and not a flush alone."""
         return bool(self.data)
 
 
 def read(path: Path, start: int = START) -> tuple[list[Write], int]:
-    """The entries from byte `start` to the end of the log, and where the end is. Raises BadLog."""
+    """Return the entries from byte `start` to the end of the log, and the end. Raises BadLog."""
     with path.open("rb") as log:
         if start == START:
             magic, version, _, sector_size = SUPERBLOCK.unpack_from(
@@ -77,14 +80,17 @@ def _entries(data: bytes, path: Path) -> list[Write]:
 
 
 class Media:
-    """What a device holds for certain, and what it was given since its last flush."""
+    """A device: what it holds for certain (`stable`), and the writes since its last flush."""
 
-    def __init__(self, content: bytes):
+    def __init__(self, content: bytes) -> None:
         self.stable = bytearray(content)
         self.pending: list[Write] = []
 
     def take(self, entries: Iterable[Write]) -> None:
-        """The device gets these, in this order. A flush makes all before it stable, FUA the write itself."""
+        """Give the device these entries, in order.
+
+        A flush makes all writes before it stable. FUA (forced unit access) makes the write itself
+        stable."""
         for entry in entries:
             if entry.flags & FLUSH:
                 self._settle(self.pending)
@@ -97,7 +103,7 @@ class Media:
                 )  # and stays pending: what is older must not come back on top of it
 
     def cut_power(self, choose: random.Random) -> bytes:
-        """Some of what was pending survives, torn at sectors now and then; that is what the device holds from now on."""
+        """Keep some of the pending writes, some torn; return what the device holds then."""
         for entry in survivors(self.pending, choose):
             self._settle([entry])
         self.pending = []
@@ -112,7 +118,9 @@ class Media:
 
 
 def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
-    """A subset of unflushed writes, in their order: all, none, a prefix, or each by itself; one in four torn."""
+    """Yield a subset of unflushed writes, in order: all, none, a prefix, or each by chance.
+
+    One write in four is torn."""
     way = choose.randrange(8)
     until = choose.randrange(len(pending) + 1)
     odds = choose.choice((0.2, 0.5, 0.8, 0.95))

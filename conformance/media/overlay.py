@@ -1,6 +1,7 @@
-"""The media of a disk of the reference engine, laid over its files: nothing that is written reaches them, all of it is on record.
+"""An overlay over the files of a disk of the reference engine: it records every write.
 
-So a disk is put back to where it was in no time, and at every flush it is known what a power cut could have left.
+Nothing that is written reaches the files. So a disk is put back to an earlier state at once, and at
+every flush it is known what a power cut could have left.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ class Pending(NamedTuple):
 
     @property
     def sectors(self) -> int:
+        """How many sectors the write covers."""
         return -(-len(self.data) // SECTOR)
 
 
@@ -37,15 +39,17 @@ class Point:
     happened: int  # events inside the engine until then, since the operation began
 
     def left(self, masks: tuple[int, ...]) -> Content:
-        """What the media hold if so much of each write survives."""
+        """Return what the media hold if these sectors of each pending write survive."""
         content = dict(self.stable)
-        for write, mask in zip(self.pending, masks):
+        for write, mask in zip(self.pending, masks, strict=True):
             _lay(content, write, mask)
         return content
 
 
 class Overlay(PowerSupply):
-    """Feeds devices that read what was written to them, and write no file. `happened` counts events, for points."""
+    """A power supply whose devices write no file, and read what was written to them.
+
+    `happened` returns how many events the engine has told, which each point records."""
 
     def __init__(self, happened: Callable[[], int] = lambda: 0) -> None:
         super().__init__()
@@ -57,36 +61,40 @@ class Overlay(PowerSupply):
         self._first = 0  # write of the operation
 
     def lay(self, content: Content) -> None:
-        """This is what the media hold for certain; the disk has to be opened anew."""
+        """Make this what the media hold for certain; the disk must be opened again."""
         self._stable, self.content, self._pending = dict(content), dict(content), []
         self.begin()
 
     def begin(self) -> None:
-        """An operation begins: points are counted from here."""
+        """Begin an operation: its points are counted from here."""
         self._first, self.points = self.writes, []
 
     def point(self) -> Point:
-        """This moment."""
+        """Return this moment as a point."""
         return Point(
             self.writes - self._first, dict(self._stable), tuple(self._pending), self._happened()
         )
 
     def feed(self, device: Device) -> "OverlaidDevice":
+        """Return the device with its writes recorded here."""
         return OverlaidDevice(device, self)
 
     def restore(self, seed: int, kept: list[int] | None = None) -> None:
-        """What the media keep was laid before."""
+        """Turn the power on; `lay` has said before what the media keep."""
         self._cut_at = None
         self.on = True
 
     def written(self, device: str, offset: int, data: bytes | memoryview) -> None:
+        """Record a write. Raises PowerCut if the power fails at it."""
         write = Pending(device, offset, bytes(data))
         self._pending.append(write)
         _lay(self.content, write, -1)
         self.spend_write()
 
     def flushed(self, device: str) -> None:
-        """What the device was given is durable. The moment before is a point, if anything was written since the last."""
+        """Make durable what the device was given.
+
+        The moment before becomes a point if anything was written since the last point."""
         writes = self.writes - self._first
         if writes and (not self.points or self.points[-1].writes < writes):
             self.points.append(self.point())
@@ -97,13 +105,16 @@ class Overlay(PowerSupply):
 
 
 class OverlaidDevice:
-    """A device below an overlay. Writes are of whole sectors."""
+    """A device under an overlay. Offsets and lengths are in bytes; writes are of whole sectors.
+
+    Every method but `close` raises PowerCut while the power is off."""
 
     def __init__(self, device: Device, media: Overlay) -> None:
         self.name = device.name
         self._device, self._media = device, media
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return what the device holds with the recorded writes over it."""
         self._require()
         skipped = offset % SECTOR  # a chunk of a compressed disk may be less than a sector
         data = self._device.read(offset - skipped, skipped + length)
@@ -121,14 +132,17 @@ class OverlaidDevice:
         return bytes(patched[skipped : skipped + length])
 
     def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Record a write."""
         self._require()
         self._media.written(self.name, offset, data)
 
     def flush(self) -> None:
+        """Record a flush."""
         self._require()
         self._media.flushed(self.name)
 
     def close(self) -> None:
+        """Close the device."""
         self._device.close()
 
     def _require(self) -> None:

@@ -1,4 +1,4 @@
-"""A file that an engine works on, with a log of all that it writes there: from the two, what a power cut leaves."""
+"""A file of an engine with a log of its writes: the two together say what a power cut leaves."""
 
 import os
 import random
@@ -8,9 +8,9 @@ from conformance.media import logwrites
 
 
 class Recorded:
-    """The file `disk`; with `room`, so many bytes long, most of them a hole. Whoever writes to it records that in a log of
-    dm-log-writes.
+    """The file `disk`, and its log in the format of dm-log-writes, which every writer keeps.
 
+    With `room`, the file is so many bytes long, most of them a hole.
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 
     def __init__(self, disk: Path, log: Path, room: int = 0):
@@ -19,7 +19,7 @@ class Recorded:
         self.lay(b"" if room else disk.read_bytes())
 
     def lay(self, content: bytes) -> None:
-        """Make this what the file holds for certain; nobody may have it open. What was logged so far is forgotten."""
+        """Make this what the file holds for certain, and forget the log. It must not be open."""
         with self._disk.open("r+b") as disk:
             disk.truncate(len(content))
             disk.write(content)
@@ -32,25 +32,27 @@ class Recorded:
         self._on = True
 
     def begin_log(self) -> None:
-        """Whoever opens the log next begins it again; what was not taken is forgotten."""
+        """Empty the log for a process that begins a new one; entries not taken are forgotten."""
         self._log.write_bytes(b"")
         self._at = logwrites.START
 
     def read(self, log: Path) -> None:
-        """Another process had the file open meanwhile, and this is its log."""
+        """Read the log of another process that had the file open."""
         self._unread += self._new() + logwrites.read(log)[0]
 
     def take(self) -> None:
-        """Take note of what was written since."""
+        """Take the entries that were written since the last call."""
         self._take(self._unread + self._new())
 
     def settle(self) -> None:
-        """What the file holds now is certain, whatever the log says: writes in flight together may be there in another order."""
+        """Make what the file holds now certain, whatever the log says.
+
+        The log may have writes that were in flight together in another order."""
         self._new()
         self._unread, self._media = [], logwrites.Media(self._disk.read_bytes())
 
     def cut(self, after: int) -> bool:
-        """As take, but the power fails while the `after`-th write is under way; False if there were fewer."""
+        """As take, but the power fails at write number `after`; False if there were fewer."""
         entries = self._unread + self._new()
         moves = [index for index, entry in enumerate(entries) if entry.moves]
         fails = self._on and len(moves) >= after
@@ -59,7 +61,7 @@ class Recorded:
         return fails
 
     def survives(self, choose: random.Random) -> bytes:
-        """The power fails, if it has not yet: what the next owner of the file finds there."""
+        """Cut the power if it is still on; return what the file holds afterwards."""
         return self._media.cut_power(choose)
 
     def _new(self) -> list[logwrites.Write]:

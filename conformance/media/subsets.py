@@ -1,14 +1,15 @@
 """Crash states: what a power cut may leave of the writes that no flush has covered.
 
-After CrashMonkey and ACE (Mohan et al., OSDI 2018) and B3's bound on workloads: where there are few writes all their subsets are
-tried, where there are many some are; and each write is torn at sectors.
+After CrashMonkey and ACE (Mohan et al., "Finding crash-consistency bugs with bounded black-box
+crash testing", OSDI 2018). All subsets of few writes are tried, some subsets of many, and each
+write is torn at sectors.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 
-FEW = 6  # writes, or sectors: all their subsets are tried, 64
-SAMPLED = 32  # subsets, where there are more
+FEW = 6  # writes or sectors: all their 64 subsets are tried
+SAMPLED = 32  # subsets of more writes
 
 Masks = tuple[int, ...]  # for each write: bit i says whether its sector i survives
 
@@ -16,10 +17,11 @@ Masks = tuple[int, ...]  # for each write: bit i says whether its sector i survi
 def subsets(
     sizes: Sequence[int], choose: random.Random, few: int = FEW, sampled: int = SAMPLED
 ) -> Iterator[Masks]:
-    """What may survive of writes of so many sectors each, in their order; no mask twice.
+    """Yield what may survive of writes of `sizes` sectors each, in their order; no mask twice.
 
-    All subsets of the sectors if these are few; else all subsets of the writes if those are few, else none, all, every prefix, all but one,
-    one alone, and some at random; and each write torn in the middle of a prefix, in the middle of all, and at random."""
+    If there are few sectors: all their subsets. Else, if there are few writes: all their subsets;
+    of many writes none, all, every prefix, all but one, one alone, and `sampled` at random. Then
+    each write is torn, in the middle of a prefix, in the middle of all, and at random."""
     seen: set[Masks] = set()
     for masks in _every_sector(sizes) if sum(sizes) <= few else _some(sizes, choose, few, sampled):
         if masks not in seen:
@@ -41,11 +43,11 @@ def _some(sizes: Sequence[int], choose: random.Random, few: int, sampled: int) -
     count = len(sizes)
 
     def keep(*survives: bool) -> Masks:
-        return tuple(mask if one else 0 for mask, one in zip(whole, survives))
+        return tuple(mask if one else 0 for mask, one in zip(whole, survives, strict=True))
 
     if count <= few:
         for bits in range(1 << count):
-            yield keep(*(bits >> write & 1 for write in range(count)))
+            yield keep(*(bool(bits >> write & 1) for write in range(count)))
     else:
         for write in range(count + 1):
             yield keep(*(other < write for other in range(count)))

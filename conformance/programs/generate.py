@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from conformance.contract.source import Source
 from conformance.programs.situation import Asked
-from conformance.programs.source import Source
 from conformance.programs.writer import Writer
 
 Request = dict[str, Any]

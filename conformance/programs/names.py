@@ -5,7 +5,7 @@ A name is 1 to 64 of letters, digits, `.`, `_`, `-` (ASCII).
 
 import string
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 
 LONGEST = 64  # characters
 ALLOWED = string.ascii_letters + string.digits + "._-"

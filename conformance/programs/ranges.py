@@ -4,7 +4,7 @@ now and then past the end of the disk.
 
 from collections.abc import Iterable
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 
 HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
 FAR = 1 << 32  # an LBA that no disk here has

@@ -4,7 +4,7 @@ Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out rea
 mixture of all of them does not.
 """
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 
 # operation -> the capability that it needs, None where every target has it
 NEEDS = {

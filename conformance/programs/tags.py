@@ -2,8 +2,8 @@
 data.
 """
 
+from conformance.contract.source import Source
 from conformance.contract.tagged_block import ALIKE
-from conformance.programs.source import Source
 
 REPEATED = 32  # one tag in so many was written before
 POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike

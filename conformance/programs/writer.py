@@ -2,17 +2,18 @@
 granted.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from conformance.contract.source import Source
 from conformance.programs import names, swarm
 from conformance.programs.ranges import Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
-from conformance.programs.source import Source
 from conformance.programs.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
 Request = dict[str, Any]
+Value = TypeVar("Value")
 
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
@@ -102,7 +103,7 @@ class Writer:
         if kind == "crash":
             self._crash()
             return
-        request = getattr(self, "_" + kind, dict)()
+        request: Request | None = getattr(self, "_" + kind)()
         if request is None:
             self._requests.append({"op": "read", **self._read()})
             return
@@ -271,5 +272,5 @@ class Writer:
     def _upto(self, most: int) -> int:
         return self._choose.randrange(most + 1)
 
-    def _one_of(self, values: Any) -> Any:
+    def _one_of(self, values: Sequence[Value]) -> Value:
         return values[self._choose.randrange(len(values))]

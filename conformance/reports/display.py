@@ -1,4 +1,4 @@
-"""What a terminal shows while something runs for long. Where stderr is none, nothing."""
+"""Progress on stderr. Progress is shown only when stderr is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from conformance.campaign.results import OUTCOMES, Campaign
 
 @contextmanager
 def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar; it is told how many are done."""
+    """Yield a function that shows a bar: it is told how many are done."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with _shown(columns, total) as update:
         yield lambda done: update(completed=done)
@@ -28,7 +28,8 @@ def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def campaign(total: int | None, minutes: float | None) -> Iterator[Callable[[Campaign], None]]:
-    """The campaign so far, in one line: traces, traces/s, outcomes that happened of those expected, pairs, findings."""
+    """Yield a function that shows a campaign in one line: traces, traces per second, coverage,
+    pairs of outcomes, findings."""
     columns = (
         TextColumn("traces"),
         BarColumn(20),
@@ -44,7 +45,7 @@ def campaign(total: int | None, minutes: float | None) -> Iterator[Callable[[Cam
 
 
 def words(result: Campaign) -> str:
-    """Such as `1,200, 31/s, coverage 40 of 52, 310 pairs, 2 findings`."""
+    """Return one line such as `1,200, 31/s, coverage 40 of 52, 310 pairs, 2 findings`."""
     expected = {(op, outcome) for op, outcomes in OUTCOMES.items() for outcome in outcomes}
     happened = sum(1 for one in expected if result.coverage[one])
     speed = len(result.judged) / result.seconds if result.seconds else 0

@@ -48,7 +48,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Column:
-    """An operation: its number and name, the view it is about, its answer if that is not ok, and how it is marked."""
+    """An operation: its number, name and view, its answer if that is not ok, and its mark."""
 
     x: int
     number: int
@@ -128,7 +128,7 @@ def _range(event: Event) -> range:
 
 
 def _histories(trace: Trace, last: int, rows: list[int]) -> dict[str, list[dict[int, list[int]]]]:
-    """View -> after each operation what each block may hold; nothing while there is no such view."""
+    """View -> what each block may hold after each operation; empty while there is no view."""
     histories: dict[str, list[dict[int, list[int]]]] = {LIVE: []}
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events[: last + 1]):
@@ -188,7 +188,7 @@ def _rings(
     """What a read returned, and what a write that was cut short had in hand."""
     result, rings = event.get("result"), []
     if event["op"] == "write" and result is None:
-        for lba, tag in zip(_range(event), event["tags"]):
+        for lba, tag in zip(_range(event), event["tags"], strict=True):
             if lba in places[LIVE]:
                 rings.append(
                     Ring(
@@ -204,7 +204,7 @@ def _rings(
         return rings
     view = event.get("view") or LIVE
     found = {one["lba"]: f"{one['kind']}: {one['detail']}" for one in result.get("found", ())}
-    for lba, tag in zip(_range(event), result["tags"]):
+    for lba, tag in zip(_range(event), result["tags"], strict=True):
         if lba in places.get(view, ()):
             kind = "wrong" if tag not in histories[view][index].get(lba, ()) else "read"
             detail = found.get(lba, f"tag {tag}")
@@ -248,7 +248,7 @@ def _arrow(drawn: Picture, trace: Trace, verdict: Verdict, first: int, last: int
 
 
 def colour(tag: int) -> str:
-    """A colour for a tag: white for zeroes, grey for what is none of the kit's, else hues far apart."""
+    """Return a colour for a tag: white for zeroes, grey for foreign data, else hues far apart."""
     if tag <= 0:
         return "#ffffff" if tag == 0 else "#9a9a9a"
     return f"hsl({tag * 137.5 % 360:.0f} 70% 72%)"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.programs.source import Source
+from conformance.contract.source import Source
 from conformance.targets.base import Target, Unusable
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
@@ -27,9 +27,11 @@ KINDS = {
     "qemu-storage-daemon",
     "redb[:durability=immediate|eventual|none]": "redb, a copy-on-write B-tree store, as a disk of "
     "blocks",
-    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file whose "
-    "power the kit can cut",
+    "lmdb[:KEY=VALUE,...]": "LMDB as a disk of blocks, its read views as snapshots, on a file "
+    "whose power the kit can cut",
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files whose power the kit can cut",
+    "kernel:DRIVER[:KEY=VALUE,...]": "snapshots of a Linux driver in a guest of user-mode "
+    "Linux: dm-thin, dm-snapshot, nilfs2, btrfs",
     "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
 }
 # The engines of other projects: kind -> module and class, below conformance.targets.engines.
@@ -109,6 +111,8 @@ def resolve(name: str) -> Factory:
     match kind:
         case "refmodel":
             return _reference(name, rest)
+        case "kernel":
+            return _kernel(name, rest)
         case "exec":
             return _process(name, rest)
         case "model":
@@ -116,6 +120,15 @@ def resolve(name: str) -> Factory:
         case "python":
             return _factory(name, _imported(rest), {})
     raise NoSuchTarget(f"there is no target '{name}': it is one of {', '.join(KINDS)}")
+
+
+def _kernel(name: str, rest: str) -> Factory:
+    from conformance.targets.engines.kernel import DRIVERS  # it needs qemu and a guest
+
+    driver, _, options = rest.partition(":")
+    if driver not in DRIVERS:
+        raise NoSuchTarget(f"there is no driver '{driver}': use one of {', '.join(DRIVERS)}")
+    return _factory(name, DRIVERS[driver], _options(options))
 
 
 def _reference(name: str, rest: str) -> Factory:

@@ -9,20 +9,25 @@ Message = dict[str, Any]
 class Target(Protocol):
     """An implementation under test.
 
-    `request` takes a request and returns the response, both as in the dialogue: `data` is bytes in process and
-    base64 on the wire; `tags` stands in its place where `hello` says `"payload":"tags"`. The response may carry
-    `events`. It raises PowerCut where the operation was cut short, TargetFailure where no answer came.
+    Requests and answers are those of the dialogue. `data` is bytes in process and base64 on the
+    wire; if `hello` says `"payload":"tags"`, `tags` stand in its place. An answer may carry
+    `events`.
 
-    Three attributes are optional. `cuts` (bool): a request may carry `"cut":{"after":n,"seed":s}`. `knobs`, of the
-    factory (dict of option -> list of values): what a trace may choose at creation. `connect()` returns one more connection
-    to the live disk, with `read(offset, length)`, `write(offset, data)`, in bytes, and `close()`: requests may overlap.
+    Three attributes are optional. With `cuts` (bool) a request may carry
+    `"cut":{"after":n,"seed":s}`. `knobs` of the class or callable that makes targets (option ->
+    list of values) are what a trace may choose at creation. `connect()` returns one more connection
+    to the live disk, with `read(offset, length)`, `write(offset, data)` and `close()`, in bytes.
     """
 
     hello: Message
 
-    def request(self, message: Message) -> Message: ...
+    def request(self, message: Message) -> Message:
+        """Return the answer. Raises PowerCut if the power failed, TargetFailure if none came."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Put the target away; nothing may be left running."""
+        ...
 
 
 class PowerCut(Exception):
@@ -30,7 +35,7 @@ class PowerCut(Exception):
 
     `events`, as a response may carry them, are those until then."""
 
-    def __init__(self, events: Sequence[Message] = ()):
+    def __init__(self, events: Sequence[Message] = ()) -> None:
         super().__init__()
         self.events = list(events)
 
@@ -38,16 +43,17 @@ class PowerCut(Exception):
 class TargetFailure(Exception):
     """The target gave no answer that counts as one.
 
-    `kind` is "hang", "exit" or "protocol"; `message` one line; `output` what the target printed on stderr last."""
+    `kind` is "hang", "exit" or "protocol", `message` one line, and `output` what the target printed
+    on stderr last."""
 
-    def __init__(self, kind: str, message: str, output: str = ""):
+    def __init__(self, kind: str, message: str, output: str = "") -> None:
         super().__init__(message)
         self.kind, self.message, self.output = kind, message, output
 
 
 class Unusable(Exception):
-    """There is nothing to test: the target cannot be started, or its hello is none. One line, then its output."""
+    """The target cannot be started, or its hello is not valid. One line, and its output."""
 
-    def __init__(self, message: str, output: str = ""):
+    def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)
         self.message, self.output = message, output

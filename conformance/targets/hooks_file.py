@@ -63,5 +63,6 @@ def _schema() -> Any:
 
 
 def _complaint(error: fastjsonschema.JsonSchemaValueException) -> str:
-    where = error.name.removeprefix("data").removeprefix(".") or "the file"
-    return f"{where} {error.message.removeprefix(error.name).strip()}"[:300]
+    name = error.name or ""
+    where = name.removeprefix("data").removeprefix(".") or "the file"
+    return f"{where} {error.message.removeprefix(name).strip()}"[:300]

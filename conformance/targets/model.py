@@ -10,14 +10,14 @@ CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "rest
 
 
 class ModelTarget:
-    """A disk in memory that does what the contract allows; a crash picks one of the outcomes by `seed`.
+    """A disk in memory that does what the contract allows; `seed` chooses what a crash leaves.
 
     Options: `profile` ("ack", "prefix" or "block") and `seed`."""
 
     knobs: dict[str, list[Any]] = {"profile": ["ack", "prefix", "block"]}
     cuts = True
 
-    def __init__(self, options: dict[str, Any]):
+    def __init__(self, options: dict[str, Any]) -> None:
         self.hello: Message = {
             "ok": True,
             "name": "model",
@@ -68,8 +68,8 @@ class ModelTarget:
         view, lba = message.get("view"), message["lba"]
         blocks = state.live if view is None else state.snaps[view]
         return [
-            self._settled(blocks.get(l, model.ZERO), state)
-            for l in range(lba, lba + message["count"])
+            self._settled(blocks.get(at, model.ZERO), state)
+            for at in range(lba, lba + message["count"])
         ]
 
     def _settled(self, held: int | model.Choice, state: model.State) -> int:

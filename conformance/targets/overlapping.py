@@ -6,7 +6,7 @@ answers come back with their numbers, in any order.
 
 import queue
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from conformance.targets.base import Message, Target, TargetFailure
 
@@ -81,7 +81,7 @@ class OneAtATime:
 def calls(target: Target) -> Calls:
     """The target as one that takes several requests at a time, if it does."""
     if hasattr(target, "answer") and target.hello.get("protocol") == 2:
-        return target  # a process with numbered requests
+        return cast(Calls, target)  # a process with numbered requests
     if hasattr(target, "call") and not hasattr(target, "answer"):
         return InProcess(target)
     return OneAtATime(target)

@@ -1,4 +1,4 @@
-"""Another process as a target: one JSON object a line on its stdin and stdout. It is trusted with nothing."""
+"""Another process as a target: one JSON object per line on stdin and stdout. Nothing is trusted."""
 
 import binascii
 import json
@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from typing import Any
 
 from conformance.targets.base import Message, TargetFailure, Unusable
@@ -52,6 +53,9 @@ class ProcessTarget:
             raise Unusable(
                 f"cannot start '{command}': {getattr(error, 'strerror', None) or error}"
             ) from None
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin and stdout and stderr, "all three are pipes"
+        self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         for pipe in self._pipes():
             os.set_blocking(pipe.fileno(), False)
         try:
@@ -132,17 +136,17 @@ class ProcessTarget:
 
     def close(self) -> None:
         """Say bye, wait a second at most, and see to it that nothing is left running."""
-        if self._process.poll() is None and not self._process.stdin.closed:
+        if self._process.poll() is None and not self._stdin.closed:
             try:
-                self._process.stdin.write(b'{"op":"bye"}\n')
-                self._process.stdin.close()
+                self._stdin.write(b'{"op":"bye"}\n')
+                self._stdin.close()
                 self._process.wait(timeout=1)
             except (OSError, subprocess.TimeoutExpired):
                 pass
         self._end()
 
     def _pipes(self) -> list[Any]:
-        return [self._process.stdin, self._process.stdout, self._process.stderr]
+        return [self._stdin, self._stdout, self._stderr]
 
     def _send(self, message: Message) -> None:
         if "data" in message:
@@ -180,7 +184,7 @@ class ProcessTarget:
         """Write what the pipe takes now."""
         while self._unsent:
             try:
-                written = os.write(self._process.stdin.fileno(), self._unsent[:CHUNK])
+                written = os.write(self._stdin.fileno(), self._unsent[:CHUNK])
             except BlockingIOError:
                 return
             except BrokenPipeError:
@@ -189,15 +193,13 @@ class ProcessTarget:
             self._unsent = self._unsent[written:]
 
     def _unasked(self) -> bool:
-        try:
-            self._received = os.read(self._process.stdout.fileno(), CHUNK)
-        except BlockingIOError:
-            pass
+        with suppress(BlockingIOError):
+            self._received = os.read(self._stdout.fileno(), CHUNK)
         return bool(self._received)
 
     def _receive(self) -> None:
         try:
-            part = os.read(self._process.stdout.fileno(), CHUNK)
+            part = os.read(self._stdout.fileno(), CHUNK)
         except BlockingIOError:
             return
         if not part:
@@ -212,7 +214,7 @@ class ProcessTarget:
     def _listen(self) -> bool:
         """Take in stderr; False at its end."""
         try:
-            part = os.read(self._process.stderr.fileno(), CHUNK)
+            part = os.read(self._stderr.fileno(), CHUNK)
         except BlockingIOError:
             return True
         self._output = (self._output + part)[-KEPT_OUTPUT:]
@@ -247,12 +249,10 @@ class ProcessTarget:
 
     def _end(self) -> None:
         """Kill the process and its children, reap it, and keep its last words."""
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         self._process.wait()
-        while not self._process.stderr.closed:
+        while not self._stderr.closed:
             before = len(self._output), self._output[-64:]
             if not self._listen() or (len(self._output), self._output[-64:]) == before:
                 break

@@ -9,22 +9,31 @@ from refmodel.core import errors
 from refmodel.registry import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
-CACHE = {"cache_bytes": [0, 0, 0, 8192, 1 << 14, 1 << 16], "cache_block_bytes": [None, 4096, 8192]}
-REPAIR = {"spares": [0, 0, 1], "repair_timer": [3600, 3600, 60], "repair_share": [30, 30, 1, 99]}
-REDO_LOG = {
+Knobs = dict[str, list[Any]]  # option -> values
+
+CACHE: Knobs = {
+    "cache_bytes": [0, 0, 0, 8192, 1 << 14, 1 << 16],
+    "cache_block_bytes": [None, 4096, 8192],
+}
+REPAIR: Knobs = {
+    "spares": [0, 0, 1],
+    "repair_timer": [3600, 3600, 60],
+    "repair_share": [30, 30, 1, 99],
+}
+REDO_LOG: Knobs = {
     **CACHE,
     "block_bytes": [512, 512, 1024],
     "layers": [3, 5, 16, 16],
     "table_cache": [0, 1, 2, 16],
 }
-IN_PLACE = {
+IN_PLACE: Knobs = {
     **CACHE,
     **REPAIR,
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
     "log_bytes": [1 << 14, 1 << 17],
 }
-KNOBS: dict[str, dict[str, list[Any]]] = {  # of each engine: what a trace may choose
+KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     DEFAULT: {
         **CACHE,
         "batch": [False, True],
@@ -48,7 +57,7 @@ KNOBS: dict[str, dict[str, list[Any]]] = {  # of each engine: what a trace may c
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
-FAMILIES = tuple(
+FAMILIES: tuple[Knobs, ...] = tuple(
     {"engine": [engine], **knobs}
     for engine, knobs in KNOBS.items()
     for _ in range(SHARE.get(engine, 1))

@@ -73,7 +73,7 @@ def changed(source: str, number: int) -> ast.Module:
     for at, (old, new, statement) in enumerate(_places(tree)):
         if at == number:
             replacement = new if new is not None else ast.copy_location(ast.Pass(), old)
-            tree = _Replacing(old, replacement, statement).visit(tree)
+            _Replacing(old, replacement, statement).visit(tree)
             return ast.fix_missing_locations(tree)
     raise ValueError(f"there is no change number {number}")
 
@@ -122,7 +122,7 @@ def _of_statement(statement: ast.stmt) -> Iterator[Place]:
                 yield from _of_expression(child, statement)
             elif isinstance(child, ast.stmt):
                 yield from _of_statement(child)
-            elif isinstance(child, ast.excepthandler | ast.match_case):
+            elif isinstance(child, ast.ExceptHandler | ast.match_case):
                 for inner in child.body:
                     yield from _of_statement(inner)
             elif isinstance(child, ast.withitem):

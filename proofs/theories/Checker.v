@@ -180,7 +180,8 @@ Record opening := Opening { opened : blocks; made : Pmap choice; upto : nat }.
 Definition open_block (kvs : positive * list V) (o : opening) : opening :=
   let b := cell_at (opened o) kvs.1 in
   if forallb (λ v, bool_decide (b = Known v)) kvs.2 then o
-  else Opening (<[kvs.1 := Open (upto o)]> (opened o)) (<[key (upto o) := Choice b kvs.2]> (made o)) (S (upto o)).
+  else Opening (<[kvs.1 := Open (upto o)]> (opened o)) (<[key (upto o) :=
+    Choice b kvs.2]> (made o)) (S (upto o)).
 
 Definition resuming (w : world) (y : leftover) : world :=
   let o := foldr open_block (Opening (live_blocks (kept y)) (choices w) (next w)) (map_to_list (since y)) in
@@ -220,7 +221,8 @@ Definition advance_one (p : profile) (e : event V) (w : world) : list world :=
 
 (** ** Traces *)
 
-Definition entry_worlds (p : profile) (tolerates : nat) (v : devices) (en : entry V) (w : world) : list world :=
+Definition entry_worlds (p : profile) (tolerates : nat) (v : devices) (en : entry V)
+  (w : world) : list world :=
   match en with
   | Event (Read from lba count (Refused DataLost) _) =>
       match powered w && beyond tolerates v, range_faults w lba count ++ view_faults w from with
@@ -239,7 +241,8 @@ Definition distinct (ws : list world) : list world :=
   | _ => if bool_decide (length ws ≤ 64) then remove_dups ws else ws
   end.
 
-Definition advance (p : profile) (tolerates : nat) (v : devices) (en : entry V) (ws : list world) : list world :=
+Definition advance (p : profile) (tolerates : nat) (v : devices) (en : entry V)
+  (ws : list world) : list world :=
   match ws with
   | [w] => distinct (entry_worlds p tolerates v en w)
   | _ => distinct (ws ≫= entry_worlds p tolerates v en)
@@ -286,7 +289,8 @@ Definition clause_of (ws : list world) (en : entry V) : clause :=
   | Event (Create _) => CreateClause
   | Event (Crash _) => OpenClause
   | Event (Read from lba count Ok _) =>
-      if existsb (λ w, powered w && match range_faults w lba count ++ view_faults w from with [] => true | _ => false end) ws
+      if existsb (λ w, powered w && match range_faults w lba count ++ view_faults w from with []
+        => true | _ => false end) ws
       then match from with Live => ReadClause | Named _ => SnapshotClause end
       else AnswerClause
   | _ => match ws with [] => CreateClause | _ => AnswerClause end

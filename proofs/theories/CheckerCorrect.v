@@ -40,14 +40,17 @@ Qed.
 Lemma entry_worlds_spec p tolerates v en w w' :
   w' ∈ entry_worlds p tolerates v en w →
   (∃ e, en = Event e ∧ w' ∈ advance_one p e w) ∨
-  (∃ from lba count data, en = Event (Read from lba count (Refused DataLost) data) ∧ w' = w ∧ powered w = true ∧
+  (∃ from lba count data, en = Event (Read from lba count (Refused DataLost) data) ∧ w' = w ∧
+    powered w = true ∧
      beyond tolerates v = true ∧ range_faults w lba count ++ view_faults w from = []) ∨
   (∃ r, (w' = match r with CutShort => cut_to w (leftovers w) | _ => w end) ∧ powered w = true ∧
         ∀ s s', outside s r s' → entry_step p tolerates v s en s').
 Proof.
-  assert (∀ r, w' ∈ (if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w] end else []) →
+  assert (∀ r, w' ∈ (if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w]
+    end else []) →
     (w' = match r with CutShort => cut_to w (leftovers w) | _ => w end) ∧ powered w = true) as Hout.
-  { intros r. destruct (powered w); [|by intros ?%elem_of_nil]. by destruct r; intros ->%elem_of_list_singleton. }
+  { intros r. destruct (powered w); [|by intros ?%elem_of_nil]. by destruct r;
+    intros ->%elem_of_list_singleton. }
   destruct en as [e|d r|d r|d r|r|r]; cbn;
     try (intros [? ?]%Hout; right; right; exists r; split_and!; by auto).
   destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try (intros; left; eexists; by split).
@@ -70,7 +73,8 @@ Lemma entry_under p tolerates v σ w en w' :
   wf w → w' ∈ entry_worlds p tolerates v en w → suits σ (choices w') →
   ∃ σ0, suits σ0 (choices w) ∧ ∀ s, under σ0 w s → ∃ s', entry_step p tolerates v s en s' ∧ under σ w' s'.
 Proof.
-  intros Hwf [(e & -> & Hin)|[(from & lba & count & data & -> & -> & Hp & Hb & Hf)|(r & -> & Hp & Hstep)]]%entry_worlds_spec
+  intros Hwf [(e & -> & Hin)|[(from & lba & count & data & -> & -> & Hp & Hb & Hf)|(r & ->
+    & Hp & Hstep)]]%entry_worlds_spec
     Hs.
   - assert ((∃ blocks, e = Create blocks) ∨ ∀ blocks, e ≠ Create blocks) as [[blocks ->]|Hne]
       by (destruct e; [left; eauto|right; done..]).
@@ -93,7 +97,8 @@ Lemma elem_of_advance p tolerates v en ws w' :
   w' ∈ advance p tolerates v en ws ↔ ∃ w, w ∈ ws ∧ w' ∈ entry_worlds p tolerates v en w.
 Proof.
   unfold advance.
-  assert (w' ∈ ws ≫= entry_worlds p tolerates v en ↔ ∃ w, w ∈ ws ∧ w' ∈ entry_worlds p tolerates v en w) as Hbind.
+  assert (w' ∈ ws ≫= entry_worlds p tolerates v en ↔ ∃ w, w ∈ ws ∧
+    w' ∈ entry_worlds p tolerates v en w) as Hbind.
   { rewrite elem_of_list_bind. naive_solver. }
   destruct ws as [|w [|w2 ws]]; rewrite elem_of_distinct; [done| |done].
   split; [intros ?; exists w; split; [left|done]|]. by intros (? & ->%elem_of_list_singleton & ?).
@@ -105,7 +110,8 @@ Proof. intros Hcur. assert (∀ r, outside s r s' → current p s') as Hout by (
   destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & _ & ->). Qed.
 
 (** The worlds after a trace: what [follow] goes through when it never gives up. *)
-Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list world) (tr : list (entry V)) : list world :=
+Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list world)
+  (tr : list (entry V)) : list world :=
   match tr with
   | [] => ws
   | en :: tr => worlds_after p tolerates (devices_after tolerates v en) (advance p tolerates v en ws) tr
@@ -146,10 +152,12 @@ Proof.
   - intros Hne. destruct (worlds_after _ _ _ _ _) as [|w ws] eqn:Heq; [done|].
     assert (w ∈ worlds_after p tolerates all_good [fresh_world blocks] tr) as Hw by (rewrite Heq; left).
     assert (∃ σ, suits σ (choices w)) as [σ Hs].
-    { apply (suits_some (next w)). assert (∀ v ws tr, Forall wf ws → Forall wf (worlds_after p tolerates v ws tr)) as Hall.
+    { apply (suits_some (next w)). assert (∀ v ws tr, Forall wf ws →
+      Forall wf (worlds_after p tolerates v ws tr)) as Hall.
       { intros v ws0 tr0. revert v ws0. induction tr0; cbn; auto using advance_forall_wf. }
       specialize (Hall all_good _ tr Hwf). rewrite Forall_forall in Hall. by apply Hall. }
-    destruct (worlds_after_under p tolerates tr _ _ _ _ Hwf Hw Hs) as (w0 & σ0 & ->%elem_of_list_singleton & _ & Hrun).
+    destruct (worlds_after_under p tolerates tr _ _ _ _ Hwf Hw Hs)
+      as (w0 & σ0 & ->%elem_of_list_singleton & _ & Hrun).
     destruct (Hrun (created blocks)) as (s & ? & _); [apply beside_fresh|]. by exists s.
   - intros [s Hrun]. eapply worlds_after_over; [done| | |done].
     + apply current_exactly.
@@ -195,11 +203,13 @@ Qed.
 Theorem judge_correct p tolerates most tr :
   match judge p tolerates most tr with
   | Accepted _ => admits_recorded p tolerates tr
-  | Rejected i _ => ¬ admits_recorded p tolerates (take (S i) tr) ∧ (0 < i → admits_recorded p tolerates (take i tr))
+  | Rejected i _ => ¬ admits_recorded p tolerates (take (S i) tr) ∧
+      (0 < i → admits_recorded p tolerates (take i tr))
   | Undecided _ => is_Some most
   end.
 Proof.
-  assert (∀ tr, (∀ blocks rest, tr ≠ Event (Create blocks) :: rest) → ¬ admits_recorded p tolerates (take 1 tr) ∧
+  assert (∀ tr, (∀ blocks rest, tr ≠ Event (Create blocks) :: rest) →
+    ¬ admits_recorded p tolerates (take 1 tr) ∧
             (0 < 0 → admits_recorded p tolerates (take 0 tr))) as Hbad.
   { intros tr0 Htr. split; [|lia]. intros (blocks & rest & s & Heq & _). destruct tr0; [done|].
     injection Heq as -> _. by eapply Htr. }
@@ -219,7 +229,8 @@ Lemma admits_recorded_take p tolerates n tr :
 Proof.
   intros Hn (blocks & rest & s & -> & Hrun). destruct n as [|n]; [lia|]. cbn.
   assert (∃ s', recorded_run p tolerates all_good (created blocks) (take n rest) s') as [s' ?].
-  { clear Hn. revert n. induction Hrun as [v s0|v s0 en s1 tr s2 Hstep _ IH]; intros [|n]; cbn; try by eexists; constructor.
+  { clear Hn. revert n. induction Hrun as [v s0|v s0 en s1 tr s2 Hstep _ IH]; intros [|n]; cbn;
+    try by eexists; constructor.
     destruct (IH n) as [s' ?]. exists s'. by econstructor. }
   by exists blocks, (take n rest), s'.
 Qed.

@@ -124,7 +124,8 @@ Lemma like_reverted σ x d n : like σ x d →
   like σ (Shape (default (live_blocks x) (find n (snap_blocks x))) (snap_blocks x)) (reverted d n).
 Proof. intros [Hl Hs]. split; [|done]. intros l. cbn. destruct (Hs n); cbn; auto. Qed.
 
-Lemma exists_snap_like σ w s n : like σ (seen w) (now s) → exists_snap w n = bool_decide (is_Some (snaps (now s) !! n)).
+Lemma exists_snap_like σ w s n : like σ (seen w) (now s) →
+  exists_snap w n = bool_decide (is_Some (snaps (now s) !! n)).
 Proof.
   intros [_ Hs]. unfold exists_snap. destruct (Hs n); symmetry.
   - apply bool_decide_eq_true_2. eauto.
@@ -154,7 +155,8 @@ Lemma lies_nil up σ : lies up σ [] [].
 Proof. by destruct up; intros ? ?%elem_of_nil. Qed.
 Lemma lies_cons up σ y i ys is : covers up σ y i → lies up σ ys is → lies up σ (y :: ys) (i :: is).
 Proof.
-  intros Hy Hys. destruct up; intros z [->|Hz]%elem_of_cons; [exists y|destruct (Hys _ Hz) as (u & ? & ?); exists u
+  intros Hy Hys. destruct up; intros z [->|Hz]%elem_of_cons; [exists y|destruct (Hys _ Hz) as (u & ? & ?);
+    exists u
     |exists i|destruct (Hys _ Hz) as (u & ? & ?); exists u]; (split; [by constructor|done]).
 Qed.
 Lemma lies_one up σ y i : covers up σ y i → lies up σ [y] [i].
@@ -177,7 +179,8 @@ Proof.
   - intros [->|[->|?]%Hv%elem_of_cons]%elem_of_cons; [|left|right; by apply elem_of_app; right].
     destruct (data_at lba data l) as [u|]; cbn [default from_option]; [right; left|]. by apply (Hm l), Hd.
   - intros [->|[Hin|?]%elem_of_app]%elem_of_cons; [right; apply Hv; left| |right; apply Hv; by right].
-    destruct (data_at lba data l); [|by apply elem_of_nil in Hin]. apply elem_of_list_singleton in Hin as ->. left.
+    destruct (data_at lba data l); [|by apply elem_of_nil in Hin]. apply elem_of_list_singleton in Hin as ->.
+      left.
 Qed.
 
 Lemma since_covers_before σ y i lba data :
@@ -188,7 +191,8 @@ Proof. intros [Hm Hs]. split; [|done]. intros l v Hv. specialize (Hm _ _ Hv). un
 
 Lemma buffering_beside up p σ w s lba data :
   beside up σ w s → (up = true → current p s ∧ power s = true) →
-  effect_beside up σ (buffering p w lba data) s (written (now s) lba data) (buffered p s (written (now s) lba data)).
+  effect_beside up σ (buffering p w lba data) s (written (now s) lba data)
+    (buffered p s (written (now s) lba data)).
 Proof.
   intros [(_ & _ & Hl) Hab] Hcur. pose proof (like_written _ _ _ lba data Hl) as Hw.
   pose proof (covers_exactly up _ _ _ Hw) as Hx. destruct p; (split; [done|]); cbn.
@@ -208,14 +212,17 @@ Lemma recording_beside up p σ w s x d :
   beside up σ w s → like σ x d → effect_beside up σ (recording p w x) s d (recorded p s d).
 Proof.
   intros [_ Hab] Hx. pose proof (covers_exactly up _ _ _ Hx) as Hc.
-  destruct p; (split; [done|]); cbn; (split; [first [by apply lies_one|by apply lies_cons]|]); try by apply lies_cons.
+  destruct p; (split; [done|]); cbn; (split; [first [by apply lies_one|by apply lies_cons]|]);
+    try by apply lies_cons.
   apply (lies_app _ _ _ (_ :: _)); [by apply lies_cons|]. intros ->. by apply over_more.
 Qed.
 
 (** ** Answers *)
 
-Lemma allowed_spec faults excuses c : allowed faults excuses c = true ↔ c ∈ faults ∨ faults = [] ∧ c ∈ excuses.
-Proof. unfold allowed. rewrite orb_true_iff, bool_decide_eq_true. destruct faults; rewrite ?bool_decide_eq_true; naive_solver. Qed.
+Lemma allowed_spec faults excuses c : allowed faults excuses c = true ↔ c ∈ faults ∨ faults = [] ∧
+  c ∈ excuses.
+Proof. unfold allowed. rewrite orb_true_iff, bool_decide_eq_true. destruct faults;
+  rewrite ?bool_decide_eq_true; naive_solver. Qed.
 
 (** What [answered] is to a state. *)
 Lemma answering_spec w r faults excuses f w' : w' ∈ answering w r faults excuses f ↔ powered w = true ∧
@@ -226,7 +233,8 @@ Lemma answering_spec w r faults excuses f w' : w' ∈ answering w r faults excus
   | CutShort => w' = cut_to w (match faults with [] => leaves_cut (f tt) | _ => leftovers w end)
   end.
 Proof.
-  unfold answering. destruct (powered w); [|set_solver]. destruct r as [|c| |]; [..|destruct faults; set_solver].
+  unfold answering. destruct (powered w); [|set_solver]. destruct r as [|c| |]; [..|destruct faults;
+    set_solver].
   - destruct faults; set_solver.
   - rewrite <-allowed_spec. destruct (allowed faults excuses c); set_solver.
   - destruct faults; set_solver.
@@ -253,7 +261,8 @@ Proof.
   split; [done|]. by apply lies_one, covers_exactly.
 Qed.
 
-(** The worlds [ws] after [w] match the states [after] that follow one which [w] is beside of; no choice is made. *)
+(** The worlds [ws] after [w] match the states [after] that follow one which [w] is beside of; no choice is
+made. *)
 Definition matched (up : bool) σ w (ws : list world) (after : state V → Prop) : Prop :=
   if up then ∀ s', after s' → ∃ w', w' ∈ ws ∧ choices w' = choices w ∧ over σ w' s'
   else ∀ w', w' ∈ ws → ∃ s', after s' ∧ under σ w' s'.
@@ -265,10 +274,12 @@ Proof.
   intros Hb Hf. pose proof Hb as [(? & Hpw & ?) Hab].
   assert (power s = true → faults = [] → beside up σ (happening w (f tt)) (happens s d left)) as Hhap.
   { intros Hp Hfs. destruct (Hf Hp Hfs) as (? & ? & _). done. }
-  assert (power s = true → beside up σ (cut_to w (match faults with [] => leaves_cut (f tt) | _ => leftovers w end))
+  assert (power s = true →
+    beside up σ (cut_to w (match faults with [] => leaves_cut (f tt) | _ => leftovers w end))
     (cut s (match faults with [] => left | _ => [] end))) as Hcut.
   { intros Hp. destruct faults; split; try done. by apply Hf. }
-  destruct up; [intros s' [Hp Ha]; setoid_rewrite answering_spec|intros w' [Hp Ha]%answering_spec; unfold answered];
+  destruct up; [intros s' [Hp Ha]; setoid_rewrite answering_spec|intros w' [Hp Ha]%answering_spec;
+    unfold answered];
     rewrite <-?Hpw, ?Hp in *; destruct r; naive_solver.
 Qed.
 
@@ -278,12 +289,14 @@ Lemma like_snaps_resolves σ y i d : covers true σ y i → resolves i d → cov
 Proof. intros [Hm Hs] [Hl Heq]. split; cbn; [|by rewrite Heq]. intros l v ->%elem_of_list_singleton.
   apply Hm, Hl. Qed.
 
-Lemma above_now p σ w s : over σ w s → current p s → power s = true → lies true σ (leftovers w) [exactly (now s)].
+Lemma above_now p σ w s : over σ w s → current p s → power s = true →
+  lies true σ (leftovers w) [exactly (now s)].
 Proof. intros [_ Hab] Hcur Hp i ->%elem_of_list_singleton. destruct (Hcur Hp) as (_ & _ & j & Hj & Hr).
   destruct (Hab j Hj) as (y & Hy & Hc). exists y. split; [done|]. by eapply like_snaps_resolves. Qed.
 
 (** Where nothing changes it may be that a flush did: then a crash leaves no more than before. *)
-Lemma looking_matched up σ w s r faults f left : beside up σ w s → (up = true → lies true σ (leftovers w) left) →
+Lemma looking_matched up σ w s r faults f left : beside up σ w s →
+  (up = true → lies true σ (leftovers w) left) →
   r ≠ Ok → matched up σ w (looking w r faults f) (answered s r faults [] (now s) left).
 Proof.
   intros Hb Hleft Hr. pose proof Hb as [(? & Hpw & ?) Hab].
@@ -291,7 +304,8 @@ Proof.
   assert (beside up σ (cut_to w (leftovers w)) (cut s (match faults with [] => left | _ => [] end))) as Hcut.
   { split; [done|]. destruct faults, up; try done; [by apply lies_app; auto|].
     intros y (i & ? & ?)%Hab. exists i. split; [apply elem_of_app; by right|done]. }
-  destruct up; [intros s' [Hp Ha]; setoid_rewrite looking_spec|intros w' [Hp Ha]%looking_spec; unfold answered];
+  destruct up; [intros s' [Hp Ha]; setoid_rewrite looking_spec|intros w' [Hp Ha]%looking_spec;
+    unfold answered];
     rewrite <-?Hpw, ?Hp in *; destruct r; rewrite ?elem_of_nil in *; naive_solver.
 Qed.
 
@@ -321,7 +335,8 @@ Proof. intros Hs Hj j0 b0 vs0. rewrite lookup_key. case_decide; [subst; by intro
 Lemma decided_below n fuel ch c v ch' :
   choices_below n ch → decided fuel ch c v = Some ch' → choices_below n ch'.
 Proof.
-  revert ch c. induction fuel as [|fuel IH]; intros ch [u|j] Hch; cbn; [by case_decide; intros; simplify_eq|done|
+  revert ch c. induction fuel as [|fuel IH]; intros ch [u|j] Hch; cbn; [by case_decide; intros;
+    simplify_eq|done|
     by case_decide; intros; simplify_eq|].
   destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done]. case_decide.
   - intros [= <-]. by eapply choices_below_insert.
@@ -424,7 +439,8 @@ Proof.
       apply Hsame. intros ?. apply Hk'. by right.
 Qed.
 
-Lemma forallb_known (b : @cell V) vs v : forallb (λ u, bool_decide (b = Known u)) vs = true → v ∈ vs → b = Known v.
+Lemma forallb_known (b : @cell V) vs v : forallb (λ u, bool_decide (b = Known u)) vs = true → v ∈ vs →
+  b = Known v.
 Proof. rewrite forallb_forall. intros Hall Hv. apply elem_of_list_In, Hall in Hv.
   by apply bool_decide_eq_true in Hv. Qed.
 
@@ -501,7 +517,8 @@ Qed.
 
 Lemma resuming_over σ w s i d :
   over σ w s → wf w → suits σ (choices w) → i ∈ survivors s → resolves i d →
-  ∃ w' σ', w' ∈ resuming w <$> leftovers w ∧ suits σ' (choices w') ∧ over σ' w' (State (size s) d [exactly d] true).
+  ∃ w' σ', w' ∈ resuming w <$> leftovers w ∧ suits σ' (choices w') ∧
+    over σ' w' (State (size s) d [exactly d] true).
 Proof.
   intros [(Hz & _ & _) Hab] (Hch & _ & Hys) Hs Hi [Hl Heq]. destruct (Hab i Hi) as (y & Hy & Hm & Hsn).
   specialize (Hys y Hy) as [Hlive Hsnaps]. set (f := λ k, live d (pred (Pos.to_nat k))).
@@ -515,7 +532,9 @@ Proof.
   exists (resuming w y), σ'. split; [apply elem_of_list_fmap; by exists y|]. split; [done|].
   assert (like σ' (seen (resuming w y)) d) as Hlike.
   { split.
-    - intros l. change (value σ' (cell_at (opened (opens (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))) (key l)) = live d l).
+    - intros l.
+      change (value σ' (cell_at (opened (opens (map_to_list (since y)) (live_blocks (kept y)) (choices w)
+        (next w))) (key l)) = live d l).
       destruct (since y !! key l) as [vs|] eqn:Hk.
       + rewrite Hval; [done|]. apply since_fst. by rewrite Hk.
       + rewrite Hsame by (rewrite since_fst, Hk; by intros []). specialize (Hm _ _ (Hl l)). unfold may in Hm.
@@ -561,7 +580,8 @@ Qed.
 
 (** What a read that is answered makes of a world. *)
 Lemma reading_spec w from lba count data w' : w' ∈ reading w from lba count data → ∃ m ch,
-  blocks_of (seen w) from = Some m ∧ length data = count ∧ all_decided (next w) m (key lba) data (choices w) = Some ch ∧
+  blocks_of (seen w) from = Some m ∧ length data = count ∧
+    all_decided (next w) m (key lba) data (choices w) = Some ch ∧
   w' = World (blocks_count w) (seen w) (leftovers w) (powered w) ch (next w).
 Proof. unfold reading. repeat case_match; set_solver. Qed.
 
@@ -569,7 +589,8 @@ Lemma reading_under σ w s from lba count data w' : under σ w s → w' ∈ read
   suits σ (choices w') → under σ w' s ∧ ∃ v, view_of (now s) from = Some v ∧ data = v <$> seq lba count.
 Proof.
   intros [(Hz & Hpw & Hl) Hbe] (m & ch & Hm & <- & Hall & ->)%reading_spec Hs.
-  pose proof (view_like _ _ _ from Hl) as Hfrom. rewrite Hm in Hfrom. inversion Hfrom as [? v Hreads Heq Hv|]; subst.
+  pose proof (view_like _ _ _ from Hl) as Hfrom. rewrite Hm in Hfrom. inversion Hfrom as [? v Hreads Heq Hv|];
+    subst.
   destruct (all_decided_under σ _ _ _ _ _ _ Hall Hs) as [_ Hdata]. split; [by split|].
   exists v. split; [done|]. rewrite Hdata at 1. apply list_fmap_ext. by intros.
 Qed.
@@ -578,10 +599,12 @@ Lemma happens_nothing s : happens s (now s) (survivors s) = s.
 Proof. by destruct s. Qed.
 
 (** An event that no read or crash or [Create] is. *)
-Definition plain (e : event V) : Prop := match e with Create _ | Read _ _ _ _ _ | Crash _ => False | _ => True end.
+Definition plain (e : event V) : Prop :=
+  match e with Create _ | Read _ _ _ _ _ | Crash _ => False | _ => True end.
 
 Lemma flush_matched up p σ w s r : beside up σ w s → (up = true → current p s) →
-  matched up σ w (looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]])) (answered s r [] [] (now s) [exactly (now s)]).
+  matched up σ w (looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]))
+    (answered s r [] [] (now s) [exactly (now s)]).
 Proof.
   intros Hb Hcur. destruct (decide (r = Ok)) as [->|Hr].
   - pose proof Hb as [(? & Hpw & ?) _].
@@ -637,7 +660,8 @@ Proof.
   intros Hwf Hin Hs Hnew.
   assert (∀ r faults excuses f, w' ∈ answering w r faults excuses f → suits σ (choices w)) as Hans.
   { intros r faults excuses f [_ Hr]%answering_spec. destruct r; naive_solver. }
-  destruct e as [blocks| | | | | |r|r|from lba count r data|r]; cbn in Hin; try (by eapply Hans); try (by edestruct Hnew).
+  destruct e as [blocks| | | | | |r|r|from lba count r data|r]; cbn in Hin; try (by eapply Hans);
+    try (by edestruct Hnew).
   - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
   - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
   - apply looking_spec in Hin as [_ Hr]. destruct r; [|naive_solver..].
@@ -657,9 +681,11 @@ Proof.
   - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|apply beside_fresh].
   - rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hin by done.
     destruct (decide (r = Ok)) as [->|Hr].
-    + apply looking_spec in Hin as (Hp & Hf & Hin). destruct (reading_under _ _ _ _ _ _ _ _ Hun Hin Hs) as (? & ?).
+    + apply looking_spec in Hin as (Hp & Hf & Hin).
+      destruct (reading_under _ _ _ _ _ _ _ _ Hun Hin Hs) as (? & ?).
       exists s. rewrite <-Hpw in Hp. by split; [split; [split_and!; [..|rewrite happens_nothing]|]|].
-    + destruct (looking_matched false σ w s r _ (λ _, reading w from lba count data) (survivors s) Hun ltac:(done) Hr _ Hin)
+    + destruct (looking_matched false σ w s r _ (λ _, reading w from lba count data) (survivors s)
+      Hun ltac:(done) Hr _ Hin)
         as (s' & ? & ?). by exists s'.
   - destruct r; try (by apply elem_of_nil in Hin).
     + apply elem_of_list_fmap in Hin as (y & -> & Hy).
@@ -692,12 +718,14 @@ Proof. intros Hwf [Hx Hys] [_ Hr]%answering_spec.
   destruct faults; apply wf_cut; try done; [auto|apply Hwf]. Qed.
 
 Lemma looking_wf w r faults f w' : wf w → (∀ w', w' ∈ f tt → wf w') → w' ∈ looking w r faults f → wf w'.
-Proof. intros Hwf Hf [_ Hr]%looking_spec. destruct r; [naive_solver..|]. subst w'. apply wf_cut; [done|apply Hwf]. Qed.
+Proof. intros Hwf Hf [_ Hr]%looking_spec. destruct r; [naive_solver..|]. subst w'. apply wf_cut;
+  [done|apply Hwf]. Qed.
 
 Lemma buffering_below p w lba data : wf w → effect_below (next w) (buffering p w lba data).
 Proof.
   intros (Hch & [Hl Hs] & Hys).
-  assert (shape_below (next w) (Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w)))) as Hx.
+  assert (shape_below (next w) (Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w))))
+    as Hx.
   { split; [by apply below_put|done]. }
   unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil.
   1,2: naive_solver. intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
@@ -726,7 +754,8 @@ Proof.
   - intros ->%elem_of_list_singleton. apply wf_fresh.
   - by apply buffering_below.
   - by apply buffering_below.
-  - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide; [by intros [= <-]|apply Hsn].
+  - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide;
+    [by intros [= <-]|apply Hsn].
   - apply recording_below; [done|]. split; [done|]. cbn. intros a m ?%find_drop_some. by eapply Hsn.
   - apply recording_below; [done|]. split; [|done]. cbn. destruct (find n _) eqn:?; cbn; [by eapply Hsn|done].
   - apply Hflush.

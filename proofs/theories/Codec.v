@@ -15,7 +15,8 @@ Class blocks := Blocks {
 
 Class blocks_laws `{blocks} : Prop := {
   words_positive : 0 < words;
-  words_round_trip ws : length ws ≤ words → Forall (λ w, w < limit) ws → take (length ws) (to_words (of_words ws)) = ws;
+  words_round_trip ws : length ws ≤ words → Forall (λ w, w < limit) ws →
+    take (length ws) (to_words (of_words ws)) = ws;
 }.
 
 (** ** Codecs *)
@@ -66,7 +67,8 @@ Definition finite_map {K A} `{Countable K} (k : codec K) (a : codec A) : codec (
 Lemma number_round_trips : round_trips number.
 Proof. done. Qed.
 
-Lemma both_round_trips {A B} (a : codec A) (b : codec B) : round_trips a → round_trips b → round_trips (both a b).
+Lemma both_round_trips {A B} (a : codec A) (b : codec B) : round_trips a → round_trips b →
+  round_trips (both a b).
 Proof. intros Ha Hb [x y] rest. simpl. by rewrite <-(assoc_L (++)), Ha, Hb. Qed.
 
 Lemma mapped_round_trips {A B} (into : B → A) of (a : codec A) :
@@ -78,7 +80,8 @@ Proof.
   intros Ha xs rest. simpl. assert (∀ done, get_times a (length xs) done (put_many a xs ++ rest)
     = Some (rev_append done [] ++ xs, rest)) as ->; [|done].
   induction xs as [|x xs IH]; intros done; simpl; [by rewrite app_nil_r|].
-  rewrite <-(assoc_L (++)), Ha, IH. do 2 f_equal. rewrite !rev_append_rev, !app_nil_r. simpl. by rewrite <-(assoc_L (++)).
+  rewrite <-(assoc_L (++)), Ha, IH. do 2 f_equal. rewrite !rev_append_rev, !app_nil_r. simpl.
+    by rewrite <-(assoc_L (++)).
 Qed.
 
 Lemma text_round_trips : round_trips text.
@@ -125,7 +128,8 @@ Lemma pack_prefix ws b : pack ws = Some b → length ws ≤ words ∧ ∃ rest, 
 Proof.
   unfold pack. destruct (bool_decide_reflect (length ws ≤ words)) as [Hlen|]; [|done].
   destruct (small ws) eqn:Hsmall; [|done]. intros [= <-]. split; [done|].
-  exists (drop (length ws) (to_words (of_words ws))). rewrite <-(take_drop (length ws) (to_words (of_words ws))) at 1. f_equal.
+  exists (drop (length ws) (to_words (of_words ws))).
+    rewrite <-(take_drop (length ws) (to_words (of_words ws))) at 1. f_equal.
   apply words_round_trip; [done|].
   apply Forall_forall. intros w Hw. unfold small in Hsmall. rewrite forallb_forall in Hsmall.
   by eapply bool_decide_eq_true_1, Hsmall, elem_of_list_In.
@@ -136,12 +140,14 @@ Proof. intros Hc (_&rest&Hrest)%pack_prefix. unfold unpack. by rewrite Hrest, Hc
 
 Lemma pack_many_prefix n ws bs : pack_many n ws = Some bs → length bs ≤ n ∧ ∃ rest, all_words bs = ws ++ rest.
 Proof.
-  revert ws bs. induction n as [|n IH]; intros [|w ws] bs; simpl; try (intros [= <-]; simpl; split; [lia|by exists []]).
+  revert ws bs. induction n as [|n IH]; intros [|w ws] bs; simpl;
+    try (intros [= <-]; simpl; split; [lia|by exists []]).
   { done. }
   pose proof words_positive as Hpos. set (all := w :: ws).
   destruct (pack (take words all)) as [b|] eqn:Hb; [|done].
   destruct (pack_many n (drop words all)) as [bs'|] eqn:Hbs; [|done]. intros [= <-].
-  destruct (IH _ _ Hbs) as (Hlen&rest'&Hrest'). apply pack_prefix in Hb as (_&rest&Hrest). split; [simpl; lia|].
+  destruct (IH _ _ Hbs) as (Hlen&rest'&Hrest'). apply pack_prefix in Hb as (_&rest&Hrest). split; [simpl;
+    lia|].
   simpl. rewrite Hrest, Hrest'. destruct (decide (words ≤ length all)) as [Hfull|Hpart].
   - exists rest'. rewrite take_app_le by (rewrite take_length; lia). rewrite take_take, Nat.min_id.
     by rewrite (assoc_L (++)), take_drop.

@@ -1,6 +1,6 @@
-(** The log-structured disk over legs that lose devices refines the contract: its log and slots on a performance leg
-    (CompositionPerformance.v), its segments on a capacity leg (CompositionCapacity.v), whatever happens to their devices
-    (CompositionLegs.v). *)
+(** The log-structured disk over legs that lose devices refines the contract: its log and slots on a
+performance leg (CompositionPerformance.v), its segments on a capacity leg (CompositionCapacity.v), whatever
+happens to their devices (CompositionLegs.v). *)
 From stdpp Require Import vector.
 From LogDisk Require Export CompositionPerformance.
 From LogDisk Require Parity.
@@ -15,7 +15,8 @@ Section whole.
   Proof.
     intros HK blocks [[c sp] st] tr [[c' sp'] st'] (Fc & Ep & Es) T. simpl in Fc, Ep, Es. subst c sp st.
     assert (∀ x y : inside (over_stores cp cc client), ∀ tr0, shows (over_stores cp cc client) x tr y →
-      follows K cc room blocks tr0 x.1.1 x.1.2 x.2 → follows K cc room blocks (tr0 ++ tr) y.1.1 y.1.2 y.2) as Sim.
+      follows K cc room blocks tr0 x.1.1 x.1.2 x.2 →
+        follows K cc room blocks (tr0 ++ tr) y.1.1 y.1.2 y.2) as Sim.
     { clear -HK. intros x y tr0 T. revert tr0. induction T as [x|x es x1 tr y M _ IH]; intros tr0 F.
       - by rewrite app_nil_r.
       - destruct M as (ps & cs & D & Sp & Sc). rewrite (assoc_L (++)).
@@ -33,13 +34,15 @@ Section whole.
 
   Theorem disk_over_legs stripes_p stripes_c repair_delay spare_count : sound K → RedundancyCode.good cc →
     implements (over_legs cp cc stripes_p stripes_c repair_delay spare_count client) (promises K).
-  Proof. intros HK Gc. apply legs_suffice; [apply RedundancyCode.mirror_good|done|by apply disk_over_stores]. Qed.
+  Proof. intros HK Gc. apply legs_suffice; [apply RedundancyCode.mirror_good|done|by apply disk_over_stores].
+    Qed.
 End whole.
 
 (** Three mirrors and RAID-6 of k + 2, with whatever number of devices, failures and repairs. *)
 Corollary raid6_disk {n} (w k room stripes_p stripes_c repair_delay spare_count : nat) (p : profile) :
   p = Ack ∨ p = Prefix → k ≤ 255 →
   let zeroes := Parity.zeroes : vec Parity.byte n in
-  implements (H := zeroes) (over_legs (RedundancyCode.mirror Blank 2) (Parity.raid6 k) stripes_p stripes_c repair_delay
+  implements (H := zeroes) (over_legs (RedundancyCode.mirror Blank 2) (Parity.raid6 k)
+    stripes_p stripes_c repair_delay
     spare_count (log_structured_client (H := zeroes) (by_the_rules p w) (Parity.raid6 k) room)) p.
 Proof. intros Hp B zeroes. apply disk_over_legs; [by split|by apply Parity.raid6_good]. Qed.

@@ -1,9 +1,11 @@
 (** The log-structured disk over its capacity leg: its segments are the stripes.
 
-    What is being written to an open segment is still in memory; everything else it has to read.  Over a reliable
-    store of stripes it takes the steps of the disk that has its segments at hand ([capacity_step]). *)
+    What is being written to an open segment is still in memory; everything else it has to read. Over a
+    reliable store of stripes it takes the steps of the disk that has its segments at hand ([capacity_step]).
+    *)
 From LogDisk Require Export CompositionLegs.
-From LogDisk Require LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
+From LogDisk Require LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant
+  LogStructuredDiskRefinement.
 From LogDisk Require CompositionSegments.
 Import Redundancy RedundancyCorrect.
 
@@ -14,7 +16,8 @@ Section log_structured_disk.
   Implicit Types (c d e : state V) (st : store (V := V)) (g : nat) (data : list V) (S rd : gmap nat (list V)).
 
   (** A segment is written as a full stripe. *)
-  Definition full_stripe data : list V := data ++ replicate (data_count cc - length data) (RedundancyCode.blank cc).
+  Definition full_stripe data : list V :=
+    data ++ replicate (data_count cc - length data) (RedundancyCode.blank cc).
 
   Definition keep_open c : state V :=
     on_segments (filter (fun gd => table (mem c) !! gd.1 = Some Open) (segments (dev c))) c.
@@ -22,9 +25,11 @@ Section log_structured_disk.
   (** What a step from c to c' asks of the capacity leg. *)
   Inductive asks c c' : list (io V) -> Prop :=
     | asks_nothing : at_phase c' <> Off -> (forall h, is_open c' h <-> is_open c h) -> asks c c' []
-    | asks_write g data : at_phase c' <> Off -> ~ is_open c g -> (forall h, is_open c' h <-> h = g \/ is_open c h) ->
+    | asks_write g data : at_phase c' <> Off -> ~ is_open c g ->
+        (forall h, is_open c' h <-> h = g \/ is_open c h) ->
         segments (dev c') !! g = Some data -> asks c c' [Does (Redundancy.Write g (full_stripe data))]
-    | asks_acknowledge g : at_phase c' <> Off -> is_open c g -> (forall h, is_open c' h <-> h <> g /\ is_open c h) ->
+    | asks_acknowledge g : at_phase c' <> Off -> is_open c g ->
+        (forall h, is_open c' h <-> h <> g /\ is_open c h) ->
         asks c c' [Does (Redundancy.Acknowledge g)]
     | asks_crash : at_phase c' = Off -> asks c c' [Does Redundancy.Crash].
 
@@ -33,9 +38,11 @@ Section log_structured_disk.
   (** A step on what is in memory and what it reads. *)
   Inductive disk_does c (es : list (event V)) : list (io V) -> state V -> Prop :=
     | disk_step rd c' qs :
-        (at_phase c' <> Off -> forall g, g ∈ segments_of (current (mem c)) -> is_open c g \/ is_Some (rd !! g)) ->
+        (at_phase c' <> Off -> forall g, g ∈ segments_of (current (mem c)) ->
+          is_open c g \/ is_Some (rd !! g)) ->
         step K (on_segments (segments (dev c) ∪ rd) c) es c' ->
-        (at_phase c' = Off -> es = [] -> forall g, ~ is_open c g) ->    (* a clean shutdown waits for its writes *)
+        (at_phase c' = Off -> es = [] -> forall g, ~ is_open c g) ->
+          (* a clean shutdown waits for its writes *)
         asks c c' qs -> disk_does c es (reads rd ++ qs) (keep_open c').
 
   (** A stripe whose write was cut short is made one again, and that write ends. *)
@@ -56,7 +63,8 @@ Section log_structured_disk.
   Lemma reads_are_right rd qs st st' : store_does cc st (reads rd ++ qs) st' ->
     (forall g v, rd !! g = Some v -> v = Redundancy.holds st g) /\ store_does cc st qs st'.
   Proof.
-    intros D. assert (Forall (fun gd => gd.2 = Redundancy.holds st gd.1) (map_to_list rd) /\ store_does cc st qs st') as [F ?].
+    intros D. assert (Forall (fun gd => gd.2 = Redundancy.holds st gd.1) (map_to_list rd) /\
+      store_does cc st qs st') as [F ?].
     { unfold reads in D. induction (map_to_list rd) as [|gd l IH]; simpl in D; [done|].
       inversion D; subst. destruct IH; [done|]. split; [by constructor|done]. }
     split; [|done]. intros g v E%elem_of_map_to_list. rewrite Forall_forall in F. by apply (F _ E).
@@ -71,7 +79,8 @@ Section log_structured_disk.
     destruct (middle (current (mem c)) !! x) as [[g i]|] eqn:E; simpl; [|done].
     destruct (decide (at_phase c = Off)) as [Off|On].
     { pose proof (memory_lost _ _ I Off) as M. simpl in M. rewrite M in E. done. }
-    destruct (current_holds _ _ I On) as (_ & [W _] & _). destruct (whole_stored _ _ _ W x (g, i) E) as [v Hv].
+    destruct (current_holds _ _ I On) as (_ & [W _] & _).
+      destruct (whole_stored _ _ _ W x (g, i) E) as [v Hv].
     simpl in Hv. unfold stored in *. simpl in *. rewrite Hv.
     destruct (S !! g) as [data|] eqn:Sg; simpl in Hv; [|done]. destruct (decide (is_open c g)) as [O|O].
     - destruct (So g O) as (data' & F & S' & _). rewrite (lookup_union_Some_l _ _ _ _ F). simpl. congruence.
@@ -86,7 +95,8 @@ Section log_structured_disk.
   Proof. simpl. by rewrite map_filter_lookup_Some. Qed.
 
   Lemma capacity_step c st S es cs c' st' : sound K -> stands_for c st S -> disk_does c es cs c' ->
-    store_does cc st cs st' -> exists S', step K (on_segments S c) es (on_segments S' c') /\ stands_for c' st' S'.
+    store_does cc st cs st' -> exists S', step K (on_segments S c) es (on_segments S' c') /\
+      stands_for c' st' S'.
   Proof.
     intros HK Hst D Sd. pose proof Hst as [I So Sm Ss]. destruct D as [rd c1 qs Hall Hstep Hclean A].
     - apply reads_are_right in Sd as [Hrd Sd]. destruct (decide (at_phase c1 = Off)) as [Off|On].
@@ -95,11 +105,13 @@ Section log_structured_disk.
         { intros h. unfold is_open. simpl. by rewrite T, lookup_empty. }
         inversion A; subst; try done. inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
         inversion Sc; subst; [|done].
-        split; [by apply (step_invariant K _ _ _ HK I Hd)|by intros h ?%None|by intros h data [_ ?]%kept_open|].
+        split; [by apply (step_invariant K _ _ _ HK I Hd)|by intros h ?%None|by intros h data [_
+          ?]%kept_open|].
         intros h data HS _. apply HB in HS as [HS Ho]. destruct (Ss h data HS Ho) as [Pn ?]. simpl.
         by rewrite lookup_fmap, Pn.
       + specialize (Hall On). pose proof (read_chunks c st S rd Hst Hrd Hall) as Same.
-        assert (forall h data, segments (dev c) !! h = Some data -> (segments (dev c) ∪ rd) !! h = Some data) as Mem.
+        assert (forall h data, segments (dev c) !! h = Some data ->
+          (segments (dev c) ∪ rd) !! h = Some data) as Mem.
         { intros h data. apply lookup_union_Some_l. }
         destruct (step_on_segments K _ S c es c1 Same Hstep On) as
           [(e & -> & Hd & Op)|(e & g & data & -> & Hd & L & Tn & Op)].
@@ -113,7 +125,8 @@ Section log_structured_disk.
           -- inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
              destruct (So g O) as (data & F & SF & Pg). inversion Sc as [| |? n v P'| | |]; subst; [|done].
              rewrite Pg in P'. injection P' as <- <-. split; [done| |by intros ? ? [_ ?]%kept_open|].
-             ++ intros h Ho. pose proof (proj1 (Eq h) Ho) as [N Hc]. destruct (So h Hc) as (data' & F' & ? & ?).
+             ++ intros h Ho. pose proof (proj1 (Eq h) Ho) as [N Hc].
+                destruct (So h Hc) as (data' & F' & ? & ?).
                 exists data'. split_and!; [|done|simpl; by rewrite lookup_delete_ne].
                 apply kept_open. split; [by apply Mem|done].
              ++ intros h data' HS Ho. simpl. destruct (decide (h = g)) as [->|N].
@@ -128,12 +141,14 @@ Section log_structured_disk.
           -- assert (g' = g) as ->. { destruct (proj1 (Op g')) as [?|?]; [apply (Eq g'); by left|done|done]. }
              simpl in F. rewrite lookup_insert in F. injection F as <-.
              inversion Sd as [|? ? ? ? _ Sc Rest|]; subst. inversion Rest; subst.
-             inversion Sc as [? ? P' L'| | | | |]; subst; [|done]. split; [done| |by intros ? ? [_ ?]%kept_open|].
+             inversion Sc as [? ? P' L'| | | | |]; subst; [|done]. split;
+               [done| |by intros ? ? [_ ?]%kept_open|].
              ++ intros h Ho. destruct (decide (h = g)) as [->|N].
                 ** exists data. split_and!; [|by rewrite lookup_insert|simpl; by rewrite lookup_insert].
                    apply kept_open. split; [simpl; by rewrite lookup_insert|done].
                 ** destruct (proj1 (Op h) Ho) as [?|Hc]; [done|]. destruct (So h Hc) as (data' & F' & ? & ?).
-                   exists data'. split_and!; [|by rewrite lookup_insert_ne|simpl; by rewrite lookup_insert_ne].
+                   exists data'. split_and!; [|by rewrite lookup_insert_ne|simpl;
+                     by rewrite lookup_insert_ne].
                    apply kept_open. split; [simpl; rewrite lookup_insert_ne by done; by apply Mem|done].
              ++ intros h data' HS Ho. assert (h <> g) as N by (intros ->; apply Ho, Op; by left).
                 rewrite lookup_insert_ne in HS by done. simpl. rewrite lookup_insert_ne by done.
@@ -141,7 +156,8 @@ Section log_structured_disk.
           -- exfalso. apply Ng. apply (Eq g), Op. by left.
   Qed.
 
-  Lemma tidied c st S cs st' : stands_for c st S -> tidies c cs -> store_does cc st cs st' -> stands_for c st' S.
+  Lemma tidied c st S cs st' : stands_for c st S -> tidies c cs -> store_does cc st cs st' ->
+    stands_for c st' S.
   Proof.
     intros [I So Sm Ss] [g|g O] Sd; inversion Sd as [|? ? ? ? _ Sc Rest|]; subst; inversion Rest; subst.
     - inversion Sc as [| | | |? n v P' Lv Wv|]; subst; [|done]. split; [done| |done|].

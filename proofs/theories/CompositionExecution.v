@@ -1,4 +1,5 @@
-(** Executions of the log-structured disk over its legs, computed: [carry] takes a list of commands, each if it may be. *)
+(** Executions of the log-structured disk over its legs, computed: [carry] takes a list of commands, each if
+it may be. *)
 From LogDisk Require Import CompositionPerformance LogStructuredDiskExecution.
 Import LogStructuredDisk CompositionSegments.
 Module R := Redundancy.
@@ -18,7 +19,8 @@ Section execution.
   Context {V : Type} `{EqDecision V, Value V} (K : design) (m room : nat) (cc : RedundancyCode.code V).
   Context (stripes_p stripes_c repair_delay spare_count : nat).
   Notation cp := (RedundancyCode.mirror (Blank (V := V)) m). Notation ring := (S room).
-  Notation whole_disk := (over_legs cp cc stripes_p stripes_c repair_delay spare_count (log_structured_client K cc room)).
+  Notation whole_disk :=
+    (over_legs cp cc stripes_p stripes_c repair_delay spare_count (log_structured_client K cc room)).
   Notation whole_state := (host (V := V) * R.leg (V := page V) * R.leg (V := V))%type.
   Implicit Types (x : whole_state).
 
@@ -74,14 +76,18 @@ Section execution.
     Forall (λ a, asked_for a = true) qs.
   Proof.
     unfold asking. intros E On.
-    destruct (elements (opens c' ∖ opens c)) as [|g [|]], (elements (opens c ∖ opens c')) as [|g' [|]]; try done.
+    destruct (elements (opens c' ∖ opens c)) as [|g [|]], (elements (opens c ∖ opens c')) as [|g' [|]];
+      try done.
     - case_option_guard as Eq; [|done]. injection E as <-. split; [|done]. constructor; [done|].
       intros h. by rewrite <-!elem_of_opens, Eq.
-    - case_option_guard as Eq; [|done]. destruct Eq as [Eq I]. injection E as <-. split; [|by repeat constructor].
+    - case_option_guard as Eq; [|done]. destruct Eq as [Eq I]. injection E as <-. split;
+      [|by repeat constructor].
       constructor; [done|by apply elem_of_opens|]. intros h. rewrite <-!elem_of_opens, Eq. set_solver.
     - destruct (segments (dev c') !! g) as [data|] eqn:Sg; simpl in E; [|done].
-      case_option_guard as Eq; [|done]. destruct Eq as [Eq I]. injection E as <-. split; [|by repeat constructor].
-      constructor; [done|by rewrite <-elem_of_opens| |done]. intros h. rewrite <-!elem_of_opens, Eq. set_solver.
+      case_option_guard as Eq; [|done]. destruct Eq as [Eq I]. injection E as <-. split;
+        [|by repeat constructor].
+      constructor; [done|by rewrite <-elem_of_opens| |done]. intros h. rewrite <-!elem_of_opens, Eq.
+        set_solver.
   Qed.
 
   (** The log that the ring holds. *)
@@ -110,7 +116,8 @@ Section execution.
     let rd := read_of cc lc (elements (segments_of (current (mem c)) ∖ opens c)) in
     '(es, c1) ← perform K a (on_segments (segments (dev c) ∪ rd) c);
     qs ← asking c c1; lc' ← R.run cc stripes_c repair_delay qs lc;
-    guard (at_phase c1 ≠ Off ∧ set_Forall (λ g, is_open c g ∨ is_Some (rd !! g)) (segments_of (current (mem c))));
+    guard (at_phase c1 ≠ Off ∧ set_Forall (λ g, is_open c g ∨
+      is_Some (rd !! g)) (segments_of (current (mem c))));
     Some (es, keep_open c1, lc').
 
   Definition carry_out_one (k : command V) (x : whole_state) : option (list (event V) * whole_state) :=
@@ -126,7 +133,8 @@ Section execution.
         Some (es, (Host c' n logging saving, lp, lc')))
     | Log => on (r ← history c !! n; guard (logging = false ∧ n < first c + ring);
         to_p (R.Write (place_of room n) [Entry n r]) (Host c n true saving))
-    | Logged => on (guard (Is_true logging); to_p (R.Acknowledge (place_of room n)) (Host c (S n) false saving))
+    | Logged => on (guard (Is_true logging);
+        to_p (R.Acknowledge (place_of room n)) (Host c (S n) false saving))
     | Save => on (i ← nodes (mem c); guard (upto i ≤ flushed (dev c));
         to_p (R.Write (older (dev c)) [Slot i]) (Host c n logging true))
     | Commit => on (i ← nodes (mem c); guard (Is_true saving);
@@ -149,9 +157,11 @@ Section execution.
         '(es, c', lc') ← disk_steps DoLoad (loaded c h rs) lc;
         match es with [] => Some ([], (Host c' (first c + length rs) false false, lp, lc')) | _ => None end)
     | Tidy g => lc' ← R.act cc stripes_c repair_delay (R.Recover g) lc; Some ([], (x.1.1, lp, lc'))
-    | Tidied g => guard (g ∉ opens c); lc' ← R.act cc stripes_c repair_delay (R.Acknowledge g) lc; Some ([], (x.1.1, lp, lc'))
+    | Tidied g => guard (g ∉ opens c); lc' ← R.act cc stripes_c repair_delay (R.Acknowledge g) lc;
+        Some ([], (x.1.1, lp, lc'))
     | OnP a => guard (asked_for a = false); to_p a x.1.1
-    | OnC a => guard (asked_for a = false); lc' ← R.act cc stripes_c repair_delay a lc; Some ([], (x.1.1, lp, lc'))
+    | OnC a => guard (asked_for a = false); lc' ← R.act cc stripes_c repair_delay a lc;
+        Some ([], (x.1.1, lp, lc'))
     end.
 
   Local Arguments R.act : simpl never.
@@ -172,7 +182,8 @@ Section execution.
     destruct (R.run _ _ _ _ _) as [lc1|] eqn:Rq; simpl in E; [|done].
     case_option_guard as G; [|done]. destruct G as [On Hall]. injection E as <- <- <-.
     apply perform_sound in P. apply asking_sound in A as [A F]; [|done].
-    exists (reads rd ++ (Does <$> qs)). split_and!; [|apply does_reads; [apply read_of_right|by apply requests_sound]|done].
+    exists (reads rd ++ (Does <$> qs)). split_and!; [|apply does_reads;
+      [apply read_of_right|by apply requests_sound]|done].
     by apply (disk_step K cc c es1 rd c1).
   Qed.
 
@@ -192,14 +203,17 @@ Section execution.
     destruct x as [[[c n logging saving] lp] lc], x' as [[h' lp'] lc']. intros E.
     destruct k as [a| | | | | | |s|s| |g|g|a|a]; simpl in E; taken; destruct_and?; subst.
     - rename select (disk_steps _ _ _ = _) into D. apply disk_steps_sound in D as (cs & D & L & On).
-      left. exists [], cs. split_and!; [by apply (does_step K cc room (Host c n logging saving))|constructor|done].
+      left. exists [], cs. split_and!; [by apply
+        (does_step K cc room (Host c n logging saving))|constructor|done].
     - by_request (does_log K cc room (Host c n false saving)).
     - by_request (does_logged K cc room (Host c n logging saving)).
     - by_request (does_save K cc room (Host c n logging saving)).
     - by_request (does_commit K cc room (Host c n logging saving)).
-    - left. eexists _, _. split_and!; [apply (does_crash K cc room (Host c n logging saving))|by apply does_request..].
+    - left. eexists _, _. split_and!; [apply (does_crash K cc room (Host c n logging saving))|by apply
+      does_request..].
     - left. exists [Does R.Crash], [Does R.Crash]. split_and!; [|by apply does_request..].
-      apply (does_restart K cc room (Host c (logged c) logging false)); try done; [simpl; by destruct (pending c)|].
+      apply (does_restart K cc room (Host c (logged c) logging false)); try done; [simpl;
+        by destruct (pending c)|].
       intros g. rewrite <-elem_of_opens. set_solver.
     - by_request (does_recover K cc room (Host c n logging saving)).
     - by_request (does_settle K cc room (Host c n logging saving)).
@@ -214,11 +228,14 @@ Section execution.
           rewrite Q in Z. simpl in Z. by case_bool_decide.
       + rewrite <-(app_nil_r (_ <$> _)). rewrite <-(list_fmap_id (seq 0 _)), <-list_fmap_compose.
         pose proof (does_reads cp stripes_p lp lp [] ((λ s, (s, h s)) <$> seq 0 (2 + ring))) as Q.
-        rewrite <-list_fmap_compose in Q. apply Q; [|constructor]. apply Forall_fmap. eapply Forall_impl; [exact F|].
+        rewrite <-list_fmap_compose in Q. apply Q; [|constructor]. apply Forall_fmap. eapply Forall_impl;
+          [exact F|].
         intros s' [v Hv]. simpl. unfold h. by rewrite Hv.
-    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)); constructor|simpl; constructor|].
+    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving));
+      constructor|simpl; constructor|].
       by apply does_request.
-    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)), CompositionCapacity.settles|simpl; constructor|].
+    - left. eexists [], _. split_and!; [apply (does_tidy K cc room (Host c n logging saving)),
+      CompositionCapacity.settles|simpl; constructor|].
       + by rewrite <-elem_of_opens.
       + by apply does_request.
     - right. split_and!; [done..|]. left. split; [|done]. exists a. by split; [apply NP|].

@@ -1,5 +1,5 @@
-(** Whatever disk implements the contract over two reliable stores implements it over a performance leg and a capacity
-    leg, however their devices fail, return, are replaced and rebuilt, at any steps ([legs_suffice]).
+(** Whatever disk implements the contract over two reliable stores implements it over a performance leg and a
+capacity leg, however their devices fail, return, are replaced and rebuilt, at any steps ([legs_suffice]).
 
     A step that needs what cannot be read does not take place: the disk never shows wrong data, and by
     [RedundancyHistory.any_m_failures] nothing is unreadable while at most m devices have failed. *)
@@ -9,7 +9,8 @@ From LogDisk Require Redundancy RedundancyCorrect RedundancyHistory.
 Import Redundancy RedundancyCorrect.
 
 Section over_legs.
-  Context {V P C : Type} `{Value V}.       (* a block of the disk, of the performance leg, of the capacity leg *)
+  Context {V P C : Type} `{Value V}.       (* a block of the disk, of the performance leg,
+    of the capacity leg *)
   Context (cp : code P) (cc : code C) (stripes_p stripes_c repair_delay : nat).
 
   (** What a disk does with a leg: it sends a request, or has a stripe read and gets an answer. *)
@@ -26,7 +27,8 @@ Section over_legs.
 
   Inductive store_does {B} (c : code B) (st : store (V := B)) : list (io B) -> store (V := B) -> Prop :=
     | store_idle : store_does c st [] st
-    | store_does_request a st' ios st'' : request_of a -> store_step c st a st' -> store_does c st' ios st'' ->
+    | store_does_request a st' ios st'' : request_of a -> store_step c st a st' ->
+        store_does c st' ios st'' ->
         store_does c st (Does a :: ios) st''
     | store_reads s ios st' : pending st !! s = None -> store_does c st ios st' ->
         store_does c st (Sees s (holds st s) :: ios) st'.
@@ -55,7 +57,8 @@ Section over_legs.
   (** Components are written, fail, come back and are repaired behind its back, at any time. *)
   Definition over_legs (spare_count : nat) (D : client) : implementation V := {|
     inside := within D * leg (V := P) * leg (V := C);
-    VirtualDisk.fresh blocks m := starts D blocks m.1.1 /\ m.1.2 = new_leg cp spare_count /\ m.2 = new_leg cc spare_count;
+    VirtualDisk.fresh blocks m :=
+      starts D blocks m.1.1 /\ m.1.2 = new_leg cp spare_count /\ m.2 = new_leg cc spare_count;
     moves m es m' :=
       (exists ps cs, does D m.1.1 es ps cs m'.1.1 /\
          leg_does cp stripes_p m.1.2 ps m'.1.2 /\ leg_does cc stripes_c m.2 cs m'.2) \/
@@ -65,7 +68,8 @@ Section over_legs.
   |}.
 
   Lemma leg_does_refines {B} (c : code B) size (G : good c) l ios l' st :
-    refines c size l st -> leg_does c size l ios l' -> exists st', store_does c st ios st' /\ refines c size l' st'.
+    refines c size l st -> leg_does c size l ios l' -> exists st', store_does c st ios st' /\
+      refines c size l' st'.
   Proof.
     intros R D. revert st R. induction D as [l|l a l1 ios l2 Q E _ IH|l s v ios l1 E Rd _ IH]; intros st R.
     - exists st. split; [constructor|done].
@@ -80,8 +84,8 @@ Section over_legs.
   Proof. intros R Q E. destruct (leg_step_refines c size repair_delay G l st a l' R E) as (st' & S & R').
     destruct S; simpl in Q; tauto. Qed.
 
-  (** A disk that implements the contract over reliable stores implements it over legs, whatever happens to their
-      devices. *)
+  (** A disk that implements the contract over reliable stores implements it over legs, whatever happens to
+  their devices. *)
   Theorem legs_suffice spare_count D p :
     good cp -> good cc -> implements (over_stores D) p -> implements (over_legs spare_count D) p.
   Proof.

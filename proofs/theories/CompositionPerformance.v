@@ -1,15 +1,17 @@
-(** The log-structured disk over its performance leg, a mirror: its two slots and its durable log are the stripes.
+(** The log-structured disk over its performance leg, a mirror: its two slots and its durable log are the
+stripes.
 
-    The log is a ring, one record a stripe; records are written one at a time.  All that a power cut leaves of log and
-    slots is what the leg holds, and recovery reads it back from there.  Over reliable stores it shows what the disk
-    shows that has its log, slots and segments at hand ([follows_step]).
+    The log is a ring, one record a stripe; records are written one at a time. All that a power cut leaves of
+    log and slots is what the leg holds, and recovery reads it back from there. Over reliable stores it shows
+    what the disk shows that has its log, slots and segments at hand ([follows_step]).
 
     Left out: a record or a checkpoint is one block of the performance leg, whatever its size. *)
 From LogDisk Require Export CompositionCapacity.
 Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
 Import CompositionSegments. Import Redundancy(Attempt, intended, writing).
 
-(** A block of the performance leg: a record says its number, which tells it from what the ring held before. *)
+(** A block of the performance leg: a record says its number, which tells it from what the ring held before.
+*)
 Inductive page {V : Type} := Blank | Slot (i : checkpoint) | Entry (n : nat) (r : record V).
 Global Arguments page : clear implicits.
 
@@ -70,10 +72,12 @@ Section performance_leg.
           (Host (disk m) (durable m) true (saving m))
     | does_logged :
         at_phase (disk m) ≠ Off → logging m →
-        host_does m [] [Does (Redundancy.Acknowledge (place_of (durable m)))] [] (Host (disk m) (S (durable m)) false (saving m))
+        host_does m [] [Does (Redundancy.Acknowledge (place_of (durable m)))] []
+          (Host (disk m) (S (durable m)) false (saving m))
     | does_save i :
         at_phase (disk m) ≠ Off → nodes (mem (disk m)) = Some i → upto i ≤ flushed (dev (disk m)) →
-        host_does m [] [Does (Redundancy.Write (older (dev (disk m))) [Slot i])] [] (Host (disk m) (durable m) (logging m) true)
+        host_does m [] [Does (Redundancy.Write (older (dev (disk m))) [Slot i])] []
+          (Host (disk m) (durable m) (logging m) true)
     | does_commit i :
         at_phase (disk m) ≠ Off → saving m → nodes (mem (disk m)) = Some i →
         host_does m [] [Does (Redundancy.Acknowledge (older (dev (disk m))))] []
@@ -84,15 +88,18 @@ Section performance_leg.
     | does_restart :            (* a clean shutdown waits for what is being written *)
         at_phase (disk m) = Running → pending (disk m) = None → durable m = logged (disk m) →
         saving m = false → (∀ g, ¬ is_open (disk m) g) →
-        host_does m [] [Does Redundancy.Crash] [Does Redundancy.Crash] (Host (powered_off (Some Reopen) (disk m)) 0 false false)
-    | does_recover s :          (* a stripe whose write was cut short is made one again, and that write ends *)
+        host_does m [] [Does Redundancy.Crash] [Does Redundancy.Crash]
+          (Host (powered_off (Some Reopen) (disk m)) 0 false false)
+    | does_recover s :          (* a stripe whose write was cut short is made one again,
+        and that write ends *)
         at_phase (disk m) = Off → host_does m [] [Does (Redundancy.Recover s)] [] m
     | does_settle s : at_phase (disk m) = Off → host_does m [] [Does (Redundancy.Acknowledge s)] [] m
     | does_tidy cs : tidies (disk m) cs → host_does m [] [] cs m
     | does_load h rs cs c' :    (* the whole leg is read, then the newest checkpoint is loaded *)
         at_phase (disk m) = Off → at_phase c' ≠ Off → found h (first (disk m)) rs →
         disk_does K cc (loaded (disk m) h rs) [] cs c' →
-        host_does m [] ((λ s, Sees s (h s)) <$> seq 0 (2 + ring)) cs (Host c' (first (disk m) + length rs) false false).
+        host_does m [] ((λ s, Sees s (h s)) <$> seq 0 (2 + ring))
+          cs (Host c' (first (disk m) + length rs) false false).
 
   Definition log_structured_client : client :=
     {| within := host; starts := λ blocks m, m = Host (initial blocks) 0 false false; does := host_does |}.
@@ -116,7 +123,8 @@ Section performance_leg.
   }.
 
   (** What the stripes may read as once every write that was cut short has ended. *)
-  Definition settles sp h : Prop := ∀ s, h s = Redundancy.holds sp s ∨ ∃ a, Redundancy.pending sp !! s = Some a ∧ h s = intended a.
+  Definition settles sp h : Prop :=
+    ∀ s, h s = Redundancy.holds sp s ∨ ∃ a, Redundancy.pending sp !! s = Some a ∧ h s = intended a.
 
   (** A disk that is off, were its stripes to read as [h]. *)
   Record kept_off c h : Prop := KeptOff {
@@ -130,13 +138,14 @@ Section performance_leg.
   Definition settling sp : Prop := ∀ s a, Redundancy.pending sp !! s = Some a →
     s < 2 + ring ∧ ∀ v, writing a = Some v → v = Redundancy.holds sp s ∨ v = intended a.
 
-  (** The disk that has its log, slots and segments at hand shows the same; which of them it is when power has failed,
-      only the writes that were cut short will tell. *)
+  (** The disk that has its log, slots and segments at hand shows the same; which of them it is when power has
+  failed, only the writes that were cut short will tell. *)
   Definition shown (blocks : nat) tr c st : Prop :=
     ∃ S, shows (log_structured_disk K) (initial blocks) tr (on_segments S c) ∧ stands_for K cc c st S.
 
   Inductive follows (blocks : nat) tr m sp st : Prop :=
-    | follows_on : at_phase (disk m) ≠ Off → shown blocks tr (disk m) st → kept_on m sp → follows blocks tr m sp st
+    | follows_on : at_phase (disk m) ≠ Off → shown blocks tr (disk m) st → kept_on m sp →
+        follows blocks tr m sp st
     | follows_off : at_phase (disk m) = Off → settling sp →
         (∀ h, settles sp h → ∃ c, at_phase c = Off ∧ disk m = powered_off (pending c) c ∧
           shown blocks tr c st ∧ kept_off c h) →
@@ -191,10 +200,12 @@ Section performance_leg.
   Context (HK : sound K).
 
   Lemma shown_step blocks tr c st es cs c' st' :
-    shown blocks tr c st → disk_does K cc c es cs c' → store_does cc st cs st' → shown blocks (tr ++ es) c' st'.
+    shown blocks tr c st → disk_does K cc c es cs c' → store_does cc st cs st' →
+      shown blocks (tr ++ es) c' st'.
   Proof.
     intros (S & T & St) D Sd. destruct (capacity_step K cc c st S es cs c' st' HK St D Sd) as (S' & D' & St').
-    exists S'. split; [|done]. eapply steps_app; [done|]. rewrite <-(app_nil_r es). econstructor; [done|constructor].
+    exists S'. split; [|done]. eapply steps_app; [done|]. rewrite <-(app_nil_r es). econstructor;
+      [done|constructor].
   Qed.
 
   Lemma shown_invariant blocks tr c st : shown blocks tr c st → ∃ S, invariant K (on_segments S c).
@@ -203,7 +214,8 @@ Section performance_leg.
   Lemma shown_commit blocks tr c st i : shown blocks tr c st → at_phase c ≠ Off → nodes (mem c) = Some i →
     upto i ≤ flushed (dev c) → shown blocks tr (commit i c) st.
   Proof.
-    intros (S & T & [I So Sm Ss]) On Hi U. destruct (replace_older_same (Some i) (dev c)) as (_ & _ & _ & Seg).
+    intros (S & T & [I So Sm Ss]) On Hi U. destruct (replace_older_same (Some i) (dev c))
+      as (_ & _ & _ & Seg).
     assert (step K (on_segments S c) [] (on_segments S (commit i c))) as D.
     { rewrite <-on_segments_commit. by apply (CheckpointCommit K (on_segments S c) i). }
     exists S. split; [rewrite <-(app_nil_r tr); eapply steps_app; [done|]; 
@@ -211,20 +223,23 @@ Section performance_leg.
     split; [by eapply step_invariant|..]; unfold is_open in *; simpl; rewrite ?Seg; done.
   Qed.
 
-  Definition crashed keep c : state V := keep_open (crash keep false ∅ (on_segments (segments (dev c) ∪ ∅) c)).
+  Definition crashed keep c : state V :=
+    keep_open (crash keep false ∅ (on_segments (segments (dev c) ∪ ∅) c)).
 
   Lemma crash_does keep c : flushed (dev c) ≤ keep ≤ logged c →
     disk_does K cc c [shown_by_crash c] [Does Redundancy.Crash] (crashed keep c).
   Proof.
     intros L. replace [Does Redundancy.Crash] with (reads (V := V) ∅ ++ [Does Redundancy.Crash])
       by (unfold reads; by rewrite map_to_list_empty).
-    apply (disk_step K cc c _ ∅ (crash keep false ∅ (on_segments (segments (dev c) ∪ ∅) c)) [Does Redundancy.Crash]); try done.
+    apply (disk_step K cc c _ ∅ (crash keep false ∅ (on_segments (segments (dev c) ∪ ∅) c))
+      [Does Redundancy.Crash]); try done.
     - by apply (Crash K (on_segments (segments (dev c) ∪ ∅) c)).
     - by constructor.
   Qed.
 
   Lemma crashed_kept keep c h : flushed (dev c) ≤ keep ≤ logged c → first c ≤ keep →
-    (∀ n r, first c ≤ n < keep → history c !! n = Some r → h (place_of n) = [Entry n r]) → keep ≤ first c + ring →
+    (∀ n r, first c ≤ n < keep → history c !! n = Some r → h (place_of n) = [Entry n r]) →
+      keep ≤ first c + ring →
     (∀ s n r, h s = [Entry n r] → n < keep) →
     slot_in 0 (h 0) = slot_a (dev c) → slot_in 1 (h 1) = slot_b (dev c) → kept_off (crashed keep c) h.
   Proof.
@@ -242,23 +257,28 @@ Section performance_leg.
   Qed.
 
   (** Power fails: what every write that was under way leaves says which of the disks this was. *)
-  Lemma power_fails blocks tr m sp st st' h : at_phase (disk m) ≠ Off → shown blocks tr (disk m) st → kept_on m sp →
+  Lemma power_fails blocks tr m sp st st' h : at_phase (disk m) ≠ Off → shown blocks tr (disk m) st →
+    kept_on m sp →
     settles sp h → store_does cc st [Does Redundancy.Crash] st' →
     ∃ c, at_phase c = Off ∧ powered_off None (disk m) = powered_off (pending c) c ∧
       shown blocks (tr ++ [shown_by_crash (disk m)]) c st' ∧ kept_off c h.
   Proof.
     intros On Sh [Rec Room [Fl Dl] Later A B Pend] Hh Cr.
     assert (∃ c, shown blocks tr c st ∧ shown_by_crash c = shown_by_crash (disk m) ∧
-      powered_off None c = powered_off None (disk m) ∧ history c = history (disk m) ∧ first c = first (disk m) ∧
+      powered_off None c = powered_off None (disk m) ∧ history c = history (disk m) ∧
+        first c = first (disk m) ∧
       flushed (dev c) = flushed (dev (disk m)) ∧
-      slot_in 0 (h 0) = slot_a (dev c) ∧ slot_in 1 (h 1) = slot_b (dev c)) as (c & Sc & Ec & Po & Hi & Fi & Fc & Ac & Bc).
-    { assert (∀ s, s < 2 → h s = Redundancy.holds sp s ∨ saving m ∧ s = older (dev (disk m)) ∧ ∃ i, nodes (mem (disk m)) = Some i ∧
+      slot_in 0 (h 0) = slot_a (dev c) ∧ slot_in 1 (h 1) = slot_b (dev c))
+        as (c & Sc & Ec & Po & Hi & Fi & Fc & Ac & Bc).
+    { assert (∀ s, s < 2 → h s = Redundancy.holds sp s ∨ saving m ∧ s = older (dev (disk m)) ∧
+      ∃ i, nodes (mem (disk m)) = Some i ∧
         upto i ≤ flushed (dev (disk m)) ∧ h s = [Slot i]) as Slots.
       { intros s Ls. destruct (Hh s) as [?|(a & Pa & Ia)]; [by left|].
         destruct (Pend _ _ Pa) as [(_ & -> & _)|(Sv & Es & i & Ni & Ui & ->)].
         - pose proof (place_lt (durable m)). lia.
         - right. split_and!; [done..|]. by exists i. }
-      destruct (Slots 0 ltac:(lia)) as [E0|(_ & E0 & i & Ni & Ui & H0)], (Slots 1 ltac:(lia)) as [E1|(_ & E1 & j & Nj & Uj & H1)].
+      destruct (Slots 0 ltac:(lia)) as [E0|(_ & E0 & i & Ni & Ui & H0)],
+        (Slots 1 ltac:(lia)) as [E1|(_ & E1 & j & Nj & Uj & H1)].
       - exists (disk m). rewrite E0, E1. by split_and!.
       - exists (commit j (disk m)). split; [by apply shown_commit|].
         destruct (replace_older_same (Some j) (dev (disk m))) as (Ep & El & Ef & _).
@@ -277,12 +297,15 @@ Section performance_leg.
     assert (∃ keep, durable m ≤ keep ≤ logged c ∧ keep ≤ first c + ring ∧
       (∀ n r, first c ≤ n < keep → history c !! n = Some r → h (place_of n) = [Entry n r]) ∧
       (∀ s n r, h s = [Entry n r] → n < keep)) as (keep & [Lk Uk] & Rk & Reck & Laterk).
-    { assert (∀ s n r, h s = [Entry n r] → n < durable m ∨ n = durable m ∧ s = place_of n ∧ is_Some (Redundancy.pending sp !! s)) as Which.
+    { assert (∀ s n r, h s = [Entry n r] → n < durable m ∨ n = durable m ∧ s = place_of n ∧
+      is_Some (Redundancy.pending sp !! s)) as Which.
       { intros s n r Hn. destruct (Hh s) as [E|(a & Pa & Ia)]; [left; eapply Later; by rewrite <-E|].
-        destruct (Pend _ _ Pa) as [(_ & -> & r' & _ & _ & ->)|(_ & _ & i & _ & _ & ->)]; simpl in Ia; [|congruence].
+        destruct (Pend _ _ Pa) as [(_ & -> & r' & _ & _ & ->)|(_ & _ & i & _ & _ & ->)]; simpl in Ia;
+          [|congruence].
         assert (durable m = n) as <- by congruence. right. by split_and!. }
       assert (∀ n r, first c ≤ n < durable m → history c !! n = Some r → h (place_of n) = [Entry n r]) as Old.
-      { intros n r Hn Hr. rewrite Hi in Hr. rewrite Fi in Hn. destruct (Hh (place_of n)) as [->|(a & Pa & _)]; [by apply Rec|].
+      { intros n r Hn Hr. rewrite Hi in Hr. rewrite Fi in Hn. destruct (Hh (place_of n)) as [->|(a & Pa & _)];
+        [by apply Rec|].
         destruct (Pend _ _ Pa) as [(_ & E & r' & _ & Rm & _)|(_ & E & _)].
         - apply place_inj in E; lia.
         - pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
@@ -313,10 +336,12 @@ Section performance_leg.
     intros F D%does_one. inversion D; subst; [|done]. unfold settling, settles. simpl.
     setoid_rewrite lookup_fmap. split.
     - intros s a (b & Hb & ->)%fmap_Some. simpl. split; [by apply (F s b)|done].
-    - intros h Hh s. destruct (Hh s) as [?|(a & (b & Hb & ->)%fmap_Some & Ia)]; [by left|]. right. by exists b.
+    - intros h Hh s. destruct (Hh s) as [?|(a & (b & Hb & ->)%fmap_Some & Ia)];
+      [by left|]. right. by exists b.
   Qed.
 
-  Lemma follows_step blocks tr m sp st es ps cs m' sp' st' : follows blocks tr m sp st → host_does m es ps cs m' →
+  Lemma follows_step blocks tr m sp st es ps cs m' sp' st' : follows blocks tr m sp st →
+    host_does m es ps cs m' →
     store_does cp sp ps sp' → store_does cc st cs st' → follows blocks (tr ++ es) m' sp' st'.
   Proof.
     intros F D Sp Sc. destruct D as [es cs c' On On' D Ea Eb Ef En|r On Lo Hr Rm|On Lo|i On Hi U|i On Sv Hi| |
@@ -327,18 +352,21 @@ Section performance_leg.
       apply follows_on; [done|by eapply shown_step|]. split; simpl; try done.
       + intros n r Hn Hr. destruct (lookup_lt_is_Some_2 (history (disk m)) n) as [r' Hr'].
         { rewrite history_length. lia. }
-        pose proof (G2 n r' Hr') as E. assert (r' = r) as -> by (rewrite <-(inj Some _ _ (eq_trans (eq_sym Hr) E)); done).
+        pose proof (G2 n r' Hr') as E. assert (r' = r) as ->
+          by (rewrite <-(inj Some _ _ (eq_trans (eq_sym Hr) E)); done).
         apply Rec; [lia|done].
       + lia.
       + lia.
       + by rewrite A, <-Ea.
       + by rewrite B, <-Eb.
-      + intros s a Pa. destruct (Pend s a Pa) as [(L & -> & r & Hr & Rm & ->)|(Sv & -> & i & Hi & U & ->)]; [left|right].
+      + intros s a Pa. destruct (Pend s a Pa) as [(L & -> & r & Hr & Rm & ->)|(Sv & -> & i & Hi & U & ->)];
+        [left|right].
         * split_and!; [done..|]. exists r. split_and!; [by apply G2|lia|done].
         * split; [done|]. split; [unfold older; by rewrite Ea, Eb|]. exists i. rewrite En by done.
           split_and!; [done|lia|done].
     - (* a record is written *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
+      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+        [|done].
       rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
       split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [left|right].
       + split_and!; [done..|]. by exists r.
@@ -358,17 +386,20 @@ Section performance_leg.
         * rewrite fn_lookup_insert_ne by done. intros ?%Later. lia.
       + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [(_ & -> & _)|?]; [done|by right].
     - (* a checkpoint is written *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
+      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+        [|done].
       rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
       split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [right|].
       + split_and!; [done..|]. by exists i.
       + destruct (Pend s a Pa) as [?|(_ & E & _)]; [by left|done].
     - (* and is the newest *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
+      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+        [|done].
       rewrite app_nil_r. inversion Sp as [| |? n v Pa| | |]; subst; [|done].
       destruct (Pend _ _ Pa) as [(_ & E & _)|(_ & _ & j & Hj & U & [= -> ->])];
         [pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia|].
-      assert (j = i) as -> by congruence. destruct (replace_older_same (Some i) (dev (disk m))) as (Ep & El & Ef & _).
+      assert (j = i) as -> by congruence. destruct (replace_older_same (Some i) (dev (disk m)))
+        as (Ep & El & Ef & _).
       assert (∀ n, place_of n ≠ older (dev (disk m))) as Ne.
       { intros n. pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
       apply follows_on; [done|by apply shown_commit|].
@@ -378,17 +409,20 @@ Section performance_leg.
         * by rewrite fn_lookup_insert.
         * rewrite fn_lookup_insert_ne by done. apply Later.
       + revert A. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
-          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl; rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
+          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
+            rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
           by rewrite ?Sa.
       + revert B. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
-          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl; rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
+          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
+            rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
           by rewrite ?Sb.
       + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [?|(_ & -> & _)]; [by left|done].
     - (* power fails *)
       destruct F as [On Sh Kp|Off Se Al].
       + assert (settling sp) as Se.
         { intros s a Pa. destruct Kp as [_ _ _ _ _ _ Pend].
-          destruct (Pend s a Pa) as [(_ & -> & r & _ & _ & ->)|(_ & -> & i & _ & _ & ->)]; simpl; (split; [|by intros ? [= <-]; right]).
+          destruct (Pend s a Pa) as [(_ & -> & r & _ & _ & ->)|(_ & -> & i & _ & _ & ->)]; simpl;
+            (split; [|by intros ? [= <-]; right]).
           - pose proof (place_lt (durable m)). lia.
           - destruct (older_two (dev (disk m))); lia. }
         destruct (crash_settling _ _ Se Sp) as [Se' Hs]. apply follows_off; [done..|].
@@ -410,7 +444,8 @@ Section performance_leg.
       { intros s. destruct (Redundancy.pending sp !! s) as [a|] eqn:Pa; [|done]. exfalso.
         destruct (on_pending _ _ Kp s a Pa) as [(_ & _ & r & Hr & _)|(Q & _)]; [|by rewrite Sv in Q].
         apply lookup_lt_Some in Hr. rewrite history_length in Hr. lia. }
-      destruct (crash_settling sp sp') as [Se Hs]; [intros s a; by rewrite None|done|]. apply follows_off; [done..|].
+      destruct (crash_settling sp sp') as [Se Hs]; [intros s a; by rewrite None|done|]. apply follows_off;
+        [done..|].
       intros h Hh%Hs. assert (∀ s, h s = Redundancy.holds sp s) as Eh.
       { intros s. destruct (Hh s) as [?|(a & Pa & _)]; [done|by rewrite None in Pa]. }
       set (c := keep_open (State (size (disk m)) Off (Some Reopen)
@@ -439,11 +474,13 @@ Section performance_leg.
         destruct Hh as [?|(a & [[<- <-]|[N Ps]]%lookup_insert_Some & Ia)]; [by left|right..]; eauto.
     - (* and settled *)
       inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
-      inversion Sp as [| |? n v Pa| | |]; subst; [|done]. destruct (Se s _ Pa) as [Ls Lv]. specialize (Lv v eq_refl).
+      inversion Sp as [| |? n v Pa| | |]; subst; [|done]. destruct (Se s _ Pa) as [Ls Lv].
+        specialize (Lv v eq_refl).
       simpl in Lv. apply follows_off; [done| |].
       + unfold settling. simpl. intros s' a [N Ps]%lookup_delete_Some. rewrite fn_lookup_insert_ne by done.
         by apply Se.
-      + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh. destruct (decide (s' = s)) as [->|N].
+      + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
+        destruct (decide (s' = s)) as [->|N].
         * rewrite fn_lookup_insert, lookup_delete in Hh. destruct Hh as [->|(? & [=] & _)].
           destruct Lv as [->| ->]; [by left|right; eauto].
         * rewrite fn_lookup_insert_ne, lookup_delete_ne in Hh by done. done.
@@ -456,17 +493,22 @@ Section performance_leg.
         destruct Ti; constructor. unfold is_open. by rewrite Me.
     - (* recovery begins *)
       destruct F as [|_ Se Al]; [done|].
-      assert (sp' = sp ∧ ∀ s, s < 2 + ring → Redundancy.pending sp !! s = None ∧ h s = Redundancy.holds sp s) as [-> Hs].
-      { clear -Sp. assert (sp' = sp ∧ ∀ s, s ∈ seq 0 (2 + ring) → Redundancy.pending sp !! s = None ∧ h s = Redundancy.holds sp s) as [? Q].
-        { revert Sp. generalize (seq 0 (2 + ring)). intros l. induction l as [|s l IH]; simpl; intros Sp; inversion Sp; subst.
+      assert (sp' = sp ∧ ∀ s, s < 2 + ring → Redundancy.pending sp !! s = None ∧
+        h s = Redundancy.holds sp s) as [-> Hs].
+      { clear -Sp. assert (sp' = sp ∧ ∀ s, s ∈ seq 0 (2 + ring) → Redundancy.pending sp !! s = None ∧
+        h s = Redundancy.holds sp s) as [? Q].
+        { revert Sp. generalize (seq 0 (2 + ring)). intros l. induction l as [|s l IH]; simpl; intros Sp;
+          inversion Sp; subst.
           - split; [done|]. by intros ? ?%not_elem_of_nil.
-          - destruct IH as [-> IH]; [done|]. split; [done|]. intros s' [->|?]%elem_of_cons; [done|by apply IH]. }
+          - destruct IH as [-> IH]; [done|]. split; [done|]. intros s' [->|?]%elem_of_cons;
+            [done|by apply IH]. }
         split; [done|]. intros s L. apply Q, elem_of_seq. lia. }
       destruct (Al (Redundancy.holds sp)) as (c & Oc & E & Sh & [Rec Room Later A B]); [by left|].
       assert (found (Redundancy.holds sp) (first c) (log (dev c))) as Fc.
       { split; [done|]. intros r Hr%Later. unfold logged, first in *. lia. }
       assert (rs = log (dev c)) as ->.
-      { apply (found_unique (Redundancy.holds sp) (first c)); [|done]. rewrite E in Fo. destruct Fo as [F1 F2]. split.
+      { apply (found_unique (Redundancy.holds sp) (first c)); [|done]. rewrite E in Fo.
+        destruct Fo as [F1 F2]. split.
         - intros k r Hk. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + k))))). by apply F1.
         - intros r. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + length rs))))). by apply F2. }
       destruct (shown_invariant _ _ _ _ Sh) as (segs & I). destruct Sh as (S & T & St).
@@ -480,7 +522,8 @@ Section performance_leg.
         unfold logged in Fl. destruct c as [sz ph pe [pa lo fl sa sb sg] me]. simpl in *. by subst. }
       rewrite Ec in D. assert (first (disk m) = first c) as Ef by (by rewrite E). rewrite Ef.
       apply follows_on; [done|by eapply shown_step; [exists S| |]|].
-      destruct (disk_grows _ _ _ _ D On') as (_ & _ & _ & _ & Dv). specialize (Dv Oc). injection Dv as Dp Dl Df Da Db.
+      destruct (disk_grows _ _ _ _ D On') as (_ & _ & _ & _ & Dv). specialize (Dv Oc).
+        injection Dv as Dp Dl Df Da Db.
       assert (history c' = history c) as Hi by (unfold history; by rewrite Dp, Dl).
       assert (logged c = first c + length (log (dev c))) as Lg by done.
       assert (first c' = first c) as Fi by (unfold first; by rewrite Dp).

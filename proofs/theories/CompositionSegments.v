@@ -1,6 +1,7 @@
-(** The log-structured disk knows its segments only by the chunks that it reads from them: a step can be taken on
-    any segments that give the same chunks, to the same end. *)
-From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant LogStructuredDiskRefinement.
+(** The log-structured disk knows its segments only by the chunks that it reads from them: a step can be taken
+on any segments that give the same chunks, to the same end. *)
+From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant
+  LogStructuredDiskRefinement.
 
 Section segments.
 Context {V : Type} `{Value V}.
@@ -26,13 +27,17 @@ Proof. unfold on_segments, commit, replace_older, with_devices, with_segments. s
   destruct (slot_a (dev c)), (slot_b (dev c)); simpl; try case_decide; done. Qed.
 
 Lemma same_data A B c (xs : list nat) : same_chunks A B c →
-  (λ x, default zero (chunk_of (on_segments A c) x)) <$> xs = (λ x, default zero (chunk_of (on_segments B c) x)) <$> xs.
+  (λ x, default zero (chunk_of (on_segments A c) x))
+    <$> xs = (λ x, default zero (chunk_of (on_segments B c) x)) <$> xs.
 Proof. intros Hs. apply list_fmap_ext. intros ? x _. by rewrite Hs. Qed.
 
 (** What a step of a disk that stays on does to its segments: nothing, or one segment is written. *)
-Lemma step_on_segments K A B c es c1 : same_chunks A B c → step K (on_segments A c) es c1 → at_phase c1 ≠ Off →
-  (∃ e, c1 = on_segments A e ∧ step K (on_segments B c) es (on_segments B e) ∧ ∀ g, is_open e g → is_open c g) ∨
-  (∃ e g data, c1 = on_segments (<[g := data]> A) e ∧ step K (on_segments B c) es (on_segments (<[g := data]> B) e) ∧
+Lemma step_on_segments K A B c es c1 : same_chunks A B c → step K (on_segments A c) es c1 →
+  at_phase c1 ≠ Off →
+  (∃ e, c1 = on_segments A e ∧ step K (on_segments B c) es (on_segments B e) ∧ ∀ g, is_open e g →
+    is_open c g) ∨
+  (∃ e g data, c1 = on_segments (<[g :=
+    data]> A) e ∧ step K (on_segments B c) es (on_segments (<[g := data]> B) e) ∧
      length data ≤ width K ∧ table (mem c) !! g = None ∧ ∀ h, is_open e h ↔ h = g ∨ is_open c h).
 Proof.
   intros Hs Hstep Hon. pose proof (same_seen A B c Hs) as Hseen. step_cases Hstep; simpl in *.
@@ -47,7 +52,8 @@ Proof.
     assert (v <$> seq lba count = w <$> seq lba count) as -> by (apply list_fmap_ext; by intros ? l _).
     apply (Read K (on_segments B c) from lba count w); [done..| |done].
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
-  - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count e); [done|].
+  - left. exists c. split_and!; [done| |done]. apply (RefuseRead K (on_segments B c) from lba count e);
+    [done|].
     simpl. by rewrite <- (missing_view_same _ _ _ Hseen).
   - left. exists (log_append c). split_and!; [done| |done]. by apply (Flush K (on_segments B c)).
   - right. eexists (place g xs c), g, _. split_and!.
@@ -57,7 +63,8 @@ Proof.
     + by rewrite fmap_length.
     + done.
     + intros h. unfold is_open. simpl. rewrite lookup_insert_Some. naive_solver.
-  - left. exists (with_memory c (with_table (mem c) (<[g := Sealed]> (table (mem c))))). split_and!; [done| |].
+  - left. exists (with_memory c (with_table (mem c) (<[g := Sealed]> (table (mem c))))). split_and!;
+    [done| |].
     + by apply (Seal K (on_segments B c) g).
     + intros h. unfold is_open. simpl. rewrite lookup_insert_Some. naive_solver.
   - assert (∀ t h, (gset_to_gmap Dead vs ∪ t) !! h = Some Open ↔ h ∉ vs ∧ t !! h = Some Open) as Hbury.
@@ -116,7 +123,8 @@ Proof.
     split_and!; [by apply Hcr| |done|].
     + rewrite <- Hcr. by apply (Crash K (on_segments B c) keep torn ∅).
     + intros g data. rewrite map_union_empty. by intros [? ?]%map_filter_lookup_Some.
-  - exists (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory), A, B. split_and!; [done| |done|].
+  - exists (State (size c) Off (Some Reopen) (dev (log_append c)) no_memory), A, B. split_and!;
+    [done| |done|].
     + by apply (Restart K (on_segments B c)).
     + intros g data ?. split; [done|]. by apply Hclean.
 Qed.

@@ -39,7 +39,8 @@ Lemma replace_older_same (o : option checkpoint) (s : devices V) :
 Proof. unfold replace_older. destruct s as [pa lo fl [a|] [b|] sg]; simpl; try done. by case_decide. Qed.
 
 Lemma commit_same i c : history (commit i c) = history c ∧ first (commit i c) = first c ∧
-  logged (commit i c) = logged c ∧ flushed (dev (commit i c)) = flushed (dev c) ∧ segments (dev (commit i c)) = segments (dev c).
+  logged (commit i c) = logged c ∧ flushed (dev (commit i c)) = flushed (dev c) ∧
+    segments (dev (commit i c)) = segments (dev c).
 Proof. unfold history, first, logged. simpl.
   by destruct (replace_older_same (Some i) (dev c)) as (-> & -> & -> & ->). Qed.
 
@@ -120,7 +121,8 @@ Proof.
   intros Hinv Hp Hq Hr. pose proof (seen_idle _ _ Hinv Hp Hq) as Hseen.
   destruct Hinv as [Hvalid Hfl (i & Hnew & Hup & Hi & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack].
   rewrite Hq in Hpend. specialize (Hpend Hp).
-  assert (logged (submit r c) = S (logged c)) as Hl by (rewrite <-!history_length, history_submit, app_length; simpl; lia).
+  assert (logged (submit r c) = S (logged c)) as Hl by (rewrite <-!history_length, history_submit, app_length;
+    simpl; lia).
   split; rewrite ?history_submit, ?Hl.
   - apply valid_snoc; [done|]. by rewrite <- (faults_same _ _ _ _ Hseen).
   - simpl. change (first (submit r c)) with (first c). lia.
@@ -281,7 +283,8 @@ Lemma commit_invariant K c i : invariant K c → at_phase c ≠ Off → nodes (m
 Proof.
   intros [Hvalid Hfl (j & Hnew & Hup & Hj & Hkept) Hnodes Hlost Hcur Hpend Hrec Hack] Hp Hi Hle.
   destruct (Hnodes _ _ Hi Hnew) as (Hnum & [Hji Happ] & Hok & Hk).
-  destruct (commit_same i c) as (Hh & Hfi & Hl & Efl & Esg). split; rewrite ?Hh, ?Hl, ?Hfi, ?Efl, ?Esg; try done.
+  destruct (commit_same i c) as (Hh & Hfi & Hl & Efl & Esg). split; rewrite ?Hh, ?Hl, ?Hfi, ?Efl, ?Esg;
+    try done.
   exists i. split_and!; try done; try lia. by eapply newest_replace_older.
 Qed.
 

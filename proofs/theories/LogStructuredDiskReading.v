@@ -7,7 +7,8 @@ Lemma elem_of_targets {A} `{Countable A} {K} `{Countable K} (f : gmap K A) x :
   x ∈ targets f ↔ ∃ k, f !! k = Some x.
 Proof.
   unfold targets. rewrite elem_of_list_to_set, elem_of_list_fmap.
-  split; [intros ([k y] & -> & Hk%elem_of_map_to_list); eauto|intros [k Hk%elem_of_map_to_list]; by exists (k, x)].
+  split; [intros ([k y] & -> & Hk%elem_of_map_to_list); eauto|intros [k Hk%elem_of_map_to_list];
+    by exists (k, x)].
 Qed.
 
 Lemma elem_of_reachable m x :
@@ -119,7 +120,8 @@ Proof.
       * apply map_filter_lookup_None_2. by left.
   - unfold disk_by. simpl. rewrite fmap_insert. exact (effect_same (RSnapshot n) _ _ Hm).
   - unfold disk_by. simpl. rewrite fmap_delete. exact (effect_same (RDelete n) _ _ Hm).
-  - pose proof (effect_same (RRevert n) _ _ Hm) as He. unfold disk_by. simpl in *. unfold reverted in *. simpl in *.
+  - pose proof (effect_same (RRevert n) _ _ Hm) as He. unfold disk_by. simpl in *. unfold reverted in *.
+    simpl in *.
     rewrite !lookup_fmap in *. by destruct (snap_maps m !! n).
 Qed.
 

@@ -80,8 +80,8 @@ Qed.
 
 (** ** Replay is idempotent
 
-However many records [rs] were replayed when power failed again, what is loaded then is what was loaded before:
-the same checkpoint, the same memory and the same log. *)
+However many records [rs] were replayed when power failed again, what is loaded then is what was loaded
+before: the same checkpoint, the same memory and the same log. *)
 Theorem load_again c n i rs keep garbage :
   let c1 := foldl (λ c r, replay r c) (load n i c) rs in
   let c2 := crash keep false garbage c1 in

@@ -62,7 +62,8 @@ Proof.
   pose proof (pending_is _ _ Hinv) as Hpend. pose proof (log_flushed _ _ Hinv) as Hfl.
   assert (at_phase c = Running → same_disk (seen c) (now s)) as Hseen.
   { intros Hp. destruct (Hrun Hp) as (_ & -> & _). apply (seen_after K); [done|by rewrite Hp]. }
-  step_cases Hstep; try (apply Hnone; by apply (simulates_silent _ c)).    (* what is inside changes nothing *)
+  step_cases Hstep; try (apply Hnone; by apply (simulates_silent _ c)).
+    (* what is inside changes nothing *)
   - (* Submit *) apply Hnone. rewrite Hq in Hpend. specialize (Hpend Hp).
     destruct (Hrun Hp) as (Hpow & Hnow & Hsurv). split; [done|done| |simpl; by rewrite Hp]. intros _. simpl.
     rewrite history_submit. split_and!; [done|rewrite take_app_le by (rewrite history_length; lia); done|].
@@ -102,7 +103,8 @@ Proof.
   - (* Clean *) apply Hnone. apply (simulates_silent _ c); try done; unfold clean in *;
       destruct (chunks_in _ _); done.
   - (* CheckpointCommit *)
-    destruct (commit_same i c) as (Hh & _ & _ & Efl & _). apply Hnone, (simulates_silent _ c); try done. by rewrite Efl.
+    destruct (commit_same i c) as (Hh & _ & _ & Efl & _). apply Hnone, (simulates_silent _ c);
+      try done. by rewrite Efl.
   - (* Truncate *) apply Hnone, (simulates_silent _ c); try done. apply history_truncate.
   - (* Crash *)
     assert (history (crash keep torn garbage c) = take keep (history c)) as Hh by (apply history_crash; lia).

@@ -52,7 +52,8 @@ Proof.
   intros Hinv Hsince Hstep [Hok Hcut] Hkeep. pose proof (told_history _ _ Hinv) as Htold.
   pose proof (pending_is _ _ Hinv) as Hpend. pose proof (log_flushed _ _ Hinv) as Hfl.
   pose proof Hsince as (Htake & Hle & Hno). step_cases Hstep; try done;
-    try (apply (since_same _ _ c); [done..|]; unfold told; by rewrite !decide_False by (simpl; congruence)).   (* Load, Replay *)
+    try (apply (since_same _ _ c); [done..|]; unfold told; by rewrite !decide_False by (simpl; congruence)).
+      (* Load, Replay *)
   - (* Submit *)
     assert (told (submit r c) = told c) as Ht by (unfold told; by rewrite !decide_True).
     unfold since. rewrite history_submit, Ht. split_and!; [|done|].
@@ -67,9 +68,11 @@ Proof.
     rewrite Hr. intros [= ->]. apply Hok. by left.
   - (* Clean *) apply (since_same _ _ c); [done|..]; unfold clean; by destruct (chunks_in _ _).
   - (* CheckpointCommit *)
-    destruct (commit_same i c) as (? & _ & Hl & _). apply (since_same _ _ c); [done..|]. unfold told. by rewrite Hl.
+    destruct (commit_same i c) as (? & _ & Hl & _). apply (since_same _ _ c); [done..|]. unfold told.
+      by rewrite Hl.
   - (* Truncate *)
-    apply (since_same _ _ c); [done|apply history_truncate|]. unfold told. by rewrite <-!history_length, history_truncate.
+    apply (since_same _ _ c); [done|apply history_truncate|]. unfold told.
+      by rewrite <-!history_length, history_truncate.
   - (* Crash *)
     assert (history (crash keep torn garbage c) = take keep (history c)) as Hh by (apply history_crash; lia).
     assert (told (crash keep torn garbage c) = logged (crash keep torn garbage c)) as Ht by done.

@@ -60,7 +60,8 @@ Qed.
 Definition refused (K : design) (p : profile) (blocks : nat) (l : list (action nat)) : bool :=
   ends_with (λ tr _, negb (Checker.check p (Create blocks :: tr))) K l (initial blocks).
 
-Lemma shown_is_refused K p blocks l : refused K p blocks l = true → ¬ implements (log_structured_disk (V:=nat) K) p.
+Lemma shown_is_refused K p blocks l : refused K p blocks l = true →
+  ¬ implements (log_structured_disk (V:=nat) K) p.
 Proof. intros (tr & c & Hsteps & Hcheck)%ends_with_sound Himp.
   assert (admits p (Create blocks :: tr)) as Hadm by (by eapply Himp).
   apply CheckerCorrect.check_correct in Hadm. by rewrite Hadm in Hcheck. Qed.
@@ -96,7 +97,8 @@ Definition goes_wrong (r : rule) : list (action nat) :=
       operation (RWrite 1 [9]) ++
       [DoDestage 0 [2]; DoSeal 0; DoCrash 3 false ∅; DoLoad; DoReplay; DoRecover; DoRead Live 0 1]
   | ReplayAfterCheckpoint =>    (* a snapshot's record takes it again, of what was written later *)
-      operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0; DoCheckpointNodes; DoCheckpointCommit; DoTruncate 1] ++
+      operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0; DoCheckpointNodes; DoCheckpointCommit;
+        DoTruncate 1] ++
       operation (RSnapshot "s") ++ operation (RWrite 0 [8]) ++
       [DoDestage 1 [1]; DoSeal 1; DoCheckpointNodes; DoCheckpointCommit;
         DoCrash 3 false ∅; DoLoad; DoReplay; DoReplay; DoRecover; DoRead (Named "s") 0 1]
@@ -120,13 +122,15 @@ Definition snapshot_lost (K : design) : Prop :=
 (** A run in two parts, between which the snapshot is taken. *)
 Definition loses (K : design) (before behind : list (action nat)) : bool :=
   default false (
-    '(_, c0) ← perform_all K before (initial 2); '(es, c1) ← perform K DoAcknowledge c0; '(tr, c2) ← perform_all K behind c1;
+    '(_, c0) ← perform_all K before (initial 2); '(es, c1) ← perform K DoAcknowledge c0;
+      '(tr, c2) ← perform_all K behind c1;
     Some (bool_decide (es = [Snapshot "s" Ok] ∧ at_phase c2 = Running ∧ spares "s" tr) &&
       match snaps (seen c2) !! "s" with Some v => bool_decide (v 0 ≠ live (seen c0) 0) | None => true end)).
 
 Lemma loses_sound K before behind : loses K before behind = true → snapshot_lost K.
 Proof.
-  unfold loses. destruct (perform_all K before (initial 2)) as [[tr0 c0]|] eqn:H0; cbn [mbind option_bind from_option id]; [|done].
+  unfold loses. destruct (perform_all K before (initial 2)) as [[tr0 c0]|] eqn:H0;
+    cbn [mbind option_bind from_option id]; [|done].
   destruct (perform K DoAcknowledge c0) as [[es c1]|] eqn:H1; cbn [mbind option_bind from_option id]; [|done].
   destruct (perform_all K behind c1) as [[tr c2]|] eqn:H2; cbn [mbind option_bind from_option id]; [|done].
   intros [(-> & Hp & Hsp)%bool_decide_eq_true Hlost]%andb_true_iff.
@@ -178,12 +182,15 @@ Lemma reaches (test : state nat → bool) K blocks l :
 Proof. intros (tr & c & Hs & Ht)%ends_with_sound. exists c. split; [by exists blocks, tr|done]. Qed.
 
 (** A flushed snapshot stays; another need not ([applied c ≤ flushed]). *)
-Theorem unflushed_snapshot_goes : ∃ c c' tr v, reached (V:=nat) (by_the_rules Prefix 2) c ∧ at_phase c = Running ∧
-  reads_as c "s" v ∧ steps (by_the_rules Prefix 2) c tr c' ∧ spares "s" tr ∧ at_phase c' = Running ∧ ¬ reads_as c' "s" v.
+Theorem unflushed_snapshot_goes : ∃ c c' tr v, reached (V:=nat) (by_the_rules Prefix 2) c ∧
+  at_phase c = Running ∧
+  reads_as c "s" v ∧ steps (by_the_rules Prefix 2) c tr c' ∧ spares "s" tr ∧ at_phase c' = Running ∧
+    ¬ reads_as c' "s" v.
 Proof.
   set (K := by_the_rules Prefix 2). set (l := [DoCrash (V:=nat) 0 false ∅; DoLoad; DoRecover]).
   destruct (reaches (λ c, bool_decide (at_phase c = Running ∧ is_Some (snaps (seen c) !! "s")) &&
-    ends_with (λ tr c', bool_decide (spares "s" tr ∧ at_phase c' = Running ∧ snaps (seen c') !! "s" = None)) K l c)
+    ends_with (λ tr c', bool_decide (spares "s" tr ∧ at_phase c' = Running ∧
+      snaps (seen c') !! "s" = None)) K l c)
     K 1 [DoSubmit (RSnapshot "s"); DoAcknowledge]) as (c & Hc & [Hr He]%andb_true_iff).
   { unfold spares. by vm_compute. }
   apply bool_decide_eq_true in Hr as (Hp & v & Hv).
@@ -198,15 +205,18 @@ Theorem simulation_needs_moves : ∃ (M : implementation nat) (R : inside M → 
 Proof. exists (log_structured_disk (by_the_rules Prefix 2)), (λ _ _, True).
 split; [done|apply prefix_is_not_ack]. Qed.
 
-(** With a checkpoint of data that is not durable, neither checkpoint and suffix nor recovery give the history back. *)
+(** With a checkpoint of data that is not durable, neither checkpoint and suffix nor recovery give the history
+back. *)
 Definition hollow : list (action nat) := operation (RWrite 0 [7]) ++
   [DoDestage 0 [0]; DoCheckpointNodes; DoCheckpointCommit; DoCrash 1 false {[0 := [9]]}].
 
 Theorem checkpoint_needs_sound : ∃ K (c : state nat) i, reached K c ∧ newest (dev c) = Some i ∧
-  ¬ same_disk (foldl (λ d r, effect r d) (checkpoint_disk c i) (drop (upto i - first c) (log (dev c)))) (after (history c)).
+  ¬ same_disk (foldl (λ d r, effect r d) (checkpoint_disk c i) (drop (upto i - first c) (log (dev c))))
+    (after (history c)).
 Proof.
   exists (breaking SealBeforeCheckpoint Ack 2). destruct (reaches (λ c, match newest (dev c) with
-    | Some i => bool_decide (live (foldl (λ d r, effect r d) (checkpoint_disk c i) (drop (upto i - first c) (log (dev c)))) 0
+    | Some i => bool_decide (live (foldl (λ d r, effect r d) (checkpoint_disk c i)
+        (drop (upto i - first c) (log (dev c)))) 0
         ≠ live (after (history c)) 0)
     | None => false end) (breaking SealBeforeCheckpoint Ack 2) 1 hollow) as (c & Hc & Ht); [by vm_compute|].
   destruct (newest (dev c)) as [i|] eqn:Hi; [|done]. apply bool_decide_eq_true in Ht.
@@ -216,7 +226,8 @@ Qed.
 Theorem recovery_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c ≠ Running ∧ recovery K c c' ∧
   at_phase c' = Running ∧ ¬ same_disk (seen c') (after (history c)).
 Proof.
-  set (K := breaking SealBeforeCheckpoint Ack 2). exists K. destruct (reaches (λ c, match perform K DoLoad c with
+  set (K := breaking SealBeforeCheckpoint Ack 2). exists K.
+    destruct (reaches (λ c, match perform K DoLoad c with
     | Some (_, c1) => match perform K DoRecover c1 with
       | Some (_, c2) => bool_decide (at_phase c ≠ Running ∧ at_phase c1 ≠ Running ∧ at_phase c2 = Running ∧
           live (seen c2) 0 ≠ live (after (history c)) 0)
@@ -230,7 +241,8 @@ Proof.
 Qed.
 
 (** Without a valid slot recovery cannot begin ([reached]). *)
-Theorem recovery_needs_reached K : ∃ c : state nat, at_phase c ≠ Running ∧ ∀ c', recovery K c c' → at_phase c' ≠ Running.
+Theorem recovery_needs_reached K : ∃ c : state nat, at_phase c ≠ Running ∧ ∀ c', recovery K c c' →
+  at_phase c' ≠ Running.
 Proof.
   set (P (c : state nat) := at_phase c = Off ∧ newest (dev c) = None ∧ nodes (mem c) = None).
   exists (State 1 Off None (Devices [] [] 0 None None ∅) no_memory). split; [done|].
@@ -247,11 +259,13 @@ Theorem replay_needs_log : ∃ (c : state nat) i,
 Proof. exists (submit (RWrite 0 [7]) (initial 1)), (Checkpoint no_maps 0 0). by vm_compute. Qed.
 
 (** What dropping a chunk that a view refers to shows. *)
-Theorem silent_step_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c = Running ∧ step K c [] c' ∧
+Theorem silent_step_needs_sound : ∃ K (c c' : state nat), reached K c ∧ at_phase c = Running ∧
+  step K c [] c' ∧
   at_phase c' = Running ∧ ¬ same_disk (seen c') (seen c).
 Proof.
   set (K := breaking ReclaimUnreachable Ack 2). exists K. destruct (reaches (λ c,
-    bool_decide (at_phase c = Running ∧ live (seen (reclaim 0 c)) 0 ≠ live (seen c) 0)) K 1 (operation (RWrite 0 [7])))
+    bool_decide (at_phase c = Running ∧ live (seen (reclaim 0 c)) 0 ≠ live (seen c) 0))
+      K 1 (operation (RWrite 0 [7])))
     as (c & Hc & (Hp & Hd)%bool_decide_eq_true); [by vm_compute|].
   exists c, (reclaim 0 c). split_and!; [done..| |done|by apply differ].
   apply Reclaim; [by rewrite Hp|by intros []].
@@ -261,8 +275,8 @@ Qed.
 Definition two_segments : list (action nat) := operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0] ++
   operation (RWrite 1 [8]) ++ [DoDestage 1 [1]; DoSeal 1] ++ operation (RWrite 2 [9]).
 
-(** Destaged or cleaned into a segment that is in use, or cleaned into the victim itself, a chunk is lost; a segment in
-use holds what is reachable. *)
+(** Destaged or cleaned into a segment that is in use, or cleaned into the victim itself, a chunk is lost; a
+segment in use holds what is reachable. *)
 Theorem segments_must_be_free : ∃ c : state nat, reached (by_the_rules Ack 2) c ∧
   ¬ same_disk (seen (place 0 [2] c)) (seen c) ∧ ¬ same_disk (seen (clean {[1]} 0 c)) (seen c) ∧
   (table (mem (clean {[0]} 0 c)) !! 0 = Some Dead ∧ 0 ∈ segments_of (current (mem (clean {[0]} 0 c)))) ∧
@@ -324,7 +338,8 @@ Proof.
   destruct (ends_with_sound
     (λ _ c, bool_decide (at_phase c = Running ∧ middle (current (mem c)) = {[0 := (0, 0)]} ∧
       table (mem c) = {[0 := Sealed]} ∧ in_use c = 1))
-    K (operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0]) (initial 1)) as (tr & c & Hsteps & Htest); [by vm_compute|].
+    K (operation (RWrite 0 [7]) ++ [DoDestage 0 [0]; DoSeal 0]) (initial 1)) as (tr & c & Hsteps & Htest);
+      [by vm_compute|].
   apply bool_decide_eq_true in Htest as (Hp & Hmid & Ht & Huse). exists c. split; [by exists 1, tr|].
   split; [done|]. intros n. apply (Hever n 0). split_and!; [done|done|by rewrite Ht, lookup_singleton|].
   intros g' Hg'. rewrite Ht. apply lookup_singleton_ne. lia.

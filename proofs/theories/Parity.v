@@ -1,11 +1,13 @@
-(** The codes of the legs: how a stripe's parity is computed, and what can be computed back from what is left of it.
+(** The codes of the legs: how a stripe's parity is computed, and what can be computed back from what is left
+of it.
 
     Results, for P and Q over blocks of any size:
     - [gf_field]: bytes, with addition [add] and multiplication [mul] modulo 0x11d, are a field, GF(2^8).
-    - [generator_order], [generator_generates]: the powers 0 .. 254 of 2 are distinct, and are every byte but zero.
-    - [mirror_good], [raid5_good], [raid6_good]: mirrors (1 + m), RAID-5 (k + 1) and RAID-6 (k + 2, k <= 255) are
-      good codes ([good]): with at most m components lost, whichever they are, the stripe's data come back; with more
-      lost, decoding fails or is right; the parity of zeroes is zeroes.
+    - [generator_order], [generator_generates]: the powers 0 .. 254 of 2 are distinct, and are every byte but
+      zero.
+    - [mirror_good], [raid5_good], [raid6_good]: mirrors (1 + m), RAID-5 (k + 1) and RAID-6 (k + 2, k <= 255)
+      are good codes ([good]): with at most m components lost, whichever they are, the stripe's data come
+      back; with more lost, decoding fails or is right; the parity of zeroes is zeroes.
     - [raid5_any_one], [raid6_any_two]: the same, spelled out by the indices of what is lost.
     - [degraded_read]: a read of one block of a stripe with at most m components lost returns that block.
     - [mirror_whole]: of two mirrored values written one over the other, a mixture decodes to one of the two.
@@ -19,7 +21,8 @@ From LogDisk Require Export RedundancyCode.
 
 (** ** The field *)
 
-Record byte := Byte { b0 : bool; b1 : bool; b2 : bool; b3 : bool; b4 : bool; b5 : bool; b6 : bool; b7 : bool }.
+Record byte := Byte { b0 : bool; b1 : bool; b2 : bool; b3 : bool; b4 : bool; b5 : bool; b6 : bool;
+  b7 : bool }.
 
 Global Instance byte_eq_dec : EqDecision byte := ltac:(solve_decision).
 
@@ -38,7 +41,8 @@ Definition when (c : bool) (a : byte) : byte :=
   Byte (c && b0 a) (c && b1 a) (c && b2 a) (c && b3 a) (c && b4 a) (c && b5 a) (c && b6 a) (c && b7 a).
 
 (** Times a polynomial whose coefficients are [bits], the lowest first. *)
-Definition times (a : byte) (bits : list bool) : byte := foldr (fun c r => add (when c a) (double r)) zero bits.
+Definition times (a : byte) (bits : list bool) : byte :=
+  foldr (fun c r => add (when c a) (double r)) zero bits.
 
 Definition bits_of (a : byte) : list bool := [b0 a; b1 a; b2 a; b3 a; b4 a; b5 a; b6 a; b7 a].
 
@@ -51,7 +55,8 @@ Definition inv (a : byte) : byte := let b := Nat.iter 6 (fun b => mul (mul b b) 
 
 Definition two := double one.
 
-Ltac bits := intros; unfold mul, bits_of, times, double, when, add, zero, one; cbn -[xorb andb]; f_equal; btauto.
+Ltac bits := intros; unfold mul, bits_of, times, double, when, add, zero, one; cbn -[xorb andb]; f_equal;
+  btauto.
 
 Lemma byte_eta a : Byte (b0 a) (b1 a) (b2 a) (b3 a) (b4 a) (b5 a) (b6 a) (b7 a) = a.
 Proof. by destruct a. Qed.
@@ -76,19 +81,22 @@ Proof. bits. Qed.
 Lemma mul_1_l a : mul one a = a.
 Proof. rewrite <-(byte_eta a). bits. Qed.
 
-(** Multiplication is linear: it reaches through sums, through [double], and through the bits of what is multiplied. *)
+(** Multiplication is linear: it reaches through sums, through [double], and through the bits of what is
+multiplied. *)
 Lemma mul_0_l a : mul zero a = zero.
 Proof. unfold mul. induction (bits_of a) as [|x l IH]; [done|]. simpl. rewrite IH. by destruct x. Qed.
 Lemma mul_add_l a b c : mul (add a b) c = add (mul a c) (mul b c).
 Proof. unfold mul. induction (bits_of c) as [|x l IH]; [done|]. simpl.
   by rewrite IH, when_add, double_add, add_swap. Qed.
 Lemma mul_double a b : mul (double a) b = double (mul a b).
-Proof. unfold mul. induction (bits_of b) as [|x l IH]; [done|]. simpl. by rewrite IH, when_double, double_add. Qed.
+Proof. unfold mul. induction (bits_of b) as [|x l IH]; [done|]. simpl. by rewrite IH, when_double, double_add.
+  Qed.
 Lemma mul_when x a b : mul (when x a) b = when x (mul a b).
 Proof. assert (when_true : forall a, when true a = a) by (intros y; apply byte_eta).
   destruct x; [by rewrite !when_true | apply mul_0_l]. Qed.
 Lemma mul_times a bits c : mul (times a bits) c = times (mul a c) bits.
-Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH. Qed.
+Proof. induction bits as [|x l IH]; simpl; [apply mul_0_l|]. by rewrite mul_add_l, mul_when, mul_double, IH.
+  Qed.
 
 Lemma mul_comm a b : mul a b = mul b a.
 Proof. rewrite <-(mul_1_l a) at 1. unfold mul at 2. by rewrite mul_times, mul_1_l. Qed.
@@ -110,7 +118,8 @@ Proof. assert (bit : forall b : bool, b ∈ [false; true]) by (intros []; set_so
 
 Lemma each_byte (P : byte -> Prop) `{forall a, Decision (P a)} :
   bool_decide (Forall P bytes) = true -> forall a, P a.
-Proof. intros all a. apply bool_decide_eq_true in all. rewrite Forall_forall in all. apply all, elem_of_bytes. Qed.
+Proof. intros all a. apply bool_decide_eq_true in all. rewrite Forall_forall in all. apply all, elem_of_bytes.
+  Qed.
 
 Lemma mul_inv_l a : a <> zero -> mul (inv a) a = one.
 Proof. revert a. refine (each_byte _ _). vm_cast_no_check (eq_refl true). Qed.
@@ -169,7 +178,8 @@ Section blocks.
   Definition zeroes : block := vreplicate n zero.
 
   Ltac by_byte := intros; apply vec_eq; intros i;
-    unfold plus, times_byte, zeroes; rewrite ?vlookup_zip_with, ?vlookup_map, ?vlookup_zip_with, ?vlookup_map, ?vlookup_replicate.
+    unfold plus, times_byte, zeroes; rewrite ?vlookup_zip_with, ?vlookup_map, ?vlookup_zip_with, ?vlookup_map,
+      ?vlookup_replicate.
 
   Lemma plus_comm x y : plus x y = plus y x.
   Proof. by_byte. apply add_comm. Qed.
@@ -306,7 +316,8 @@ Section blocks.
       rewrite !Sy, !power_one, !times_1.
       assert (plus (plus (times_byte (power two j) y) (times_byte (power two i) x))
         (times_byte (power two j) (plus y x)) = times_byte (add (power two i) (power two j)) x) as ->.
-      { by rewrite times_plus, times_add, (plus_comm (times_byte _ y) (times_byte _ x)), <-plus_assoc, plus_cancel. }
+      { by rewrite times_plus, times_add, (plus_comm (times_byte _ y) (times_byte _ x)), <-plus_assoc,
+        plus_cancel. }
       rewrite times_inv by by apply power_sum_nonzero.
       by rewrite (plus_comm y x), (plus_comm (plus x y) x), plus_cancel.
   Qed.
@@ -344,12 +355,15 @@ Section blocks.
       simpl in *; lia.
   Qed.
 
-  Lemma raid_sound m d d' s : 1 <= m <= 2 -> (m = 2 -> length d <= 255) -> left_of s (stripe (raid m (length d)) d) ->
+  Lemma raid_sound m d d' s : 1 <= m <= 2 -> (m = 2 -> length d <= 255) ->
+    left_of s (stripe (raid m (length d)) d) ->
     decode (raid m (length d)) s = Some d' -> d' = d.
   Proof.
-    intros M B (s1 & s2 & H1 & H2 & ->)%Forall2_app_inv_r. pose proof (Forall2_length _ _ _ H1) as L. simpl in *.
+    intros M B (s1 & s2 & H1 & H2 & ->)%Forall2_app_inv_r. pose proof (Forall2_length _ _ _ H1) as L.
+      simpl in *.
     rewrite take_app_alt, !lookup_app_r, L, Nat.sub_diag, Nat.sub_succ_l, Nat.sub_diag by lia.
-    destruct m as [|[|[|]]]; try lia; inversion H2 as [|p ? ? ? Hp Hn]; subst; inversion Hn as [|q ? ? ? Hq Hn']; subst.
+    destruct m as [|[|[|]]]; try lia; inversion H2 as [|p ? ? ? Hp Hn]; subst;
+      inversion Hn as [|q ? ? ? Hq Hn']; subst.
     - eapply solve_sound; [done|by right|done|by left].
     - inversion Hn'. eapply solve_sound; [done|left; auto|done|done].
   Qed.
@@ -360,8 +374,10 @@ Section blocks.
     - intros. rewrite take_length. simpl. lia.
     - unfold blanks. simpl. rewrite !syndrome_zeroes. by destruct m as [|[|[|]]]; try lia.
     - intros d s <- H T. assert (length s = length d + m) as E.
-      { rewrite (Forall2_length _ _ _ H). unfold stripe. rewrite app_length. simpl. rewrite take_length. simpl. lia. }
-      destruct (raid_total m (length d) s M E T) as [d' Hd]. simpl in Hd. rewrite Hd. f_equal. by eapply raid_sound.
+      { rewrite (Forall2_length _ _ _ H). unfold stripe. rewrite app_length. simpl. rewrite take_length.
+        simpl. lia. }
+      destruct (raid_total m (length d) s M E T) as [d' Hd]. simpl in Hd. rewrite Hd. f_equal.
+        by eapply raid_sound.
     - intros s. by apply raid_total.
     - intros s d L E%solve_length. unfold width in L. simpl in L. rewrite E, take_length. lia.
     - intros d d' s <-. by apply raid_sound.
@@ -380,7 +396,8 @@ Section losing.
   Implicit Types (c : code V) (d t : list V) (i : nat) (s : list (option V)).
 
   (** A stripe without the components in [gone]. *)
-  Definition without (gone : list nat) t : list (option V) := foldr (fun i s => <[i := None]> s) (Some <$> t) gone.
+  Definition without (gone : list nat) t : list (option V) :=
+    foldr (fun i s => <[i := None]> s) (Some <$> t) gone.
 
   Lemma left_of_insert s t i : left_of s t -> left_of (<[i := None]> s) t.
   Proof. intros H. revert i. induction H; intros [|i]; constructor; auto. apply IHForall2. Qed.

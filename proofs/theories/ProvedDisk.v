@@ -16,7 +16,8 @@ From LogDisk Require Import VirtualDisk Medium Codec.
 Definition lba_map := gmap nat nat.
 
 (** The maps: of the views, and the middle map, MBA to place. *)
-Record maps := Maps { live_map : lba_map; snap_maps : gmap name lba_map; middle : gmap nat nat; next_mba : nat }.
+Record maps := Maps { live_map : lba_map; snap_maps : gmap name lba_map; middle : gmap nat nat;
+  next_mba : nat }.
 
 Record geometry := Geometry {
   disk_blocks : nat;      (* of the virtual disk *)
@@ -80,7 +81,8 @@ Definition apply (r : log_record) (m : maps) : maps :=
 
 (** ** Codecs of what stands on the device *)
 
-Fixpoint flat (xs : list (nat * nat)) : list nat := match xs with [] => [] | (a, b) :: xs => a :: b :: flat xs end.
+Fixpoint flat (xs : list (nat * nat)) : list nat :=
+  match xs with [] => [] | (a, b) :: xs => a :: b :: flat xs end.
 Fixpoint paired (ws : list nat) : list (nat * nat) :=
   match ws with a :: b :: ws => (a, b) :: paired ws | _ => [] end.
 
@@ -120,7 +122,8 @@ Definition maps_codec : codec maps :=
 (** The superblock says what it is, in letters, then the geometry. *)
 Definition magic : name := "proved-disk 1"%string.
 Definition superblock_codec : codec geometry :=
-  mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g; most_snapshots g]))
+  mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g;
+    most_snapshots g]))
     (λ x, match x with
           | (n, [d; l; s; c; w; k]) => if decide (n = magic) then Some (Geometry d l s c w k) else None
           | _ => None
@@ -129,7 +132,8 @@ Definition superblock_codec : codec geometry :=
 
 (** ** Which places are in use *)
 
-Definition fold_view {A} (f : nat → A → A) (a : A) (vm : lba_map) : A := foldl (λ a e, f e.2 a) a (map_to_list vm).
+Definition fold_view {A} (f : nat → A → A) (a : A) (vm : lba_map) : A :=
+  foldl (λ a e, f e.2 a) a (map_to_list vm).
 (** [f] over every MBA that a view refers to. *)
 Definition fold_views {A} (f : nat → A → A) (a : A) (m : maps) : A :=
   foldl (λ a e, fold_view f a e.2) (fold_view f a (live_map m)) (map_to_list (snap_maps m)).
@@ -177,10 +181,12 @@ Fixpoint read_places {A} (g : geometry) (places : list (option nat)) (k : list b
   | Some p :: places => ReadBlock (data_address g p) (λ b, read_places g places (λ bs, k (b :: bs)))
   end.
 
-(** The maps go into the slot that is not in use; [k] goes on with the memory, the old one if they do not fit. *)
+(** The maps go into the slot that is not in use; [k] goes on with the memory, the old one if they do not fit.
+*)
 Definition checkpoint {A} (y : memory) (k : memory → program block A) : program block A :=
   let g := shape y in
-  let m := Maps (live_map (current y)) (snap_maps (current y)) (used_middle (current y)) (next_mba (current y)) in
+  let m := Maps (live_map (current y)) (snap_maps (current y)) (used_middle (current y))
+    (next_mba (current y)) in
   match pack_many (slot_blocks g) (put maps_codec m) with
   | Some bs =>
       match pack (put header_codec (S (serial y), (next_record y, length bs))) with
@@ -194,7 +200,8 @@ Definition checkpoint {A} (y : memory) (k : memory → program block A) : progra
   | None => k y
   end.
 
-Definition has_room (y : memory) : bool := bool_decide (next_record y - first_record y < log_blocks (shape y)).
+Definition has_room (y : memory) : bool :=
+  bool_decide (next_record y - first_record y < log_blocks (shape y)).
 Definition with_room {A} (y : memory) (k : memory → program block A) : program block A :=
   if has_room y then k y else checkpoint y k.
 
@@ -309,7 +316,8 @@ Definition record_of (q : request) (places : list nat) : option log_record :=
 Definition data_of (q : request) : list block := match q with DoWrite _ data => data | _ => [] end.
 
 (** No room: a deletion may not be refused, so its outcome is unknown then. *)
-Definition no_room (q : request) : answer := match q with DoDelete _ => UnknownOutcome | _ => Refused NoSpace end.
+Definition no_room (q : request) : answer :=
+  match q with DoDelete _ => UnknownOutcome | _ => Refused NoSpace end.
 
 Definition one_too_many (y : memory) (q : request) : bool :=
   match q with
@@ -353,7 +361,8 @@ Inductive upkeep :=
   | Clean (moves : list (nat * nat)).   (* MBAs, and free places that they should move to *)
 
 Definition collect (y : memory) : memory :=
-  Memory (shape y) (current y) (collected (shape y) (current y)) (next_record y) (first_record y) (serial y) (slot y).
+  Memory (shape y) (current y) (collected (shape y) (current y)) (next_record y) (first_record y) (serial y)
+    (slot y).
 
 Definition clean (y : memory) (moves : list (nat * nat)) : program block memory :=
   match take_free moves.*2 (free y) with

@@ -1,4 +1,5 @@
-(** Reading, and putting a record into the log: whenever the power fails, the disk is as before or as after. *)
+(** Reading, and putting a record into the log: whenever the power fails, the disk is as before or as after.
+*)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps.
 
@@ -9,7 +10,8 @@ Implicit Types (f : contents block) (d : disk block) (P : contents block → Pro
 Lemma crash_safe_read_all {A} P (Q : A → medium block → Prop) addresses f k :
   safe P (Medium f []) → crash_safe P Q (k (f <$> addresses)) (Medium f []) →
   crash_safe P Q (read_all addresses k) (Medium f []).
-Proof. intros HP. revert k. induction addresses; simpl; intros k Hk; [done|]. split; [done|]. by apply IHaddresses. Qed.
+Proof. intros HP. revert k. induction addresses; simpl; intros k Hk; [done|]. split;
+  [done|]. by apply IHaddresses. Qed.
 
 Definition read_from (g : geometry) f (p : option nat) : block :=
   match p with Some p => f (data_address g p) | None => zero_block end.
@@ -28,7 +30,8 @@ Proof. intros Hf. by apply represents_frame. Qed.
 Lemma safe_represents P y f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) → safe P (Medium f []).
 Proof.
-  intros Hy HP f' Hf'. apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. by apply survives_stable.
+  intros Hy HP f' Hf'. apply HP. exists y. split; [done|]. eapply represents_ext;
+    [|done]. by apply survives_stable.
 Qed.
 
 (** The record is in the log. *)
@@ -39,21 +42,25 @@ Lemma represents_logged y f f' d d' r fr b :
   (∀ a, a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur) _] Hwf Hag Hb Hroom Hnew Hold.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur) _]
+    Hwf Hag Hb Hroom Hnew Hold.
   apply bool_decide_eq_true_1 in Hroom. apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
   pose proof (log_address_bound (shape y) (next_record y) Hpos) as Hbound.
   split; [|split; [done|]].
   - exists m0, (rs ++ [r]). split; [|split].
     + split; simpl.
       * rewrite Hold; [done|unfold superblock; lia].
-      * exists len. split; [done|]. rewrite Hold by (pose proof (header_address_bound (slot y)); lia). split; [done|].
-        rewrite <-Hbody. f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
+      * exists len. split; [done|]. rewrite Hold by (pose proof (header_address_bound (slot y)); lia). split;
+        [done|].
+        rewrite <-Hbody. f_equal. apply list_fmap_ext.
+          intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
         apply Hold. unfold body_address. lia.
       * intros h. rewrite Hold by (pose proof (header_address_bound (negb (slot y))); lia). apply Hother.
       * intros i r'. rewrite lookup_app_Some. intros [Hi|[Hi Hr']].
         -- assert (i < length rs) by by eapply lookup_lt_Some. rewrite Hold; [by apply Hlog|].
            apply log_address_distinct. lia.
-        -- apply list_lookup_singleton_Some in Hr' as [? ->]. replace (first_record y + i) with (next_record y) by lia.
+        -- apply list_lookup_singleton_Some in Hr' as [? ->].
+           replace (first_record y + i) with (next_record y) by lia.
            by rewrite Hnew.
       * intros i n r'. rewrite app_length. simpl.
         destruct (decide (log_address (shape y) i = log_address (shape y) (next_record y))) as [->|Hi].
@@ -113,7 +120,8 @@ Proof.
         apply lookup_zip_with_Some. exists (data_address g p), b'. by rewrite list_lookup_fmap, Hp. }
       apply (crash_safe_record P Q y r fr b k f' d d'); try done. by eapply represents_frame. }
   destruct places as [|p places]; [|done]. destruct data; [|done].
-  destruct (Happly f) as [Hwf Hag]; [by intros ?? ?%elem_of_nil|done|]. by apply (crash_safe_record P Q y r fr b k f d d').
+  destruct (Happly f) as [Hwf Hag]; [by intros ?? ?%elem_of_nil|done|].
+    by apply (crash_safe_record P Q y r fr b k f d d').
 Qed.
 
 End Append.

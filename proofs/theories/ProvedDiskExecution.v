@@ -1,11 +1,13 @@
 (** Executions of the proved disk, computed: the theorem is not vacuous, and it needs its hypothesis. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks ProvedDisk
+From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
+  ProvedDisk
   ProvedDiskProgress ProvedDiskRequests ProvedDiskMachine.
 Section Scripts.
 Context `{!blocks}.
 
-(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block; else it loses none. *)
+(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block; else it loses
+none. *)
 Inductive event_in_life :=
   | Ask (q : request) (places : list nat)
   | Keep (u : upkeep)
@@ -29,7 +31,8 @@ Definition switched_on (m : medium block) : option (memory * medium block) :=
 Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
     option (list (event block) * (memory * medium block)) :=
   match e with
-  | Ask q places => let '(o, m') := execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
+  | Ask q places => let '(o, m') :=
+      execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
   | Keep u => let '(y', m') := execute (maintain y u) m in Some ([], (y', m'))
   | CutIn q places ios lose =>
       x ← switched_on (left_by lose (partly ios (perform y places q) m).1);
@@ -37,7 +40,8 @@ Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
   | CutUpkeep u ios lose =>
       x ← switched_on (left_by lose (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
   | CutRecovery ios =>
-      x ← switched_on (left_by true (partly ios (recover Done : program block (option memory)) (left_by true m)).1);
+      x ← switched_on (left_by true (partly ios (recover Done : program block (option memory))
+        (left_by true m)).1);
       Some ([Crash CutShort; Crash CutShort; Crash Ok], x)
   end.
 
@@ -102,15 +106,18 @@ Lemma live_once_shows e y m tr y' m' :
 Proof.
   destruct e as [q places|u|q places ios lose|u ios lose|ios]; simpl.
   - destruct (execute _ _) as [[[y1 r] data] m1] eqn:Hex. intros [= <- <- <-].
-    eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]). eapply shows_app.
+    eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]).
+      eapply shows_app.
     + apply (shows_execute (Busy q)). by constructor.
     + rewrite Hex. apply shows_one. constructor.
   - destruct (execute _ _) as [y1 m1] eqn:Hex. intros [= <- <- <-].
-    eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)). eapply shows_app.
+    eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)).
+      eapply shows_app.
     + apply (shows_execute Upkeep). by constructor.
     + rewrite Hex. apply shows_one. constructor.
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Call _ _ q places)|].
-    change [event_of q CutShort []; Crash Ok] with ([] ++ [event_of q CutShort []] ++ [Crash Ok]). eapply shows_app.
+    change [event_of q CutShort []; Crash Ok] with ([] ++ [event_of q CutShort []] ++ [Crash Ok]).
+      eapply shows_app.
     + apply (shows_partly (Busy q) ios). by constructor.
     + eapply shows_app; [by eapply shows_one, cut|by apply shows_switched_on].
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Maintain _ _ u)|].
@@ -118,9 +125,11 @@ Proof.
     + apply (shows_partly Upkeep ios). by constructor.
     + eapply shows_app; [by eapply shows_one, (cut (Upkeep _))|by apply shows_switched_on].
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
-    change [Crash CutShort; Crash CutShort; Crash Ok] with ([@Crash block CutShort] ++ [] ++ [Crash CutShort] ++ [Crash Ok]).
+    change [Crash CutShort; Crash CutShort; Crash Ok]
+      with ([@Crash block CutShort] ++ [] ++ [Crash CutShort] ++ [Crash Ok]).
     eapply shows_app; [by eapply shows_one, (cut (Idle y) m true)|].
-    eapply shows_quiet; [constructor|]. eapply shows_app; [apply (shows_partly Recovery ios); by constructor|].
+    eapply shows_quiet; [constructor|]. eapply shows_app; [apply (shows_partly Recovery ios);
+      by constructor|].
     eapply shows_app; [by eapply shows_one, (cut (Recovery _))|by apply shows_switched_on].
 Qed.
 
@@ -207,11 +216,13 @@ Definition answer_on (g : geometry) (places : list nat) (q : @request small) : o
   match device_of g with (Some y, m) => Some (execute (perform y places q) m).1.1.2 | _ => None end.
 Definition cost_on (g : geometry) (places : list nat) (q : @request small) : option (nat * nat * nat) :=
   match device_of g with
-  | (Some y, m) => let '(o, m') := execute (perform y places q) m in Some (cost (perform o.1.1 [3] (DoWrite 0 [data 1])) m')
+  | (Some y, m) => let '(o, m') :=
+      execute (perform y places q) m in Some (cost (perform o.1.1 [3] (DoWrite 0 [data 1])) m')
   | _ => None
   end.
 
-(** A place that does not exist, a snapshot too many, and maps that do not go into their slot once the log is full. *)
+(** A place that does not exist, a snapshot too many, and maps that do not go into their slot once the log is
+full. *)
 Theorem refusals_happen :
   answer_on shape_of_small [7] (DoWrite 0 [data 1]) = Some (Refused NoSpace) ∧
   answer_on (Geometry 4 2 2 6 2 0) [] (DoSnapshot "s") = Some (Refused NoSpace).

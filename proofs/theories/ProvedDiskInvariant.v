@@ -27,10 +27,12 @@ Definition agrees (g : geometry) f (m : maps) (d : disk block) : Prop :=
   reads_as g f m (live_map m) (live d) ∧
   ∀ n, option_Forall2 (reads_as g f m) (snap_maps m !! n) (snaps d !! n).
 
-(** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one. *)
+(** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one.
+*)
 Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list log_record) : Prop := {
   at_superblock : unpack superblock_codec (f superblock) = Some g;
-  at_header : ∃ len, len ≤ slot_blocks g ∧ unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) ∧
+  at_header : ∃ len, len ≤ slot_blocks g ∧ unpack header_codec (f (header_address s)) = Some (ser, (fst, len))
+    ∧
     unpack_many maps_codec (f <$> (body_address g s <$> seq 0 len)) = Some m0;
   at_other : ∀ h, unpack header_codec (f (header_address (negb s))) = Some h → h.1 < ser;
   at_log : ∀ i r, rs !! i = Some r → unpack log_codec (f (log_address g (fst + i))) = Some (fst + i, r);
@@ -81,7 +83,8 @@ Lemma durable_frame g f f' s ser fst m0 rs :
 Proof.
   intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]. split; [| | | | |done|done].
   - rewrite Hf; [done|left; unfold superblock; lia].
-  - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split; [done|].
+  - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
+    [done|].
     rewrite <-Hbody. f_equal. apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some.
     apply Hf. right. eexists. split; [|done]. lia.
   - intros h. rewrite Hf by (left; pose proof (header_address_bound (negb s)); lia). apply Hother.
@@ -121,7 +124,8 @@ Proof.
 Qed.
 
 (** A free place is not needed. *)
-Lemma free_not_needed y f d p : represents y f d → is_Some (free y !! p) → ¬ needed y (data_address (shape y) p).
+Lemma free_not_needed y f d p : represents y f d → is_Some (free y !! p) →
+  ¬ needed y (data_address (shape y) p).
 Proof.
   intros [_ [Hwf _]] [[] Hp] [Hfix|(x&p'&Hx&Hp'&Heq)]; [by eapply data_not_fixed|].
   apply data_address_inj in Heq as <-. destruct (Hwf x Hx) as (_&p2&Hp2&Hfree). by simplify_eq.
@@ -135,7 +139,8 @@ Proof. induction xs as [|[a b] xs IH]; simpl; [done|by rewrite IH]. Qed.
 Lemma log_round_trips : round_trips log_codec.
 Proof.
   apply both_round_trips; [apply number_round_trips|]. apply mapped_round_trips.
-  - repeat apply both_round_trips; try apply many_round_trips; auto using number_round_trips, text_round_trips.
+  - repeat apply both_round_trips; try apply many_round_trips;
+    auto using number_round_trips, text_round_trips.
   - intros []; simpl; rewrite ?flat_paired; done.
 Qed.
 

@@ -1,7 +1,8 @@
 (** The machine that runs the programs of the proved disk, and its power. What is not on the device is lost
 with the power: memory, and what a program was about. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
+  ProvedDiskAppend
   ProvedDiskRecovery ProvedDiskRequests.
 
 Section Machine.

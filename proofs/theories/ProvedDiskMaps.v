@@ -1,4 +1,5 @@
-(** What each log record makes of the maps is what the contract makes of the disk; what is collected is free. *)
+(** What each log record makes of the maps is what the contract makes of the disk; what is collected is free.
+*)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant.
 
@@ -120,7 +121,8 @@ Section Records.
 Context `{blocks}.
 Implicit Types f : contents block.
 
-Lemma well_formed_less m fr fr' : (∀ p, fr !! p = None → fr' !! p = None) → well_formed m fr → well_formed m fr'.
+Lemma well_formed_less m fr fr' : (∀ p, fr !! p = None → fr' !! p = None) → well_formed m fr →
+  well_formed m fr'.
 Proof. intros Hfr Hwf x Hx. destruct (Hwf x Hx) as (?&p&?&?). eauto 6. Qed.
 
 (** Views stay, though the middle map changes where nothing refers to. *)
@@ -135,12 +137,14 @@ Qed.
 Lemma write_applied g f f' m fr fr' d lba places data :
   well_formed m fr → agrees g f m d → take_free places fr = Some fr' → length places = length data →
   (∀ p b, (p, b) ∈ zip places data → f' (data_address g p) = b) → (∀ a, used_address g m a → f' a = f a) →
-  well_formed (apply (LogWrite lba places) m) fr' ∧ agrees g f' (apply (LogWrite lba places) m) (written d lba data).
+  well_formed (apply (LogWrite lba places) m) fr' ∧
+    agrees g f' (apply (LogWrite lba places) m) (written d lba data).
 Proof.
   intros Hwf [Hlive Hsnaps] (Hdup&Hin&Hout)%take_free_some Hlen Hnew Hf.
   assert (∀ x, reachable m x → middle (apply (LogWrite lba places) m) !! x = middle m !! x) as Hmid.
   { intros x Hx. destruct (Hwf x Hx) as [? _]. simpl. by rewrite lookup_put_from, decide_False by lia. }
-  assert (∀ i p, places !! i = Some p → middle (apply (LogWrite lba places) m) !! (next_mba m + i) = Some p) as Hfresh.
+  assert (∀ i p, places !! i = Some p → middle (apply (LogWrite lba places) m) !! (next_mba m + i) = Some p)
+    as Hfresh.
   { intros i p Hi. simpl. rewrite lookup_put_from, decide_True by (apply lookup_lt_Some in Hi; lia).
     by replace (next_mba m + i - next_mba m) with i by lia. }
   split.
@@ -176,14 +180,16 @@ Lemma well_formed_fewer m m' fr : next_mba m' = next_mba m → middle m' = middl
 Proof. intros Hnext Hmid Hless Hwf x Hx%Hless. rewrite Hnext, Hmid. by apply Hwf. Qed.
 
 Lemma unmap_applied g f m fr d lba count : well_formed m fr → agrees g f m d →
-  well_formed (apply (LogUnmap lba count) m) fr ∧ agrees g f (apply (LogUnmap lba count) m) (unmapped d lba count).
+  well_formed (apply (LogUnmap lba count) m) fr ∧
+    agrees g f (apply (LogUnmap lba count) m) (unmapped d lba count).
 Proof.
   intros Hwf [Hlive Hsnaps]. split.
   - apply (well_formed_fewer m); [done|done| |done]. intros x (vm&l&[->|[n Hn]]&Hx).
     + simpl in Hx. rewrite lookup_remove_from in Hx. destruct (decide _); [done|].
       exists (live_map m), l. split; [by left|done].
     + exists vm, l. split; [right; eauto|done].
-  - split; [|exact Hsnaps]. intros l. unfold value, place_of. simpl. rewrite lookup_remove_from. unfold data_at.
+  - split; [|exact Hsnaps]. intros l. unfold value, place_of. simpl. rewrite lookup_remove_from.
+    unfold data_at.
     destruct (decide (lba ≤ l < lba + count)).
     + rewrite decide_True by lia. by rewrite lookup_replicate_2 by lia.
     + transitivity (live d l); [|by rewrite Hlive].
@@ -208,7 +214,8 @@ Lemma delete_applied g f m fr d n : well_formed m fr → agrees g f m d →
 Proof.
   intros Hwf [Hlive Hsnaps]. split.
   - apply (well_formed_fewer m); [done|done| |done]. intros x (vm&l&Hvm&Hx). exists vm, l. split; [|done].
-    destruct Hvm as [->|[n' Hn]]; [by left|]. simpl in Hn. apply lookup_delete_Some in Hn as [? Hn]. right. eauto.
+    destruct Hvm as [->|[n' Hn]]; [by left|]. simpl in Hn. apply lookup_delete_Some in Hn as [? Hn]. right.
+      eauto.
   - split; [done|]. intros n'. simpl. destruct (decide (n' = n)) as [->|].
     + rewrite !lookup_delete. constructor.
     + rewrite !lookup_delete_ne by done. apply Hsnaps.
@@ -253,7 +260,8 @@ Qed.
 Definition forgotten (m : maps) : maps := Maps (live_map m) (snap_maps m) (used_middle m) (next_mba m).
 
 Lemma forgotten_well_formed m fr : well_formed m fr → well_formed (forgotten m) fr.
-Proof. intros Hwf x Hx. destruct (Hwf x Hx) as (?&p&?&?). split; [done|]. exists p. split; [|done]. by apply used_middle_all. Qed.
+Proof. intros Hwf x Hx. destruct (Hwf x Hx) as (?&p&?&?). split; [done|]. exists p. split;
+  [|done]. by apply used_middle_all. Qed.
 
 Lemma forgotten_agrees g f m fr d : well_formed m fr → agrees g f m d → agrees g f (forgotten m) d.
 Proof.

@@ -20,11 +20,13 @@ Lemma execute_write_all {A} ws (k : program block A) m : ∃ m',
 Proof.
   revert m. induction ws as [|[a b] ws IH]; intros m; simpl.
   - exists m. split; [done|]. by destruct (cost k m) as [[]].
-  - destruct (IH (write_block m a b)) as (m'&->&->). exists m'. split; [done|]. by destruct (cost k m') as [[]].
+  - destruct (IH (write_block m a b)) as (m'&->&->). exists m'. split;
+    [done|]. by destruct (cost k m') as [[]].
 Qed.
 
 (** The log record of a request goes into a block. *)
-Definition record_fits (y : memory) (r : log_record) : Prop := is_Some (pack (put log_codec (next_record y, r))).
+Definition record_fits (y : memory) (r : log_record) : Prop :=
+  is_Some (pack (put log_codec (next_record y, r))).
 
 (** The log has room, or a checkpoint makes some. *)
 Definition log_can_go_on (y : memory) : Prop :=
@@ -48,17 +50,19 @@ Proof.
     f_equal. f_equal. lia.
 Qed.
 
-(** A request that changes a view is answered [Ok], but for these reasons: a fault of the request, a snapshot too
-many, places that are not free, distinct and as many as the data, a record that is longer than a block, and maps
-that do not go into a slot. *)
+(** A request that changes a view is answered [Ok], but for these reasons: a fault of the request, a snapshot
+too many, places that are not free, distinct and as many as the data, a record that is longer than a block,
+and maps that do not go into a slot. *)
 Theorem refusal_has_reason y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → log_can_go_on y →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
+    log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof.
   intros Hfaults Hone Hr Hfree Hlen Hfits Hlog. unfold perform. rewrite Hfaults.
   assert (∀ y' m, free y' = free y → snap_maps (current y') = snap_maps (current y) → shape y' = shape y →
-    next_record y' = next_record y → has_room y' = true → (execute (update y' places q) m).1.1.2 = Ok) as Hupdate.
+    next_record y' = next_record y → has_room y' = true →
+      (execute (update y' places q) m).1.1.2 = Ok) as Hupdate.
   { intros y' m' Hfree' Hsnaps Hshape Hnext Hroom. unfold update.
     assert (one_too_many y' q = false) as -> by (destruct q; try done; simpl in *; by rewrite Hsnaps, Hshape).
     rewrite Hr, Hfree', Hfree, decide_True by done. cbv beta iota zeta.
@@ -78,16 +82,19 @@ Proof.
   by destruct q; simplify_eq/=.
 Qed.
 
-(** With room in the log, a write of [n] blocks costs [n + 1] block writes and two flushes, whatever snapshots there
-are and however large the disk is; another change costs one block write and one flush. *)
+(** With room in the log, a write of [n] blocks costs [n + 1] block writes and two flushes, whatever snapshots
+there are and however large the disk is; another change costs one block write and one flush. *)
 Theorem update_cost y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → has_room y = true →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
+    has_room y = true →
   cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
 Proof.
   intros Hfaults Hone Hr Hfree Hlen Hfits Hroom. unfold perform. rewrite Hfaults.
-  assert (cost (with_room y (λ y, update y places q)) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2)) as Hcost.
-  { unfold with_room. rewrite Hroom. unfold update. rewrite Hone, Hr, Hfree, decide_True by done. cbv beta iota zeta.
+  assert (cost (with_room y (λ y, update y places q))
+    m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2)) as Hcost.
+  { unfold with_room. rewrite Hroom. unfold update. rewrite Hone, Hr, Hfree, decide_True by done.
+    cbv beta iota zeta.
     match goal with |- context [append _ _ _ _ ?refused ?k] =>
       destruct (execute_append y r places (data_of q) refused k m) as (m'&_&Hcost) end; [done..|].
     unfold outcome in *. by apply Hcost. }

@@ -1,6 +1,7 @@
 (** A checkpoint, recovery, and a new disk: whenever the power fails, the disk is as it was. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend.
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
+  ProvedDiskAppend.
 
 Section Recovery.
 Context `{!blocks, !blocks_laws}.
@@ -8,7 +9,8 @@ Implicit Types (f : contents block) (d : disk block) (P : contents block → Pro
 
 (** ** Checkpoints *)
 
-Lemma other_body_not_needed y i : i < slot_blocks (shape y) → ¬ needed y (body_address (shape y) (negb (slot y)) i).
+Lemma other_body_not_needed y i : i < slot_blocks (shape y) →
+  ¬ needed y (body_address (shape y) (negb (slot y)) i).
 Proof.
   intros Hi [[Hlow|(j&?&Heq)]|(x&p&_&_&Heq)]; unfold body_address, data_address in *; [lia| |];
     destruct (slot y); simpl in *; lia.
@@ -19,10 +21,12 @@ Proof. unfold body_address. lia. Qed.
 
 (** The body of the other slot is written, and flushed. *)
 Definition checkpointed (y : memory) : memory :=
-  Memory (shape y) (forgotten (current y)) (free y) (next_record y) (next_record y) (S (serial y)) (negb (slot y)).
+  Memory (shape y) (forgotten (current y)) (free y) (next_record y) (next_record y) (S (serial y))
+    (negb (slot y)).
 
 Lemma represents_checkpointed y f f' d bs header :
-  represents y f d → length bs ≤ slot_blocks (shape y) → unpack_many maps_codec bs = Some (forgotten (current y)) →
+  represents y f d → length bs ≤ slot_blocks (shape y) →
+    unpack_many maps_codec bs = Some (forgotten (current y)) →
   unpack header_codec header = Some (S (serial y), (next_record y, length bs)) →
   f <$> (body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)) = bs →
   f' (header_address (negb (slot y))) = header →
@@ -36,12 +40,14 @@ Proof.
   split; [|split].
   - exists (forgotten (current y)), []. split; [|by rewrite Nat.add_0_r]. split; simpl.
     + rewrite Hold; [done|unfold superblock; lia].
-    + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal. etransitivity; [|exact Hf].
+    + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal.
+      etransitivity; [|exact Hf].
       apply list_fmap_ext. intros i a (j&(->&Hj)%lookup_seq&->)%list_lookup_fmap_Some. apply Hold.
       unfold body_address. lia.
     + rewrite negb_involutive. intros h. rewrite Hold by done. rewrite Hheader. intros [= <-]. simpl. lia.
     + done.
-    + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale. lia.
+    + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale.
+      lia.
     + lia.
     + done.
   - by apply forgotten_well_formed.
@@ -65,7 +71,8 @@ Proof.
   assert (∀ a, a ∈ addresses → ¬ needed y a) as Hfree.
   { intros a (i&->&Hi%elem_of_seq)%elem_of_list_fmap. apply other_body_not_needed. lia. }
   apply crash_safe_write_flush with (S := λ a, ¬ needed y a).
-  - intros f' Hf'. apply HP. exists y. split; [done|]. eapply represents_frame; [|done]. intros a Ha. apply Hf'. tauto.
+  - intros f' Hf'. apply HP. exists y. split; [done|]. eapply represents_frame; [|done]. intros a Ha.
+    apply Hf'. tauto.
   - intros a. rewrite Haddresses. apply Hfree.
   - rewrite Haddresses. apply NoDup_fmap_2; [|apply NoDup_seq]. intros i j. apply body_address_inj.
   - intros f1 Hnew1 Hold1. rewrite Haddresses in Hold1.
@@ -82,7 +89,8 @@ Proof.
     + intros f2 Hold2 [Hsame|Hnew2].
       * apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
         by destruct (decide (a = header_address (negb (slot y)))) as [->|]; [|apply Hold2].
-      * apply HP. exists (checkpointed y). split; [done|]. apply (represents_checkpointed y f1 f2 d bs header); done.
+      * apply HP. exists (checkpointed y). split;
+        [done|]. apply (represents_checkpointed y f1 f2 d bs header); done.
     + intros f2 Hnew2 Hold2. apply Hk; [|done]. apply (represents_checkpointed y f1 f2 d bs header); done.
 Qed.
 
@@ -111,7 +119,8 @@ Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) y f d k :
   (∀ y', represents y' f d → shape y' = shape y → crash_safe P Q (k (Some y')) (Medium f [])) →
   crash_safe P Q (recover k) (Medium f []).
 Proof.
-  intros [(m0&rs&Hdur&Hnext&Hcur) [Hwf Hag]] HP Hk. pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _].
+  intros [(m0&rs&Hdur&Hnext&Hcur) [Hwf Hag]] HP Hk.
+    pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _].
   simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
   unfold read_block. simpl.
   assert (newest (unpack header_codec (f 1)) (unpack header_codec (f 2))
@@ -123,8 +132,10 @@ Proof.
       rewrite decide_False; [done|]. specialize (Hother h eq_refl). lia. }
   apply crash_safe_read_all; [done|]. rewrite Hbody.
   pose proof (crash_safe_replay P Q _ _ _ _ _ _ _
-    (λ n m, k (Some (Memory (shape y) m (collected (shape y) m) n (first_record y) (serial y) (slot y)))) Hdur HP) as Hreplay.
-  specialize (λ H, Hreplay H rs [] (log_blocks (shape y)) eq_refl). simpl in Hreplay. rewrite Nat.add_0_r in Hreplay.
+    (λ n m, k (Some (Memory (shape y) m (collected (shape y) m) n (first_record y) (serial y) (slot y))))
+      Hdur HP) as Hreplay.
+  specialize (λ H, Hreplay H rs [] (log_blocks (shape y)) eq_refl). simpl in Hreplay.
+    rewrite Nat.add_0_r in Hreplay.
   apply Hreplay; [|lia]. apply Hk; [|done]. split; [|split]; simpl.
   - by exists m0, rs.
   - rewrite <-Hcur. by eapply collected_well_formed.

@@ -1,6 +1,7 @@
 (** The proved disk keeps the contract. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
+  ProvedDiskAppend
   ProvedDiskRecovery ProvedDiskRequests ProvedDiskMachine.
 
 Section Refinement.
@@ -10,17 +11,21 @@ Implicit Types (f : contents block) (d : disk block) (q : request).
 (** ** A new disk *)
 
 Lemma format_represents g f y m :
-  execute (format g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ shape y = g ∧ represents y f' blank.
+  execute (format g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ shape y = g ∧
+    represents y f' blank.
 Proof.
   intros Hex. assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧
     represents y f' blank) (format g) (Medium f [])) as Hsafe.
   2:{ apply crash_safe_execute in Hsafe. rewrite Hex in Hsafe. by apply Hsafe. }
-  clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧
+  clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
+    shape y = g ∧
     represents y f' blank) (Done None) m) as Hnone by by intros m; split.
   unfold format. destruct (pack (put superblock_codec g)) as [super|] eqn:Hsuper; [|done].
   destruct (pack [0]) as [empty|] eqn:Hempty; [|done]. destruct (pack_many _ _) as [bs|] eqn:Hbs; [|done].
-  destruct (pack (put header_codec _)) as [header|] eqn:Hheader; [|done]. destruct (decide _) as [Hpos|]; [|done].
-  apply pack_unpack in Hsuper; [|apply superblock_round_trips]. apply pack_prefix in Hempty as (_&rest&Hempty).
+  destruct (pack (put header_codec _)) as [header|] eqn:Hheader; [|done]. destruct (decide _) as [Hpos|];
+    [|done].
+  apply pack_unpack in Hsuper; [|apply superblock_round_trips].
+    apply pack_prefix in Hempty as (_&rest&Hempty).
   apply pack_many_unpack in Hbs as [Hlen Hmaps]; [|apply maps_round_trips].
   apply pack_unpack in Hheader; [|apply header_round_trips].
   set (image := super :: header :: empty :: replicate (log_blocks g) empty ++ bs).
@@ -38,7 +43,8 @@ Proof.
   split; [|split].
   - exists no_maps, []. split; [|done]. split; simpl.
     + by rewrite (Hat superblock super).
-    + exists (length bs). rewrite (Hat 1 header) by done. split; [done|]. split; [done|]. rewrite <-Hmaps. f_equal.
+    + exists (length bs). rewrite (Hat 1 header) by done. split; [done|]. split; [done|]. rewrite <-Hmaps.
+      f_equal.
       apply list_eq. intros i. rewrite !list_lookup_fmap. destruct (bs !! i) as [b|] eqn:Hb.
       * pose proof (lookup_lt_Some _ _ _ Hb). rewrite lookup_seq_lt by done. simpl. f_equal. apply Hat.
         unfold image, body_address. simpl. rewrite lookup_app_r; rewrite replicate_length; [|lia].
@@ -77,7 +83,8 @@ Proof.
     exists (shape y), f, d. split_and!; [done|done|by left|]. exists y. split; [done|].
     eapply represents_ext; [|done]. by apply survives_stable.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). destruct (Hp f Hf) as (d'&Hd'&Hrec).
-    destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split; [by apply Hone|]. by exists g, f, d'.
+    destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
+      [by apply Hone|]. by exists g, f, d'.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). eexists. split; [by apply Hone|].
     exists g, f, d. split_and!; [done|done|by left|by apply Hp].
   - done.
@@ -91,8 +98,10 @@ Proof.
   - intros n x (g&f&y&Hn&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
     apply format_represents in Hex as (f'&->&Hshape&Hrep). exists f', blank. split; [done|]. split; [done|].
     by rewrite Hshape, Hn.
-  - assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor; [done|constructor]).
-    intros x s es x' Hrel Hmove. destruct Hmove as [y m q places|y m u|q p m p' m' Hio|p m p' m' Hio|p m p' m' Hio
+  - assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor;
+    [done|constructor]).
+    intros x s es x' Hrel Hmove. destruct Hmove as [y m q places|y m u|q p m p' m' Hio|p m p' m' Hio|p m p' m'
+      Hio
       |q y r data m|y m|c m f Hon Hf|m|y m]; unfold related in Hrel; simpl in Hrel.
     + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
       by apply crash_safe_perform.
@@ -112,8 +121,10 @@ Proof.
       intros y' Hy' Hshape. split.
       * apply (safe_represents _ y' f d); [done|]. by rewrite Hshape.
       * exists y'. split; [done|]. by exists f.
-    + destruct Hrel as (g&d&Hsize&Hd&_&y'&[= <-]&f&->&<-&Hy). exists (settled (disk_blocks (shape y)) d). split.
-      * apply Hone. exists (exactly d), d. split_and!; [done| |by rewrite Hsize]. split; [|done]. intros l. by left.
+    + destruct Hrel as (g&d&Hsize&Hd&_&y'&[= <-]&f&->&<-&Hy). exists (settled (disk_blocks (shape y)) d).
+      split.
+      * apply Hone. exists (exactly d), d. split_and!; [done| |by rewrite Hsize]. split;
+        [|done]. intros l. by left.
       * by exists f, d.
 Qed.
 

@@ -1,6 +1,7 @@
 (** Every request, whenever the power fails in it: the device is the disk before it or after it. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps ProvedDiskAppend
+From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps
+  ProvedDiskAppend
   ProvedDiskRecovery.
 
 Section Requests.
@@ -50,7 +51,8 @@ Definition settled (n : nat) d : state block := State n d [exactly d] true.
 
 Lemma step_answered n d q r data s' :
   answered (settled n d) r (faults (settled n d) q) (excuses q) (effect q d) [exactly (effect q d)] s' →
-  (∀ from lba count, q = DoRead from lba count → r = Ok → ∃ v, view_of d from = Some v ∧ data = v <$> seq lba count) →
+  (∀ from lba count, q = DoRead from lba count → r = Ok → ∃ v, view_of d from = Some v ∧
+    data = v <$> seq lba count) →
   step Ack (settled n d) (event_of q r data) s'.
 Proof. intros Hs Hdata. destruct q; simpl in *; try done. split; [done|]. intros ->. by eapply Hdata. Qed.
 
@@ -63,7 +65,8 @@ Lemma step_cut_short n d d' q : d' ∈ outcomes (settled n d) q →
 Proof.
   intros Hd'. eexists. split; [apply step_answered; [by split|done]|]. split; [done|]. simpl.
   unfold outcomes in Hd'. simpl in Hd'. destruct (faults _ _); simpl in *.
-  - apply elem_of_cons in Hd' as [->|Hd']; [by left|]. apply elem_of_list_singleton in Hd' as ->. right. by left.
+  - apply elem_of_cons in Hd' as [->|Hd']; [by left|]. apply elem_of_list_singleton in Hd' as ->. right.
+    by left.
   - apply elem_of_list_singleton in Hd' as ->. by left.
 Qed.
 
@@ -96,7 +99,8 @@ Lemma faults_exact y f d q : agrees (shape y) f (current y) d →
   let s := settled (disk_blocks (shape y)) d in
   match faults_of y q with e :: _ => e ∈ faults s q | [] => faults s q = [] end.
 Proof.
-  intros Hag. destruct q as [lba data|lba count|n|n|n| | |from lba count]; simpl; unfold exceeds, out_of_range; simpl;
+  intros Hag. destruct q as [lba data|lba count|n|n|n| | |from lba count]; simpl;
+    unfold exceeds, out_of_range; simpl;
     try (destruct (decide _); [done|by left]); try done;
     [by eapply clashes_taken|by eapply misses_missing..|].
   destruct (decide _); simpl; [|by left]. destruct from as [|n]; simpl; [done|]. by eapply misses_missing.
@@ -116,7 +120,8 @@ Lemma refused_answers y f d q e data :
   represents y f d → e ∈ faults (settled (disk_blocks (shape y)) d) q →
   answers (shape y) (settled (disk_blocks (shape y)) d) q (y, Refused e, data) (Medium f []).
 Proof.
-  intros Hy He. exists f, d. split_and!; [done..|]. apply step_answered; [|done]. split; [done|]. split; [by left|done].
+  intros Hy He. exists f, d. split_and!; [done..|]. apply step_answered; [|done]. split; [done|]. split;
+    [by left|done].
 Qed.
 
 Lemma no_room_answers y f d q data :
@@ -145,7 +150,8 @@ Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium b
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
   crash_safe P Q (with_room y k) (Medium f []).
-Proof. intros Hy HP Hk. unfold with_room. destruct (has_room y); [by apply Hk|by eapply crash_safe_checkpoint]. Qed.
+Proof. intros Hy HP Hk. unfold with_room. destruct (has_room y);
+  [by apply Hk|by eapply crash_safe_checkpoint]. Qed.
 
 Lemma crash_safe_update y f d places q :
   represents y f d → let s := settled (disk_blocks (shape y)) d in
@@ -153,12 +159,16 @@ Lemma crash_safe_update y f d places q :
   crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (update y places q) (Medium f []).
 Proof.
   intros Hy s Hnone [r Hr]. pose proof Hy as (_&Hwf&Hag).
-  assert (∀ d' f, d' = d ∨ d' = effect q d → recoverable (shape y) d' f → crash_outcome (shape y) s q f) as HP.
-  { intros d' f' Hd' Hf'. exists d'. split; [|done]. unfold outcomes. rewrite Hnone. subst s. simpl. set_solver. }
-  assert (crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (Done (y, no_room q, [])) (Medium f []))
+  assert (∀ d' f, d' = d ∨ d' = effect q d → recoverable (shape y) d' f →
+    crash_outcome (shape y) s q f) as HP.
+  { intros d' f' Hd' Hf'. exists d'. split; [|done]. unfold outcomes. rewrite Hnone. subst s. simpl.
+    set_solver. }
+  assert (crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q) (Done (y, no_room q, []))
+    (Medium f []))
     as Hrefused.
   { split; [apply (safe_represents _ y f d); eauto|]. apply no_room_answers; [done..|]. by destruct q. }
-  unfold update. destruct (one_too_many y q); [done|]. rewrite Hr. destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
+  unfold update. destruct (one_too_many y q); [done|]. rewrite Hr.
+    destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
   destruct (decide _) as [Hlen|]; [|done].
   apply (crash_safe_append _ _ y r places (data_of q) fr _ _ f d (effect q d)); eauto.
   - intros f2 Hnew Hold. eapply record_applied; try done. intros a Ha. apply Hold. by right.
@@ -186,7 +196,8 @@ Proof.
     split_and!; [done..|]. by apply step_answered.
   - apply crash_safe_read_places; [done|]. split; [done|]. exists f, d. split_and!; [done..|].
     apply step_answered; [by split|]. intros ? ? ? [= <- <- <-] _. simpl in *.
-    apply app_eq_nil in Hfaults as [_ Hview]. destruct Hag as [Hlive Hsnaps]. destruct from as [|n]; simpl in *.
+    apply app_eq_nil in Hfaults as [_ Hview]. destruct Hag as [Hlive Hsnaps]. destruct from as [|n];
+      simpl in *.
     + exists (live d). split; [done|]. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
       by rewrite Hlive.
     + unfold missing in Hview. destruct (valid_name n); [|done].
@@ -200,7 +211,8 @@ Qed.
 Definition keeps g d (y : memory) (m : medium block) : Prop :=
   ∃ f', m = Medium f' [] ∧ shape y = g ∧ represents y f' d.
 
-Lemma keeps_done y f d : represents y f d → crash_safe (recoverable (shape y) d) (keeps (shape y) d) (Done y) (Medium f []).
+Lemma keeps_done y f d : represents y f d → crash_safe (recoverable (shape y) d) (keeps (shape y) d) (Done y)
+  (Medium f []).
 Proof. intros Hy. split; [by apply (safe_represents _ y f d)|by exists f]. Qed.
 
 Lemma crash_safe_clean y f d moves : represents y f d →
@@ -217,7 +229,8 @@ Proof.
       specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
       * exists p0. split; [done|]. apply Hnew, elem_of_list_lookup. exists i.
         rewrite lookup_zip_with, !list_lookup_fmap, Hi. simpl. by rewrite Hx.
-      * exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1; [|by destruct Hno].
+      * exfalso. assert (bool_decide (is_Some (@None nat)) = true) as Hno%bool_decide_eq_true_1;
+        [|by destruct Hno].
         apply Hall, elem_of_list_In, elem_of_list_lookup. exists i.
         rewrite !list_lookup_fmap, Hi. simpl. by rewrite Hx.
     + intros a Ha. apply Hold. by right.

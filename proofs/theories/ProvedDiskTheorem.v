@@ -1,8 +1,8 @@
 (** The theorem about the disk that runs.
 
-[proved_disk] is the machine of [ProvedDiskMachine.v]. It runs the programs of [ProvedDisk.v], one request at a
-time, on one device of blocks. [implements _ Ack] is the contract of [VirtualDisk.v]: every trace that the machine
-can show is one that the contract admits when an acknowledged operation survives every power cut.
+[proved_disk] is the machine of [ProvedDiskMachine.v]. It runs the programs of [ProvedDisk.v], one request at
+a time, on one device of blocks. [implements _ Ack] is the contract of [VirtualDisk.v]: every trace that the
+machine can show is one that the contract admits when an acknowledged operation survives every power cut.
 
 What the machine may meet:
 - any request, with any proposal of a scheduler about where its data go, and any upkeep between two requests;

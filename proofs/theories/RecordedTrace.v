@@ -2,8 +2,8 @@
 
 Operations on devices, and hints such as [clean], need a disk that is open, and leave it as it is. They are
 counted all the same, because a read may be answered [data-lost] while more devices than the layout tolerates
-are not good for their data: a device is not from the time it fails until, returned or replaced, it has settled.
-This is the rule of [conformance/contract/model.py]. *)
+are not good for their data: a device is not from the time it fails until, returned or replaced, it has
+settled. This is the rule of [conformance/contract/model.py]. *)
 From LogDisk Require Import VirtualDisk.
 
 Inductive entry {V : Type} :=
@@ -15,12 +15,13 @@ Inductive entry {V : Type} :=
   | Hint (r : answer).          (** tick, clean, checkpoint, stats *)
 Global Arguments entry : clear implicits.
 
-(** [back]: of the [failed], those that were returned or replaced and have not settled. [lost]: one was replaced
-while too many had failed, so that some data is gone for good. *)
+(** [back]: of the [failed], those that were returned or replaced and have not settled. [lost]: one was
+replaced while too many had failed, so that some data is gone for good. *)
 Record devices := Devices { failed : list nat; back : list nat; lost : bool }.
 Definition all_good : devices := Devices [] [] false.
 
-Definition beyond (tolerates : nat) (v : devices) : bool := lost v || bool_decide (tolerates < length (failed v)).
+Definition beyond (tolerates : nat) (v : devices) : bool :=
+  lost v || bool_decide (tolerates < length (failed v)).
 
 Definition with_device (d : nat) (l : list nat) : list nat := if decide (d ∈ l) then l else d :: l.
 Definition without_device (d : nat) (l : list nat) : list nat := filter (λ x, x ≠ d) l.
@@ -50,7 +51,8 @@ Definition outside (s : state V) (r : answer) (s' : state V) : Prop :=
 Definition loses (s : state V) (from : target) (lba count : nat) (s' : state V) : Prop :=
   power s = true ∧ out_of_range s lba count ++ missing_view (now s) from = [] ∧ s' = s.
 
-Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V) (en : entry V) (s' : state V) : Prop :=
+Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V) (en : entry V)
+  (s' : state V) : Prop :=
   match en with
   | Event e =>
       step p s e s' ∨
@@ -61,7 +63,8 @@ Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V
   | Fail _ r | Return _ r | Replace _ r | Settle r | Hint r => outside s r s'
   end.
 
-Inductive recorded_run (p : profile) (tolerates : nat) (v : devices) (s : state V) : list (entry V) → state V → Prop :=
+Inductive recorded_run (p : profile) (tolerates : nat) (v : devices) (s : state V) : list (entry V) →
+  state V → Prop :=
   | recorded_nil : recorded_run p tolerates v s [] s
   | recorded_cons en s' tr s'' :
       entry_step p tolerates v s en s' → recorded_run p tolerates (devices_after tolerates v en) s' tr s'' →

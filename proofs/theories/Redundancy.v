@@ -1,16 +1,16 @@
 (** A leg: stripes of k + m components on as many devices, of which any m may fail; [specs/Redundancy.tla].
 
-    A mirrored leg is the case k = 1, the capacity leg the case of full stripes under RAID-5 or RAID-6.  A write
-    reaches the devices one at a time, and a failure or a crash may come between any two of them.  A component that
-    is away misses writes; which, is recorded in [missed] as the write is acknowledged.  A rebuild is a resync
-    of a component that has missed everything.
+    A mirrored leg is the case k = 1, the capacity leg the case of full stripes under RAID-5 or RAID-6. A
+    write reaches the devices one at a time, and a failure or a crash may come between any two of them. A
+    component that is away misses writes; which, is recorded in [missed] as the write is acknowledged. A
+    rebuild is a resync of a component that has missed everything.
 
     Where this departs from the TLA+: a write, an unmap and a recovery reach the devices in steps ([Put], then
-    [Acknowledge]) that failures and crashes interrupt; a step of [Resync] fetches and stores a stripe that nobody
-    writes meanwhile; a resyncing component is read only once it lacks nothing.
+    [Acknowledge]) that failures and crashes interrupt; a step of [Resync] fetches and stores a stripe that
+    nobody writes meanwhile; a resyncing component is read only once it lacks nothing.
 
-    Left out: silent corruption of what a device holds, and where a leg keeps its own records ([components] without
-    [strips], and which stripes are [open]): a real leg keeps them on all its devices. *)
+    Left out: silent corruption of what a device holds, and where a leg keeps its own records ([components]
+    without [strips], and which stripes are [open]): a real leg keeps them on all its devices. *)
 From LogDisk Require Export RedundancyCode.
 
 Inductive condition := Active | Absent | Degraded | Stale | Resyncing.
@@ -19,7 +19,8 @@ Global Instance condition_eq_dec : EqDecision condition := ltac:(solve_decision)
 Section Redundancy.
   Context {V : Type} (c : code V).
   Context (size : nat).         (* stripes *)
-  Context (repair_delay : nat). (* how long a component may be absent before it is rebuilt elsewhere, in ticks *)
+  Context (repair_delay : nat). (* how long a component may be absent before it is rebuilt elsewhere,
+    in ticks *)
   Implicit Types (i d s : nat).
 
   Record component := Component {
@@ -82,8 +83,10 @@ Section Redundancy.
   Definition with_state y (x : component) := Component y (home x) (strips x) (missed x) (written x) (clock x).
   Definition with_strip s (o : option V) (x : component) :=
     Component (state x) (home x) (partial_alter (fun _ => o) s (strips x)) (missed x) (written x) (clock x).
-  Definition with_missed ms (x : component) := Component (state x) (home x) (strips x) ms (written x) (clock x).
-  Definition with_written ws (x : component) := Component (state x) (home x) (strips x) (missed x) ws (clock x).
+  Definition with_missed ms (x : component) :=
+    Component (state x) (home x) (strips x) ms (written x) (clock x).
+  Definition with_written ws (x : component) :=
+    Component (state x) (home x) (strips x) (missed x) ws (clock x).
 
   (** A component that is there and has missed nothing is active. *)
   Definition activate (x : component) : component :=
@@ -171,7 +174,8 @@ Section Redundancy.
         end
     | Tick => Some (with_components (tick <$> components l) l)
     | Resync i s =>
-        x ← components l !! i; guard ((state x = Stale \/ state x = Resyncing) /\ s ∈ missed x /\ open l !! s = None);
+        x ← components l !! i; guard ((state x = Stale \/ state x = Resyncing) /\ s ∈ missed x /\
+          open l !! s = None);
         d ← read l s; Some (with_component i (resync s (stripe c d !! i) x) l)
     | Rebuild i d =>
         x ← components l !! i; guard (due x /\ d ∈ spares l);
@@ -196,23 +200,27 @@ Section Redundancy.
 
   Definition new_store : store := Store (fun _ => blanks c) ∅.
 
-  (** Devices and their failures are not seen here.  A write cut short leaves the old stripe or the new one if the
-      code is whole (a mirror), else anything; either way all who read it then read the same. *)
+  (** Devices and their failures are not seen here. A write cut short leaves the old stripe or the new one if
+  the code is whole (a mirror), else anything; either way all who read it then read the same. *)
   Inductive store_step (st : store) : action -> store -> Prop :=
     | store_write s v : pending st !! s = None -> length v = data_count c ->
         store_step st (Write s v) (Store (holds st) (<[s := Attempt v (Some v)]> (pending st)))
     | store_unmap s : pending st !! s = None ->
-        store_step st (Unmap s) (Store (holds st) (<[s := Attempt (blanks c) (Some (blanks c))]> (pending st)))
+        store_step st (Unmap s) (Store (holds st) (<[s :=
+          Attempt (blanks c) (Some (blanks c))]> (pending st)))
     | store_acknowledge s n v : pending st !! s = Some (Attempt n (Some v)) ->
         store_step st (Acknowledge s) (Store (<[s := v]> (holds st)) (delete s (pending st)))
-    | store_crash : store_step st Crash (Store (holds st) ((fun t => Attempt (intended t) None) <$> pending st))
+    | store_crash : store_step st Crash (Store (holds st)
+        ((fun t => Attempt (intended t) None) <$> pending st))
     | store_recover s n v : pending st !! s = Some (Attempt n None) -> length v = data_count c ->
         (whole c -> v = holds st s \/ v = n) ->
         store_step st (Recover s) (Store (holds st) (<[s := Attempt n (Some v)]> (pending st)))
     | store_other a :
-        match a with Write _ _ | Unmap _ | Acknowledge _ | Crash | Recover _ => False | _ => True end -> store_step st a st.
+        match a with Write _ _ | Unmap _ | Acknowledge _ | Crash | Recover _ => False | _ => True end ->
+          store_step st a st.
 
   Inductive store_run (st : store) : list action -> store -> Prop :=
     | store_nil : store_run st [] st
-    | store_cons a st' acts st'' : store_step st a st' -> store_run st' acts st'' -> store_run st (a :: acts) st''.
+    | store_cons a st' acts st'' : store_step st a st' -> store_run st' acts st'' ->
+        store_run st (a :: acts) st''.
 End Redundancy.

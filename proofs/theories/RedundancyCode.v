@@ -1,5 +1,5 @@
-(** What a leg asks of its code: k data blocks are stored as k + m components, and any k of them give the data back.
-    A mirror is the code with k = 1. RAID-5 and RAID-6 are in Parity.v. *)
+(** What a leg asks of its code: k data blocks are stored as k + m components, and any k of them give the data
+back. A mirror is the code with k = 1. RAID-5 and RAID-6 are in Parity.v. *)
 From stdpp Require Export prelude functions gmap.
 
 Record code (V : Type) := Code {
@@ -27,7 +27,8 @@ Section code.
   Definition left_of s (t : list V) : Prop := Forall2 (fun o x => o = None \/ o = Some x) s t.
 
   (** What is left of one stripe written over another, component by component. *)
-  Definition mixture s (t u : list V) : Prop := Forall3 (fun o x y => o = None \/ o = Some x \/ o = Some y) s t u.
+  Definition mixture s (t u : list V) : Prop :=
+    Forall3 (fun o x y => o = None \/ o = Some x \/ o = Some y) s t u.
 
   Record good c : Prop := Good {
     good_length d : length d = data_count c -> length (parity c d) = parity_count c;
@@ -60,7 +61,8 @@ Section code.
   Lemma stripe_length c d : good c -> length d = data_count c -> length (stripe c d) = width c.
   Proof. intros G E. unfold stripe, width. rewrite app_length, (good_length c G d E). lia. Qed.
 
-  Lemma left_of_mirror s n x : left_of s (replicate n x) -> omap id s = replicate (n - lost s) x /\ lost s <= n.
+  Lemma left_of_mirror s n x : left_of s (replicate n x) -> omap id s = replicate (n - lost s) x /\
+    lost s <= n.
   Proof. revert s.
     induction n as [|n IH]; simpl; intros s H; inversion H as [|o ? s' ? Ho Hs]; subst; [done|].
     destruct (IH s' Hs) as [E L]. destruct Ho as [-> | ->]; cbn -[minus]; rewrite E; split; try lia; [done|].

@@ -102,8 +102,10 @@ Section correct.
     rewrite <-IH. by case_decide. Qed.
 
   (** However many components have failed, what a read returns is the last write. *)
-  Theorem read_never_wrong l st s v : refines l st -> open l !! s = None -> read c l s = Some v -> v = holds st s.
-  Proof. intros R E D. by apply (good_sound c G (holds st s) v (seen c l s)); [apply (r_holds _ _ R)|apply seen_left|]. Qed.
+  Theorem read_never_wrong l st s v : refines l st -> open l !! s = None -> read c l s = Some v ->
+    v = holds st s.
+  Proof. intros R E D. by apply (good_sound c G (holds st s) v (seen c l s));
+    [apply (r_holds _ _ R)|apply seen_left|]. Qed.
 
   Theorem read_available l st s : refines l st -> open l !! s = None -> tolerable c l ->
     read c l s = Some (holds st s).
@@ -112,7 +114,8 @@ Section correct.
 
   (** ** Components *)
 
-  Lemma strip_alter s s' o x : strip (with_strip s o x) s' = if decide (s = s') then default (blank c) o else strip x s'.
+  Lemma strip_alter s s' o x : strip (with_strip s o x) s' = if decide (s = s') then default (blank c)
+    o else strip x s'.
   Proof. unfold Redundancy.strip. simpl. case_decide; [subst; by rewrite lookup_partial_alter|].
     by rewrite lookup_partial_alter_ne. Qed.
 
@@ -125,13 +128,16 @@ Section correct.
   Qed.
 
   Lemma activate_same x :
-    (forall s, strip (activate x) s = strip x s) /\ missed (activate x) = missed x /\ written (activate x) = written x.
+    (forall s, strip (activate x) s = strip x s) /\ missed (activate x) = missed x /\
+      written (activate x) = written x.
   Proof. split_and!; intros; unfold activate; by case_decide. Qed.
 
-  (** Only the first three clauses and the bounds need care in a component that is made active if it can be. *)
+  (** Only the first three clauses and the bounds need care in a component that is made active if it can be.
+  *)
   Lemma faithful_activate st i x :
     (forall s, pending st !! s = None -> s ∉ missed x -> stripe c (holds st s) !! i = Some (strip x s)) ->
-    (forall s n v, pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x -> stripe c v !! i = Some (strip x s)) ->
+    (forall s n v, pending st !! s = Some (Attempt n (Some v)) -> s ∈ written x ->
+      stripe c v !! i = Some (strip x s)) ->
     (forall s n w, whole c -> pending st !! s = Some (Attempt n w) -> s ∉ missed x ->
        stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     (state x = Active -> missed x = ∅) ->
@@ -163,8 +169,10 @@ Section correct.
   (** ** The simulation *)
 
   (** A stripe comes to be written with [o]; if that is cut short, its data are what it held, or [n]. *)
-  Lemma sim_start l st s o n : refines l st -> s < size -> length (value c o) = data_count c -> length n = data_count c ->
-    (forall m v, pending st !! s <> Some (Attempt m (Some v))) -> (whole c -> value c o = holds st s \/ value c o = n) ->
+  Lemma sim_start l st s o n : refines l st -> s < size -> length (value c o) = data_count c ->
+    length n = data_count c ->
+    (forall m v, pending st !! s <> Some (Attempt m (Some v))) ->
+      (whole c -> value c o = holds st s \/ value c o = n) ->
     (forall i x, components l !! i = Some x -> whole c -> s ∉ missed x ->
       stripe c (holds st s) !! i = Some (strip x s) \/ stripe c n !! i = Some (strip x s)) ->
     refines (with_open (<[s := Writing o]> (open l)) l)
@@ -175,20 +183,25 @@ Section correct.
       + intros [? _]%lookup_insert_None. by apply (same _ _ _ F).
       + intros m v [(<- & _)|[_ ?]]%lookup_insert_Some Hw; [|by eapply (same_written _ _ _ F)].
         apply (written_open _ _ _ F) in Hw as (? & ? & Q). by apply P in Q.
-      + intros m w W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by apply Torn|by eapply (same_torn _ _ _ F)].
-      + intros (m & v & Hn)%(written_open _ _ _ F). exists m, v. rewrite lookup_insert_ne; [done|]. intros <-. by apply P in Hn.
-    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_insert, ?lookup_insert_ne by done; [done|apply R].
+      + intros m w W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some;
+        [by apply Torn|by eapply (same_torn _ _ _ F)].
+      + intros (m & v & Hn)%(written_open _ _ _ F). exists m, v. rewrite lookup_insert_ne;
+        [done|]. intros <-. by apply P in Hn.
+    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_insert, ?lookup_insert_ne by done;
+      [done|apply R].
     - intros s'. destruct (decide (s = s')) as [<-|N]; [done|]. rewrite lookup_insert_ne by done. apply R.
     - intros s' m v W' [(<- & [= <- <-])|[_ ?]]%lookup_insert_Some; [by apply W|by eapply (r_whole _ _ R)].
   Qed.
 
-  Lemma sim_write l st s o : refines l st -> s < size -> open l !! s = None -> length (value c o) = data_count c ->
+  Lemma sim_write l st s o : refines l st -> s < size -> open l !! s = None ->
+    length (value c o) = data_count c ->
     refines (with_open (<[s := Writing o]> (open l)) l)
       (Store (holds st) (<[s := Attempt (value c o) (Some (value c o))]> (pending st))).
   Proof. intros R Hs E L. pose proof (open_none l st s R E) as P. apply sim_start; auto; [by rewrite P|].
     intros i x Hx _ Hm. left. by apply (same _ _ _ (r_component _ _ R i x Hx)). Qed.
 
-  Lemma faithful_put l st s o i x : refines l st -> components l !! i = Some x -> open l !! s = Some (Writing o) ->
+  Lemma faithful_put l st s o i x : refines l st -> components l !! i = Some x ->
+    open l !! s = Some (Writing o) ->
     faithful st i (put c s o i x).
   Proof.
     intros R Hx E. pose proof (r_component _ _ R i x Hx) as F.
@@ -216,13 +229,15 @@ Section correct.
   Proof.
     intros R E P A. pose proof (r_request _ _ R s) as Q. rewrite E, P in Q. simpl in Q.
     destruct Q as (Ev & L & Ln). assert (s < size) as Hs by (apply (r_below _ _ R); by rewrite E).
-    assert (forall s', delete s (pending st) !! s' = None -> s' = s \/ s' <> s /\ pending st !! s' = None) as Dn.
+    assert (forall s', delete s (pending st) !! s' = None -> s' = s \/ s' <> s /\
+      pending st !! s' = None) as Dn.
     { intros s'. rewrite lookup_delete_None. destruct (decide (s' = s)); [by left|]. intros [->|]; auto. }
     split; simpl.
     - rewrite fmap_length. apply R.
     - intros i x'. rewrite list_lookup_fmap. intros (x & Hx & ->)%fmap_Some.
       pose proof (r_component _ _ R i x Hx) as F. rewrite Forall_lookup in A. specialize (A i x Hx).
-      assert (forall s', s' <> s -> s' ∉ (if decide (s ∈ written x) then missed x ∖ {[s]} else {[s]} ∪ missed x) ->
+      assert (forall s', s' <> s -> s' ∉ (if decide (s ∈ written x)
+        then missed x ∖ {[s]} else {[s]} ∪ missed x) ->
         s' ∉ missed x) as M by (intros s' ?; case_decide; set_solver). apply faithful_activate; simpl.
       + intros s' P' Hm. apply Dn in P' as [-> | [N P']].
         * rewrite fn_lookup_insert. case_decide as W; [|set_solver]. by eapply (same_written _ _ _ F).
@@ -235,7 +250,8 @@ Section correct.
         apply elem_of_union in Hm as [->%elem_of_singleton|]; auto.
       + intros s' [Hw N]%elem_of_difference. apply (written_open _ _ _ F) in Hw as (n' & v' & P').
         exists n', v'. rewrite lookup_delete_ne by set_solver. done.
-    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_delete, ?lookup_delete_ne by done; [done|apply R].
+    - intros s'. destruct (decide (s = s')) as [<-|N]; rewrite ?lookup_delete, ?lookup_delete_ne by done;
+      [done|apply R].
     - intros s' [r [_ Hr]%lookup_delete_Some]. apply (r_below _ _ R). eauto.
     - intros s'. destruct (decide (s' = s)) as [->|N]; [by rewrite fn_lookup_insert|].
       rewrite fn_lookup_insert_ne by done. apply R.
@@ -253,7 +269,8 @@ Section correct.
       pose proof (r_component _ _ R i x Hx) as F. split; simpl; try apply F; intros s.
       + rewrite lookup_fmap. intros P%fmap_None. by apply (same _ _ _ F).
       + intros ?? _ ?. set_solver.
-      + intros n w W. rewrite lookup_fmap. intros ([n' w'] & P & [= Hn Hw])%fmap_Some. simpl in Hn. subst n' w.
+      + intros n w W. rewrite lookup_fmap. intros ([n' w'] & P & [= Hn Hw])%fmap_Some. simpl in Hn.
+        subst n' w.
         by apply (same_torn _ _ _ F s n w').
       + intros ?. set_solver.
     - intros s. rewrite !lookup_fmap. pose proof (r_request _ _ R s) as Q.
@@ -262,7 +279,8 @@ Section correct.
     - intros s n v W. rewrite lookup_fmap. by intros ([n' w'] & P & [=])%fmap_Some.
   Qed.
 
-  Lemma sim_recover l st s n v : refines l st -> open l !! s = Some Torn -> pending st !! s = Some (Attempt n None) ->
+  Lemma sim_recover l st s n v : refines l st -> open l !! s = Some Torn ->
+    pending st !! s = Some (Attempt n None) ->
     length v = data_count c -> (whole c -> v = holds st s \/ v = n) ->
     refines (with_open (<[s := Writing (Some v)]> (open l)) l)
       (Store (holds st) (<[s := Attempt n (Some v)]> (pending st))).
@@ -270,7 +288,8 @@ Section correct.
     apply (sim_start l st s (Some v)); auto; [apply (r_below _ _ R); by rewrite E|by rewrite P|].
     intros i x Hx W'. by apply (same_torn _ _ _ (r_component _ _ R i x Hx) s n None). Qed.
 
-  Lemma faithful_fail st i x mode : mode = Absent \/ mode = Degraded -> faithful st i x -> faithful st i (fail mode x).
+  Lemma faithful_fail st i x mode : mode = Absent \/ mode = Degraded -> faithful st i x ->
+    faithful st i (fail mode x).
   Proof.
     intros Hm F. split; simpl; try apply F.
     - intros s n v _ ?. set_solver.
@@ -313,10 +332,12 @@ Section correct.
   Theorem leg_step_refines l st a l' : refines l st -> act a l = Some l' ->
     exists st', store_step c st a st' /\ refines l' st'.
   Proof.
-    intros R E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E; invert_act;
+    intros R E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E;
+      invert_act;
       destruct_and?; try (exists st; split; [by constructor|]); try (by apply refines_spares);
       try apply refines_spares;
-      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & _ & _) end;
+      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & _ & _)
+        end;
       try (eapply refines_component; [done..|]);
       try (rename select (open l !! s = Some _) into E; pose proof (r_request _ _ R s) as Q; rewrite E in Q;
         destruct (pending st !! s) as [[n [v'|]]|] eqn:P; simpl in Q; try done).

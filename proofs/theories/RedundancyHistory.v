@@ -1,8 +1,8 @@
 (** Histories of a leg: writes, failures, crashes, resyncs and rebuilds in any order and of any length.
 
     Results, for any code that is [good] (Parity.v: mirrors, RAID-5, RAID-6):
-    - [any_m_failures]: with at most m failures, at any steps, every stripe that is not being written reads as the
-      reliable store says; [any_failures]: with more, it does, or the read says that data are lost.
+    - [any_m_failures]: with at most m failures, at any steps, every stripe that is not being written reads as
+      the reliable store says; [any_failures]: with more, it does, or the read says that data are lost.
     - [stale_never_read]: what components hold that are not active makes no difference to any read.
 
     The simulation behind them is [RedundancyCorrect.leg_step_refines]. *)
@@ -37,7 +37,8 @@ Section history.
   Qed.
 
   Definition is_failure (a : action (V := V)) : bool := match a with Fail _ _ => true | _ => false end.
-  Definition failures (acts : list action) : nat := sum_list_with (fun a => if is_failure a then 1 else 0) acts.
+  Definition failures (acts : list action) : nat :=
+    sum_list_with (fun a => if is_failure a then 1 else 0) acts.
 
   Lemma sum_insert {A} (f : A -> nat) xs i (x y : A) :
     xs !! i = Some x -> sum_list_with f (<[i := y]> xs) + f x = sum_list_with f xs + f y.
@@ -48,12 +49,14 @@ Section history.
 
   (** What becomes of a component that a step neither takes down nor rebuilds. *)
   Definition carried (a : action (V := V)) x y : Prop :=
-    home y = home x /\ (state x = Active -> state y = Active) /\ (state y <> Degraded -> state x <> Degraded) /\
+    home y = home x /\ (state x = Active -> state y = Active) /\
+      (state y <> Degraded -> state x <> Degraded) /\
     (state y = Absent -> state x = Absent /\ clock y = clock x + match a with Tick => 1 | _ => 0 end).
 
   Inductive changes (a : action (V := V)) l : leg -> Prop :=
     | changes_requests rs : changes a l (with_open rs l)
-    | changes_each f rs : (forall x, carried a x (f x)) -> changes a l (Leg (f <$> components l) (spares l) rs)
+    | changes_each f rs : (forall x, carried a x (f x)) ->
+        changes a l (Leg (f <$> components l) (spares l) rs)
     | changes_one i x y : components l !! i = Some x -> carried a x y -> changes a l (with_component i y l)
     | changes_fail i x mode : components l !! i = Some x -> state x <> Degraded -> a = Fail (home x) mode ->
         changes a l (with_component i (fail mode x) l)
@@ -61,7 +64,8 @@ Section history.
         changes a l (with_spares ({[home x]} ∪ spares l) (with_component i (fail Degraded x) l))
     | changes_rebuild i x d : components l !! i = Some x -> state x <> Active -> d ∈ spares l ->
         changes a l (with_spares (spares l ∖ {[d]}) (with_component i (built_on size d) l))
-    | changes_spares ds : (forall d, d ∈ ds -> d ∈ spares l \/ forall i x, components l !! i = Some x -> state x <> Degraded ->
+    | changes_spares ds : (forall d, d ∈ ds -> d ∈ spares l \/ forall i x, components l !! i = Some x ->
+        state x <> Degraded ->
         home x <> d) -> changes a l (with_spares ds l).
 
   Lemma carried_activate a x y : carried a x y -> carried a x (activate y).
@@ -70,10 +74,12 @@ Section history.
 
   Lemma act_changes l a l' : act a l = Some l' -> changes a l l'.
   Proof.
-    clear G. assert (forall d, on_device l d = None -> forall i x, components l !! i = Some x -> state x <> Degraded -> home x <> d) as Free.
+    clear G. assert (forall d, on_device l d = None -> forall i x, components l !! i = Some x ->
+      state x <> Degraded -> home x <> d) as Free.
     { intros d N i x Hx D Hd. apply list_find_None in N. rewrite Forall_lookup in N. by apply (N i x Hx). }
     intros E. destruct a as [s v|s|i s|s| |s|d mode|d|d| |i s|i d]; simpl in E; unfold start in E; invert_act;
-      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & <- & D) end;
+      repeat match goal with H : on_device _ _ = Some _ |- _ => apply on_device_lookup in H as (Hx & <- & D)
+        end;
       try (apply changes_requests); try (apply changes_each; intros x); try (apply changes_spares);
       try (by apply changes_fail); try (by apply changes_replace);
       try (eapply changes_rebuild; [done| |naive_solver]; unfold due in *; intuition congruence);
@@ -94,12 +100,14 @@ Section history.
     { intros i x y E A. unfold inactive.
       pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x y E).
       simpl in *. repeat case_decide; tauto || lia. }
-    intros [rs|f rs F|i x y Hx (_ & F & _)|i x mode Hx D ->|i x Hx A|i x d Hx A _|ds _]%act_changes; simpl; try lia.
+    intros [rs|f rs F|i x y Hx (_ & F & _)|i x mode Hx D ->|i x Hx A|i x d Hx A _|ds _]%act_changes; simpl;
+      try lia.
     - apply Nat.le_trans with (inactive (components l)); [|lia]. unfold inactive. clear Ins.
       induction (components l) as [|x xs IH]; [done|]. cbn. destruct (F x) as (_ & A & _).
       repeat case_decide; tauto || lia.
     - specialize (Ins i x y Hx F). lia.
-    - pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x (fail mode x) Hx) as Q.
+    - pose proof (sum_insert (fun x => if decide (state x = Active) then 0 else 1) _ i x (fail mode x) Hx)
+      as Q.
       unfold inactive. simpl in *. repeat case_decide; lia.
     - specialize (Ins i x (fail Degraded x) Hx ltac:(congruence)). lia.
     - specialize (Ins i x (built_on size d) Hx ltac:(congruence)). lia.
@@ -124,9 +132,10 @@ Section history.
     split; [done|]. intros s E. apply (read_available c size G); [done..|]. apply inactive_run in H.
     rewrite new_leg_inactive in H. unfold tolerable. lia. Qed.
 
-  (** While at most m components are not active, every read returns the last write, whatever failed and was repaired
-  before. *)
-  Theorem read_available_now n acts l : run acts (new_leg c n) = Some l -> inactive (components l) <= parity_count c ->
+  (** While at most m components are not active, every read returns the last write, whatever failed and was
+  repaired before. *)
+  Theorem read_available_now n acts l : run acts (new_leg c n) = Some l ->
+    inactive (components l) <= parity_count c ->
     exists st, store_run c (new_store c) acts st /\
       forall s, open l !! s = None -> read c l s = Some (holds st s).
   Proof. intros H F. destruct (leg_run_refines _ _ _ _ (new_leg_refines n) H) as (st & S & R). exists st.

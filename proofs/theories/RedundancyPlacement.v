@@ -1,4 +1,5 @@
-(** No device has two uses ([one_use_per_device]), so that the failure of a device is that of at most one component. *)
+(** No device has two uses ([one_use_per_device]), so that the failure of a device is that of at most one
+component. *)
 From LogDisk Require Export RedundancyHistory.
 
 Section placement.
@@ -19,7 +20,8 @@ Section placement.
       exists z', components l !! j = Some z' /\ state z' <> Degraded /\ home z = home z') -> placed l'.
   Proof.
     intros [A S] Es Old. split; [|rewrite Es].
-    - intros j k z w Hz Hw Dz Dw E. destruct (Old j z Hz Dz) as (z' & ? & ? & ?), (Old k w Hw Dw) as (w' & ? & ? & ?).
+    - intros j k z w Hz Hw Dz Dw E. destruct (Old j z Hz Dz) as (z' & ? & ? & ?),
+      (Old k w Hw Dw) as (w' & ? & ? & ?).
       apply (A j k z' w'); congruence.
     - intros j z Hz D. destruct (Old j z Hz D) as (z' & ? & ? & ->). by apply (S j).
   Qed.
@@ -31,7 +33,8 @@ Section placement.
     intros j z [(<- & <- & _)|[_ Hz]]%list_lookup_insert_Some D; [|by exists z]. destruct (Hy D). by exists x.
   Qed.
 
-  Lemma placed_fmap l f rs : (forall x, home (f x) = home x /\ (state (f x) <> Degraded -> state x <> Degraded)) ->
+  Lemma placed_fmap l f rs : (forall x, home (f x) = home x /\
+    (state (f x) <> Degraded -> state x <> Degraded)) ->
     placed l -> placed (Leg (f <$> components l) (spares l) rs).
   Proof. intros F Pl. apply (placed_from l); [done..|]. simpl. intros j z. rewrite list_lookup_fmap.
     intros (z' & Hz & ->)%fmap_Some D. destruct (F z'). exists z'. auto. Qed.
@@ -39,18 +42,21 @@ Section placement.
   Lemma placed_step l a l' : placed l -> act a l = Some l' -> placed l'.
   Proof.
     intros Pl E. pose proof Pl as [A S].
-    apply act_changes in E as [rs|f rs F|i x y Hx (? & _ & ? & _)|i x mode Hx D ->|i x Hx Ab|i x d Hx _ Hd|ds F].
+    apply act_changes in E as [rs|f rs F|i x y Hx (? & _ & ? & _)|i x mode Hx D ->|i x Hx Ab|i x d Hx _ Hd|ds
+      F].
     - by split.
     - apply placed_fmap; [|done]. intros x. destruct (F x) as (? & _ & ? & _). done.
     - apply (placed_insert l i x); auto.
     - by apply (placed_insert l i x).
     - destruct (placed_insert l i x (fail Degraded x) Pl Hx) as [A' S']; [done|]. split; [done|]. simpl.
       intros j y Hy Dy [Hh%elem_of_singleton|]%elem_of_union; [|by apply (S' j y)].
-      apply list_lookup_insert_Some in Hy as [(-> & <- & _)|[N Hy]]; [done|]. apply N. apply (A i j x y); congruence.
+      apply list_lookup_insert_Some in Hy as [(-> & <- & _)|[N Hy]]; [done|]. apply N. apply (A i j x y);
+        congruence.
     - assert (home (built_on (V := V) size d) = d) as Hb by (unfold built_on, activate; by case_decide).
       split; simpl.
       + intros j k z w Hz Hw Dz Dw Eq.
-        apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[Nz Hz]], Hw as [(-> & <- & _)|[Nw Hw]]; try done.
+        apply list_lookup_insert_Some in Hz as [(-> & <- & _)|[Nz Hz]], Hw as [(-> & <- & _)|[Nw Hw]];
+          try done.
         * rewrite Hb in Eq. subst d. by apply S in Hw.
         * rewrite Hb in Eq. subst d. by apply S in Hz.
         * by apply (A j k z w).
@@ -62,7 +68,8 @@ Section placement.
   Theorem one_use_per_device n acts l : run acts (new_leg c n) = Some l -> placed l.
   Proof.
     assert (placed (new_leg (V := V) c n)) as P0.
-    { assert (forall j x, (new_component (V := V) <$> seq 0 (width c)) !! j = Some x -> home x = j /\ j < width c) as N.
+    { assert (forall j x, (new_component (V := V) <$> seq 0 (width c)) !! j = Some x -> home x = j /\
+      j < width c) as N.
       { intros j x. rewrite list_lookup_fmap. by intros (k & [-> ?]%lookup_seq & ->)%fmap_Some. }
       split; simpl.
       - intros i j x y [? _]%N [? _]%N _ _ E. congruence.

@@ -1,12 +1,13 @@
 (** Repair of a leg: when it may begin, that it ends, and what it restores.
 
     Results:
-    - [repair_stops_restored]: from any state of a leg, with at most m components not active, nothing being written, and
-      a spare for each component that is down and due, any steps of repair that can go no further, in whatever order,
-      have made every component active, in at most [work_left] steps, and no stripe changes.
+    - [repair_stops_restored]: from any state of a leg, with at most m components not active, nothing being
+      written, and a spare for each component that is down and due, any steps of repair that can go no
+      further, in whatever order, have made every component active, in at most [work_left] steps, and no
+      stripe changes.
     - [redundancy_restored]: after that, any m more failures are tolerated.
-    - [rebuild_waits]: whenever a rebuild begins, the component is degraded, or its device went absent and the repair
-      timer has run out since.
+    - [rebuild_waits]: whenever a rebuild begins, the component is degraded, or its device went absent and the
+      repair timer has run out since.
     - [degraded_at_once]: a component whose device dies can be rebuilt in the next step. *)
 From LogDisk Require Export RedundancyHistory.
 
@@ -135,21 +136,27 @@ Section repair.
   Definition ticks (acts : list (action (V := V))) : nat :=
     sum_list_with (fun a => match a with Tick => 1 | _ => 0 end) acts.
 
-  (** A component that is absent has been so since a failure of its device, for as many ticks as its clock says. *)
+  (** A component that is absent has been so since a failure of its device, for as many ticks as its clock
+  says. *)
   Lemma absent_step l a l' i y : act a l = Some l' -> components l' !! i = Some y -> state y = Absent ->
     a = Fail (home y) Absent /\ clock y = 0 \/
     exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
       clock y = clock x + match a with Tick => 1 | _ => 0 end.
   Proof.
-    intros E Hy A. assert (a = Tick \/ match a with Tick => 1 | _ => 0 end = 0) as [->|T] by (destruct a; auto).
-    { injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy. apply fmap_Some in Hy as (x & Hx & ->).
+    intros E Hy A. assert (a = Tick \/ match a with Tick => 1 | _ => 0 end = 0) as [->|T] by (destruct a;
+      auto).
+    { injection E as <-. right. simpl in Hy. rewrite list_lookup_fmap in Hy.
+      apply fmap_Some in Hy as (x & Hx & ->).
       simpl in A. exists x. split_and!; [done..|]. simpl. rewrite decide_True by done. lia. }
     assert (forall j z, <[j := z]> (components l) !! i = Some y ->
-      y = z /\ i = j \/ exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\ clock y = clock x + 0) as Ins.
+      y = z /\ i = j \/ exists x, components l !! i = Some x /\ state x = Absent /\ home x = home y /\
+        clock y = clock x + 0) as Ins.
     { intros j z [(-> & <- & _)|[_ Hx]]%list_lookup_insert_Some; [by left|right].
       exists y. split_and!; [done..|lia]. }
-    assert (forall x, state (activate x) = Absent -> state x = Absent) as Act by (intros x; unfold activate; by case_decide).
-    rewrite T. revert Hy. apply act_changes in E as [rs|f rs F|j x z Hx (Hh & _ & _ & F)|j x mode Hx D ->|j x Hx Ab|j x d Hx _ _|ds _];
+    assert (forall x, state (activate x) = Absent -> state x = Absent) as Act by (intros x; unfold activate;
+      by case_decide).
+    rewrite T. revert Hy. apply act_changes in E as [rs|f rs F|j x z Hx (Hh & _ & _ & F)|j x mode Hx D ->|j x
+      Hx Ab|j x d Hx _ _|ds _];
       simpl; intros Hy; try (apply Ins in Hy as [[-> ->]|?]; [|by right]).
     - right. exists y. split_and!; [done..|lia].
     - rewrite list_lookup_fmap in Hy. apply fmap_Some in Hy as (x & Hx & ->). right. exists x.
@@ -169,7 +176,8 @@ Section repair.
   Theorem rebuild_waits n acts l i d l' : run acts (new_leg c n) = Some l -> act (Rebuild i d) l = Some l' ->
     exists x, components l !! i = Some x /\
       (state x = Degraded \/
-       state x = Absent /\ exists before after, acts = before ++ Fail (home x) Absent :: after /\ repair_delay <= ticks after).
+       state x = Absent /\ exists before after, acts = before ++ Fail (home x) Absent :: after /\
+         repair_delay <= ticks after).
   Proof.
     intros H E. simpl in E. destruct (components l !! i) as [x|] eqn:Hx; simpl in E; [|done].
     case_option_guard as Gd; [|done].
@@ -177,7 +185,8 @@ Section repair.
     assert (exists before after, acts = before ++ Fail (home x) Absent :: after /\ clock x = ticks after) as
       (before & after & ? & ?); [|exists before, after; split; [done|lia]]. clear T d. revert l x H Hx A.
     induction acts as [|a acts IH] using rev_ind; intros l x H Hx A.
-    - injection H as <-. simpl in Hx. rewrite list_lookup_fmap in Hx. by apply fmap_Some in Hx as (j & _ & ->).
+    - injection H as <-. simpl in Hx. rewrite list_lookup_fmap in Hx.
+      by apply fmap_Some in Hx as (j & _ & ->).
     - rewrite run_app in H. destruct (run acts (new_leg c n)) as [l1|] eqn:H1; simpl in H; [|done].
       destruct (act a l1) as [l2|] eqn:E; simpl in H; [|done]. injection H as ->.
       destruct (absent_step l1 a l i x E Hx A) as [[-> C]|(y & Hy & Ay & Hh & C)].
@@ -186,7 +195,8 @@ Section repair.
         rewrite <-app_assoc, <-Hh. split; [done|]. unfold ticks in *. rewrite sum_list_with_app. simpl. lia.
   Qed.
 
-  Theorem degraded_at_once l i x d e l1 : components l !! i = Some x -> on_device l d = Some (i, x) -> e ∈ spares l ->
+  Theorem degraded_at_once l i x d e l1 : components l !! i = Some x -> on_device l d = Some (i, x) ->
+    e ∈ spares l ->
     act (Fail d Degraded) l = Some l1 -> is_Some (act (Rebuild i e) l1).
   Proof. intros Hx Od He E. simpl in E. rewrite Od in E. repeat (case_option_guard; [|done]).
     injection E as <-. simpl. rewrite list_lookup_insert by (by eapply lookup_lt_Some). simpl.

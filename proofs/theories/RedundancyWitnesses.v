@@ -31,13 +31,15 @@ Section mirrors.
     run pair 1 2 [] l = Some l /\ is_Some (act pair 1 2 (Rebuild 1 2) l).
   Proof. split; [done|]. by eexists. Qed.
 
-  Example unreached_placement : ~ placed (with_components [new_component 0; new_component 0] (new_leg pair 1)).
+  Example unreached_placement : ~ placed (with_components [new_component 0;
+    new_component 0] (new_leg pair 1)).
   Proof. intros [A _]. by specialize (A 0 1 _ _ eq_refl eq_refl ltac:(done) ltac:(done) eq_refl). Qed.
 
   (** A code that decodes everything to 0 ([good]): wrong data are read, and nothing says so. *)
   Example wrong_code_reads_wrong :
     let forgetful := Code _ 1 0 0 (fun _ => []) (fun _ => Some [0]) in
-    (l ← run forgetful 1 2 [Write 0 [7]; Put 0 0; Acknowledge 0] (new_leg forgetful 0); read forgetful l 0) = Some [0].
+    (l ← run forgetful 1 2 [Write 0 [7]; Put 0 0; Acknowledge 0] (new_leg forgetful 0);
+      read forgetful l 0) = Some [0].
   Proof. by vm_compute. Qed.
 
   (** What active components hold does make a difference. *)
@@ -60,10 +62,12 @@ Section mirrors.
 End mirrors.
 
 (** A code that is not good: RAID-5 taken for one that tolerates two. *)
-Example not_good_enough : ~ good (Code _ 2 2 (blank (raid5 (n := 1) 2)) (fun d => parity (raid5 2) d ++ [blank (raid5 2)])
+Example not_good_enough : ~ good (Code _ 2 2 (blank (raid5 (n :=
+  1) 2)) (fun d => parity (raid5 2) d ++ [blank (raid5 2)])
   (fun s => decode (raid5 2) (take 3 s))).
 Proof.
-  intros G. pose proof (good_complete _ G (byte_block <$> [one; one]) [None; None; Some (byte_block zero); Some (byte_block zero)]) as E.
+  intros G. pose proof (good_complete _ G (byte_block <$> [one; one]) [None; None; Some (byte_block zero);
+    Some (byte_block zero)]) as E.
   assert (2 <= 2) as L by done. specialize (fun A B => E A B L). discriminate E; [by vm_compute|].
   constructor; [by left|constructor; [by left|constructor; [by right|constructor; [by right|constructor]]]].
 Qed.

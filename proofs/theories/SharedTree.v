@@ -115,7 +115,8 @@ Definition is_held (h : heap) (c : claim) (n : id) : bool :=
 Definition is_view (j : nat + nat) : bool := match j with View _ => true | Dying _ => false end.
 
 Definition some_sibling (s : state) (j : nat + nat) (p : nat) (test : nat + nat → claim → bool) : bool :=
-  existsb (λ jc, negb (bool_decide (jc.1 = j)) && (parent jc.2 =? p) && test jc.1 jc.2) (map_to_list (claims s)).
+  existsb (λ jc, negb (bool_decide (jc.1 = j)) && (parent jc.2 =? p) && test jc.1 jc.2)
+    (map_to_list (claims s)).
 
 (** The birth test against the parent, and the neighbour test against the views beside it. *)
 Definition kept (s : state) (t : nat) (c : claim) (n : id) (nd : node) : bool :=

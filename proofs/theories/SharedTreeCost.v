@@ -11,8 +11,8 @@ Fixpoint path_nodes (h : heap) (n : id) (p : path) : list id :=
                     end
   end.
 
-(** Device I/Os before the answer: nodes read, nodes written, records appended to the log.  A write changes nodes in
-    memory; the copies it makes, at most its path, are written by the next checkpoint. *)
+(** Device I/Os before the answer: nodes read, nodes written, records appended to the log. A write changes
+nodes in memory; the copies it makes, at most its path, are written by the next checkpoint. *)
 Record cost := Cost { node_reads : nat; node_writes : nat; appends : nat }.
 
 Definition depth (s : state) (v : nat) (k : path) : nat :=
@@ -37,9 +37,11 @@ Lemma path_nodes_shape h h' p : ∀ n n',
 Proof.
   induction p as [|d q IH]; intros n n' Hshape.
   - specialize (Hshape [] ltac:(done)). rewrite <- !descend_here in Hshape. simpl.
-    destruct (h !! n), (h' !! n'); try done; exfalso; destruct Hshape as [H1 H2]; [destruct H1|destruct H2]; eauto; done.
+    destruct (h !! n), (h' !! n'); try done; exfalso; destruct Hshape as [H1 H2]; [destruct H1|destruct H2];
+      eauto; done.
   - pose proof (Hshape [] ltac:(apply prefix_nil)) as Hr. rewrite <- !descend_here in Hr.
-    assert (∀ q', q' `prefix_of` q → is_Some (descend h n (d :: q')) ↔ is_Some (descend h' n' (d :: q'))) as Hsub
+    assert (∀ q', q' `prefix_of` q → is_Some (descend h n (d :: q')) ↔
+      is_Some (descend h' n' (d :: q'))) as Hsub
       by (intros; by apply Hshape, prefix_cons).
     simpl in Hsub |- *. destruct (h !! n) as [nd|], (h' !! n') as [nd'|]; simpl in *; [|exfalso..|done].
     + destruct (kids nd !! d) as [m|], (kids nd' !! d) as [m'|]; simpl in *.
@@ -67,17 +69,21 @@ Definition shape (s : state) (q : path) : Prop :=
 Lemma shape_updated s s' k x q : inv s → length k = height s → length q ≤ height s → update k x s = Some s' →
   shape s' q ↔ if decide (q `prefix_of` k) then q ≠ k ∨ is_Some x else shape s q.
 Proof.
-  intros I Hk Hq Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U). pose proof (upd_put _ _ _ _ _ _ _ U) as P.
+  intros I Hk Hq Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
+    pose proof (upd_put _ _ _ _ _ _ _ U) as P.
   assert (epoch s' = epoch s) as He by (by rewrite (upd_state _ _ _ _ _ _ _ U)).
   assert (shape s' q ↔ is_Some (descend_from (nodes s') (Some r) q)) as ->.
-  { unfold shape. rewrite He, (updated_live U). unfold descend_from. simpl. split; [by intros (?&[= <-]&?)|eauto]. }
+  { unfold shape. rewrite He, (updated_live U). unfold descend_from. simpl. split;
+    [by intros (?&[= <-]&?)|eauto]. }
   destruct (decide (q `prefix_of` k)) as [Hpre|Hoff].
   - destruct (decide (q = k)) as [->|Hne].
     + rewrite <- (put_here _ _ _ _ _ _ _ _ _ _ _ _ P). split.
-      * intros [n Hn]. right. rewrite Hn. simpl. destruct (descend_exists _ _ _ _ Hn) as [nd ->]. simpl. eauto.
+      * intros [n Hn]. right. rewrite Hn. simpl. destruct (descend_exists _ _ _ _ Hn) as [nd ->]. simpl.
+        eauto.
       * intros [?|[y Hy]]; [done|]. destruct (descend_from _ _ _); [eauto|done].
     + split; [by left|]. intros _. by apply (put_inner _ _ _ _ _ _ _ _ _ _ _ _ P).
-  - rewrite (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ P) by done. unfold shape. rewrite (upd_live _ _ _ _ _ _ _ U).
+  - rewrite (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ P) by done. unfold shape.
+    rewrite (upd_live _ _ _ _ _ _ _ U).
     unfold descend_from. simpl. split; [eauto|by intros (?&[= <-]&?)].
 Qed.
 
@@ -90,12 +96,17 @@ Lemma quiet_step s s' a : inv s → apply a s = Some s' → writes a = false →
 Proof.
   intros I Ha Hw Hr.
   assert (height s' = height s → nodes s' = nodes s →
-    (∀ c, claims s !! View (epoch s) = Some c → ∃ c', claims s' !! View (epoch s') = Some c' ∧ root c' = root c) →
-    height s' = height s ∧ (∀ q, shape s' q ↔ shape s q) ∧ ∀ k, read s' (epoch s') k = read s (epoch s) k) as Hsame.
-  { intros Hh Hn Hc. destruct (inv_live I) as [c Hl]. destruct (Hc _ Hl) as (c'&Hl'&Hroot). split; [done|]. split.
-    - intros q. unfold shape. rewrite Hl, Hl', Hn. split; intros (c0&[= <-]&?); eexists; (split; [done|]); congruence.
+    (∀ c, claims s !! View (epoch s) = Some c → ∃ c', claims s' !! View (epoch s') = Some c' ∧
+      root c' = root c) →
+    height s' = height s ∧ (∀ q, shape s' q ↔ shape s q) ∧
+      ∀ k, read s' (epoch s') k = read s (epoch s) k) as Hsame.
+  { intros Hh Hn Hc. destruct (inv_live I) as [c Hl]. destruct (Hc _ Hl) as (c'&Hl'&Hroot). split;
+    [done|]. split.
+    - intros q. unfold shape. rewrite Hl, Hl', Hn. split; intros (c0&[= <-]&?); eexists; (split; [done|]);
+      congruence.
     - intros k. unfold read. rewrite Hl, Hl', Hn. simpl. by rewrite Hroot. }
-  destruct a as [k x|k| |v|v| |t n|t ps]; try done; simpl in Ha; try (invert_apply; apply Hsame; try done; intros c1 Hc; simpl).
+  destruct a as [k x|k| |v|v| |t n|t ps]; try done; simpl in Ha;
+    try (invert_apply; apply Hsame; try done; intros c1 Hc; simpl).
   - rewrite lookup_insert. eexists. split; [done|]. simpl. congruence.
   - rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hc by congruence. simpl. eauto.
   - rewrite lookup_insert. eexists. split; [done|]. congruence.
@@ -110,16 +121,20 @@ Definition alike (s s' : state) : Prop :=
   height s = height s' ∧ (∀ q, length q ≤ height s → shape s q ↔ shape s' q) ∧
   ∀ k, length k = height s → read s (epoch s) k = read s' (epoch s') k.
 
-Lemma alike_update s1 s2 s1' k x : inv s1 → inv s2 → alike s1 s2 → length k = height s1 → update k x s1 = Some s1' →
+Lemma alike_update s1 s2 s1' k x : inv s1 → inv s2 → alike s1 s2 → length k = height s1 →
+  update k x s1 = Some s1' →
   ∃ s2', update k x s2 = Some s2' ∧ alike s1' s2'.
 Proof.
   intros I1 I2 (Hh&Hshape&Hread) Hk Hu1. assert (∃ s2', update k x s2 = Some s2') as [s2' Hu2].
   { unfold update, update_since. destruct (inv_live I2) as [c ->]. simpl.
     destruct (put _ _ _ _ _ _ _ _) as [[? ?] ?]. eauto. }
   exists s2'. split; [done|]. assert (length k = height s2) as Hk2 by congruence.
-  destruct (update_spec _ _ _ _ I1 Hk Hu1) as (c1&r1&dr1&U1), (update_spec _ _ _ _ I2 Hk2 Hu2) as (c2&r2&dr2&U2).
-  assert (height s1' = height s1 ∧ epoch s1' = epoch s1) as [Hh1 He1] by (by rewrite (upd_state _ _ _ _ _ _ _ U1)).
-  assert (height s2' = height s2 ∧ epoch s2' = epoch s2) as [Hh2 He2] by (by rewrite (upd_state _ _ _ _ _ _ _ U2)).
+  destruct (update_spec _ _ _ _ I1 Hk Hu1) as (c1&r1&dr1&U1),
+    (update_spec _ _ _ _ I2 Hk2 Hu2) as (c2&r2&dr2&U2).
+  assert (height s1' = height s1 ∧ epoch s1' = epoch s1) as [Hh1 He1]
+    by (by rewrite (upd_state _ _ _ _ _ _ _ U1)).
+  assert (height s2' = height s2 ∧ epoch s2' = epoch s2) as [Hh2 He2]
+    by (by rewrite (upd_state _ _ _ _ _ _ _ U2)).
   split_and!; rewrite ?Hh1, ?Hh2, ?He1, ?He2; [done| |].
   - intros q Hq. rewrite (shape_updated _ _ _ _ _ I1 Hk Hq Hu1). assert (length q ≤ height s2) as Hq2 by lia.
     rewrite (shape_updated _ _ _ _ _ I2 Hk2 Hq2 Hu2). destruct (decide _); [done|]. by apply Hshape.
@@ -127,16 +142,21 @@ Proof.
     destruct (decide _); [done|]. by apply Hread.
 Qed.
 
-Lemma alike_run history : ∀ s1 s2 s1', inv s1 → inv s2 → alike s1 s2 → Forall (λ a, no_revert a = true) history →
-  run s1 history = Some s1' → ∃ s2', run s2 (filter (λ a, writes a = true) history) = Some s2' ∧ alike s1' s2'.
+Lemma alike_run history : ∀ s1 s2 s1', inv s1 → inv s2 → alike s1 s2 →
+  Forall (λ a, no_revert a = true) history →
+  run s1 history = Some s1' → ∃ s2', run s2 (filter (λ a, writes a = true) history) = Some s2' ∧
+    alike s1' s2'.
 Proof.
   induction history as [|a history IH]; intros s1 s2 s1' I1 I2 Ha Hall; simpl; [intros [= <-]; eauto|].
-  apply Forall_cons in Hall as [Hnr Hall]. destruct (apply a s1) as [s1a|] eqn:Hs1; simpl; [|done]. intros Hrun.
+  apply Forall_cons in Hall as [Hnr Hall]. destruct (apply a s1) as [s1a|] eqn:Hs1; simpl;
+    [|done]. intros Hrun.
   pose proof (inv_step _ _ _ I1 Hs1) as I1a. destruct (writes a) eqn:Hw.
   - rewrite filter_cons_True by done. assert (∃ s2a, apply a s2 = Some s2a ∧ alike s1a s2a) as (s2a&Hs2&Ha').
-    { pose proof Ha as (Hh&Hshape&Hread). destruct a as [k x|k| | | | | | ]; try done; revert Hs1; simpl; rewrite <- Hh;
+    { pose proof Ha as (Hh&Hshape&Hread). destruct a as [k x|k| | | | | | ]; try done; revert Hs1; simpl;
+      rewrite <- Hh;
         destruct (Nat.eqb_spec (length k) (height s1)) as [Hk|]; try done; [by eapply alike_update|].
-      rewrite <- Hread by done. destruct (read s1 (epoch s1) k); [by eapply alike_update|]. intros [= <-]. eauto. }
+      rewrite <- Hread by done. destruct (read s1 (epoch s1) k); [by eapply alike_update|]. intros [= <-].
+        eauto. }
     simpl. rewrite Hs2. simpl. apply (IH s1a s2a s1'); [done|by apply (inv_step s2 _ a)|done|done|done].
   - rewrite filter_cons_False by congruence. eapply (IH s1a s2); [done|done| |done|done].
     destruct (quiet_step _ _ _ I1 Hs1 Hw Hnr) as (Hh&Hshape&Hread). destruct Ha as (Hh'&Hshape'&Hread').

@@ -6,8 +6,10 @@ From LogDisk Require Export SharedTreeReclaim.
 Definition freed (s s' : state) (n : id) : Prop := is_Some (nodes s !! n) ∧ nodes s' !! n = None.
 
 (** A step frees its node iff no other claim holds it, and frees nothing else. *)
-Lemma reclaim_frees s s' t c n : inv s → reclaim t n s = Some s' → claims s !! Dying t = Some c → holds (nodes s) c n →
-  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧ ∀ m, freed s s' m → m = n.
+Lemma reclaim_frees s s' t c n : inv s → reclaim t n s = Some s' → claims s !! Dying t = Some c →
+  holds (nodes s) c n →
+  (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
+    ∀ m, freed s s' m → m = n.
 Proof.
   intros I Hs Ht Hh. pose proof Hh as (Hr&nd&Hn&Hnot). rewrite <- (reclaim_test _ _ _ _ _ I Ht Hr Hn).
   destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht'&Hcase). assert (c' = c) as -> by congruence.
@@ -40,7 +42,8 @@ Lemma next_step s s' a : inv s → apply a s = Some s' →
 Proof.
   assert (∀ k x, inv s → length k = height s → update k x s = Some s' →
     next s ≤ next s' ∧ ∀ n, is_Some (nodes s' !! n) → is_Some (nodes s !! n) ∨ next s ≤ n) as Hupdate.
-  { intros k x I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U). pose proof (upd_put _ _ _ _ _ _ _ U) as P.
+  { intros k x I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
+    pose proof (upd_put _ _ _ _ _ _ _ U) as P.
     split; [rewrite (upd_state _ _ _ _ _ _ _ U); simpl; lia|]. intros n Hn.
     destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q&_&[->|(nd&Hnd&_)]&_)].
     - left. by rewrite <- Hs.
@@ -74,20 +77,23 @@ Definition work (s : state) : gset (nat * option id) :=
   list_to_set (jc ← map_to_list (claims s);
     match jc.1 with
     | View _ => []
-    | Dying t => (t, None) :: (nn ← map_to_list (nodes s); if is_held (nodes s) jc.2 nn.1 then [(t, Some nn.1)] else [])
+    | Dying t => (t, None) :: (nn ← map_to_list (nodes s);
+        if is_held (nodes s) jc.2 nn.1 then [(t, Some nn.1)] else [])
     end).
 
 Lemma elem_of_work s t o : inv s →
   (t, o) ∈ work s ↔ ∃ c, claims s !! Dying t = Some c ∧ ∀ n, o = Some n → holds (nodes s) c n.
 Proof.
   intros I. unfold work. rewrite elem_of_list_to_set, elem_of_list_bind. split.
-  - intros ([j c]&Hin&Hj%elem_of_map_to_list). simpl in Hin. destruct j as [v|t']; [by apply elem_of_nil in Hin|].
+  - intros ([j c]&Hin&Hj%elem_of_map_to_list). simpl in Hin. destruct j as [v|t'];
+    [by apply elem_of_nil in Hin|].
     apply elem_of_cons in Hin as [[= -> ->]|Hin]; [by exists c|].
     apply elem_of_list_bind in Hin as ([m md]&Hin&Hm). simpl in Hin.
     destruct (is_held (nodes s) c m) eqn:E; [|by apply elem_of_nil in Hin].
     apply elem_of_list_singleton in Hin as [= -> ->]. exists c. split; [done|]. intros n [= <-].
     by apply (is_held_spec (inv_tidy I)).
-  - intros (c&Hc&Hh). exists (Dying t, c). split; [|by apply elem_of_map_to_list]. simpl. destruct o as [n|]; [|left].
+  - intros (c&Hc&Hh). exists (Dying t, c). split; [|by apply elem_of_map_to_list]. simpl. destruct o as [n|];
+    [|left].
     right. specialize (Hh n eq_refl). pose proof Hh as (_&nd&Hn&_).
     apply elem_of_list_bind. exists (n, nd). split; [|by apply elem_of_map_to_list]. simpl.
     apply (is_held_spec (inv_tidy I)) in Hh. rewrite Hh. by apply elem_of_list_singleton.
@@ -98,8 +104,10 @@ Proof.
   intros I Hs. pose proof (inv_reclaim _ _ _ _ I Hs) as I'. apply subset_size.
   destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&Hheap).
   assert (∃ c, claims s !! Dying t = Some c ∧ ((¬ holds (nodes s) c (root c) ∧ claims s' !! Dying t = None) ∨
-    (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧ claims s' !! Dying t = Some (finish c nd)))) as (c&Ht&Hthis).
-  { destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[? ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); exists c; (split; [done|]); simpl;
+    (holds (nodes s) c n ∧ ∃ nd, nodes s !! n = Some nd ∧
+      claims s' !! Dying t = Some (finish c nd)))) as (c&Ht&Hthis).
+  { destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[? ->]|(nd&Hn&Hh&[[_ ->]|(_&_&->)])]); exists c;
+    (split; [done|]); simpl;
       [left; by rewrite lookup_delete|right; rewrite lookup_insert; eauto..]. }
   assert (∀ c0 c1 m, root c1 = root c0 → (∀ p, finished c0 p → finished c1 p) → holds (nodes s') c1 m →
     holds (nodes s) c0 m) as Hless.
@@ -125,7 +133,8 @@ Proof.
       by rewrite lookup_delete in Hmd.
 Qed.
 
-Lemma unfinished_kid h c nd : kids_finished h c nd = false → ∃ d m, kids nd !! d = Some m ∧ is_held h c m = true.
+Lemma unfinished_kid h c nd : kids_finished h c nd = false → ∃ d m, kids nd !! d = Some m ∧
+  is_held h c m = true.
 Proof. unfold kids_finished. setoid_rewrite <- elem_of_map_to_list.
   induction (map_to_list (kids nd)) as [|[d m] l IH]; simpl; [done|].
   destruct (is_held h c m) eqn:E; simpl; [intros _; exists d, m; split; [left|done]|]. intros (d'&m'&?&?)%IH.
@@ -138,7 +147,8 @@ Proof.
   assert (∀ i n, height s ≤ i + match nodes s !! n with Some nd => length (place nd) | None => 0 end →
     is_held (nodes s) c n = true → ∃ n nd, nodes s !! n = Some nd ∧ is_held (nodes s) c n = true ∧
       kids_finished (nodes s) c nd = true) as Hdeep.
-  { intros i. induction i as [|i IH]; intros n Hi Hn; pose proof Hn as (Hr&nd&Hnd&_)%(is_held_spec T); rewrite Hnd in Hi;
+  { intros i. induction i as [|i IH]; intros n Hi Hn; pose proof Hn as (Hr&nd&Hnd&_)%(is_held_spec T);
+    rewrite Hnd in Hi;
       (destruct (kids_finished (nodes s) c nd) eqn:Hk; [by eauto|]);
       (assert (∃ d m, kids nd !! d = Some m ∧ is_held (nodes s) c m = true) as (d&m&Hd&Hm);
         [apply (unfinished_kid _ _ _ Hk)|]).
@@ -149,7 +159,8 @@ Proof.
   rewrite Hh, Hk. simpl. destruct (kept s t c n nd); [eauto|]. destruct (disputed s t c n); eauto.
 Qed.
 
-(** From any state, steps of reclaim alone lead to one where what is left is exactly what the views reached. *)
+(** From any state, steps of reclaim alone lead to one where what is left is exactly what the views reached.
+*)
 Lemma reclaim_ends s : inv s → ∃ history s', run s history = Some s' ∧
   (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) ∧ (∀ t, claims s' !! Dying t = None) ∧
   (∀ v c, claims s !! View v = Some c → claims s' !! View v = Some c) ∧ ∀ n, is_Some (nodes s' !! n) ↔
@@ -176,9 +187,10 @@ Proof.
     + by apply reclaimed_exact.
 Qed.
 
-(** Whatever the order of the steps of reclaim: they end, they go on until no walk is left, and then what is left is
-exactly what the views reached. *)
-Lemma every_schedule history s s' : inv s → run s history = Some s' → (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) →
+(** Whatever the order of the steps of reclaim: they end, they go on until no walk is left, and then what is
+left is exactly what the views reached. *)
+Lemma every_schedule history s s' : inv s → run s history = Some s' →
+  (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) →
   length history ≤ size (work s) ∧
   ((∃ t, is_Some (claims s' !! Dying t)) → ∃ t n, is_Some (apply (Reclaim t n) s')) ∧
   ((∀ t, claims s' !! Dying t = None) → ∀ n, is_Some (nodes s' !! n) ↔
@@ -208,7 +220,8 @@ Lemma chain_step s s' a : inv s → chain s → apply a s = Some s' → (∀ v, 
 Proof.
   assert (∀ k x, inv s → chain s → length k = height s → update k x s = Some s' → chain s') as Hupdate.
   { intros k x I Hchain Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
-    assert (∀ v c', claims s' !! View v = Some c' → ∃ c0, claims s !! View v = Some c0 ∧ parent c0 = parent c') as Hfrom.
+    assert (∀ v c', claims s' !! View v = Some c' → ∃ c0, claims s !! View v = Some c0 ∧
+      parent c0 = parent c') as Hfrom.
     { intros v c' [[[= ->] ->]|[[[=] _]|[_ ?]]]%(updated_claims U); [|eauto].
       exists c. split; [apply (upd_live _ _ _ _ _ _ _ U)|done]. }
     intros v v' c1 c2 (c3&?&?)%Hfrom (c4&?&?)%Hfrom ?. eapply Hchain; [done..|congruence]. }
@@ -216,13 +229,18 @@ Proof.
   - done.
   - intros v v' c0 c'. simpl. assert (∀ w cw, claims s !! View w = Some cw → parent cw < epoch s) as Hlt
       by (intros w cw Hw; by eapply parent_below).
-    intros [[[= <-] <-]|[? Hv]]%lookup_insert_Some [[[= <-] <-]|[? Hv']]%lookup_insert_Some; simpl; [done| | |by eapply Hchain].
+    intros [[[= <-] <-]|[? Hv]]%lookup_insert_Some [[[= <-] <-]|[? Hv']]%lookup_insert_Some; simpl;
+      [done| | |by eapply Hchain].
     + specialize (Hlt _ _ Hv'). lia.
     + specialize (Hlt _ _ Hv). lia.
-  - rename select (claims s !! View v = Some _) into Hg. match type of Hg with _ = Some ?x => rename x into g end.
-    assert (∀ w cw, (<[Dying (next s):=g]> (reparent v (parent g) <$> delete (View v) (claims s))) !! View w = Some cw →
-      ∃ c0, claims s !! View w = Some c0 ∧ w ≠ v ∧ parent cw = (if parent c0 =? v then parent g else parent c0)) as Hfrom.
-    { intros w cw [[[=] _]|[_ Hw]]%lookup_insert_Some. apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
+  - rename select (claims s !! View v = Some _) into Hg.
+    match type of Hg with _ = Some ?x => rename x into g end.
+    assert (∀ w cw, (<[Dying (next s):=g]> (reparent v (parent g) <$> delete (View v) (claims s)))
+      !! View w = Some cw →
+      ∃ c0, claims s !! View w = Some c0 ∧ w ≠ v ∧
+        parent cw = (if parent c0 =? v then parent g else parent c0)) as Hfrom.
+    { intros w cw [[[=] _]|[_ Hw]]%lookup_insert_Some.
+      apply lookup_fmap_Some in Hw as (c0&<-&[? Hw]%lookup_delete_Some).
       exists c0. split_and!; [done|congruence|done]. }
     intros w w' c c' (c0&Hw&?&->)%Hfrom (c0'&Hw'&?&->)%Hfrom.
     destruct (Nat.eqb_spec (parent c0) v), (Nat.eqb_spec (parent c0') v); intros Hp.
@@ -236,7 +254,8 @@ Proof.
       [[[= <-] <-]|[? [? Hv']%lookup_delete_Some]]%lookup_insert_Some Hp; [done| | |by eapply Hchain].
     + by rewrite (Hchain _ _ _ _ Hl Hv' Hp) in *.
     + by rewrite (Hchain _ _ _ _ Hv Hl Hp) in *.
-  - destruct (reclaim_same _ _ _ _ I Ha) as (_&Hother&_). intros v v' c c'. rewrite !Hother by done. apply Hchain.
+  - destruct (reclaim_same _ _ _ _ I Ha) as (_&Hother&_). intros v v' c c'. rewrite !Hother by done.
+    apply Hchain.
   - intros v v' c0 c'. simpl. rewrite !lookup_insert_ne by done. apply Hchain.
 Qed.
 
@@ -251,12 +270,14 @@ Proof.
   apply lookup_singleton_Some in Hv as [[= <-] _], Hv' as [[= <-] _]. done.
 Qed.
 
-(** There the neighbour test may leave out siblings: parent and successor tell whether another view reaches a node. *)
+(** There the neighbour test may leave out siblings: parent and successor tell whether another view reaches a
+node. *)
 Lemma chain_test_exact levels history s v c n nd :
   run (create levels) history = Some s → (∀ w, Revert w ∉ history) →
   claims s !! View v = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
   (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
-  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v →
+    ¬ reaches (nodes s) (root c') n.
 Proof.
   intros Hrun Hnot. pose proof (inv_run _ _ _ (inv_create _) Hrun) as I.
   pose proof (chain_run _ _ _ Hrun Hnot) as Hchain. intros Hv Hr Hn. split.

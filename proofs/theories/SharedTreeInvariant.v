@@ -32,7 +32,8 @@ Record inv (s : state) : Prop := Inv {
   inv_held : no_leak s;
 }.
 Global Arguments inv_height {s} _. Global Arguments inv_epoch {s} _. Global Arguments inv_tidy {s} _.
-Global Arguments inv_live {s} _. Global Arguments inv_view {s} _ {v c} _. Global Arguments inv_dying {s} _ {t c} _.
+Global Arguments inv_live {s} _. Global Arguments inv_view {s} _ {v c} _.
+  Global Arguments inv_dying {s} _ {t c} _.
 Global Arguments inv_parent {s} _ {j c} _. Global Arguments inv_birth {s} _ {j c n nd} _ _ _ _.
 Global Arguments inv_sibling {s} _ j c j' c' n nd. Global Arguments inv_held {s} _ {n} _.
 
@@ -73,7 +74,8 @@ Lemma inv_claims s e nx cs :
   (∀ j c j' c' n nd, cs !! j = Some c → cs !! j' = Some c' →
      reaches (nodes s) (root c) n → reaches (nodes s) (root c') n → nodes s !! n = Some nd →
      parent c < birth nd → parent c' < birth nd → parent c = parent c') →
-  (∀ j c n, claims s !! j = Some c → holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧ holds (nodes s) c' n) →
+  (∀ j c n, claims s !! j = Some c → holds (nodes s) c n → ∃ j' c', cs !! j' = Some c' ∧
+    holds (nodes s) c' n) →
   inv (State (height s) (nodes s) nx e cs).
 Proof.
   intros I He Hn Hlive Hview Hdying Hpar Hbirth Hsib Hheld. split; simpl; try done.
@@ -116,7 +118,8 @@ Proof.
     apply holds_fresh; [|done]. apply reaches_refl. simpl. rewrite lookup_singleton. eauto.
 Qed.
 
-(** An epoch ends: live moves, or is left to a walk, and a new live view may begin on the root of its parent. *)
+(** An epoch ends: live moves, or is left to a walk, and a new live view may begin on the root of its parent.
+*)
 Lemma inv_moved s nx cs : inv s → next s ≤ nx → is_Some (cs !! View (S (epoch s))) →
   (∀ j c, cs !! j = Some c →
     (∃ j0, claims s !! j0 = Some c ∧ (j = j0 ∨ j0 = View (epoch s) ∧
@@ -128,7 +131,8 @@ Lemma inv_moved s nx cs : inv s → next s ≤ nx → is_Some (cs !! View (S (ep
   inv (State (height s) (nodes s) nx (S (epoch s)) cs).
 Proof.
   intros I Hn Hlive Hfrom Hviews Hkept. pose proof (inv_epoch I).
-  assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd → parent c < birth nd →
+  assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
+    parent c < birth nd →
     ∃ j0, claims s !! j0 = Some c) as Hold.
   { intros j c n nd [(j0&?&_)|(->&_&p&Hp&_&Hr)]%Hfrom Hrn Hnd Hb; [eauto|]. rewrite Hr in Hrn.
     pose proof (view_birth _ _ _ _ _ I Hp Hrn Hnd). lia. }
@@ -170,7 +174,8 @@ Proof.
   assert (cs !! View (S (epoch s)) = Some l) by apply lookup_insert. apply inv_moved; eauto.
   - intros j c [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some; left; eauto.
   - intros v p Hv Hne. apply Hto; congruence.
-  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (View (S (epoch s))). congruence.
+  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (View (S (epoch s))).
+    congruence.
 Qed.
 
 Lemma inv_revert s s' v : inv s → apply (Revert v) s = Some s' → inv s'.
@@ -181,15 +186,18 @@ Proof.
   pose proof (fresh_view _ I). pose proof (fresh_ticket _ I). set (cs := <[_ := _]> _).
   assert (∀ j c, claims s !! j = Some c → j ≠ View (epoch s) → cs !! j = Some c) as Hto.
   { intros j c Hj Hne. unfold cs. rewrite !lookup_insert_ne, lookup_delete_ne; congruence. }
-  assert (cs !! Dying (next s) = Some l) by (unfold cs; rewrite lookup_insert_ne by done; apply lookup_insert).
+  assert (cs !! Dying (next s) = Some l) by (unfold cs; rewrite lookup_insert_ne by done;
+    apply lookup_insert).
   apply inv_moved; eauto.
   - unfold cs. rewrite lookup_insert. eauto.
-  - intros j c [[<- <-]|[_ [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; [right|left..].
+  - intros j c [[<- <-]|[_ [[<- <-]|[_ [_ Hj]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some;
+    [right|left..].
     + simpl. split_and!; [done..|]. exists g. split_and!; [done|apply Hto; [done|congruence]|done].
     + exists (View (epoch s)). auto with lia.
     + eauto.
   - intros w p Hw Hne. apply Hto; congruence.
-  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (Dying (next s)). congruence.
+  - intros j c Hj. destruct (decide (j = View (epoch s))) as [->|]; [|eauto]. exists (Dying (next s)).
+    congruence.
 Qed.
 
 Lemma inv_delete s s' v : inv s → apply (Delete v) s = Some s' → inv s'.
@@ -200,7 +208,8 @@ Proof.
   pose proof (inv_view I Hg) as (Hgv&Hgd&_). fold P in Hgv.
   (* Each claim that there is now, there was, under a parent that is now [P] if it was [v]. *)
   assert (∀ j c, cs !! j = Some c → ∃ j0 c0,
-    claims s !! j0 = Some c0 ∧ root c = root c0 ∧ done c = done c0 ∧ parent c = (if parent c0 =? v then P else parent c0) ∧
+    claims s !! j0 = Some c0 ∧ root c = root c0 ∧ done c = done c0 ∧
+      parent c = (if parent c0 =? v then P else parent c0) ∧
     ((j = Dying (next s) ∧ j0 = View v) ∨ (j = j0 ∧ j ≠ View v))) as Hfrom.
   { intros j c [[<- <-]|[_ Hj]]%lookup_insert_Some.
     - exists (View v), g. split_and!; try done; [|naive_solver].
@@ -220,7 +229,8 @@ Proof.
   - intros t c Ht. destruct (Hfrom _ _ Ht) as (j0&c0&Hj0&Hroot&Hdone&Hpar&Hj). assert (t < S (next s)).
     { destruct Hj as [[[= ->] _]|[<- _]]; [lia|]. apply (inv_dying I) in Hj0. lia. }
     pose proof (parent_below _ _ _ I Hj0). split; [done|]. split; [rewrite Hpar; destruct (_ =? _); lia|].
-    exists j0, c0. split_and!; [done|done|]. destruct Hj as [[_ ->]|[<- _]]; [|done]. injection 1; intros; lia.
+    exists j0, c0. split_and!; [done|done|]. destruct Hj as [[_ ->]|[<- _]]; [|done]. injection 1; intros;
+      lia.
   - intros j c Hj. destruct (Hfrom _ _ Hj) as (j0&c0&Hj0&_&_&->&_).
     assert ((if parent c0 =? v then P else parent c0) = 0 ∨
             is_Some (claims s !! View (if parent c0 =? v then P else parent c0))) as [|[p Hp]]; [|by left|].
@@ -234,7 +244,8 @@ Proof.
       destruct (inv_birth I Hj0 Hr Hn) as (g'&Hg'&?); [lia|]. rewrite E in Hg'.
       assert (g' = g) as -> by congruence. by eapply (inv_birth I). }
     exists (reparent v P p). split; [|done]. apply Hto; [done|]. injection 1. apply Hpv.
-  - assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd → parent c < birth nd →
+  - assert (∀ j c n nd, cs !! j = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
+    parent c < birth nd →
       ∃ j0 c0, claims s !! j0 = Some c0 ∧ parent c = (if parent c0 =? v then P else parent c0) ∧
         parent c0 < birth nd ∧ reaches (nodes s) (root c0) n) as Htop.
     { intros j c n nd Hj Hr Hn Hb. destruct (Hfrom _ _ Hj) as (j0&c0&Hj0&Hroot&_&Hpar&_). rewrite Hroot in Hr.
@@ -245,7 +256,8 @@ Proof.
         split_and!; [done| |lia|done]. destruct (Nat.eqb_spec P v); lia.
       - exists j0, c0. split_and!; [done|done|lia|done]. }
     intros j c j' c' n nd Hj Hj' Hr Hr' Hn Hb Hb'.
-    destruct (Htop _ _ _ _ Hj Hr Hn Hb) as (j0&c0&?&->&?&?), (Htop _ _ _ _ Hj' Hr' Hn Hb') as (j1&c1&?&->&?&?).
+    destruct (Htop _ _ _ _ Hj Hr Hn Hb) as (j0&c0&?&->&?&?),
+      (Htop _ _ _ _ Hj' Hr' Hn Hb') as (j1&c1&?&->&?&?).
     by rewrite (inv_sibling I j0 c0 j1 c1 n nd).
   - intros j c n Hj Hc. destruct (decide (j = View v)) as [->|].
     + assert (c = g) as -> by congruence. exists (Dying (next s)), g. split; [apply lookup_insert|done].
@@ -260,7 +272,8 @@ Lemma inv_finish s t c cs : inv s → claims s !! Dying t = Some c →
 Proof.
   intros I Ht Hother Hsame Hheld.
   assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply Hother).
-  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧ root c' = root c0) as Hfrom.
+  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧
+    root c' = root c0) as Hfrom.
   { intros j c' Hj. destruct (decide (j = Dying t)) as [->|].
     - exists c. split; [done|]. by apply Hsame.
     - exists c'. by rewrite <- Hother. }
@@ -270,8 +283,10 @@ Proof.
   - intros t' c' Ht'. destruct (Hfrom _ _ Ht') as (c0&Hc0&Hp&Hr). rewrite Hp, Hr.
     destruct (inv_dying I Hc0) as (?&?&_). split_and!; try done. by exists (Dying t'), c0.
   - intros j c' Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&_). rewrite Hview. by apply (inv_parent I (j := j)).
-  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth I (j := j)).
-  - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->), (Hfrom _ _ Hj') as (c1&Hc1&->&->).
+  - intros j c' n nd Hj. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->). rewrite Hview. by apply (inv_birth I (j :=
+    j)).
+  - intros j c' j' c'' n nd Hj Hj'. destruct (Hfrom _ _ Hj) as (c0&Hc0&->&->),
+    (Hfrom _ _ Hj') as (c1&Hc1&->&->).
     by apply (inv_sibling I j _ j').
   - intros j c' n Hj Hh. destruct (decide (j = Dying t)) as [->|].
     + assert (c' = c) as -> by congruence. by apply Hheld.

@@ -1,7 +1,8 @@
 (** A lookup in the tree is a lookup in the map it stands for, whatever the history. *)
 From LogDisk Require Export SharedTreeDeletion.
 
-(** What the trees stand for: a map for the live view, and one for each snapshot, by the epoch that it ended. *)
+(** What the trees stand for: a map for the live view, and one for each snapshot, by the epoch that it ended.
+*)
 Record disk := Disk { now : nat; live : gmap path nat; snaps : gmap nat (gmap path nat) }.
 
 Definition disk_apply (a : action) (d : disk) : disk :=
@@ -41,7 +42,8 @@ Section update.
     - apply (put_here _ _ _ _ _ _ _ _ _ _ _ _ P).
     - assert (¬ k' `prefix_of` k) as Hoff.
       { intros [l ->]. rewrite app_length in Hl. destruct l; [by rewrite app_nil_r in Hne|simpl in Hl; lia]. }
-      rewrite update_shares by done. destruct (descend (nodes s) (root c) k') as [n|] eqn:Hn; [|done]. simpl. f_equal.
+      rewrite update_shares by done. destruct (descend (nodes s) (root c) k') as [n|] eqn:Hn;
+        [|done]. simpl. f_equal.
       destruct (descend_exists _ _ _ _ Hn) as [nd Hnd].
       destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [|(q&Hq&Hold&_)]; [done|exfalso].
       destruct Hold as [->|(nd'&Hnd'&_&Hp)]; [apply (tidy_node (inv_tidy I)) in Hnd; lia|].
@@ -65,7 +67,8 @@ Proof.
   intros I Hk Hu (Hnow&Hlive&Hdom&Hread) Hm. destruct (update_spec _ _ _ _ I Hk Hu) as (c&r&dr&U).
   assert (height s' = height s ∧ epoch s' = epoch s) as [Hh He] by (by rewrite (upd_state _ _ _ _ _ _ _ U)).
   split_and!; rewrite ?Hh, ?He; simpl; [done| | |].
-  - intros k' Hk'. rewrite (read_updated I U) by congruence. rewrite Hm. destruct (decide _); [done|]. by apply Hlive.
+  - intros k' Hk'. rewrite (read_updated I U) by congruence. rewrite Hm. destruct (decide _);
+    [done|]. by apply Hlive.
   - intros v. rewrite Hdom. split; intros [Hv [c' Hc']]; (split; [done|]).
     + rewrite (updated_other I U) by (congruence || eauto). eauto.
     + apply (updated_claims U) in Hc' as [[[=] _]|[[[=] _]|[_ ?]]]; [congruence|eauto].
@@ -78,7 +81,8 @@ Lemma stands_views s s' d m sn v0 c0 c1 : stands_for s d → height s' = height 
   claims s !! View v0 = Some c0 → claims s' !! View (epoch s') = Some c1 → root c1 = root c0 →
   (∀ k, length k = height s → read s v0 k = m !! k) →
   (∀ v mv, sn !! v = Some mv → v ≠ epoch s' ∧ is_Some (claims s' !! View v)) →
-  (∀ v c', v ≠ epoch s' → claims s' !! View v = Some c' → ∃ c, claims s !! View v = Some c ∧ root c' = root c ∧
+  (∀ v c', v ≠ epoch s' → claims s' !! View v = Some c' → ∃ c, claims s !! View v = Some c ∧
+    root c' = root c ∧
      (v ≠ epoch s ∧ sn !! v = snaps d !! v ∨ v = epoch s ∧ sn !! v = Some (live d))) →
   stands_for s' (Disk (epoch s') m sn).
 Proof.
@@ -90,8 +94,10 @@ Proof.
   - intros k Hk. rewrite (Hsame _ _ _ _ Hv0 Hc1 Hr). by apply Hm.
   - intros v. split; [intros [mv Hv]; by apply (Hsn v mv)|]. intros [Hne [c' Hc']].
     destruct (Hback _ _ Hne Hc') as (c&Hc&_&[[? ->]|[-> ->]]); [apply Hdom; eauto|eauto].
-  - intros v mv k Hv Hk. destruct (Hsn _ _ Hv) as [Hne [c' Hc']]. destruct (Hback _ _ Hne Hc') as (c&Hc&E&Hcase).
-    rewrite (Hsame _ _ _ _ Hc Hc' E). destruct Hcase as [[? Heq]|[-> Heq]]; rewrite Heq in Hv; [by apply Hread|].
+  - intros v mv k Hv Hk. destruct (Hsn _ _ Hv) as [Hne [c' Hc']].
+    destruct (Hback _ _ Hne Hc') as (c&Hc&E&Hcase).
+    rewrite (Hsame _ _ _ _ Hc Hc' E). destruct Hcase as [[? Heq]|[-> Heq]]; rewrite Heq in Hv;
+      [by apply Hread|].
     injection Hv as <-. by apply Hlive.
 Qed.
 
@@ -107,8 +113,10 @@ Lemma stands_step s s' a d : inv s → apply a s = Some s' → stands_for s d �
 Proof.
   intros I Ha St. pose proof St as (Hnow&Hlive&Hdom&Hread). pose proof (inv_live I) as [l Hl].
   pose proof (fresh_view _ I) as Hf.
-  assert (∀ v mv, snaps d !! v = Some mv → v ≠ epoch s ∧ v ≠ S (epoch s) ∧ is_Some (claims s !! View v)) as Hsnap.
-  { intros v mv Hv. destruct (Hdom v) as [[? [c Hc]] _]; [eauto|]. split_and!; [done|intros ->; congruence|eauto]. }
+  assert (∀ v mv, snaps d !! v = Some mv → v ≠ epoch s ∧ v ≠ S (epoch s) ∧
+    is_Some (claims s !! View v)) as Hsnap.
+  { intros v mv Hv. destruct (Hdom v) as [[? [c Hc]] _]; [eauto|]. split_and!; [done|intros ->;
+    congruence|eauto]. }
   destruct a as [k x|k| |v|v| |t n|t ps]; simpl in Ha.
   - invert_apply. eapply stands_update; [done..|].
     intros k'. destruct (decide (k' = k)) as [->|]; [apply lookup_insert|by apply lookup_insert_ne].
@@ -117,12 +125,15 @@ Proof.
       intros k'. destruct (decide (k' = k)) as [->|]; [apply lookup_delete|by apply lookup_delete_ne].
     + simpl. rewrite delete_notin; [by destruct d|]. by rewrite <- Hlive.
   - rewrite Hl in Ha. simpl in Ha. injection Ha as <-. simpl. rewrite Hnow.
-    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l (Claim (epoch s) (root l) [])); simpl; try done;
+    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l (Claim (epoch s) (root l) [])); simpl;
+      try done;
       [apply lookup_insert|..].
-    + intros v mv [[<- <-]|[? (?&?&?)%Hsnap]]%lookup_insert_Some; (split; [lia|]); rewrite lookup_insert_ne by (injection 1; lia);
+    + intros v mv [[<- <-]|[? (?&?&?)%Hsnap]]%lookup_insert_Some; (split; [lia|]);
+      rewrite lookup_insert_ne by (injection 1; lia);
         eauto.
     + intros v c' Hne [[[= <-] _]|[_ Hc]]%lookup_insert_Some; [done|]. exists c'. split_and!; [done..|].
-      destruct (decide (v = epoch s)) as [->|]; [right; by rewrite lookup_insert|left; by rewrite lookup_insert_ne].
+      destruct (decide (v = epoch s)) as [->|]; [right; by rewrite lookup_insert|left;
+        by rewrite lookup_insert_ne].
   - invert_apply. simpl. rewrite Hnow.
     eapply (stands_views s (State _ _ _ (epoch s) _) d _ _ (epoch s) l (reparent v _ l)); simpl; try done.
     + by rewrite lookup_insert_ne, lookup_fmap, lookup_delete_ne, Hl by congruence.
@@ -135,10 +146,12 @@ Proof.
     eapply (stands_views s (State _ _ _ (S _) _) d _ _ v _ (Claim v _ [])); simpl; try done;
       [apply lookup_insert|by intros; apply Hread|..].
     + intros w mv (?&?&?)%Hsnap. split; [done|]. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence.
-    + intros w c' Hne [[[= <-] _]|[_ [[[=] _]|[_ [? Hc]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; [done|].
+    + intros w c' Hne [[[= <-] _]|[_ [[[=] _]|[_ [?
+      Hc]%lookup_delete_Some]]%lookup_insert_Some]]%lookup_insert_Some; [done|].
       exists c'. split_and!; [done..|]. left. split; [congruence|done].
   - rewrite Hl in Ha. simpl in Ha. injection Ha as <-. simpl. rewrite Hnow.
-    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l l); simpl; try done; [apply lookup_insert|..].
+    apply (stands_views s (State _ _ _ (S _) _) d _ _ (epoch s) l l); simpl; try done;
+      [apply lookup_insert|..].
     + intros w mv (?&?&?)%Hsnap. split; [done|]. by rewrite !lookup_insert_ne, lookup_delete_ne by congruence.
     + intros w c' Hne [[[= <-] _]|[_ [? Hc]%lookup_delete_Some]]%lookup_insert_Some; [done|].
       exists c'. split_and!; [done..|]. left. split; [congruence|done].
@@ -147,14 +160,16 @@ Proof.
     + intros v. by rewrite Hother.
     + intros v m k Hv Hk. rewrite (read_reclaim s s' t n) by done. by apply Hread.
   - invert_apply. destruct d as [e m sn]. simpl in *. subst e.
-    eapply (stands_views s (State _ _ _ (epoch s) _) _ _ _ (epoch s) l l); simpl; rewrite ?lookup_insert_ne by done; try done.
+    eapply (stands_views s (State _ _ _ (epoch s) _) _ _ _ (epoch s) l l); simpl;
+      rewrite ?lookup_insert_ne by done; try done.
     + intros v mv (?&_&?)%Hsnap. by rewrite lookup_insert_ne.
     + intros v c' Hne. rewrite lookup_insert_ne by done. intros Hc. exists c'. split_and!; [done..|by left].
 Qed.
 
 Lemma stands_run levels history s : run (create levels) history = Some s → stands_for s (disk_run history).
 Proof.
-  assert (∀ s0 d, inv s0 → stands_for s0 d → run s0 history = Some s → stands_for s (foldl (λ d a, disk_apply a d) d history)) as Hrun.
+  assert (∀ s0 d, inv s0 → stands_for s0 d → run s0 history = Some s →
+    stands_for s (foldl (λ d a, disk_apply a d) d history)) as Hrun.
   { induction history as [|a history IH]; intros s0 d I Hd Hs; simpl in *; invert_apply; [done|].
     eapply IH; [by eapply inv_step|by eapply stands_step|done]. }
   apply Hrun; [apply inv_create|]. split_and!; simpl; [done| | |].

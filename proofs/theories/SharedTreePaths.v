@@ -123,7 +123,8 @@ Proof.
   revert r. induction p as [|d q IH]; intros r Hp Hn.
   - assert (r ≠ n) as Hr.
     { intros ->. apply (Hn [] []); [done|]. apply descend_nil in Hp as [-> ?]. by apply descend_nil. }
-    apply descend_nil in Hp as [-> [nd ?]]. apply descend_nil. split; [done|]. exists nd. by apply lookup_delete_Some.
+    apply descend_nil in Hp as [-> [nd ?]]. apply descend_nil. split;
+      [done|]. exists nd. by apply lookup_delete_Some.
   - assert (r ≠ n) as Hr.
     { intros ->. apply (Hn [] (d :: q)); [done|]. apply descend_nil. split; [done|]. by eapply descend_root. }
     apply descend_cons_inv in Hp as (nd&k&H1&H2&H3).

@@ -28,8 +28,8 @@ Proof.
   - exists j0, c0. split_and!; try done; [left|by left]. eapply (inv_sibling I); try done. lia.
 Qed.
 
-(** Deleting a snapshot: nobody else reaches a node of it iff it passes the birth test against the parent, and the
-    neighbour test against the children and the siblings. *)
+(** Deleting a snapshot: nobody else reaches a node of it iff it passes the birth test against the parent, and
+the neighbour test against the children and the siblings. *)
 Lemma delete_test s v c n nd : inv s → claims s !! View v = Some c → reaches (nodes s) (root c) n →
   nodes s !! n = Some nd →
   (∀ j' c', claims s !! j' = Some c' → j' ≠ View v → ¬ reaches (nodes s) (root c') n) ↔ parent c < birth nd ∧
@@ -138,13 +138,15 @@ Proof.
     destruct (is_held (nodes s) c n) eqn:Hn; simpl in Hs; [|done]. apply Hheld in Hn. split; [done|].
     destruct (kept s t c n nd); [left; split; [by left|congruence]|].
     destruct (kids_finished (nodes s) c nd); simpl in Hs; [|done].
-    destruct (disputed s t c n); [left; split; [by right|congruence]|right]. split_and!; [done|done|congruence].
+    destruct (disputed s t c n); [left; split; [by right|congruence]|right]. split_and!;
+      [done|done|congruence].
   - left. split; [|congruence]. rewrite <- Hheld. by rewrite Hroot.
 Qed.
 
 (** What it leaves as it is. *)
 Lemma reclaim_same s s' t n : inv s → reclaim t n s = Some s' →
-  (height s', next s', epoch s') = (height s, next s, epoch s) ∧ (∀ j, j ≠ Dying t → claims s' !! j = claims s !! j) ∧
+  (height s', next s', epoch s') = (height s, next s, epoch s) ∧
+    (∀ j, j ≠ Dying t → claims s' !! j = claims s !! j) ∧
   (nodes s' = nodes s ∨ nodes s' = delete n (nodes s)).
 Proof.
   intros I Hs. destruct (reclaim_cases _ _ _ _ I Hs) as (c&_&[[_ ->]|(nd&_&_&[[_ ->]|(_&_&->)])]); simpl;
@@ -155,9 +157,11 @@ Lemma reclaim_spares_views s s' t n v c : inv s → reclaim t n s = Some s' → 
   claims s' !! View v = Some c ∧ (∀ p, descend (nodes s') (root c) p = descend (nodes s) (root c) p) ∧
   ∀ m, reaches (nodes s) (root c) m → nodes s' !! m = nodes s !! m.
 Proof.
-  intros I Hs Hv. destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&_). rewrite Hother by done. split; [done|].
+  intros I Hs Hv. destruct (reclaim_same _ _ _ _ I Hs) as (_&Hother&_). rewrite Hother by done. split;
+    [done|].
   assert (∀ m, reaches (nodes s) (root c) m → nodes s' !! m = nodes s !! m) as Hsame.
-  { intros m Hm. destruct (reclaim_cases _ _ _ _ I Hs) as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); try done.
+  { intros m Hm. destruct (reclaim_cases _ _ _ _ I Hs)
+    as (c'&Ht&[[_ ->]|(nd&Hn&[Hr _]&[[_ ->]|(Htest&_&->)])]); try done.
     apply lookup_delete_ne. intros <-. rewrite (reclaim_test _ _ _ _ _ I Ht Hr Hn) in Htest.
     eapply (Htest (View v)); [done..|]. by eapply view_holds. }
   split; [|done]. destruct (inv_view I Hv) as (_&_&[? Hc]&_). intros p.
@@ -165,7 +169,8 @@ Proof.
   intros m md d k Hm Hmd Hd. eapply reaches_kid; eauto.
 Qed.
 
-Lemma inv_free s t c n nd : inv s → claims s !! Dying t = Some c → nodes s !! n = Some nd → holds (nodes s) c n →
+Lemma inv_free s t c n nd : inv s → claims s !! Dying t = Some c → nodes s !! n = Some nd →
+  holds (nodes s) c n →
   kept s t c n nd || disputed s t c n = false → kids_finished (nodes s) c nd = true →
   inv (State (height s) (delete n (nodes s)) (next s) (epoch s) (<[Dying t := finish c nd]> (claims s))).
 Proof.
@@ -174,7 +179,8 @@ Proof.
   assert (∀ v c0, claims s !! View v = Some c0 → ¬ reaches h (root c0) n) as Hno.
   { intros v c0 Hv Hr'. eapply (Htest (View v)); [done|done|]. by eapply view_holds. }
   assert (∀ v, cs !! View v = claims s !! View v) as Hview by (intros; by apply lookup_insert_ne).
-  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧ root c' = root c0) as Hfrom.
+  assert (∀ j c', cs !! j = Some c' → ∃ c0, claims s !! j = Some c0 ∧ parent c' = parent c0 ∧
+    root c' = root c0) as Hfrom.
   { intros j c' [[<- <-]|[_ Hj]]%lookup_insert_Some; [by exists c|by exists c']. }
   split; simpl; try (by apply I).
   - by apply tidy_delete.
@@ -213,20 +219,24 @@ Proof.
         rewrite <- is_finished_spec. by rewrite E. }
     destruct (decide (j = Dying t)) as [->|Hnt].
     + assert (c0 = c) as -> by congruence. exists (Dying t), (finish c nd). split; [apply lookup_insert|].
-      split; [done|]. exists md. split; [by apply lookup_delete_Some|]. rewrite finish_spec. intros [Hpre|?]; [|done].
+      split; [done|]. exists md. split; [by apply lookup_delete_Some|]. rewrite finish_spec. intros [Hpre|?];
+        [|done].
       apply Hnot. eapply (kids_done _ _ _ h c n nd m md); try done. by eapply reaches_between.
-    + exists j, c0. split; [by unfold cs; rewrite lookup_insert_ne|]. split; [done|]. exists md. split; [|done].
+    + exists j, c0. split; [by unfold cs; rewrite lookup_insert_ne|]. split; [done|]. exists md. split;
+      [|done].
       by apply lookup_delete_Some.
 Qed.
 
 Lemma inv_reclaim s s' t n : inv s → reclaim t n s = Some s' → inv s'.
 Proof.
   intros I Hs. pose proof (inv_tidy I) as T.
-  destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[Hroot ->]|(nd&Hn&Hh&[[Hwhy ->]|(?&?&->)])]); [| |by apply inv_free].
+  destruct (reclaim_cases _ _ _ _ I Hs) as (c&Ht&[[Hroot ->]|(nd&Hn&Hh&[[Hwhy ->]|(?&?&->)])]);
+    [| |by apply inv_free].
   - eapply inv_finish; try done.
     + intros j Hj. by apply lookup_delete_ne.
     + intros c'. by rewrite lookup_delete.
-    + intros m (Hrm&md&Hm&Hnot). exfalso. pose proof Hrm as [p Hp]. destruct (descend_root _ _ _ _ Hp) as [rd Hr].
+    + intros m (Hrm&md&Hm&Hnot). exfalso. pose proof Hrm as [p Hp].
+      destruct (descend_root _ _ _ _ Hp) as [rd Hr].
       apply Hroot. split; [apply reaches_refl; eauto|]. exists rd. split; [done|]. intros Hf. apply Hnot.
       destruct (descend_place T _ _ _ _ _ Hp Hr Hm) as [Hpm _].
       eapply finished_below; [done|]. rewrite Hpm. by apply prefix_app_r.
@@ -238,7 +248,8 @@ Proof.
         destruct Hwhy as [Hk|[Hk Hd]].
         -- apply (kept_spec _ _ _ _ _ I Ht Hrn Hn) in Hk as (v&c'&Hv&Hr'). exists (View v), c'.
            split; [by rewrite lookup_insert_ne|]. eapply view_holds; [done..|]. by eapply reaches_trans.
-        -- destruct (decide (m = n)) as [->|Hne]; [|destruct Hnot; by apply (kids_done _ _ _ _ c n nd m md T)].
+        -- destruct (decide (m = n)) as [->|Hne]; [|destruct Hnot;
+           by apply (kids_done _ _ _ _ c n nd m md T)].
            unfold disputed in Hd. apply some_sibling_spec in Hd as (j'&c'&Hj'&Hne&_&[_ Hh']%andb_true_iff).
            exists j', c'. rewrite lookup_insert_ne by done. split; [done|]. by apply (is_held_spec T).
       * exists (Dying t), (finish c nd). rewrite lookup_insert. split; [done|]. split; [done|]. exists md.

@@ -26,7 +26,8 @@ Section put.
   Definition placed (o : option id) (pl : path) : Prop :=
     ∀ r, o = Some r → closed h r ∧ ∀ nd, h !! r = Some nd → place nd = pl.
 
-  Record put_ok (nx : nat) (o : option id) (pl k : path) (h' : heap) (o' dropped : option id) : Prop := PutOk {
+  Record put_ok (nx : nat) (o : option id) (pl k : path) (h' : heap) (o' dropped : option id) : Prop :=
+    PutOk {
     (** Only fresh nodes and owned nodes on the path change. *)
     put_frame n : h' !! n = h !! n ∨
       ∃ q, q `prefix_of` k ∧
@@ -95,13 +96,16 @@ Section put.
   Qed.
 
   Lemma tidy_insert nx o pl nd :
-    b ≤ nx → placed o pl → place nd = pl → birth nd = e → kids nd = ∅ → tidy H e (S nx) (<[top nx o := nd]> h).
+    b ≤ nx → placed o pl → place nd = pl → birth nd = e → kids nd = ∅ → tidy H e (S nx) (<[top nx o :=
+      nd]> h).
   Proof.
     intros Hb Ho Hpl Hbirth Hkids.
     destruct (top_cases nx o pl Hb Ho) as [(_&->&Hnx)|(_&r&rd&->&->&Hr&Hrb&Hrp&Hlt)]; split;
-      try (intros n md [[<- <-]|[? [? ?]%(tidy_node T)]]%lookup_insert_Some; lia); intros n md d m; [|intros kd| |intros kd];
+      try (intros n md [[<- <-]|[? [? ?]%(tidy_node T)]]%lookup_insert_Some; lia); intros n md d m;
+        [|intros kd| |intros kd];
       (intros [[<- <-]|[? Hn]]%lookup_insert_Some Hd; [by rewrite Hkids, lookup_empty in Hd|]);
-      destruct (tidy_edge T Hn Hd); try lia; (intros [[<- Hm]|[? Hm]]%lookup_insert_Some; [|by eapply (tidy_kid T)]); [lia|].
+      destruct (tidy_edge T Hn Hd); try lia;
+        (intros [[<- Hm]|[? Hm]]%lookup_insert_Some; [|by eapply (tidy_kid T)]); [lia|].
     subst kd. destruct (tidy_kid T Hn Hd Hr). rewrite Hpl, <- Hrp, Hbirth, <- Hrb. done.
   Qed.
 
@@ -124,7 +128,8 @@ Section put.
     - set (n := top nx o) in *. set (h' := <[n := Node e pl ∅ v]> h).
       assert (h' !! n = Some (Node e pl ∅ v)) as Hn by apply lookup_insert.
       assert (∀ d q, descend_from h' (Some n) (d :: q) = None) as Hnone'.
-      { intros d q. rewrite descend_from_cons. unfold kids_of. simpl. rewrite Hn. simpl. by rewrite lookup_empty. }
+      { intros d q. rewrite descend_from_cons. unfold kids_of. simpl. rewrite Hn. simpl.
+        by rewrite lookup_empty. }
       assert (tidy H e (S nx) h') as T' by (by apply (tidy_insert nx o pl)).
       split; try (by intros q ->%prefix_nil_inv).
       + intros m. destruct (decide (m = n)) as [->|]; [right|left; by apply lookup_insert_ne].
@@ -146,8 +151,10 @@ Section put.
         * split; [|by eapply owned_old]. apply descend_from_nil. eauto.
       + intros m Hm Hsome. exists []. apply descend_from_nil. split; [|done]. f_equal.
         destruct (decide (m = n)) as [->|]; [done|exfalso]. unfold h' in Hsome.
-        rewrite lookup_insert_ne in Hsome by done. destruct Hsome as [md Hmd]. apply (tidy_node T) in Hmd. lia.
-      + assert (descend_from h' (Some n) [] = Some n) as ->; [apply descend_from_nil; eauto|]. simpl. by rewrite Hn.
+        rewrite lookup_insert_ne in Hsome by done. destruct Hsome as [md Hmd]. apply (tidy_node T) in Hmd.
+          lia.
+      + assert (descend_from h' (Some n) [] = Some n) as ->; [apply descend_from_nil;
+        eauto|]. simpl. by rewrite Hn.
       + intros [|d q] m Hq; [|by rewrite Hnone in Hq]. pose proof Hq as [-> ?]%descend_from_nil.
         destruct Hcases as [(->&_)|(_&r&rd&[= ->]&E&?)].
         * right. right. exists m, [], []. repeat split; done || by apply descend_nil.
@@ -213,8 +220,10 @@ Section put.
     Proof.
       intros Hd [Hi Hp]. unfold h'. rewrite lookup_insert_ne.
       - destruct (put_frame _ _ _ _ _ _ _ IH i) as [|(q&_&[?|(nd&Hi'&_&Hq)]&_)]; [done|lia|].
-        destruct (Hp _ Hi') as [q' Hq']. rewrite Hq, <- app_assoc in Hq'. apply app_inv_head in Hq'. by injection Hq'.
-      - intros <-. destruct (top_cases nx o pl Hb Ho) as [(_&Hn&_)|(_&r&rd&_&Hn&Hr&_&Hp'&_)]; fold n in Hn; [lia|].
+        destruct (Hp _ Hi') as [q' Hq']. rewrite Hq, <- app_assoc in Hq'. apply app_inv_head in Hq'.
+          by injection Hq'.
+      - intros <-. destruct (top_cases nx o pl Hb Ho) as [(_&Hn&_)|(_&r&rd&_&Hn&Hr&_&Hp'&_)]; fold n in Hn;
+        [lia|].
         rewrite Hn in Hp. destruct (Hp _ Hr) as [q Hq]. rewrite Hp' in Hq.
         apply (f_equal length) in Hq. rewrite app_length in Hq. simpl in Hq. lia.
     Qed.
@@ -236,11 +245,13 @@ Section put.
 
     Lemma sub_not_top r : m = Some r → ¬ reaches h1 r n.
     Proof.
-      intros Hm Hn. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hm in Ht. destruct Ht as (rd&Hr&_&Hp).
+      intros Hm Hn. pose proof (put_top _ _ _ _ _ _ _ IH) as Ht. rewrite Hm in Ht.
+        destruct Ht as (rd&Hr&_&Hp).
       destruct (reaches_exists _ _ _ Hn) as [nd Hnd].
       destruct (reaches_place (put_tidy _ _ _ _ _ _ _ IH) _ _ _ _ Hn Hr Hnd) as [q Hq].
       rewrite old_top in Hnd.
-      destruct (top_cases nx o pl Hb Ho) as [(_&Hn'&Hnx)|(_&r'&rd'&_&Hn'&Hr'&_&Hp'&_)]; fold n in Hn'; [congruence|].
+      destruct (top_cases nx o pl Hb Ho) as [(_&Hn'&Hnx)|(_&r'&rd'&_&Hn'&Hr'&_&Hp'&_)]; fold n in Hn';
+        [congruence|].
       assert (nd = rd') as -> by congruence. rewrite Hp', Hp, <- app_assoc in Hq.
       apply (f_equal length) in Hq. rewrite !app_length in Hq. simpl in Hq. lia.
     Qed.
@@ -315,10 +326,12 @@ Section put.
         + rewrite lookup_partial_alter in Hd. destruct (put_closed _ _ _ _ _ _ _ IH _ Hd) as [? _].
           unfold h'. by apply lookup_insert_is_Some'; right.
         + rewrite lookup_partial_alter_ne in Hd by done.
-          rewrite (beside_same d') by (done || by apply beside_start). by destruct (kid_cases _ _ Hd) as (_&[? _]&_).
+          rewrite (beside_same d') by (done || by apply beside_start).
+            by destruct (kid_cases _ _ Hd) as (_&[? _]&_).
       - change (descend_from h' (Some n) (d1 :: q) = Some i) in Hq. destruct (decide (d1 = d)) as [->|].
         + rewrite descend_top_same in Hq.
-          assert (∃ r, m = Some r ∧ reaches h1 r i) as (r&E&Hr) by (destruct m as [r|]; [by exists r; split; [|exists q]|done]).
+          assert (∃ r, m = Some r ∧ reaches h1 r i) as (r&E&Hr) by (destruct m as [r|]; [by exists r; split;
+            [|exists q]|done]).
           assert (i ≠ n) by (intros ->; by eapply sub_not_top). unfold h' in Hi.
           rewrite lookup_insert_ne in Hi by done. destruct (put_closed _ _ _ _ _ _ _ IH _ E) as [_ Hc].
           unfold h'. apply lookup_insert_is_Some'; right. eauto.
@@ -333,7 +346,8 @@ Section put.
     Proof.
       pose proof (top_cases nx o pl Hb Ho) as Hcases. fold n in Hcases. split.
       - intros i. destruct (decide (i = n)) as [->|Hi]; [right|].
-        + exists []. split; [apply prefix_nil|]. rewrite new_top, app_nil_r. split; [|by intros ? [= <-]]. simpl.
+        + exists []. split; [apply prefix_nil|]. rewrite new_top, app_nil_r. split; [|by intros ? [= <-]].
+          simpl.
           destruct Hcases as [(_&->&_)|(_&r&rd&_&->&?)]; [left; lia|right; naive_solver].
         + unfold h'. rewrite lookup_insert_ne by done.
           destruct (put_frame _ _ _ _ _ _ _ IH i) as [|(q&Hq&Hi'&Hn)]; [by left|right].
@@ -362,18 +376,21 @@ Section put.
         { exfalso. destruct (put_frame _ _ _ _ _ _ _ IH nx) as [E|(q&_&[?|(nd&Hnd&_)]&_)]; [|lia|].
           - rewrite E in Hsome. destruct Hsome as [nd Hnd]. apply (tidy_node T) in Hnd. lia.
           - apply (tidy_node T) in Hnd. lia. }
-        destruct (put_fresh _ _ _ _ _ _ _ IH i) as [q Hq]; [lia|done|]. exists (d :: q). by rewrite descend_top_same.
+        destruct (put_fresh _ _ _ _ _ _ _ IH i) as [q Hq]; [lia|done|]. exists (d :: q).
+          by rewrite descend_top_same.
       - intros [|d' q] Hq Hne.
         + exists n. apply descend_from_nil. rewrite new_top. eauto.
         + pose proof (prefix_cons_inv_1 _ _ _ _ Hq) as ->. apply prefix_cons_inv_2 in Hq.
           rewrite descend_top_same. apply (put_inner _ _ _ _ _ _ _ IH); [done|]. by intros ->.
       - rewrite descend_top_same. rewrite <- (put_here _ _ _ _ _ _ _ IH).
-        destruct (descend_from h1 m k) as [i|] eqn:E; [|done]. simpl. unfold h'. rewrite lookup_insert_ne; [done|].
+        destruct (descend_from h1 m k) as [i|] eqn:E; [|done]. simpl. unfold h'. rewrite lookup_insert_ne;
+          [done|].
         intros <-. assert (∃ r, m = Some r ∧ reaches h1 r n) as (r&Hm&?); [|by eapply sub_not_top].
         destruct m as [r|]; [by exists r; split; [|exists k]|done].
       - intros q i Hq. destruct (owned (pred e) h o) eqn:Hf.
         + destruct Hcases as [[? _]|(_&r&rd&Eo&Hn&Hr&_)]; [done|]. destruct q as [|d' q].
-          { apply descend_from_nil in Hq as [Eo' _]. assert (i = r) as -> by congruence. left. rewrite <- Hn. apply descend_from_nil. rewrite new_top. eauto. }
+          { apply descend_from_nil in Hq as [Eo' _]. assert (i = r) as -> by congruence. left. rewrite <- Hn.
+            apply descend_from_nil. rewrite new_top. eauto. }
           destruct (decide (d' = d)) as [->|]; [|by left; rewrite descend_top_other].
           rewrite descend_from_cons in Hq. fold ks in Hq.
           destruct (put_lost _ _ _ _ _ _ _ IH _ _ Hq) as [?|[Hi|(t&q1&q2&?&->&?&?)]].
@@ -396,6 +413,7 @@ Section put.
     cbn [put]. specialize (IH (S nx) (kids_of h o !! d) (pl ++ [d])).
     destruct (put _ _ _ _ _ _ _ _) as [[h1 m] dr]. apply put_ok_step; [done..|].
     apply IH; [lia| |rewrite app_length; simpl in *; lia].
-    intros r Hr. destruct (kid_of_cases o pl Ho _ _ Hr) as (_&?&Hp). split; [done|]. intros nd Hn. by apply Hp.
+    intros r Hr. destruct (kid_of_cases o pl Ho _ _ Hr) as (_&?&Hp). split; [done|]. intros nd Hn.
+      by apply Hp.
   Qed.
 End put.

@@ -2,9 +2,11 @@
 From LogDisk Require Export SharedTreeInvariant.
 
 (** What every update does, in terms of the state before and after. *)
-Record updated (s s' : state) (c : claim) (k : path) (x : option nat) (r : id) (dropped : option id) : Prop := Updated {
+Record updated (s s' : state) (c : claim) (k : path) (x : option nat) (r : id) (dropped : option id) : Prop :=
+  Updated {
   upd_live : claims s !! View (epoch s) = Some c;
-  upd_put : put_ok (height s) (epoch s) (next s) (nodes s) x (next s) (Some (root c)) [] k (nodes s') (Some r) dropped;
+  upd_put : put_ok (height s) (epoch s) (next s) (nodes s) x (next s) (Some (root c)) [] k (nodes s') (Some r)
+    dropped;
   upd_state : s' = State (height s) (nodes s') (next s + S (length k)) (epoch s)
     (bury (next s) (parent c) dropped (<[View (epoch s) := Claim (parent c) r []]> (claims s)));
 }.
@@ -16,7 +18,8 @@ Proof. intros I Hc r [= <-]. destruct (inv_view I Hc) as (_&_&?&rd&Hr&?&_). spli
 Lemma update_spec s s' k x : inv s → length k = height s → update k x s = Some s' →
   ∃ c r dropped, updated s s' c k x r dropped.
 Proof.
-  intros I Hk. unfold update, update_since. destruct (claims s !! View (epoch s)) as [c|] eqn:Hc; simpl; [|done].
+  intros I Hk. unfold update, update_since. destruct (claims s !! View (epoch s)) as [c|] eqn:Hc; simpl;
+    [|done].
   pose proof (put_spec (height s) (epoch s) (next s) (nodes s) x (inv_tidy I) (inv_epoch I) k
     (next s) (Some (root c)) [] (le_n _) (live_placed _ _ I Hc) Hk) as Hput.
   destruct (put _ _ _ _ _ _ _ _) as [[h' o'] dropped]. intros [= <-]. pose proof (inv_height I).
@@ -30,7 +33,8 @@ Section update.
   Let h := nodes s. Let h' := nodes s'. Let e := epoch s. Let P := upd_put _ _ _ _ _ _ _ U.
 
   (** A node is old when no update can change it. *)
-  Definition old_node (s : state) (n : id) : Prop := n < next s ∧ ∀ nd, nodes s !! n = Some nd → birth nd < epoch s.
+  Definition old_node (s : state) (n : id) : Prop :=
+    n < next s ∧ ∀ nd, nodes s !! n = Some nd → birth nd < epoch s.
 
   Lemma old_kid n nd d m : old_node s n → h !! n = Some nd → kids nd !! d = Some m → old_node s m.
   Proof. intros [_ Hb] Hn Hd. specialize (Hb _ Hn). split; [by eapply (tidy_edge (inv_tidy I))|].
@@ -87,7 +91,8 @@ Section update.
       - destruct (put_on_path _ _ _ _ _ _ _ _ _ _ _ _ P _ _ Hp Hq) as [[-> _]|[? _]]; eauto.
       - left. by rewrite <- (put_off_path _ _ _ _ _ _ _ _ _ _ _ _ P). }
     destruct (put_frame _ _ _ _ _ _ _ _ _ _ _ _ P n) as [Hs|(q'&_&Hold&Hnew)].
-    - right. fold h h' in Hs. rewrite Hn in Hs. split; [|by exists nd]. destruct Hcases as [|[i ->]]; [by exists q|].
+    - right. fold h h' in Hs. rewrite Hn in Hs. split; [|by exists nd]. destruct Hcases as [|[i ->]];
+      [by exists q|].
       symmetry in Hs. apply (tidy_node (inv_tidy I)) in Hs. lia.
     - destruct (Hnew _ Hn) as [Hb _]. destruct Hold as [->|(nd0&Hn0&Hb0&_)].
       + left. split; [lia|done].
@@ -112,8 +117,10 @@ Section update.
 
   Lemma updated_other j : j ≠ View e → is_Some (claims s !! j) → claims s' !! j = claims s !! j.
   Proof.
-    intros Hne Hsome. rewrite (upd_state _ _ _ _ _ _ _ U). simpl. unfold bury. fold e. destruct dropped as [m|].
-    - rewrite !lookup_insert_ne; [done|done|]. intros <-. rewrite (fresh_ticket _ I) in Hsome. by destruct Hsome.
+    intros Hne Hsome. rewrite (upd_state _ _ _ _ _ _ _ U). simpl. unfold bury. fold e.
+      destruct dropped as [m|].
+    - rewrite !lookup_insert_ne; [done|done|]. intros <-. rewrite (fresh_ticket _ I) in Hsome.
+      by destruct Hsome.
     - by rewrite !lookup_insert_ne.
   Qed.
 
@@ -150,7 +157,8 @@ Section update.
     - rewrite updated_live. eauto.
     - intros v c' [[[= ->] ->]|[[[=] _]|[Hne Hv]]]%updated_claims; simpl.
       + split; [lia|]. split; [done|]. split; [by apply (put_closed _ _ _ _ _ _ _ _ _ _ _ _ P)|].
-        destruct (put_top _ _ _ _ _ _ _ _ _ _ _ _ P) as (nd&?&?&?). exists nd. split_and!; try done. unfold e. lia.
+        destruct (put_top _ _ _ _ _ _ _ _ _ _ _ _ P) as (nd&?&?&?). exists nd. split_and!;
+          try done. unfold e. lia.
       + destruct (inv_view I Hv) as (?&?&[[rd Hr] Hc]&rd'&Hr'&?&?). pose proof (old_root _ _ Hv Hne) as Ho.
         split; [done|]. split; [done|]. split.
         * split; [rewrite old_same by done; eauto|]. intros n nd d m Hn Hnd Hd.
@@ -207,7 +215,8 @@ Lemma update_spares_others s s' k x j c n : inv s → length k = height s → up
   claims s !! j = Some c → j ≠ View (epoch s) →
   (reaches (nodes s') (root c) n ↔ reaches (nodes s) (root c) n) ∧
   (reaches (nodes s) (root c) n → nodes s' !! n = nodes s !! n).
-Proof. intros I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U). by apply (other_reaches I U). Qed.
+Proof. intros I Hk Hu. destruct (update_spec _ _ _ _ I Hk Hu) as (c0&r&dr&U). by apply (other_reaches I U).
+  Qed.
 
 Lemma update_shares_rest s s' k x c c' q : inv s → length k = height s → update k x s = Some s' →
   claims s !! View (epoch s) = Some c → claims s' !! View (epoch s) = Some c' → ¬ q `prefix_of` k →

@@ -1,22 +1,25 @@
-(** What is proved: each final result in prose, in Coq, and by one line from where it is proved; at the end, what
-they assume, which is nothing. For all sizes and all histories; numbers are those of the README. *)
+(** What is proved: each final result in prose, in Coq, and by one line from where it is proved; at the end,
+what they assume, which is nothing. For all sizes and all histories; numbers are those of the README. *)
 From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
-From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots LogStructuredDiskCleaning.
-From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses Composition CompositionWitnesses.
+From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
+  LogStructuredDiskCleaning.
+From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
+  Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 
 (** ** The contract *)
 
-(** 1. Read after snapshot. Whatever follows but its deletion (writes, unmaps, other snapshots and their deletion,
-reverts, flushes, restarts, and crashes), a snapshot reads as the live disk read when it was taken. Under [Prefix]
-this holds from the next flush on, or without a crash. *)
+(** 1. Read after snapshot. Whatever follows but its deletion (writes, unmaps, other snapshots and their
+deletion, reverts, flushes, restarts, and crashes), a snapshot reads as the live disk read when it was taken.
+Under [Prefix] this holds from the next flush on, or without a crash. *)
 Theorem read_after_snapshot {V} `{Value V} p n lba count (data data' : list V) before tr :
   p ≠ Prefix ∨ Forall no_crash tr ∨ (∃ tr', tr = Flush Ok :: tr') → Forall (keeps n) tr →
-  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n) lba count Ok data']) →
+  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n)
+    lba count Ok data']) →
   data' = data.
 Proof. apply snapshot_reads_for_ever. Qed.
 
@@ -26,8 +29,8 @@ Theorem read_after_write {V} `{Value V} p lba data l (v v' : V) before tr :
   admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
 Proof. apply VirtualDiskProperties.read_after_write. Qed.
 
-(** 2. Frame. A block of a view reads the same until an event changes it: other blocks and other views are left
-alone. *)
+(** 2. Frame. A block of a view reads the same until an event changes it: other blocks and other views are
+left alone. *)
 Theorem frame {V} `{Value V} p from l (v v' : V) before tr : Forall (spares from l) tr → p = Ack ∨
   Forall no_crash tr → admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof. apply VirtualDiskProperties.frame. Qed.
@@ -45,34 +48,37 @@ Proof. apply forward_simulation. Qed.
 
 (** ** The checker *)
 
-(** 11. The checker accepts a trace if and only if the contract admits it, for the three crash profiles; unknown
-outcomes, operations cut short and recoveries cut short included. *)
+(** 11. The checker accepts a trace if and only if the contract admits it, for the three crash profiles;
+unknown outcomes, operations cut short and recoveries cut short included. *)
 Theorem checker_exact {V} `{EqDecision V, Value V} p (tr : list (event V)) : check p tr = true ↔ admits p tr.
 Proof. apply check_correct. Qed.
 
-(** 11. So too for recorded traces, with the operations on devices and hints that the contract does not speak of. *)
+(** 11. So too for recorded traces, with the operations on devices and hints that the contract does not speak
+of. *)
 Theorem recorded_checker_exact {V} `{EqDecision V, Value V} p tolerates (tr : list (entry V)) :
   check_recorded p tolerates tr = true ↔ admits_recorded p tolerates tr.
 Proof. apply check_recorded_correct. Qed.
 
-(** 11. The event that a verdict names is the first that the contract does not allow; only where the caller limits
-how many disks are followed may there be no verdict. *)
+(** 11. The event that a verdict names is the first that the contract does not allow; only where the caller
+limits how many disks are followed may there be no verdict. *)
 Theorem verdict_exact {V} `{EqDecision V, Value V} p tolerates most (tr : list (entry V)) :
   match judge p tolerates most tr with
   | Accepted _ => admits_recorded p tolerates tr
-  | Rejected i _ => ¬ admits_recorded p tolerates (take (S i) tr) ∧ (0 < i → admits_recorded p tolerates (take i tr))
+  | Rejected i _ => ¬ admits_recorded p tolerates (take (S i) tr) ∧
+      (0 < i → admits_recorded p tolerates (take i tr))
   | Undecided _ => is_Some most
   end.
 Proof. apply judge_correct. Qed.
 
-(** 12. The contract's promises are used by some trace, and each of their hypotheses is needed: without it, a trace
-that the contract admits breaks the conclusion. *)
+(** 12. The contract's promises are used by some trace, and each of their hypotheses is needed: without it, a
+trace that the contract admits breaks the conclusion. *)
 Theorem snapshot_promise_used : ∃ before tr data, Forall (keeps s) tr ∧ data ≠ [0; 0] ∧
   admits Ack (before ++ Read Live 0 2 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 2 Ok data]).
 Proof. apply snapshot_is_used. Qed.
 
 Theorem snapshot_promise_needs_no_delete : ∃ before tr data data',
-  admits Ack (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data']) ∧ data' ≠ data.
+  admits Ack (before ++ Read Live 0 1 Ok data :: Snapshot s Ok :: tr ++ [Read (Named s) 0 1 Ok data']) ∧
+    data' ≠ data.
 Proof. apply snapshot_needs_no_delete. Qed.
 
 Theorem snapshot_promise_needs_profile : ∃ before tr data data', Forall (keeps s) tr ∧
@@ -101,7 +107,8 @@ Theorem disk_read_after_snapshot {V} `{Value V} K (c0 c1 c2 : state V) tr n :
   steps K c1 tr c2 → spares n tr → at_phase c2 = Running → reads_as c2 n (live (seen c0)).
 Proof. apply read_after_snapshot_ack. Qed.
 
-(** 1. Where a power cut may lose what was not flushed ([Prefix]): while the log keeps the snapshot's record. *)
+(** 1. Where a power cut may lose what was not flushed ([Prefix]): while the log keeps the snapshot's record.
+*)
 Theorem disk_read_after_snapshot_kept {V} `{Value V} K (c0 c1 c2 : state V) tr n : sound K → reached K c0 →
   step K c0 [VirtualDisk.Snapshot n Ok] c1 → steps_within K (λ c, applied (mem c1) ≤ logged c) c1 tr c2 →
   spares n tr → at_phase c2 = Running → reads_as c2 n (live (seen c0)).
@@ -113,19 +120,23 @@ Theorem disk_flushed_snapshot_stays {V} `{Value V} K (c c' : state V) tr n v :
   steps K c tr c' → spares n tr → at_phase c' = Running → reads_as c' n v.
 Proof. apply durable_snapshot_unchanged. Qed.
 
-(** 3. Every trace that the log-structured disk shows, the contract admits: crashes at any step, and in recovery any
-number of times. *)
-Theorem disk_refines_contract {V} `{Value V} K : sound K → implements (log_structured_disk (V := V) K) (promises K).
+(** 3. Every trace that the log-structured disk shows, the contract admits: crashes at any step, and in
+recovery any number of times. *)
+Theorem disk_refines_contract {V} `{Value V} K : sound K →
+  implements (log_structured_disk (V := V) K) (promises K).
 Proof. apply LogStructuredDiskRefinement.refines_contract. Qed.
 
-(** 3. The newest checkpoint and the log behind it stand for the whole history: replaying them is a full replay. *)
+(** 3. The newest checkpoint and the log behind it stand for the whole history: replaying them is a full
+replay. *)
 Theorem checkpoint_and_suffix {V} `{Value V} K (c : state V) i :
   sound K → reached K c → newest (dev c) = Some i →
-  same_disk (foldl (λ d r, effect r d) (LogStructuredDiskRecovery.checkpoint_disk c i) (drop (upto i - first c) (log (dev c))))
+  same_disk (foldl (λ d r, effect r d) (LogStructuredDiskRecovery.checkpoint_disk c i)
+    (drop (upto i - first c) (log (dev c))))
     (after (history c)).
 Proof. apply LogStructuredDiskRecovery.checkpoint_and_suffix. Qed.
 
-(** 3. Recovery, however often it is cut short, brings back exactly what the durable log says; and it can end. *)
+(** 3. Recovery, however often it is cut short, brings back exactly what the durable log says; and it can end.
+*)
 Theorem recovery_brings_back {V} `{Value V} K (c c' : state V) :
   sound K → reached K c → at_phase c ≠ Running → LogStructuredDiskRecovery.recovery K c c' →
   history c' = history c ∧ (at_phase c' = Running → same_disk (seen c') (after (history c))).
@@ -143,7 +154,8 @@ Theorem replay_idempotent {V} `{Value V} (c : state V) n i rs keep garbage :
   newest (dev c2) = newest (dev c) ∧ mem (load n i c2) = mem (load n i c) ∧ history c2 = history c.
 Proof. apply LogStructuredDiskRecovery.load_again. Qed.
 
-(** 4. No step that shows nothing changes a view: destage, seal, clean, free, reclaim, checkpoint, truncate. *)
+(** 4. No step that shows nothing changes a view: destage, seal, clean, free, reclaim, checkpoint, truncate.
+*)
 Theorem silent_step_invisible {V} `{Value V} K (c c' : state V) : sound K → reached K c →
   at_phase c = Running → step K c [] c' → at_phase c' = Running → same_disk (seen c') (seen c).
 Proof. apply LogStructuredDiskCleaning.silent_step_invisible. Qed.
@@ -157,7 +169,8 @@ Theorem clean_invisible {V} `{Value V} K (c : state V) vs g :
   sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → same_disk (seen (clean vs g c)) (seen c).
 Proof. apply LogStructuredDiskCleaning.clean_invisible. Qed.
 
-(** 4. A cleaned segment is dead, and nothing in it is reachable; nothing needs a free one, checkpoints included. *)
+(** 4. A cleaned segment is dead, and nothing in it is reachable; nothing needs a free one, checkpoints
+included. *)
 Theorem cleaned_is_dead {V} `{Value V} K (c : state V) vs g v :
   sound K → reached K c → at_phase c ≠ Off → may_clean K c vs g → v ∈ vs →
   table (mem (clean vs g c)) !! v = Some Dead ∧ v ∉ segments_of (current (mem (clean vs g c))).
@@ -175,8 +188,9 @@ Proof. apply LogStructuredDiskCleaning.clean_gains. Qed.
 Theorem cleaning_ends {V} `{Value V} K n d (c c' : state V) : sound K → upkeep K n d c c' → n ≤ in_use c + d.
 Proof. apply LogStructuredDiskCleaning.cleaning_ends. Qed.
 
-(** 12. An execution with a power cut in the middle of a write and of a checkpoint, a recovery cut short, a cleaning
-and the deletion of a snapshot; and without any one of its rules, the design does not keep the contract. *)
+(** 12. An execution with a power cut in the middle of a write and of a checkpoint, a recovery cut short, a
+cleaning and the deletion of a snapshot; and without any one of its rules, the design does not keep the
+contract. *)
 Import LogStructuredDiskWitnesses.
 Theorem execution_exists p : p = Ack ∨ p = Prefix →
   ∃ c, steps (by_the_rules p 2) (initial 4) execution_shows c ∧ at_phase c = Running.
@@ -189,8 +203,8 @@ End LogStructured.
 
 (** ** Shared trees
 
-In any state that any history of writes, unmaps, snapshots, deletions, reverts, checkpoints, steps of reclaim and
-crashes reaches, whatever the tree of snapshots. *)
+In any state that any history of writes, unmaps, snapshots, deletions, reverts, checkpoints, steps of reclaim
+and crashes reaches, whatever the tree of snapshots. *)
 Module Trees.
 Import SharedTree SharedTreeInvariant SharedTreeReclaim SharedTreeDeletion SharedTreeLookup SharedTreeCost.
 Import SharedTreeExamples.
@@ -202,9 +216,10 @@ Proof. intros I%reachable_inv v c Hv. by destruct (inv_view I Hv) as (_&_&[? ?]&
 Theorem nothing_leaks s : reachable s → no_leak s.
 Proof. intros I%reachable_inv. exact (@inv_held _ I). Qed.
 
-(** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else holds
-it, and in the end of some schedule what is left is what the other views reach. *)
-Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' → claims s !! Dying t = Some c →
+(** 5. Deletion frees exactly what nothing else reaches: a step of it frees a node if and only if nobody else
+holds it, and in the end of some schedule what is left is what the other views reach. *)
+Theorem reclaim_exact s s' t c n : reachable s → apply (Reclaim t n) s = Some s' →
+  claims s !! Dying t = Some c →
   holds (nodes s) c n →
   (freed s s' n ↔ ∀ j c', claims s !! j = Some c' → j ≠ Dying t → ¬ holds (nodes s) c' n) ∧
   ∀ m, freed s s' m → m = n.
@@ -216,8 +231,8 @@ Theorem deletion_exact s s1 v : reachable s → apply (Delete v) s = Some s1 →
     ∀ n, is_Some (nodes s2 !! n) ↔ ∃ w c, w ≠ v ∧ claims s !! View w = Some c ∧ reaches (nodes s) (root c) n.
 Proof. intros I%reachable_inv. by apply SharedTreeDeletion.deletion_exact. Qed.
 
-(** 5. So it is for every schedule of reclaim: it has so many steps at most, it can go on until no deletion is under
-way, and then what is left is what the other views reach. *)
+(** 5. So it is for every schedule of reclaim: it has so many steps at most, it can go on until no deletion is
+under way, and then what is left is what the other views reach. *)
 Theorem deletion_every_schedule s s1 v : reachable s → apply (Delete v) s = Some s1 → ∃ most, ∀ history s2,
   run s1 history = Some s2 → (∀ a, a ∈ history → ∃ t n, a = Reclaim t n) → length history ≤ most ∧
   ((∃ t, is_Some (claims s2 !! Dying t)) → ∃ t n, is_Some (apply (Reclaim t n) s2)) ∧
@@ -230,8 +245,9 @@ Theorem frees_once s a s1 history s2 b s3 n : reachable s → apply a s = Some s
   run s1 history = Some s2 → apply b s2 = Some s3 → ¬ freed s2 s3 n.
 Proof. intros I%reachable_inv. by apply freed_once. Qed.
 
-(** 5. Nobody else reaches a node of a view if and only if it was born after the parent was taken and neither a child
-nor a sibling reaches it. Without reverts siblings may be left out: parent and successor are enough. *)
+(** 5. Nobody else reaches a node of a view if and only if it was born after the parent was taken and neither
+a child nor a sibling reaches it. Without reverts siblings may be left out: parent and successor are enough.
+*)
 Theorem neighbour_test_exact s v c n nd : reachable s → claims s !! View v = Some c →
   reaches (nodes s) (root c) n → nodes s !! n = Some nd →
   (∀ j c', claims s !! j = Some c' → j ≠ View v → ¬ reaches (nodes s) (root c') n) ↔ parent c < birth nd ∧
@@ -243,17 +259,20 @@ Theorem chain_test_exact levels history s v c n nd :
   run (create levels) history = Some s → (∀ w, Revert w ∉ history) →
   claims s !! View v = Some c → reaches (nodes s) (root c) n → nodes s !! n = Some nd →
   (∀ w c', claims s !! View w = Some c' → w ≠ v → ¬ reaches (nodes s) (root c') n) ↔
-  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v → ¬ reaches (nodes s) (root c') n.
+  parent c < birth nd ∧ ∀ w c', claims s !! View w = Some c' → parent c' = v →
+    ¬ reaches (nodes s) (root c') n.
 Proof. apply SharedTreeDeletion.chain_test_exact. Qed.
 
 (** 5, 12. With reverts they are not: a node that passes that test is reached by a view that is neither. *)
 Theorem chain_test_needs_chain : reachable cut ∧ ∃ c n nd other,
-  claims cut !! View 3 = Some c ∧ reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧ parent c < birth nd ∧
+  claims cut !! View 3 = Some c ∧ reaches (nodes cut) (root c) n ∧ nodes cut !! n = Some nd ∧
+    parent c < birth nd ∧
   (∀ v c', claims cut !! View v = Some c' → parent c' ≠ 3) ∧
   claims cut !! View 5 = Some other ∧ reaches (nodes cut) (root other) n.
 Proof. apply children_are_not_enough. Qed.
 
-(** 6. An update changes no node that another view reaches, and off its path live shares the nodes that it had. *)
+(** 6. An update changes no node that another view reaches, and off its path live shares the nodes that it
+had. *)
 Theorem update_spares_others s s' k x j c n : reachable s → length k = height s → update k x s = Some s' →
   claims s !! j = Some c → j ≠ View (epoch s) →
   (reaches (nodes s') (root c) n ↔ reaches (nodes s) (root c) n) ∧
@@ -272,8 +291,8 @@ Theorem lookup_exact levels history s : run (create levels) history = Some s →
   ∀ v m k, snaps d !! v = Some m → length k = height s → read s v k = m !! k.
 Proof. intros (_&?&_&?)%stands_run. done. Qed.
 
-(** 7. A read and a write of a mapped block cost a constant; of any block the same whatever snapshots there are.
-Taking a snapshot touches no node: all that it writes is its record. *)
+(** 7. A read and a write of a mapped block cost a constant; of any block the same whatever snapshots there
+are. Taking a snapshot touches no node: all that it writes is its record. *)
 Theorem cost_constant s k x : reachable s → read s (epoch s) k = Some x →
   read_cost s (epoch s) k = Cost (S (length k)) 0 0 ∧ write_cost s k = Cost (S (length k)) 0 1.
 Proof. intros _ Hr. unfold read_cost, write_cost. by rewrite (depth_mapped _ _ _ _ Hr). Qed.
@@ -299,7 +318,8 @@ Proof. apply gf_field. Qed.
 Theorem two_generates a : a ≠ zero → ∃ i, i < 255 ∧ a = power two i.
 Proof. apply generator_generates. Qed.
 
-(** 8. RAID-5 and RAID-6 reconstruct any one and any two lost components of a stripe; blocks of any size [n]. *)
+(** 8. RAID-5 and RAID-6 reconstruct any one and any two lost components of a stripe; blocks of any size [n].
+*)
 Theorem raid5_any_one n k (d : list (vec byte n)) i :
   length d = k → decode (raid5 k) (without [i] (stripe (raid5 k) d)) = Some d.
 Proof. apply Parity.raid5_any_one. Qed.
@@ -308,12 +328,14 @@ Theorem raid6_any_two n k (d : list (vec byte n)) i j :
   k <= 255 → length d = k → decode (raid6 k) (without [i; j] (stripe (raid6 k) d)) = Some d.
 Proof. apply Parity.raid6_any_two. Qed.
 
-(** 8. What a degraded read returns: of a stripe with at most m components gone, the block that was written. *)
+(** 8. What a degraded read returns: of a stripe with at most m components gone, the block that was written.
+*)
 Theorem degraded_read {V} (c : code V) gone d i : good c → length d = data_count c →
   length gone <= parity_count c → decode c (without gone (stripe c d)) ≫= (.!! i) = d !! i.
 Proof. apply Parity.degraded_read. Qed.
 
-(** 8. All three layouts are good codes: what is lost within tolerance comes back, and beyond it nothing wrong does. *)
+(** 8. All three layouts are good codes: what is lost within tolerance comes back, and beyond it nothing wrong
+does. *)
 Theorem layouts_are_good {V} (z : V) m n k :
   good (mirror z m) ∧ good (raid5 (n := n) k) ∧ (k <= 255 → good (raid6 (n := n) k)).
 Proof. split; [apply mirror_good|split; [apply raid5_good|apply raid6_good]]. Qed.
@@ -321,20 +343,20 @@ End Codes.
 
 (** ** Redundancy
 
-A leg with any good code, of any number of stripes, from new, through any actions: writes a component at a time,
-crashes, failures, returns, replacements, ticks, steps of resync and rebuild. *)
+A leg with any good code, of any number of stripes, from new, through any actions: writes a component at a
+time, crashes, failures, returns, replacements, ticks, steps of resync and rebuild. *)
 Module Legs.
 Import RedundancyCode Redundancy RedundancyCorrect RedundancyHistory RedundancyRepair RedundancyPlacement.
 
-(** 9. With at most m failures, at any steps, every stripe that is not being written reads as a store that never
-fails; with more, it does or the read says that data is lost. *)
+(** 9. With at most m failures, at any steps, every stripe that is not being written reads as a store that
+never fails; with more, it does or the read says that data is lost. *)
 Theorem any_m_failures {V} (c : code V) size repair_delay n acts l :
   good c → run c size repair_delay acts (new_leg c n) = Some l → failures acts <= parity_count c →
   ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
 Proof. intros. by eapply RedundancyHistory.any_m_failures. Qed.
 
-(** 9. It is the failures of now that count, not those since birth: while at most m components are not active, every
-read is answered with the last write. *)
+(** 9. It is the failures of now that count, not those since birth: while at most m components are not active,
+every read is answered with the last write. *)
 Theorem read_available {V} (c : code V) size repair_delay n acts l : good c →
   run c size repair_delay acts (new_leg c n) = Some l → inactive (components l) <= parity_count c →
   ∃ st, store_run c (new_store c) acts st ∧ ∀ s, open l !! s = None → read c l s = Some (holds st s).
@@ -347,13 +369,16 @@ Proof. intros. by eapply RedundancyHistory.any_failures. Qed.
 
 (** 9. A stale component is never read: what components hold that are not active makes no difference. *)
 Theorem stale_never_read {V} (c : code V) l l' s :
-  Forall2 (λ x y, state x = state y ∧ (state x = Active → strip c x s = strip c y s)) (components l) (components l') →
+  Forall2 (λ x y, state x = state y ∧ (state x = Active →
+    strip c x s = strip c y s)) (components l) (components l') →
   read c l s = read c l' s.
 Proof. apply RedundancyHistory.stale_never_read. Qed.
 
-(** 9. Repair ends, and when it can go no further every component is active: any m more failures are tolerated. *)
+(** 9. Repair ends, and when it can go no further every component is active: any m more failures are
+tolerated. *)
 Theorem repair_stops_restored {V} (c : code V) size repair_delay l st acts l' :
-  good c → refines c size l st → repairable c repair_delay l → Forall repairs acts → run c size repair_delay acts l = Some l' →
+  good c → refines c size l st → repairable c repair_delay l → Forall repairs acts →
+    run c size repair_delay acts l = Some l' →
   (∀ a, repairs a → act c size repair_delay a l' = None) →
   inactive (components l') = 0 ∧ refines c size l' st ∧ length acts <= work_left size l.
 Proof. intros. by eapply RedundancyRepair.repair_stops_restored. Qed.
@@ -363,7 +388,8 @@ Theorem redundancy_restored {V} (c : code V) size repair_delay l st acts l' : go
   ∃ st', store_run c st acts st' ∧ ∀ s, open l' !! s = None → read c l' s = Some (holds st' s).
 Proof. intros. by eapply RedundancyRepair.redundancy_restored. Qed.
 
-(** 9. What is absent is not rebuilt before the repair timer has run out; what is degraded can be rebuilt at once. *)
+(** 9. What is absent is not rebuilt before the repair timer has run out; what is degraded can be rebuilt at
+once. *)
 Theorem rebuild_waits {V} (c : code V) size repair_delay n acts l i d l' :
   run c size repair_delay acts (new_leg c n) = Some l → act c size repair_delay (Rebuild i d) l = Some l' →
   ∃ x, components l !! i = Some x ∧ (state x = Degraded ∨ state x = Absent ∧
@@ -385,18 +411,19 @@ End Legs.
 Module Whole.
 Import LogStructuredDisk CompositionLegs CompositionPerformance Composition RedundancyCode.
 
-(** 10. Whatever disk implements the contract over two reliable stores implements it over legs whose devices fail,
-return, are replaced and rebuilt at any steps. *)
-Theorem legs_suffice {V P C} `{Value V} (cp : code P) (cc : code C) stripes_p stripes_c repair_delay spare_count D p :
+(** 10. Whatever disk implements the contract over two reliable stores implements it over legs whose devices
+fail, return, are replaced and rebuilt at any steps. *)
+Theorem legs_suffice {V P C} `{Value V} (cp : code P) (cc : code C)
+  stripes_p stripes_c repair_delay spare_count D p :
   good cp → good cc → implements (over_stores cp cc D) p →
   implements (over_legs cp cc stripes_p stripes_c repair_delay spare_count D) p.
 Proof. apply CompositionLegs.legs_suffice. Qed.
 
-(** 10. So the log-structured disk refines the contract, its log and checkpoints on a mirrored performance leg, its
-segments on a capacity leg with any good code; on RAID-6, say.
-A step that would need lost data does not take place; by
-9, within tolerance there is none. *)
-Theorem disk_over_legs_refines_contract {V} `{Value V} K m room (cc : code V) stripes_p stripes_c repair_delay spare_count :
+(** 10. So the log-structured disk refines the contract, its log and checkpoints on a mirrored performance
+leg, its segments on a capacity leg with any good code; on RAID-6, say. A step that would need lost data does
+not take place; by 9, within tolerance there is none. *)
+Theorem disk_over_legs_refines_contract {V} `{Value V} K m room (cc : code V)
+  stripes_p stripes_c repair_delay spare_count :
   sound K → good cc →
   implements (over_legs (mirror Blank m) cc stripes_p stripes_c repair_delay spare_count
     (log_structured_client K cc room)) (promises K).
@@ -409,8 +436,8 @@ Theorem disk_over_raid6_refines_contract {n} w k room stripes_p stripes_c repair
     spare_count (log_structured_client (H := zeroes) (by_the_rules p w) (Parity.raid6 k) room)) p.
 Proof. apply raid6_disk. Qed.
 
-(** 12. An execution over three mirrors and RAID-6 with a failure in the middle of a write of each leg, crashes in the
-middle of a write and of recovery, a rebuild, a cleaning and the deletion of a snapshot. *)
+(** 12. An execution over three mirrors and RAID-6 with a failure in the middle of a write of each leg,
+crashes in the middle of a write and of recovery, a rebuild, a cleaning and the deletion of a snapshot. *)
 Import CompositionExecution CompositionWitnesses.
 Theorem composed_execution p : p = Ack ∨ p = Prefix →
   ∃ x, shows (over_legs (mirror Blank 2) (Parity.raid6 2) 6 6 2 1
@@ -421,17 +448,19 @@ End Whole.
 
 (** ** The disk that runs
 
-[build/proved-disk] is extracted from it: log, checkpoints, snapshots, cleaning and recovery over block I/O. *)
+[build/proved-disk] is extracted from it: log, checkpoints, snapshots, cleaning and recovery over block I/O.
+*)
 Module Running.
 Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
 
-(** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is not
-flushed any subset of blocks survives; whatever the scheduler proposes. The hypothesis: words that were put into a
-block are read back. *)
+(** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is
+not flushed any subset of blocks survives; whatever the scheduler proposes. The hypothesis: words that were
+put into a block are read back. *)
 Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
-(** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as words. *)
+(** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
+words. *)
 Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
 Proof. apply byte_blocks_laws. Qed.
 
@@ -442,21 +471,24 @@ Proof.
     apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
 Qed.
 
-(** 14. Every refusal has a reason. A request that changes a view is answered [Ok] unless: it has a fault; it is one
-snapshot too many; its places are not free, distinct and as many as its data; its record is longer than a block; or
-the log is full and the maps do not go into a slot. *)
+(** 14. Every refusal has a reason. A request that changes a view is answered [Ok] unless: it has a fault; it
+is one snapshot too many; its places are not free, distinct and as many as its data; its record is longer than
+a block; or the log is full and the maps do not go into a slot. *)
 Import ProvedDiskProgress.
 Theorem refusal_has_reason `{blocks} y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → log_can_go_on y →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
+    log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.refusal_has_reason. Qed.
 
-(** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n blocks costs
-n + 1 writes and 2 flushes, another change 1 and 1, whatever snapshots there are; a read of n blocks n reads at most. *)
+(** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n
+blocks costs n + 1 writes and 2 flushes, another change 1 and 1, whatever snapshots there are; a read of n
+blocks n reads at most. *)
 Theorem update_cost `{blocks} y places q r fr m :
   faults_of y q = [] → one_too_many y q = false → record_of q places = Some r →
-  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r → has_room y = true →
+  take_free places (free y) = Some fr → length places = length (data_of q) → record_fits y r →
+    has_room y = true →
   cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
 Proof. apply ProvedDiskProgress.update_cost. Qed.
 
@@ -464,8 +496,8 @@ Theorem read_cost `{blocks} y places from lba count m :
   ∃ n, n ≤ count ∧ cost (perform y places (DoRead from lba count)) m = (n, 0, 0).
 Proof. apply ProvedDiskProgress.read_cost. Qed.
 
-(** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives though it
-was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
+(** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
+though it was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
 Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
@@ -482,10 +514,12 @@ Definition all_theorems :=
    @disk_refines_contract, @checkpoint_and_suffix, @recovery_brings_back, @recovery_ends, @replay_idempotent,
    @silent_step_invisible, @destage_invisible, @clean_invisible, @cleaned_is_dead, @free_holds_nothing,
    @clean_gains, @cleaning_ends, @execution_exists, @every_rule_needed, @nothing_dangles, @nothing_leaks,
-   @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once, @neighbour_test_exact, @chain_test_exact,
+   @reclaim_exact, @deletion_exact, @deletion_every_schedule, @frees_once, @neighbour_test_exact,
+     @chain_test_exact,
    @chain_test_needs_chain, @update_spares_others, @update_shares_rest, @lookup_exact, @cost_constant,
    @cost_ignores_snapshots, @snapshot_constant, @bytes_are_a_field, @two_generates, @raid5_any_one,
-   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures, @stale_never_read,
+   @raid6_any_two, @degraded_read, @layouts_are_good, @any_m_failures, @read_available, @any_failures,
+     @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason,
@@ -493,7 +527,8 @@ Definition all_theorems :=
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
-Import VirtualDiskWitnesses LogStructuredDiskWitnesses SharedTreeExamples Parity RedundancyWitnesses CompositionWitnesses.
+Import VirtualDiskWitnesses LogStructuredDiskWitnesses SharedTreeExamples Parity RedundancyWitnesses
+  CompositionWitnesses.
 Definition all_counterexamples :=
   (@VirtualDiskWitnesses.snapshot_needs_no_delete, @snapshot_needs_profile, @read_after_write_needs_spares,
    @read_after_write_needs_profile, @frame_needs_spares, @frame_needs_profile, @flushed_needs_spares,

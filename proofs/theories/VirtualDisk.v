@@ -17,9 +17,10 @@ Definition view (V : Type) := nat → V.
 
 Inductive profile := Ack | Prefix | Block.
 
-(** Why an operation is refused. [DataLost] and [Unsupported] are codes of the protocol that the contract never
-allows: it speaks of a disk that has what is asked of it and whose devices work. *)
-Inductive code := OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest | NoSpace | DataLost | Unsupported.
+(** Why an operation is refused. [DataLost] and [Unsupported] are codes of the protocol that the contract
+never allows: it speaks of a disk that has what is asked of it and whose devices work. *)
+Inductive code := OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest | NoSpace | DataLost |
+  Unsupported.
 Inductive answer := Ok | Refused (c : code) | UnknownOutcome | CutShort.
 
 Inductive target := Live | Named (n : name).
@@ -106,7 +107,8 @@ is a fault; only the codes in [excuses] may come without one. *)
 Definition happens (s : state) (d : disk) (left : list image) : state := State (size s) d left (power s).
 Definition cut (s : state) (left : list image) : state := State (size s) (now s) (left ++ survivors s) false.
 
-Definition answered (s : state) r (faults excuses : list code) (d : disk) (left : list image) (s' : state) : Prop :=
+Definition answered (s : state) r (faults excuses : list code) (d : disk) (left : list image)
+  (s' : state) : Prop :=
   power s = true ∧
   match r with
   | Ok => faults = [] ∧ s' = happens s d left

@@ -8,8 +8,8 @@ Implicit Types (p : profile) (s : state V) (e : event V) (d : disk V) (i : image
 
 (** ** A power cut may leave things as they are
 
-While there is power, the disk is one of those that would survive; under [Ack] it is the only one, under [Block]
-every image may be it. *)
+While there is power, the disk is one of those that would survive; under [Ack] it is the only one, under
+[Block] every image may be it. *)
 Definition current p s : Prop :=
   power s = true →
   (p = Ack → survivors s = [exactly (now s)]) ∧
@@ -53,7 +53,8 @@ Proof.
   intros Hc Hstep.
   destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hstep;
     try (eapply answered_current; [done|exact Hstep|];
-      first [apply current_recorded|apply current_exactly|destruct Hstep as [Hp _]; by apply current_buffered]).
+      first [apply current_recorded|apply current_exactly|destruct Hstep as [Hp _];
+        by apply current_buffered]).
   - subst. apply current_exactly.
   - destruct Hstep as [Ha _]. eapply answered_current; [done|exact Ha|]. intros Hp. by apply Hc.
   - destruct r; try done; [|by subst]. destruct Hstep as (i & d & _ & _ & ->). apply current_exactly.
@@ -113,7 +114,8 @@ Proof. intros H1 H2 i [Hi|Hi]%elem_of_app; [exact (H1 i Hi)|exact (H2 i Hi)]. Qe
 
 Lemma stands_answered b from l v s r faults excuses d left s' :
   stands b from l v s → answered s r faults excuses d left s' →
-  (refused r = false → faults = [] → holds from l v (happens s d left) ∧ (b = true → images_hold from l v left)) →
+  (refused r = false → faults = [] → holds from l v (happens s d left) ∧
+    (b = true → images_hold from l v left)) →
   stands b from l v s'.
 Proof.
   intros Hh [_ Ha] Hd. destruct r as [|c| |]; cbn in Hd.
@@ -144,11 +146,13 @@ Proof.
   intros Hst Hsp Hnc Hstep. pose proof Hst as [Hh Hi].
   assert (∀ r faults excuses d left, answered s r faults excuses d left s' →
     (refused r = false → faults = [] → holds from l v (State (size s) d [] true)) →
-    (b = true → holds from l v (State (size s) d [] true) → images_hold from l v left) → stands b from l v s') as Hans.
+    (b = true → holds from l v (State (size s) d [] true) → images_hold from l v left) →
+      stands b from l v s') as Hans.
   { intros r faults excuses d left Ha Hd Hl. eapply stands_answered; [done|exact Ha|]. intros Hr Hf.
     specialize (Hd Hr Hf). split; [done|auto]. }
   assert (b = true → stands true from l v s) as Hdur by (by intros ->). pose proof Hh as (f & Hf & Hv).
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp; try done;
+  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp;
+    try done;
     try (eapply Hans; [exact Hstep| |by intros; (apply buffered_hold || apply recorded_hold); auto];
       intros Hr Hfaults; destruct from as [|n']; cbn in *; try by exists f);
     try (eapply Hans; [exact Hstep|by exists f|by intros _; apply images_hold_exactly]).
@@ -162,12 +166,14 @@ Proof.
   - destruct r; try done; [|by subst s'; split].
     destruct Hstep as (i & d & Hin & [Hl Hs] & ->), Hnc as [->|?]; [|done]. specialize (Hi eq_refl i Hin).
     assert (holds from l v (State (size s) d [exactly d] true)) as Hd.
-    { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|]. unfold holds. cbn. by rewrite Hs. }
+    { destruct from; cbn in *; [exists (live d); split; [done|by apply Hi, Hl]|]. unfold holds. cbn.
+      by rewrite Hs. }
     split; [done|]. intros _. by eapply images_hold_exactly.
 Qed.
 
 Lemma stands_run b p from l v s tr s' :
-  stands b from l v s → Forall (spares from l) tr → b = true ∨ Forall no_crash tr → run p s tr s' → stands b from l v s'.
+  stands b from l v s → Forall (spares from l) tr → b = true ∨ Forall no_crash tr → run p s tr s' →
+    stands b from l v s'.
 Proof. intros Hh Hsp Hnc Hrun. induction Hrun as [|s e s1 tr s2 Hstep _ IH]; [done|].
   apply Forall_cons in Hsp as [? ?]. rewrite Forall_cons in Hnc.
   apply IH; [eapply stands_step; [done..| |done]|done|]; destruct Hnc as [?|[? ?]]; auto. Qed.
@@ -177,7 +183,8 @@ Lemma holds_run p from l v s tr s' : current p s → power s = true → holds fr
   Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr → run p s tr s' → holds from l v s'.
 Proof.
   intros Hs Hp Hh Hsp [->|Hnc] Hrun.
-  - apply (stands_run true Ack from l v s tr s'); auto. split; [done|]. intros _. destruct (Hs Hp) as [Hset _].
+  - apply (stands_run true Ack from l v s tr s'); auto. split;
+    [done|]. intros _. destruct (Hs Hp) as [Hset _].
     rewrite (Hset eq_refl). destruct s. by eapply images_hold_exactly.
   - apply (stands_run false p from l v s tr s'); auto. by split.
 Qed.
@@ -218,7 +225,8 @@ Proof. intros (blocks & rest & s & Heq & Hrun) Hne.
 Theorem frame p from l v v' before tr : Forall (spares from l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Read from l 1 Ok [v] :: tr ++ [Read from l 1 Ok [v']]) → v' = v.
 Proof.
-  intros Hsp Hcase (s0 & Hset & s1 & Hread & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
+  intros Hsp Hcase (s0 & Hset & s1 & Hread & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created;
+    [|done].
   apply read_holds in Hread as (Hp & -> & Hh). destruct (Hh 0 v eq_refl) as [_ H0]. rewrite Nat.add_0_r in H0.
   apply (holds_reread _ _ _ _ _ _ _ Hread'). by eapply holds_run.
 Qed.
@@ -228,7 +236,8 @@ Theorem read_after_write p lba data l v v' before tr : data_at lba data l = Some
   Forall (spares Live l) tr → p = Ack ∨ Forall no_crash tr →
   admits p (before ++ Write lba data Ok :: tr ++ [Read Live l 1 Ok [v']]) → v' = v.
 Proof.
-  intros Hdata Hsp Hcase (s0 & Hset & s1 & Hwrite & s & (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
+  intros Hdata Hsp Hcase (s0 & Hset & s1 & Hwrite & s &
+    (s2 & Hrun & Hread'%run_single)%run_app)%admits_created; [|done].
   apply (holds_reread _ _ _ _ _ _ _ Hread'). eapply (holds_run p); [|..|exact Hrun]; [|..|done|done].
   - by eapply step_current.
   - by destruct Hwrite as [Hp [_ ->]].
@@ -250,18 +259,20 @@ Qed.
 Definition keeps n e : Prop :=
   match e with Create _ => False | Delete n' r => n' ≠ n ∨ refused r = true | _ => True end.
 
-(** Whatever follows but its deletion, a snapshot reads as the live disk read when it was taken. Under [Prefix] a
-crash before the next flush may lose the snapshot, and show an older one of its name. *)
+(** Whatever follows but its deletion, a snapshot reads as the live disk read when it was taken. Under
+[Prefix] a crash before the next flush may lose the snapshot, and show an older one of its name. *)
 Theorem snapshot_reads_for_ever p n lba count data data' before tr :
   p ≠ Prefix ∨ Forall no_crash tr ∨ (∃ tr', tr = Flush Ok :: tr') → Forall (keeps n) tr →
-  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n) lba count Ok data']) →
+  admits p (before ++ Read Live lba count Ok data :: Snapshot n Ok :: tr ++ [Read (Named n)
+    lba count Ok data']) →
   data' = data.
 Proof.
   intros Hcase Hkeeps (s0 & _ & s1 & Hread & s & (s2 & Hsnap & Hrun)%run_inv)%admits_created; [|done].
   apply run_app in Hrun as (s3 & Hrun1 & Hread'%run_single).
   assert (s1 = s0) as -> by (by apply read_holds in Hread as (_ & -> & _)).
   assert (∀ l, holds (Named n) l (live (now s0) l) s2) as Hh.
-  { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)). by rewrite <-(lookup_insert (snaps (now s0)) n). }
+  { destruct Hsnap as [_ [_ ->]]. intros l. exists (live (now s0)).
+    by rewrite <-(lookup_insert (snaps (now s0)) n). }
   assert (∀ l, Forall (spares (Named n) l) tr) as Hsp.
   { intros l. eapply Forall_impl; [exact Hkeeps|]. by intros []. }
   assert (∀ l, holds (Named n) l (live (now s0) l) s3) as H3.
@@ -269,8 +280,10 @@ Proof.
     - apply (stands_run true p _ _ _ s2 tr s3); auto. split; [done|]. destruct Hsnap as [_ [_ ->]].
       destruct p; [|done|]; intros _; (eapply images_hold_exactly; apply Hh).
     - apply (stands_run false p _ _ _ s2 tr s3); auto. by split.
-    - apply run_inv in Hrun1 as (s2' & Hflush & Hrun1). specialize (Hsp l). apply Forall_cons in Hsp as [_ Hsp].
-      apply (stands_run true p _ _ _ s2' tr' s3); auto. destruct Hflush as [_ [_ ->]]. split; [apply Hh|]. intros _.
+    - apply run_inv in Hrun1 as (s2' & Hflush & Hrun1). specialize (Hsp l).
+      apply Forall_cons in Hsp as [_ Hsp].
+      apply (stands_run true p _ _ _ s2' tr' s3); auto. destruct Hflush as [_ [_ ->]]. split;
+        [apply Hh|]. intros _.
       destruct s2. eapply images_hold_exactly, Hh. }
   destruct Hread as [_ Hread], Hread' as [_ Hread'].
   destruct (Hread eq_refl) as (f & [= <-] & ->), (Hread' eq_refl) as (f' & Hf' & ->).

@@ -1,4 +1,4 @@
-"""A browser draws the HTML report: colours, the failing column in sight, and stepping through it."""
+"""A browser draws the HTML report; the failing column is in sight, and one can step through it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Chains of files under qemu-storage-daemon as a target. Not run where qemu is not installed: `make engines` installs it."""
+"""Chains of files in qemu-storage-daemon as a target. `make engines` installs qemu."""
 
 import shutil
 from dataclasses import replace
@@ -63,7 +63,7 @@ def driven(options, program):
 
 
 def test_a_tree_of_files_is_merged_as_it_loses_branches():
-    """Twice reverted, so three branches; then every snapshot is deleted, the one they branch from first."""
+    """Two reverts make three branches; then every snapshot is deleted, branching points first."""
     program = [
         {"op": "create", "blocks": 4},
         {"op": "write", "lba": 0, "tags": [1, 2, 3, 4]},
@@ -97,7 +97,7 @@ def test_a_tree_of_files_is_merged_as_it_loses_branches():
         ), merge
 
 
-# The findings of docs/findings/. Where a newer qemu has mended one, its test fails: then say so there.
+# The findings of docs/findings/. If a newer qemu has mended one, its test fails: then say so there.
 
 
 def test_the_finding_stream_not_durable():

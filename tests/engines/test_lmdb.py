@@ -1,4 +1,4 @@
-"""LMDB as a target. Not run where lmdb, qemu or FUSE are missing: `make engines` installs what is a package."""
+"""LMDB as a target. It needs lmdb, qemu and FUSE; `make engines` installs the packages."""
 
 import mmap
 import os
@@ -56,7 +56,7 @@ def test_without_metasync_it_is_not_ack(monkeypatch):
 
 
 def test_without_syncing_it_is_not_even_prefix(monkeypatch):
-    """lmdb.h says of MDB_NOSYNC that a power cut can corrupt the database; the media are no fake."""
+    """lmdb.h: with MDB_NOSYNC a power cut can corrupt the database. So the media lose data."""
     really = lmdb.lmdb.open
     monkeypatch.setattr(
         lmdb.lmdb,
@@ -88,7 +88,10 @@ def test_a_snapshot_is_a_read_view_while_the_environment_is_open_and_a_copy_afte
     assert trace.events[-1]["result"]["tags"] == [1, 2, 0]
     with target._environment.begin(write=True) as change:
         change.delete(lmdb._key(b"s", 0))
-    read = lambda: target.request({"op": "read", "lba": 0, "count": 1, "view": "s"})["data"]
+
+    def read():
+        return target.request({"op": "read", "lba": 0, "count": 1, "view": "s"})["data"]
+
     assert any(read()), "the copy is not what is read"
     target.request({"op": "restart"})
     assert not any(read())
@@ -115,7 +118,10 @@ def test_a_snapshot_is_a_read_view_while_the_environment_is_open_and_a_copy_afte
 
 def test_what_it_refuses():
     target = targets.resolve("lmdb")({})
-    ask = lambda op, **more: target.request({"op": op, **more}).get("error")
+
+    def ask(op, **more):
+        return target.request({"op": op, **more}).get("error")
+
     ask("create", blocks=4)
     assert (
         ask("write", lba=3, data=bytes(1024)) == "out-of-range"
@@ -131,7 +137,7 @@ def test_what_it_refuses():
 
 
 def test_the_finding_fuse_export_mixes_writes():
-    """docs/findings: where a newer qemu has mended it, this fails: then say so there, and offer MDB_WRITEMAP."""
+    """docs/findings. If a newer qemu has mended it: say so there, and offer MDB_WRITEMAP."""
     daemon = qemu.Daemon()
     try:
         log_writes(daemon, 1 << 20)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -64,6 +65,4 @@ def test_qemu_nbd(tmp_path, kind):
         "the disk was not zero-filled any more"
     )
     ends = sorted((call.invoked, call.returned) for call in history)
-    assert any(later[0] < earlier[1] for earlier, later in zip(ends, ends[1:])), (
-        "requests did overlap"
-    )
+    assert any(later[0] < earlier[1] for earlier, later in pairwise(ends)), "requests did overlap"

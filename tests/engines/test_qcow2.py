@@ -1,4 +1,4 @@
-"""qcow2 under qemu-storage-daemon as a target. Not run where qemu is not installed: `make engines` installs it."""
+"""qcow2 in qemu-storage-daemon as a target. `make engines` installs qemu."""
 
 import shutil
 
@@ -127,11 +127,11 @@ def test_a_daemon_that_ends_is_noticed_at_once(target):
     assert failure.value.kind == "exit" and "status -9" in failure.value.message
 
 
-# The findings of docs/findings/. Where a newer qemu has mended one, its test fails: then say so there.
+# The findings of docs/findings/. If a newer qemu has mended one, its test fails: then say so there.
 
 
 def test_the_finding_reuse_before_durable(target):
-    """A freed cluster is given out again before the freeing is durable: block 2 holds what was written to block 0."""
+    """A freed cluster is reused before the freeing is durable: block 2 has the data of block 0."""
     program = [
         {"op": "create", "blocks": 3},
         {"op": "write", "lba": 2, "tags": [1]},

@@ -1,4 +1,4 @@
-"""qemu-img that waits for commands: what it prints, how it fails, and that the next command runs whatever became of the last."""
+"""qemu-img that waits for commands: its output, its failures, and that the next command runs."""
 
 import os
 import signal
@@ -38,7 +38,9 @@ def test_runs_where_it_is_told_and_says_what_was_printed(image):
 
 def test_a_complaint_is_of_its_own_command(image):
     for name in ("a", "b"):
-        with pytest.raises(qemu_img.Refused, match=rf"^Could not apply snapshot '{name}': [^\n]*$"):
+        with pytest.raises(
+            qemu_img.ToolError, match=rf"^Could not apply snapshot '{name}': [^\n]*$"
+        ):
             qemu_img.run("snapshot", "-a", name, "image", folder=image)
 
 

@@ -1,4 +1,4 @@
-"""redb as a target. Not run where its adapter is not built: `make engines` builds it, where there is cargo."""
+"""redb as a target. `make engines` builds its adapter."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_it_keeps_the_contract_through_power_cuts(durability, profile):
 
 
 def test_power_cuts_lose_what_was_not_synced():
-    """The media are no fake: with durability none, what no flush followed is gone after some crash."""
+    """With durability none, what was not flushed is gone after some crash: the media lose data."""
     target = targets.resolve("redb:durability=none")({})
     program = [
         {"op": "create", "blocks": 2},
@@ -59,7 +59,7 @@ def test_power_cuts_lose_what_was_not_synced():
 
 
 def test_the_finding_abandoned_restore():
-    """Reading an older savepoint makes newer ones invalid in memory; the adapter opens the database again."""
+    """Reading an older savepoint makes newer ones invalid in memory: the adapter opens it again."""
     target = targets.resolve("redb")({})
     read = {"op": "read", "lba": 0, "count": 1}
     program = [
@@ -77,7 +77,9 @@ def test_the_finding_abandoned_restore():
 
 
 def test_the_finding_repair_without_barrier():
-    """docs/findings: the header says that the allocator state is valid before that is durable. redb's order of writes varies."""
+    """docs/findings: the header says that the allocator state is valid before that is durable.
+
+    The order of redb's writes varies."""
     kinds = set()
     for seed in range(80):
         program = [

@@ -1,4 +1,4 @@
-"""XFS and btrfs reflinks as disks. Not run where nobody may mount them on a loop device; it says what went wrong."""
+"""XFS and btrfs reflinks as disks. They need the right to mount a loop device."""
 
 import os
 import subprocess

@@ -44,7 +44,7 @@ def lies(mode, profile, monkeypatch):
 
 @pytest.mark.parametrize("mode", ["wal-normal", "delete-full"])
 def test_a_mode_that_may_lose_the_last_transaction_is_not_ack(mode, monkeypatch):
-    """SQLite's documentation says so of both; the media are no fake. In the second, a journal that was removed is back."""
+    """SQLite's documentation says so of both. In the second, a journal that was removed is back."""
     assert lies(mode, "ack", monkeypatch).failures[0].verdict.kind in (
         "lost-acknowledgement",
         "lost-snapshot",
@@ -93,7 +93,10 @@ def test_a_removal_is_certain_once_the_folder_is_synced():
 
 def test_what_it_refuses():
     target = targets.resolve("sqlite")({})
-    ask = lambda op, **more: target.request({"op": op, **more}).get("error")
+
+    def ask(op, **more):
+        return target.request({"op": op, **more}).get("error")
+
     ask("create", blocks=4)
     assert (
         ask("write", lba=3, data=bytes(1024)) == "out-of-range"

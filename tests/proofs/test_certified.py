@@ -48,7 +48,7 @@ def test_what_gives_up_alone_is_in_dispute():
 
 def test_it_joins_every_run():
     result = CliRunner().invoke(main, ["run", "--target", "model", "--traces", "2", "--seed", "1"])
-    assert result.exit_code == 0 and "judged by model, certified" in " ".join(result.output.split())
+    assert result.exit_code == 0 and "judge: model, certified" in " ".join(result.output.split())
 
 
 def test_clauses_are_those_of_the_kit():

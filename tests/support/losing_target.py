@@ -1,10 +1,10 @@
-"""A target that loses block 2 in its sixth crash: a failure that only some traces reach."""
+"""A target that loses block 100 in its sixth crash: a failure that only some traces reach."""
 
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the sixth power cut of a trace on, block 2 reads as zeroes."""
+    """From the sixth power cut of a trace on, block 100 of a disk that has one reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -18,7 +18,7 @@ class Loses(ModelTarget):
             self._crashes > 5
             and message["op"] == "read"
             and answer["ok"]
-            and message["lba"] <= 2 < message["lba"] + message["count"]
+            and message["lba"] <= 100 < message["lba"] + message["count"]
         ):
-            answer["tags"][2 - message["lba"]] = 0
+            answer["tags"][100 - message["lba"]] = 0
         return answer

@@ -42,7 +42,8 @@ def named(name: str) -> Oracle:
     module = import_module(f"conformance.judging.oracles.{name}")
     if name == "certified":
         module.oracle()  # is it built?
-    return module.judge
+    oracle: Oracle = module.judge
+    return oracle
 
 
 def together(names: Iterable[str]) -> dict[str, Oracle]:

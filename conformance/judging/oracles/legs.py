@@ -34,7 +34,7 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
     """For each leg where anything happened: a header, the events, and where each is from."""
     for leg in LEGS:
         found = list(_events(trace, leg))
-        if any(_tells(line) for line, _ in found):
+        if trace.geometry is not None and any(_tells(line) for line, _ in found):
             yield (
                 [
                     _header(trace.geometry, leg, [line for line, _ in found]),

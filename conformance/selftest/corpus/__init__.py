@@ -31,7 +31,7 @@ DISKS = {
     "wrong-error-code": ({"wrong-refusal"}, 1),
     "accepts-duplicate-names": ({"missing-refusal"}, 2),
     "accepts-bad-names": ({"missing-refusal"}, 1),
-    "refuses-reads": ({"wrong-refusal"}, 5),
+    "refuses-reads": ({"lost-data"}, 5),
     "does-not-open-again": ({"unopenable"}, 1),
     "create-keeps-the-old-disk": ({"foreign"}, 2),
     "swaps-neighbours": ({"misplaced", "stale", "zeroed", "lost-acknowledgement"}, 3),

@@ -1,1 +1,1 @@
-"""Real engines as targets: each says what it promises and why. They are installed by `make engines`."""
+"""Real engines as targets: each says what it promises and why. `make engines` installs them."""

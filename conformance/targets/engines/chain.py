@@ -1,15 +1,19 @@
-"""Chains of qcow2 or VMDK files in qemu-storage-daemon: the redo-log design. A snapshot is a file that is written no more.
+"""Chains of qcow2 or VMDK files in qemu-storage-daemon: redo logs.
 
-- `snapshot` puts a new file over the live one; `revert` puts one over the snapshot's, and drops the live one. So files make
-  a tree, kept open whole; a snapshot is read from the file of its own.
-- `delete` merges: what is not named, not live and has one child goes, by `block-commit` (the child is written into it, and
-  takes its place) or by `block-stream` (it is copied into the child). With several children it stays, without a name.
-- The flush that the contract asks of `delete` comes before the merge, so merging may not lose what was durable.
-- Which file is which is known here, as libvirt or a `.vmsd` file would, and is durable.
+A snapshot is a file that is not written any more.
 
-Blocks are of 512 bytes, as those of qcow2.py are and for the same reason. Each file has a `blklogwrites` of its own under
-it. Files know nothing of each other's flushes, so the power fails between operations, or in one that writes to the live
-file alone.
+- `snapshot` puts a new file over the live one. `revert` puts a new file over the snapshot's, and
+  drops the live one. So the files are a tree, all of it open; a snapshot is read from its own file.
+- `delete` merges a file that has no name, is not live and has one child: by `block-commit` (the
+  child is written into it, and takes its place) or by `block-stream` (it is copied into the child).
+  A file with several children stays, without a name.
+- The flush that the contract asks of `delete` comes before the merge, so that merging must not lose
+  what was durable.
+- This module knows which file is which, as libvirt or a `.vmsd` file would; that is durable.
+
+Blocks have 512 bytes, for the reason given in qcow2.py. Under each file lies a `blklogwrites` of
+its own. Files know nothing of each other's flushes, so the power fails between operations, or in an
+operation that writes to the live file only.
 """
 
 from dataclasses import dataclass
@@ -22,7 +26,7 @@ from conformance.targets.base import Message, Unusable
 from conformance.targets.engines import qemu
 from conformance.targets.engines.qemu_disk import QemuDisk
 from conformance.targets.engines.qemu_window import connected
-from conformance.targets.engines.recorded_disk import BLOCK, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, Refusal
 
 
 @dataclass(eq=False)
@@ -35,20 +39,27 @@ class Layer:
 
     @property
     def node(self) -> str:
+        """The name of the image's node."""
         return f"q{self.number}"
 
     @property
     def device(self) -> str:
-        """The node that the file is written through. It stays writable: blklogwrites cannot be opened again otherwise."""
+        """The node that the file is written through.
+
+        It stays writable, because blklogwrites cannot be opened again."""
         return f"w{self.number}"
 
     @property
     def depth(self) -> int:
+        """How many files there are down to the base, this one included."""
         return 1 + self.under.depth if self.under else 0
 
 
 class ChainTarget(QemuDisk):
-    """Options: `format` ("qcow2" or "vmdk"), and, of qcow2, `merge` ("commit" or "stream") and `cluster_size`."""
+    """A chain of files as a disk.
+
+    Options: `format` ("qcow2" or "vmdk"); with qcow2 also `merge` ("commit" or "stream") and
+    `cluster_size` (bytes)."""
 
     knobs: dict[str, list[Any]] = {
         "merge": ["commit", "stream"],
@@ -77,15 +88,17 @@ class ChainTarget(QemuDisk):
     def _snapshot(self, message: Message) -> None:
         self._opened()
         if message["name"] in self._names:
-            raise Refused("snapshot-exists", "")
-        below, self._live = self._live, self._made(self._live)
-        self._add(self._live, backing=False)
-        self._daemon.do(("blockdev-snapshot", {"node": below.node, "overlay": self._live.node}))
+            raise Refusal("snapshot-exists", "")
+        below = self._live
+        assert below is not None, "the disk is made"
+        live = self._live = self._made(below)
+        self._add(live, backing=False)
+        self._daemon.do(("blockdev-snapshot", {"node": below.node, "overlay": live.node}))
         self._names[message["name"]] = below
 
     def _delete(self, message: Message) -> None:
         layer = self._existing(message["name"])
-        self._opened().flush()  # the contract asks for it; merging alone does not flush the live file
+        self._opened().flush()  # merging alone does not flush the live file
         del self._names[message["name"]]
         self._tidy(layer)
 
@@ -104,6 +117,7 @@ class ChainTarget(QemuDisk):
         return [layer.recorded for layer in self._layers]
 
     def _written(self) -> Recorded:
+        assert self._live is not None, "the disk is made"
         return self._live.recorded
 
     def _make(self) -> None:
@@ -124,7 +138,7 @@ class ChainTarget(QemuDisk):
 
     def _existing(self, name: str) -> Layer:
         if name not in self._names:
-            raise Refused("no-such-snapshot", "")
+            raise Refusal("no-such-snapshot", "")
         return self._names[name]
 
     def _made(self, under: Layer | None) -> Layer:
@@ -238,6 +252,7 @@ class ChainTarget(QemuDisk):
         )
 
     def _export(self) -> nbd.NbdDevice:
+        assert self._live is not None, "the disk is made"
         self._daemon.do(
             (
                 "block-export-add",
@@ -253,6 +268,7 @@ class ChainTarget(QemuDisk):
         return connected(self._daemon, self.export)
 
     def _unexport(self) -> None:
+        assert self._device is not None, "it is exported"
         self._device.close()
         self._device = None
         self._daemon.do(("block-export-del", {"id": "e", "mode": "hard"}))

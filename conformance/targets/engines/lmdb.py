@@ -1,18 +1,21 @@
-"""LMDB as a disk of blocks: a block is an entry, an operation is a transaction, a snapshot is a read view.
+"""LMDB as a disk: a block is an entry, an operation a transaction, a snapshot a read view.
 
 What it declares, and why (the comments on the flags of mdb_env_open in lmdb.h):
 
-- `ack` as it is opened by default: a commit flushes the data, then writes the meta page through, and returns.
-- `prefix` with metasync off (MDB_NOMETASYNC): it "maintains database integrity, but a system crash may undo the last
-  committed transaction". A flush is mdb_env_sync.
-- A snapshot is a read transaction, held for as long as the environment is open, beside a copy of all live entries, which is
-  what is left of it when the environment is opened again: LMDB's read views end with the process.
-- Blocks of 512 bytes; since a transaction is atomic, any size would do. NOSYNC is not offered: it promises nothing.
+- `ack` by default: a commit flushes the data, then writes the meta page through, and returns.
+- `prefix` with metasync off (MDB_NOMETASYNC): it "maintains database integrity, but a system crash
+  may undo the last committed transaction". A flush is mdb_env_sync.
+- A snapshot is a read transaction that is held as long as the environment is open, and a copy of
+  all live entries. The copy is used once the environment was opened again, because LMDB's read
+  views end with the process.
+- Blocks have 512 bytes; a transaction is atomic, so any size would do. NOSYNC is not offered,
+  because it promises nothing.
 
-LMDB reads its file through a map of its memory and writes it by pwrite. The file is a FUSE export of qemu-storage-daemon,
-over `blklogwrites`: whatever reaches it is logged, with every flush, and the kit decides what a power cut leaves of it.
-MDB_WRITEMAP is not offered: the kernel then has several writes in flight, which the export of qemu 7.2 mixes up
-(docs/findings). LMDB runs in this process: if it crashes, so does the run.
+LMDB reads its file through a memory map and writes it by pwrite. The file is a FUSE export of
+qemu-storage-daemon over `blklogwrites`, which logs every write and flush; the kit decides what a
+power cut leaves. MDB_WRITEMAP is not offered: the kernel then has several writes in flight, which
+the export of qemu 7.2 mixes up (docs/findings). LMDB runs in this process: if it crashes, the run
+crashes.
 """
 
 import os
@@ -27,7 +30,7 @@ from typing import Any
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines import qemu
-from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused, log_writes
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal, log_writes
 
 try:
     import lmdb
@@ -108,7 +111,7 @@ class LmdbTarget(RecordedDisk):
         name = message["name"].encode()
         with self._change() as change:
             if change.get(name) is not None:
-                raise Refused("snapshot-exists", "")
+                raise Refusal("snapshot-exists", "")
             change.put(name, b"")
             _copy(change, LIVE, name)
         self._held[name] = self._environment.begin()
@@ -144,7 +147,7 @@ class LmdbTarget(RecordedDisk):
         try:
             self._opened()
         except lmdb.Error as error:
-            raise Refused("data-lost", str(error)) from None
+            raise Refusal("data-lost", str(error)) from None
 
     def _opened(self) -> Any:
         if self._environment is None:
@@ -192,11 +195,11 @@ class LmdbTarget(RecordedDisk):
 
     def _within(self, lba: int, count: int) -> None:
         if lba + count > self._blocks:
-            raise Refused("out-of-range", "")
+            raise Refusal("out-of-range", "")
 
 
 def _key(view: bytes, lba: int) -> bytes:
-    """The entry of a block. The name alone is the entry of the snapshot itself; names have no NUL."""
+    """The key of a block. The name alone is the key of the snapshot itself; names have no NUL."""
     return view + b"\0" + lba.to_bytes(LBA)
 
 
@@ -221,7 +224,7 @@ def _clear(change: Any, view: bytes) -> None:
 
 def _existing(transaction: Any, name: bytes) -> None:
     if transaction.get(name) is None:
-        raise Refused("no-such-snapshot", "")
+        raise Refusal("no-such-snapshot", "")
 
 
 def _setup(daemon: qemu.Daemon) -> None:

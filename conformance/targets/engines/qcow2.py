@@ -1,13 +1,14 @@
-"""qcow2 with internal snapshots, in qemu-storage-daemon: data over NBD, snapshots over QMP, revert by qemu-img.
+"""qcow2 with internal snapshots, in qemu-storage-daemon.
 
-What it declares besides what every QemuDisk does, and why:
+Data goes over NBD, snapshots over QMP (the monitor protocol of qemu), and qemu-img reverts. What it
+declares beyond what every QemuDisk declares, and why:
 
 - Snapshot operations are durable when acknowledged: they end with a flush of their own.
-- Blocks of 512 bytes, the sector: nothing larger is written whole when the power fails.
-- `unmap` is NBD's WRITE_ZEROES: TRIM promises nothing about what is read afterwards.
+- Blocks have 512 bytes, a sector: nothing larger is written whole when the power fails.
+- `unmap` is NBD's WRITE_ZEROES, because TRIM promises nothing about what is read afterwards.
 
-Under the image lies `blklogwrites`, which records every write and flush that qcow2 sends to its file. A power cut is
-made from that log: what was flushed, and some of the rest, is what the image holds when it is opened again.
+Under the image lies `blklogwrites`, which logs every write and flush that qcow2 sends to its file.
+A power cut is made from that log: the image then holds what was flushed, and some of the rest.
 """
 
 import json
@@ -21,7 +22,7 @@ from conformance.targets.base import Message, TargetFailure
 from conformance.targets.engines import qcow2_views, qemu, recorded_disk
 from conformance.targets.engines.qemu_disk import QemuDisk, refusal
 from conformance.targets.engines.qemu_window import Window
-from conformance.targets.engines.recorded_disk import BLOCK, Refused, file_node
+from conformance.targets.engines.recorded_disk import BLOCK, Refusal, file_node
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
 SIDES = "ab"  # of the files: see _lose
@@ -30,8 +31,11 @@ _images: dict[tuple[Any, ...], bytes] = {}  # empty ones, by size and options
 
 
 class Qcow2Target(QemuDisk):
-    """Options: those of a new image (of qemu's blockdev-create); `discard` (whether freed clusters are given back to the
-    file); `views` (who reads snapshots: "daemon", which is fast, or "tool", qemu-img for every one)."""
+    """A qcow2 image as a disk.
+
+    Options: those of a new image (of qemu's blockdev-create); `discard` (whether freed clusters are
+    given back to the file); `views` (who reads snapshots: "daemon", which is fast, or "tool", which
+    is qemu-img)."""
 
     knobs: dict[str, list[Any]] = {
         "cluster_size": [512, 512, 2048, 4096, 65536],
@@ -114,10 +118,11 @@ class Qcow2Target(QemuDisk):
         image = self._mapped[self._side]
         table = qcow2_views.l1_table(image, name)
         if table is None:
-            raise Refused("no-such-snapshot", "it is not in the image's list")
+            raise Refusal("no-such-snapshot", "it is not in the image's list")
         with qcow2_views.active(image, table):
             self._view_window.turn({"driver": "qcow2", "read-only": True, "file": f"r{self._side}"})
-        return self._view_window.device.read(0, self._blocks * BLOCK)
+        data: bytes = self._view_window.device.read(0, self._blocks * BLOCK)
+        return data
 
     def _by_tool(self, name: str) -> bytes:
         """The view, read by qemu-img."""
@@ -149,8 +154,9 @@ class Qcow2Target(QemuDisk):
         return self._sides[0][1]
 
     def _lose(self, choose: random.Random) -> None:
-        """What survives is laid on the other side, so that `_open` closes the image there is in the same breath as it opens
-        that one: half the commands. What closing writes is lost."""
+        """Lay what survives on the other side: `_open` opens that and closes this one at once.
+
+        That takes half of the commands. What closing writes is lost."""
         content = self._written().survives(choose)
         self._sides.reverse()
         self._written().lay(content)
@@ -161,7 +167,8 @@ class Qcow2Target(QemuDisk):
 
     def _open(self) -> nbd.NbdDevice:
         self._window.turn({"driver": "qcow2", "file": f"w{self._side}", "discard": self._discard})
-        return self._window.device
+        device: nbd.NbdDevice = self._window.device
+        return device
 
     def _shut(self) -> None:
         self._device = None
@@ -169,7 +176,7 @@ class Qcow2Target(QemuDisk):
 
 
 def _setup(daemon: qemu.Daemon) -> tuple[Window, Window, dict[str, mmap]]:
-    """The files and their logs stay for the life of the daemon, and so do the windows for live and for a view."""
+    """Make the files, their logs, and the windows for live and for a view: they stay open."""
     mapped = {}
     for side in SIDES:
         recorded_disk.log_writes(daemon, ROOM, side)

@@ -1,9 +1,9 @@
-"""Reading an internal snapshot of qcow2 in a daemon that can export only the live view.
+"""Read an internal snapshot of qcow2 in a daemon that can export the live view only.
 
-What makes qcow2 read as a snapshot is where its header says that the L1 table is: `qemu-img convert -l` opens the image,
-and then takes the snapshot's table instead of the active one. Here the header names that table while the image is
-opened a second time. From there on qemu's own driver reads: L1, L2, data. Only the list of snapshots is read here
-(docs/interop/qcow2.txt of qemu, "Header" and "Snapshots"); all numbers are big-endian.
+The header of an image says where the active L1 table is. `qemu-img convert -l` opens the image and
+then takes the snapshot's table instead. Here the header names that table while the image is opened
+a second time; from then on qemu's own driver reads L1, L2 and data. Only the list of snapshots is
+read here (docs/interop/qcow2.txt of qemu, "Header" and "Snapshots"); all numbers are big-endian.
 """
 
 import struct
@@ -21,7 +21,9 @@ SNAPSHOT = struct.Struct(
 
 
 def l1_table(image: mmap, name: str) -> tuple[int, int] | None:
-    """How many entries the snapshot's L1 table has, and the byte it begins at; None if the image has no such snapshot."""
+    """Return the number of entries of the snapshot's L1 table, and its offset in bytes.
+
+    Returns None if the image has no such snapshot."""
     count, at = SNAPSHOTS.unpack_from(image, SNAPSHOTS_AT)
     for _ in range(count):
         offset, entries, id_length, name_length, *_, extra = SNAPSHOT.unpack_from(image, at)
@@ -35,7 +37,7 @@ def l1_table(image: mmap, name: str) -> tuple[int, int] | None:
 
 @contextmanager
 def active(image: mmap, table: tuple[int, int]) -> Iterator[None]:
-    """Meanwhile whoever opens the image, which is mapped here, finds this L1 table, and nobody may write to the image."""
+    """In this block, whoever opens the mapped image finds this L1 table. Nobody may write to it."""
     at = slice(L1_AT, L1_AT + L1.size)
     before = image[at]
     try:

@@ -1,8 +1,9 @@
 """qemu's block layer in a process of its own: qemu-storage-daemon, driven over QMP, and qemu-img.
 
-QMP comes in datagrams. From a stream, qemu 7.2 takes it a byte at a time, each a turn of its main loop; a datagram is
-taken whole, for a tenth of the processor time. (Behind a multiplexer, because QMP says hello only once it is connected,
-which a multiplexer always is.) Daemons are kept for the next target.
+QMP comes in datagrams. qemu 7.2 reads a stream byte by byte, each in a turn of its main loop; it
+reads a datagram whole, in a tenth of the processor time. A multiplexer lies in front, because QMP
+greets only once it is connected, which a multiplexer always is. Daemons are kept for the next
+target.
 """
 
 import atexit
@@ -42,26 +43,29 @@ class QmpError(Exception):
 
 @cache
 def version() -> str:
-    """The version of qemu's tools. Raises Unusable where they are not installed."""
+    """Return the version of qemu's tools. Raises Unusable if they are not installed."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         raise Unusable(
-            f"{' and '.join(missing)} not found: run make engines, or install qemu-utils and qemu-system-common"
+            f"{' and '.join(missing)} not found: run make engines, or install qemu-utils and "
+            "qemu-system-common"
         )
     return image_tool("--version").split()[2]
 
 
 def image_tool(*words: str, folder: Path | None = None) -> str:
-    """Run qemu-img in the folder; what it printed. Raises QmpError with its complaint, TargetFailure if it hangs."""
+    """Run qemu-img in the folder; return what it printed.
+
+    Raises QmpError with its complaint, TargetFailure if it hangs."""
     try:
         return qemu_img.run(*words, folder=folder)
-    except qemu_img.Refused as error:
+    except qemu_img.ToolError as error:
         raise QmpError(str(error)) from None
 
 
 @cache
 def aio() -> str:
-    """How qemu is to read and write files: by io_uring where the kernel lets it, which spares it a thread for each request."""
+    """Return how qemu reads and writes files: io_uring if the kernel has it, which is faster."""
     image = {"driver": "raw", "file": {"driver": "file", "filename": __file__, "aio": "io_uring"}}
     try:
         image_tool("info", "json:" + json.dumps(image))
@@ -71,9 +75,10 @@ def aio() -> str:
 
 
 class Daemon:
-    """A qemu-storage-daemon in a folder of its own, in memory where there is /dev/shm. Raises Unusable.
+    """A qemu-storage-daemon in a folder of its own, which is in /dev/shm if that exists.
 
-    Its NBD server listens on `nbd`, its file names are relative to `folder`. `fitted` is what its setup returned."""
+    Its NBD server listens on `nbd`, its file names are relative to `folder`, and `fitted` is what
+    its setup returned. Raises Unusable."""
 
     fitted: Any = None
 
@@ -121,7 +126,7 @@ class Daemon:
         self.do(("qmp_capabilities", {}))
 
     def do(self, *commands: Command) -> list[Any]:
-        """Send commands, all at once; what they return. Every one is carried out, whatever becomes of the others.
+        """Send commands, all at once; return their results. All are carried out, even if one fails.
 
         Raises QmpError for the first that is refused, TargetFailure if no answer comes."""
         answers = []
@@ -178,6 +183,11 @@ class Daemon:
         self._output.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     def output(self) -> str:
         """What it printed last."""
         self._output.seek(0)
@@ -212,7 +222,7 @@ class Daemon:
                     raise TimeoutError
                 self._received += self._socket.recv(DATAGRAM)
             line, _, self._received = self._received.partition(b"\n")
-            answer = _DECODE(line.decode())
+            answer: dict[str, Any] = _DECODE(line.decode())
             if "return" in answer or "error" in answer:
                 return answer
 

@@ -1,4 +1,4 @@
-"""What the targets in qemu-storage-daemon have in common: data over NBD, and what complaints of qemu mean."""
+"""What targets in qemu-storage-daemon share: data over NBD, and the meaning of qemu's messages."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from conformance.media import nbd
 from conformance.targets.base import Message, TargetFailure
 from conformance.targets.engines import qemu
 from conformance.targets.engines.qemu_window import connected
-from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 
 class QemuDisk(RecordedDisk):
-    """A disk whose live view is a device of NBD. The daemon is one on which `setup` was called, and is given back.
+    """A disk whose live view is an NBD device, in a daemon that `setup` has prepared.
 
-    It declares `block`: qemu promises what a disk with a volatile write cache does. What was flushed stays; of what was
-    written since, each sector may be there or not."""
+    It declares `block`: qemu promises what a disk with a volatile write cache promises. What was
+    flushed stays; each sector that was written since may be there or not."""
 
     export = "live"  # of the live disk
 
@@ -52,7 +52,9 @@ class QemuDisk(RecordedDisk):
         self._daemon.close()
 
     def connect(self) -> nbd.NbdDevice:
-        """One more connection to the live disk. After the next flush the power may fail; before, the log is not to be trusted."""
+        """Return one more connection to the live disk.
+
+        The power may fail after the next flush; before it, the log may have another order."""
         self._opened()
         self._overlapped = True
         return connected(self._daemon, self.export)
@@ -72,7 +74,7 @@ class QemuDisk(RecordedDisk):
             return {"data": self._asked(message, length, lambda at: device.read(at, length))}
         at, view = message["lba"] * BLOCK, self._view(message["view"])
         if at + length > len(view):
-            raise Refused("out-of-range", "the view ends before")
+            raise Refusal("out-of-range", "the view ends before")
         return {"data": view[at : at + length]}
 
     def _flush(self, message: Message) -> None:
@@ -85,7 +87,7 @@ class QemuDisk(RecordedDisk):
         try:
             self._opened()
         except qemu.QmpError as error:
-            raise Refused("data-lost", str(error)) from None
+            raise Refusal("data-lost", str(error)) from None
 
     def _opened(self) -> nbd.NbdDevice:
         if self._device is None:
@@ -98,16 +100,16 @@ class QemuDisk(RecordedDisk):
 
     @abstractmethod
     def _view(self, name: str) -> bytes:
-        """What the snapshot reads as. Raises Refused."""
+        """What the snapshot reads as. Raises Refusal."""
 
     def _asked(self, message: Message, length: int, ask: Callable[[int], Any]) -> Any:
-        """What the device answers. That it refuses what reaches past its end is right, with whatever error."""
+        """What the device answers. Any error is right for a request past the end of the disk."""
         at = message["lba"] * BLOCK
         try:
             return ask(at)
         except nbd.NbdError as error:
             if at + length > self._blocks * BLOCK:
-                raise Refused("out-of-range", str(error)) from None
+                raise Refusal("out-of-range", str(error)) from None
             raise
 
 
@@ -115,9 +117,9 @@ def refusal(error: qemu.QmpError) -> Exception:
     """The refusal that a complaint of qemu's means; the complaint itself if it means none."""
     text = str(error)
     if "already exists" in text:
-        return Refused("snapshot-exists", text)
+        return Refusal("snapshot-exists", text)
     if "does not exist" in text or "No such file" in text or "Can't find" in text:
-        return Refused("no-such-snapshot", text)
+        return Refusal("no-such-snapshot", text)
     if "No space" in text:
-        return Refused("no-space", text)
+        return Refusal("no-space", text)
     return error

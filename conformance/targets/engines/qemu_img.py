@@ -1,4 +1,4 @@
-"""qemu-img, started once: a child of it runs each command, see waiting.c. Where there is no C compiler, a process each."""
+"""qemu-img, started once: a child runs each command, see waiting.c. Without cc, a process each."""
 
 import atexit
 import os
@@ -17,12 +17,14 @@ PATIENCE = 20.0  # seconds for a command
 SOURCE = Path(__file__).with_name("waiting.c")
 
 
-class Refused(Exception):
+class ToolError(Exception):
     """qemu-img ended with an error. The text is its complaint."""
 
 
 def run(*words: str, folder: Path | None = None) -> str:
-    """Run qemu-img in the folder; what it printed. Raises Refused with its complaint, TargetFailure if it hangs."""
+    """Run qemu-img in the folder; return what it printed.
+
+    Raises ToolError with its complaint, TargetFailure if it hangs."""
     try:
         waiting = _waiting()
         status, output = (
@@ -35,7 +37,7 @@ def run(*words: str, folder: Path | None = None) -> str:
     if status < 0:
         raise TargetFailure("exit", f"qemu-img {words[0]} was killed by signal {-status}", output)
     if status:
-        raise Refused(output.strip().removeprefix("qemu-img: "))
+        raise ToolError(output.strip().removeprefix("qemu-img: "))
     return output
 
 
@@ -55,16 +57,17 @@ def _alone(words: tuple[str, ...], folder: Path | None) -> tuple[int, str]:
 
 
 class _Waiting:
-    """A qemu-img that waits for command lines. What it prints goes to a file that every command begins anew."""
+    """A qemu-img that waits for command lines. Each command empties the file with its output."""
 
     def __init__(self, library: Path) -> None:
         self._requests, its_own = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._requests.settimeout(PATIENCE)
-        self._output = tempfile.TemporaryFile(buffering=0)
+        # Not a context manager: close() closes it.
+        self._output = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         with its_own:
             self._process = subprocess.Popen(
                 ["qemu-img"],
-                stdin=its_own,
+                stdin=its_own.fileno(),
                 stdout=self._output,
                 stderr=self._output,
                 env={**os.environ, "LD_PRELOAD": str(library), "LD_BIND_NOW": "1"},
@@ -73,11 +76,15 @@ class _Waiting:
         atexit.register(self.close)
 
     def run(self, words: tuple[str, ...], folder: Path) -> tuple[int, str]:
-        """The exit status, negative for a signal, and what was printed. Raises TimeoutError, after which it is of no use."""
+        """Return the exit status (negative: a signal) and what was printed.
+
+        Raises TimeoutError; nothing can be run after it."""
         self._output.seek(0)
         self._output.truncate()
         try:
-            self._requests.send(b"".join(os.fsencode(word) + b"\0" for word in (folder, *words)))
+            self._requests.send(
+                b"".join(os.fsencode(word) + b"\0" for word in (str(folder), *words))
+            )
             answer = self._requests.recv(struct.calcsize("i"))
         except TimeoutError:
             self.close()

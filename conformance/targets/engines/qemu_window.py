@@ -15,12 +15,14 @@ SIZE = (
 
 
 def connected(daemon: qemu.Daemon, export: str) -> nbd.NbdDevice:
-    """The export as a device."""
+    """Return the export as a device."""
     return nbd.NbdDevice(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
 
 
 class Window:
-    """A raw node, exported as long as the daemon lives, over an image or over nothing. Raises QmpError."""
+    """A raw node over an image or over nothing; it is exported as long as the daemon runs.
+
+    Raises QmpError."""
 
     def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
         self._nothing = f"{name}-nothing"
@@ -53,8 +55,9 @@ class Window:
         daemon.at_end(self.device.close)
 
     def turn(self, image: dict[str, Any] | None) -> None:
-        """Open the image, if one is given, show it instead of what was shown, and close that. If it cannot be opened,
-        nothing is shown."""
+        """Open the image, show it, and close the one shown before; None shows nothing.
+
+        If the image cannot be opened, nothing is shown, and QmpError is raised."""
         if image is None and not self._shown:
             return
         before, self._shown, self._images = (

@@ -1,4 +1,4 @@
-"""A disk on files whose writes are recorded: power cuts between its operations, in them, and in recovery, are the kit's."""
+"""A disk on files whose writes are recorded, so that the kit can cut its power at any write."""
 
 import random
 from abc import ABC, abstractmethod
@@ -15,13 +15,16 @@ UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever th
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """The request is refused: the code, then what the engine said."""
 
 
 class RecordedDisk(ABC):
-    """Whoever inherits has the operations `_write`, `_read`, `_unmap`, `_flush`, `_snapshot`, `_delete`, `_revert`, which take
-    the request, return what the answer says besides ok, and raise Refused; and says how the disk is made, opened and shut."""
+    """A disk with power cuts between its operations, in them, and in recovery.
+
+    A subclass has the operations `_write`, `_read`, `_unmap`, `_flush`, `_snapshot`, `_delete` and
+    `_revert`. They take the request, return what the answer says besides `ok`, and raise Refusal.
+    It also says how the disk is made, opened and shut."""
 
     cuts = True
     cut_in: Collection[str] = (
@@ -58,7 +61,7 @@ class RecordedDisk(ABC):
             self._take()
         try:
             answer = {"ok": True, **(getattr(self, "_" + op)(message) or {})}
-        except Refused as refused:
+        except Refusal as refused:
             answer = {"ok": False, "error": refused.args[0], "message": refused.args[1]}
         if cut is not None and self._written().cut(cut["after"]):
             self._choose = random.Random(cut["seed"])
@@ -106,7 +109,7 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _open_again(self) -> Any:
-        """Open the disk. Raises Refused if the engine finds that it cannot."""
+        """Open the disk. Raises Refusal if the engine finds that it cannot."""
 
     @abstractmethod
     def _shut(self) -> None:
@@ -126,8 +129,9 @@ def file_node(name: str) -> dict[str, Any]:
 
 
 def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
-    """Have the daemon log to the file `log` what is written to its node `w`: the file `disk` of so many bytes, all a hole.
-    `which` ends all three names."""
+    """Have the daemon log what is written to its node `w` into the file `log`.
+
+    The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names."""
     disk, log = "disk" + which, "log" + which
     for name in (disk, log):
         (daemon.folder / name).write_bytes(b"")

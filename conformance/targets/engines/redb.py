@@ -1,17 +1,22 @@
-"""redb, a copy-on-write B-tree store in Rust, as a disk of blocks: redb_disk/ is the adapter, with media of its own.
+"""redb, a copy-on-write B-tree store in Rust, as a disk of blocks.
+
+redb_disk/ is the adapter; it has media of its own.
 
 What it declares, and why:
 
-- `ack` with durability `immediate` (a commit is durable when it returns), `prefix` with `eventual` and `none`
-  (commits become durable later, in their order; a flush is an empty commit that is durable at once).
-- A snapshot is a persistent savepoint, read by going back to it in a transaction that is then given up.
-- No `revert`: going back to a savepoint for good makes redb forget all later ones, and says so in its documentation.
-- Blocks of 512 bytes; since a commit is atomic, any size would do.
+- `ack` with durability `immediate` (a commit is durable when it returns), `prefix` with `eventual`
+  and `none` (commits become durable later, in their order; a flush is an empty commit that is
+  durable at once).
+- A snapshot is a persistent savepoint. It is read by going back to it in a transaction that is then
+  aborted.
+- There is no `revert`: going back to a savepoint for good makes redb forget all later ones, as its
+  documentation says.
+- Blocks have 512 bytes; a commit is atomic, so any size would do.
 - `clean` is compaction, which redb refuses while there are savepoints.
 
-The store lies on memory (redb's own StorageBackend) that keeps apart what was synced: a power cut leaves any part of the
-rest, torn at sectors. It may come at any write of an operation, and of recovery unless told otherwise, to look behind a
-finding (docs/findings).
+The store lies in memory (redb's own StorageBackend), which knows what was synced: a power cut
+leaves any part of the rest, torn at sectors. It may come at any write of an operation, and of
+recovery unless the option `recovery` says otherwise, to look behind a finding (docs/findings).
 """
 
 import os
@@ -26,7 +31,10 @@ BUILT = Path(__file__).parents[3] / "build" / "engines" / "release" / "redb-disk
 
 
 class RedbTarget(ProcessTarget):
-    """Options: `durability` of writes, "immediate", "eventual" or "none"; `recovery`, "cut" or "whole"."""
+    """redb as a disk.
+
+    Options: `durability` of writes ("immediate", "eventual" or "none"); `recovery` ("cut" or
+    "whole")."""
 
     knobs: dict[str, list[Any]] = {"durability": ["immediate", "eventual", "none"]}
     cuts = True

@@ -1,25 +1,31 @@
-"""SQLite as a disk of blocks: a block is a row, a snapshot is a copy of all live rows, an operation is a transaction.
+"""SQLite as a disk: a block is a row, a snapshot is a copy of all live rows.
+
+An operation is a transaction.
 
 What it declares, and why (https://sqlite.org/pragma.html, "synchronous", and https://sqlite.org/atomiccommit.html):
 
-- `ack` with a WAL and synchronous FULL, with a rollback journal that is truncated or overwritten and FULL, and with one
-  that is deleted and EXTRA: a transaction that has committed survives a power cut.
-- `prefix` with a WAL and synchronous NORMAL: "WAL mode is always consistent with synchronous=NORMAL, but WAL mode does lose
-  durability". A flush is a checkpoint, which syncs the WAL.
-- Snapshots are rows because SQLite's own read views, open transactions, end with the process. Blocks of 512 bytes; since
-  a transaction is atomic, any size would do.
+- `ack` with a WAL (write-ahead log) and synchronous FULL, with a rollback journal that is
+  truncated or overwritten and FULL, and with one that is deleted and EXTRA: a transaction that has
+  committed survives a power cut.
+- `prefix` with a WAL and synchronous NORMAL: "WAL mode is always consistent with
+  synchronous=NORMAL, but WAL mode does lose durability". A flush is a checkpoint, which syncs the
+  WAL.
+- Snapshots are rows, because SQLite's own read views (open transactions) end with the process.
+  Blocks have 512 bytes; a transaction is atomic, so any size would do.
 
-SQLite runs as it is, through apsw, on files in memory that the kit cuts the power of, at any write of an operation. One
-connection; with a WAL in locking mode EXCLUSIVE, because its index is then not in memory that is shared through a file.
+SQLite runs unchanged, through apsw, on files in memory whose power the kit cuts at any write of an
+operation. There is one connection. With a WAL the locking mode is EXCLUSIVE, because the index of
+the WAL is then not in memory that is shared through a file.
 """
 
 import random
+from contextlib import suppress
 from typing import Any
 
 from conformance.contract.model import NAME
 from conformance.media.files import Files
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 from conformance.targets.engines.sqlite_vfs import Vfs
 
 try:
@@ -45,8 +51,10 @@ DATABASE = "/disk"
 
 
 class SqliteTarget:
-    """Options: `mode` (journal and synchronous, one of MODES), `page_size` (bytes), `wal_autocheckpoint` (pages),
-    `cache_size` (pages), `auto_vacuum`."""
+    """SQLite as a disk.
+
+    Options: `mode` (journal and synchronous, one of MODES), `page_size` (bytes),
+    `wal_autocheckpoint` (pages), `cache_size` (pages), `auto_vacuum`."""
 
     knobs: dict[str, list[Any]] = {
         "mode": [
@@ -96,15 +104,16 @@ class SqliteTarget:
             self._vfs.files.cut_after(cut["after"])
         try:
             if name is not None and not NAME.fullmatch(name):
-                raise Refused("bad-request")
+                raise Refusal("bad-request")
             answer = {"ok": True, **(getattr(self, "_" + op)(message) or {})}
-        except Refused as refused:
+        except Refusal as refused:
             answer = {"ok": False, "error": refused.args[0], "message": "".join(refused.args[1:])}
         except apsw.Error as error:
             if not self._vfs.files.off:
                 raise TargetFailure("protocol", f"{op}: {type(error).__name__}: {error}") from None
         self._vfs.files.cut_after(None)
         if self._vfs.files.off:
+            assert cut is not None, "only a cut turns the power off"
             self._choose = random.Random(cut["seed"])
             raise PowerCut
         return answer
@@ -165,7 +174,7 @@ class SqliteTarget:
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if self._exists(name):
-            raise Refused("snapshot-exists")
+            raise Refusal("snapshot-exists")
         with self._database:
             self._database.execute("INSERT INTO views VALUES(?)", (name,))
             self._copy(LIVE, name)
@@ -200,7 +209,7 @@ class SqliteTarget:
             self._exists(LIVE)  # recovery is done when the database is first used
         except apsw.Error as error:
             if not self._vfs.files.off:
-                raise Refused("data-lost", str(error)) from None
+                raise Refusal("data-lost", str(error)) from None
 
     # How they are done.
 
@@ -224,14 +233,12 @@ class SqliteTarget:
         database.close()
 
     def _abandon(self) -> None:
-        """Turn the power off. What SQLite does on its way out goes nowhere: nobody has its files any more."""
+        """Turn the power off. What SQLite writes while it closes goes nowhere."""
         self._vfs.files.off = True
         self._vfs.unregister()
         if self._database is not None:
-            try:
+            with suppress(apsw.Error):
                 self._database.close(True)
-            except apsw.Error:
-                pass
             self._database = None
 
     def _copy(self, old: str, new: str) -> None:
@@ -246,8 +253,8 @@ class SqliteTarget:
 
     def _existing(self, name: str) -> None:
         if not self._exists(name):
-            raise Refused("no-such-snapshot")
+            raise Refusal("no-such-snapshot")
 
     def _within(self, lba: int, length: int) -> None:
         if lba + length > self._blocks:
-            raise Refused("out-of-range")
+            raise Refusal("out-of-range")

@@ -1,4 +1,4 @@
-"""SQLite's operating system, on files that the kit cuts the power of: a VFS in Python, through apsw."""
+"""A VFS of SQLite in Python, through apsw, on files whose power the kit can cut."""
 
 from itertools import count
 from typing import Any
@@ -14,8 +14,8 @@ SECTOR = 512  # bytes
 _numbers = count()
 
 
-class Vfs(apsw.VFS if apsw else object):
-    """SQLite's operating system (https://sqlite.org/c3ref/vfs.html), with these files, until they lose their power."""
+class Vfs(apsw.VFS if apsw else object):  # type: ignore[misc]  # apsw may not be installed
+    """SQLite's operating system interface (https://sqlite.org/c3ref/vfs.html) on these files."""
 
     def __init__(self, files: Files):
         self.name, self.files = f"conformance-{next(_numbers)}", files
@@ -51,7 +51,9 @@ class Vfs(apsw.VFS if apsw else object):
 
 
 class Opened:
-    """An open file (https://sqlite.org/c3ref/io_methods.html). Nobody else has the files, so locks are always had."""
+    """An open file (https://sqlite.org/c3ref/io_methods.html).
+
+    Nobody else has the files, so every lock is granted."""
 
     def __init__(self, vfs: Vfs, path: str, new_journal: bool = False):
         self._vfs, self._path, self._new_journal = vfs, path, new_journal
@@ -90,7 +92,7 @@ class Opened:
         return SECTOR
 
     def xDeviceCharacteristics(self) -> int:
-        return 0  # nothing is promised, not even that the rest of a sector survives a write to its beginning
+        return 0  # nothing is promised, not even that a write leaves the rest of a sector alone
 
     def xClose(self) -> None:
         pass

@@ -1,4 +1,5 @@
-(** The proved disk as OCaml. Every mapping below is trusted: it says which OCaml value stands for which Coq one.
+(** The proved disk as OCaml. Every mapping below is trusted: it says which OCaml value stands for which Coq
+one.
 
 Numbers are OCaml's integers (63 bits): what comes from outside is checked to be far below 2^62, and what is
 counted (records, MBAs) grows by at most a few thousand per request. Names are OCaml's strings. *)
@@ -19,7 +20,8 @@ Extract Inlined Constant length => "Stdlib.List.length".
 (* Only their speed: the definitions count in unary. *)
 Extract Inlined Constant Init.Nat.modulo => "(fun a b -> if b = 0 then a else a mod b)".
 Extract Constant Pos.of_succ_nat =>
-  "(let rec positive n = if n = 1 then XH else if n land 1 = 0 then XO (positive (n lsr 1)) else XI (positive (n lsr 1)) in
+  "(let rec positive n =
+      if n = 1 then XH else if n land 1 = 0 then XO (positive (n lsr 1)) else XI (positive (n lsr 1)) in
     fun n -> positive (n + 1))".
 
 Extraction "proved_core.ml" perform maintain recover format is_free in_use listing live_blocks used_places.

@@ -15,16 +15,19 @@ let integer key message =
   | `Int n when n >= 0 && n <= largest -> n
   | _ -> bad "%s must be an integer from 0 to 2^53" key
 
-let text key message = match J.Util.member key message with `String s -> s | _ -> bad "%s must be a string" key
+let text key message = match J.Util.member key message with `String s -> s | _ ->
+  bad "%s must be a string" key
 
 let data message =
   match Base64.decode (text "data" message) with
-  | Ok decoded when decoded <> "" && String.length decoded mod Bytes_blocks.block_bytes = 0 -> Words.split decoded
+  | Ok decoded when decoded <> "" && String.length decoded mod Bytes_blocks.block_bytes = 0 ->
+      Words.split decoded
   | _ -> bad "data must be base64 of whole blocks"
 
 let view message = match J.Util.member "view" message with `Null -> Live | _ -> Named (text "view" message)
 
-let refusal error message = `Assoc [ ("ok", `Bool false); ("error", `String error); ("message", `String message) ]
+let refusal error message = `Assoc [ ("ok", `Bool false); ("error", `String error);
+  ("message", `String message) ]
 let ok fields = `Assoc (("ok", `Bool true) :: fields)
 
 let answered = function
@@ -34,7 +37,8 @@ let answered = function
   | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
 
 let hello =
-  ok [ ("name", `String "proved-disk"); ("version", `String "1"); ("block_size", `Int Bytes_blocks.block_bytes);
+  ok [ ("name", `String "proved-disk"); ("version", `String "1");
+    ("block_size", `Int Bytes_blocks.block_bytes);
        ("crash_profile", `String "ack");
        ("capabilities", `List (List.map (fun name -> `String name)
           [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ])) ]
@@ -47,7 +51,8 @@ let create state blocks =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
   close state;
   if Sys.file_exists state.path then Sys.remove state.path;
-  let shape = Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records:state.records ~snapshots:Plan.default_snapshots in
+  let shape = Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records:state.records
+    ~snapshots:Plan.default_snapshots in
   state.disk <- Some (Engine.format (Device.open_file ~sync:false ~fresh:true state.path) shape)
 
 (* The power fails, and comes back. What recovery does is cut short too where the request says so. *)
@@ -57,7 +62,8 @@ let crash state device =
 
 let counters state =
   let d = (disk state).device in
-  `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes); ("device_flushes", `Int d.flushes) ]
+  `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes);
+    ("device_flushes", `Int d.flushes) ]
 
 let request state message =
   let perform q = answered (Engine.perform (disk state) q) in
@@ -79,7 +85,8 @@ let request state message =
   | "stats" -> ok [ ("counters", counters state) ]
   | other -> refusal "unsupported" (Printf.sprintf "there is no request %S" other)
 
-(* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then on. *)
+(* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then
+   on. *)
 let with_cut state message =
   match J.Util.member "cut" message, state.disk with
   | `Null, _ | _, None -> request state message
@@ -108,12 +115,13 @@ let rec converse state =
       if not ends then converse state
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
-let serve ~disk ~folder ~records ~seed =
+let serve ~disk ~log ~folder ~records ~seed =
   let random = Random.State.make [| seed |] in
   match disk with
   | Some path ->
-      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file path)) } in
+      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file ?log path)) } in
       Fun.protect ~finally:(fun () -> close state) (fun () -> converse state)
   | None ->
-      let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records; disk = None } in
+      let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records;
+        disk = None } in
       Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse state)

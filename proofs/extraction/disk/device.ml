@@ -10,6 +10,7 @@ type t = {
   sync : bool;  (* a flush waits for the medium *)
   mutable unflushed : (int * Bytes.t) list;  (* newest first *)
   latest : (int, Bytes.t) Hashtbl.t;  (* the same, by address *)
+  log : out_channel option;  (* what is written, in the format of Linux's dm-log-writes *)
   mutable cut_after : int option;  (* I/Os until the power fails *)
   mutable reads : int;
   mutable writes : int;
@@ -18,15 +19,18 @@ type t = {
 
 let block_bytes = Bytes_blocks.block_bytes
 
-let open_file ?(sync = true) ?(fresh = false) path =
+let open_file ?(sync = true) ?(fresh = false) ?log path =
   let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
-  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file; raise Busy);
-  { file; sync; unflushed = []; latest = Hashtbl.create 64; cut_after = None; reads = 0; writes = 0; flushes = 0 }
+  (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
+    raise Busy);
+  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after = None; reads = 0; writes = 0;
+    flushes = 0 }
 
 let close device = Unix.close device.file
 
-let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address) (of_int block_bytes)) Unix.SEEK_SET)
+let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address)
+  (of_int block_bytes)) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
   if from < block_bytes then
@@ -55,7 +59,23 @@ let store device (address, bytes) =
   seek device address;
   transfer Unix.write device.file bytes 0
 
+let sector = 512
+
+(* An entry of the log: a head of one sector, then the data. A flush is an entry without data. *)
+let record device ?(flags = 0) address bytes =
+  let entry log =
+    let head = Bytes.make sector '\000' in
+    let sectors = Bytes.length bytes / sector in
+    List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) (Int64.of_int n)) [ address * block_bytes / sector;
+      sectors; flags; 0 ];
+    output_bytes log head;
+    output_bytes log bytes;
+    Stdlib.flush log
+  in
+  Option.iter entry device.log
+
 let write device address bytes =
+  record device address bytes;
   device.writes <- device.writes + 1;
   device.unflushed <- (address, bytes) :: device.unflushed;
   Hashtbl.replace device.latest address bytes;
@@ -66,6 +86,7 @@ let forget device =
   Hashtbl.reset device.latest
 
 let flush device =
+  record device ~flags:1 0 Bytes.empty;
   tick device;
   device.flushes <- device.flushes + 1;
   List.iter (store device) (List.rev device.unflushed);

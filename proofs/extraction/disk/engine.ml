@@ -10,7 +10,8 @@ type t = { device : Device.t; mutable memory : memory; scheduler : Scheduler.t }
 let rec run device = function
   | Done result -> result
   | ReadBlock (address, next) -> run device (next (Bytes_blocks.to_block (Device.read device address)))
-  | WriteBlock (address, block, next) -> Device.write device address (Bytes_blocks.of_block block); run device next
+  | WriteBlock (address, block, next) -> Device.write device address (Bytes_blocks.of_block block);
+      run device next
   | FlushBlocks next -> Device.flush device; run device next
 
 let with_memory device = function

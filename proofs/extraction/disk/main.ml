@@ -1,4 +1,5 @@
-(* The command line of the proved disk: one operation per call, on a disk that lasts, or the dialogue of the kit. *)
+(* The command line of the proved disk: one operation per call, on a disk that lasts,
+   or the dialogue of the kit. *)
 
 open Cmdliner
 open Proved_core
@@ -68,7 +69,8 @@ let change request folder = ignore (perform folder request)
 
 let ls folder =
   with_disk folder (fun disk ->
-      List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped) (List.sort compare (listing disk.memory)))
+      List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
+        (List.sort compare (listing disk.memory)))
 
 let inspect folder =
   with_disk folder (fun disk ->
@@ -78,7 +80,8 @@ let inspect folder =
       Printf.printf "log: records %d to %d, of at most %d\n" y.first_record (y.next_record - 1) g.log_blocks;
       Printf.printf "checkpoint: number %d, in slot %s\n" y.serial (if y.slot then "b" else "a");
       Printf.printf "live: %d blocks mapped\n" (live_blocks y);
-      List.iter (fun (name, mapped) -> Printf.printf "snapshot %s: %d blocks mapped\n" name mapped) (listing y);
+      List.iter (fun (name, mapped) -> Printf.printf "snapshot %s: %d blocks mapped\n" name mapped)
+        (listing y);
       let used = in_use y in
       Printf.printf "data: %d of %d blocks in use\n" (List.length used) g.data_blocks;
       let segments = Hashtbl.create 64 in
@@ -90,10 +93,21 @@ let inspect folder =
 
 let upkeep action folder = with_disk folder action
 
-let adapter disk folder records seed =
+(* The log of writes begins with a sector that says what it is. *)
+let log_of path =
+  let log = open_out_bin path in
+  let head = Bytes.make Device.sector '\000' in
+  List.iteri (fun i n -> Bytes.set_int64_le head (8 * i) n) [ 0x6A736677736872L; 1L; 0L;
+    Int64.of_int Device.sector ];
+  output_bytes log head;
+  flush log;
+  log
+
+let adapter disk log folder records seed =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
-  guarded (Option.value ~default:folder disk) (fun () -> Adapter.serve ~disk:(Option.map file disk) ~folder ~records ~seed)
+  guarded (Option.value ~default:folder disk) (fun () ->
+    Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
 
 (* ** Arguments *)
 
@@ -112,33 +126,42 @@ let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
 let command name doc term =
-  let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed"; info wrong_usage ~doc:"wrong usage";
-                         info busy ~doc:"another process has the disk open"; info damaged ~doc:"this is no proved disk" ] in
+  let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
+    info wrong_usage ~doc:"wrong usage";
+                         info busy ~doc:"another process has the disk open";
+                           info damaged ~doc:"this is no proved disk" ] in
   Cmd.v (Cmd.info name ~doc ~exits) term
 
 let commands =
   let open Term in
   [ command "create" "Make a new disk in an empty or absent folder."
       (const create $ disk
-       $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ] ~docv:"N" ~doc:"Size of the disk, in blocks.")
+       $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ]
+         ~docv:"N" ~doc:"Size of the disk, in blocks.")
        $ number "segment-blocks" 128 "Blocks of a segment."
-       $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ] ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
+       $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ]
+         ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
        $ number "log-records" Plan.default_records "Records in the log."
        $ number "snapshots" Plan.default_snapshots "Snapshots at most.");
-    command "write" "Write whole blocks from LBA on: of stdin, filled up with zeroes, unless an option says otherwise."
+    command "write"
+      "Write whole blocks from LBA on: of stdin, filled up with zeroes, unless an option says otherwise."
       (const write $ disk $ lba
-       $ Arg.(value & opt (some string) None & info [ "text" ] ~docv:"TEXT" ~doc:"Write this text, in place of stdin.")
-       $ Arg.(value & opt (some (at_least 0)) None & info [ "fill" ] ~docv:"BYTE" ~doc:"Write COUNT blocks of this byte.")
+       $ Arg.(value & opt (some string) None & info [ "text" ]
+         ~docv:"TEXT" ~doc:"Write this text, in place of stdin.")
+       $ Arg.(value & opt (some (at_least 0)) None & info [ "fill" ]
+         ~docv:"BYTE" ~doc:"Write COUNT blocks of this byte.")
        $ number "count" 1 "Blocks, with --fill.");
     command "read" "Read COUNT blocks from LBA on to stdout."
       (const read $ disk $ lba $ count
-       $ Arg.(value & opt (some string) None & info [ "view" ] ~docv:"NAME" ~doc:"A snapshot, in place of the live view."));
+       $ Arg.(value & opt (some string) None & info [ "view" ]
+         ~docv:"NAME" ~doc:"A snapshot, in place of the live view."));
     command "unmap" "Give COUNT blocks from LBA on back: they read as zeroes."
       (const (fun folder lba count -> change (DoUnmap (lba, count)) folder) $ disk $ lba $ count);
     command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
     command "snapshot" "Keep what the disk reads as now, under a name."
       (const (fun folder name -> change (DoSnapshot name) folder) $ disk $ named);
-    command "delete" "Delete a snapshot." (const (fun folder name -> change (DoDelete name) folder) $ disk $ named);
+    command "delete" "Delete a snapshot." (const (fun folder name ->
+      change (DoDelete name) folder) $ disk $ named);
     command "revert" "Make the live view what a snapshot is; every snapshot stays."
       (const (fun folder name -> change (DoRevert name) folder) $ disk $ named);
     command "ls" "List the snapshots by name, with the number of blocks that each maps." (const ls $ disk);
@@ -148,8 +171,12 @@ let commands =
       (const (upkeep (fun disk -> Engine.maintain disk Checkpoint)) $ disk);
     command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
       (const adapter
-       $ Arg.(value & opt (some string) None & info [ "disk" ] ~docv:"DIR" ~doc:"A disk that lasts, in place of a temporary one.")
-       $ Arg.(value & opt (some string) None & info [ "folder" ] ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
+       $ Arg.(value & opt (some string) None & info [ "disk" ]
+         ~docv:"DIR" ~doc:"A disk that lasts, in place of a temporary one.")
+       $ Arg.(value & opt (some string) None & info [ "log-writes" ]
+         ~docv:"FILE" ~doc:"With --disk: log what is written, as dm-log-writes does.")
+       $ Arg.(value & opt (some string) None & info [ "folder" ]
+         ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")) ]
 

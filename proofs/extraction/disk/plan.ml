@@ -11,7 +11,8 @@ let most_words blocks snapshots =
   view + 1 + (snapshots * (65 + view)) + 1 + (2 * blocks * (snapshots + 1)) + 1
 
 let shape ~blocks ~segment_blocks ~segments ~records ~snapshots =
-  let segments = match segments with Some n -> n | None -> (((2 * blocks) + segment_blocks - 1) / segment_blocks) + 4 in
+  let segments = match segments with Some n -> n | None ->
+    (((2 * blocks) + segment_blocks - 1) / segment_blocks) + 4 in
   { disk_blocks = blocks; log_blocks = records; data_blocks = segments * segment_blocks; segment_blocks;
     most_snapshots = snapshots;
     slot_blocks = (most_words blocks snapshots + Bytes_blocks.words - 1) / Bytes_blocks.words }

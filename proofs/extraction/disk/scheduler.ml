@@ -1,4 +1,5 @@
-(* Where data goes, and when to checkpoint, to collect and to clean. Nothing here is trusted: the proved programs
+(* Where data goes, and when to checkpoint, to collect and to clean.
+   Nothing here is trusted: the proved programs
    check each proposal. Data fills one segment after the other, the emptiest first. *)
 
 open Proved_core
@@ -12,7 +13,8 @@ let create () = { free_in = [||]; at = 0 }
 let forget s = s.free_in <- [||]
 let width y = max 1 y.shape.segment_blocks
 let segment y place = place / width y
-let places_of y g = List.init (min (width y) (y.shape.data_blocks - (g * width y))) (fun i -> (g * width y) + i)
+let places_of y g = List.init (min (width y) (y.shape.data_blocks - (g * width y))) (fun i ->
+  (g * width y) + i)
 
 (* Counts the free places, where they are not known. *)
 let count s y =
@@ -36,7 +38,8 @@ let emptiest s =
   Array.iteri (fun g free -> if free > s.free_in.(!best) then best := g) s.free_in;
   !best
 
-(* `n` free places: of the segment that is being filled, then of the emptiest ones. Fewer where there are no more. *)
+(* `n` free places: of the segment that is being filled, then of the emptiest ones.
+   Fewer where there are no more. *)
 let rec propose s y n =
   count s y;
   if n = 0 || Array.length s.free_in = 0 then []
@@ -81,7 +84,8 @@ let log_is_full y = y.next_record - y.first_record >= y.shape.log_blocks
 let wanted s y n step =
   if log_is_full y then Some Checkpoint
   else if n = 0 || step > 4 then None
-  else if step = 0 && (free_places s y < n || (s.free_in.(s.at) = 0 && empty_segments s y = 0)) then Some Collect
+  else if step = 0 && (free_places s y < n || (s.free_in.(s.at) = 0 && empty_segments s y = 0))
+    then Some Collect
   else if step = 1 && empty_segments s y = 0 && free_places s y > n + (2 * width y) then
     match moves s y with [] -> None | found -> Some (Clean found)
   else if step = 2 then Some Collect

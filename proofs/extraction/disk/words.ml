@@ -22,6 +22,7 @@ let explained = function
 
 let split text =
   let size = Bytes_blocks.block_bytes in
-  List.init (String.length text / size) (fun i -> Bytes_blocks.to_block (Bytes.of_string (String.sub text (i * size) size)))
+  List.init (String.length text / size) (fun i ->
+    Bytes_blocks.to_block (Bytes.of_string (String.sub text (i * size) size)))
 
 let joined blocks = Bytes.unsafe_to_string (Bytes.concat Bytes.empty (List.map Bytes_blocks.of_block blocks))

@@ -104,7 +104,7 @@ def test_inconclusive_is_three(tmp_path):
         (["--target", "refmodel", "--crashes", "exhaustive", "--ops", "9"], "out of reach"),
         (
             ["--target", "refmodel", "--crashes", "exhaustive", "--without", "unmap"],
-            "are of random runs",
+            "are for random runs",
         ),
         (["--target", "model", "--resume", "p.jsonl"], "needs its --seed"),
         (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),

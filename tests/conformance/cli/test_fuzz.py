@@ -1,4 +1,4 @@
-"""Whatever bytes come, in a trace file or from a target, there is a verdict or one line: never a traceback."""
+"""Any bytes, in a trace file or from a target, give a verdict or one line: never a traceback."""
 
 import json
 import sys
@@ -118,7 +118,8 @@ for line in sys.stdin:
     if request["op"] == "bye":
         break
     hello = b'{"ok":true,"block_size":512,"crash_profile":null,"capabilities":[]}'
-    sys.stdout.buffer.write((hello if request["op"] == "hello" else bytes.fromhex(request["name"])) + b"\\n")
+    answer = hello if request["op"] == "hello" else bytes.fromhex(request["name"])
+    sys.stdout.buffer.write(answer + b"\\n")
     sys.stdout.buffer.flush()
 """
 

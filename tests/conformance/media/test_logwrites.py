@@ -115,7 +115,7 @@ def test_every_sector_holds_what_it_held_at_the_last_flush_or_was_given_since(hi
             now[at] = letter
             may[at] = {letter} if flags == FUA else may[at] | {letter}
     left = media.cut_power(random.Random(seed))[::SECTOR].decode()
-    assert all(letter in allowed for letter, allowed in zip(left, may))
+    assert all(letter in allowed for letter, allowed in zip(left, may, strict=True))
 
 
 def test_the_power_fails_at_the_nth_write(tmp_path):

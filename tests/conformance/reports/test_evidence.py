@@ -1,4 +1,4 @@
-"""A failure keeps its evidence (operations, options, commands); text of a target is safe to print."""
+"""A failure keeps its evidence: operations, options, commands. Text of a target is printable."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Every engine of this project, and each behind a read cache, keeps the contract; from the command line too."""
+"""Every engine of this project keeps the contract, alone and behind a read cache."""
 
 import sys
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from conformance.cli import main
 from support.examples import EXAMPLES, passes
 
-MOST_LINES = {".py": 150, ".rs": 150, ".go": 150, ".toml": 150, ".sh": 150, ".c": 170, ".h": 170}
+MOST_LINES = {".py": 200, ".rs": 150, ".go": 150, ".toml": 150, ".sh": 150, ".c": 170, ".h": 170}
 
 
 def test_they_are_short():

@@ -1,4 +1,4 @@
-"""Targets that are wrong in the usual ways get the right verdict: soon, short, and never a traceback."""
+"""Targets that are wrong in the usual ways get the right verdict soon, and never a traceback."""
 
 import time
 

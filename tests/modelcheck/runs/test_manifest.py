@@ -1,4 +1,5 @@
-"""The front door of specs/: each config belongs to a module, each spec has a default model, and the manifest is current."""
+"""The front door of specs/: configs belong to modules, specs have default models, the manifest is
+current."""
 
 import subprocess
 import sys

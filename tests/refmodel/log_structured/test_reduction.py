@@ -388,7 +388,7 @@ def test_the_ratio_of_a_bench_is_what_the_data_on_its_disk_has(tmp_path: Path) -
     assert values(disk)["reduction.ratio"] == len(blocks) * 4096 / space > 2
     assert found.as_dict()[
         "reduction_ratio"
-    ] > 2 and f"reduced {found.reduction:.2f} to 1" in describe(found)
+    ] > 2 and f"data reduction {found.reduction:.2f} to 1" in describe(found)
     disk.abandon()
 
 

@@ -1,0 +1,135 @@
+"""Drivers of a kernel under power cuts: honest runs, and faults injected around each, every one of which must be found.
+
+`python -m conformance.selftest.kernel [DRIVER...] [--minutes M] [--faults] [--seed N]` prints a table. Exit status: 0 if
+all honest runs pass and all faults are found, 1 if not, 3 if nothing could be run."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import click
+
+from conformance.campaign import batches, random_campaign
+from conformance.judging import oracles
+from conformance.judging.oracles import Oracle
+from conformance.targets import resolve
+from conformance.targets.base import Unusable
+from conformance.targets.engines.kernel import DRIVERS, guest
+from conformance.targets.engines.kernel.faults import FAULTS
+
+OPERATIONS = 30  # of a trace
+MOST_PARTS = 4  # of a hunt, of 50 traces each
+NOT_FOUND = "NOT FOUND"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of one run, honest or with a fault. `seconds` are of processor time, guest included."""
+
+    target: str
+    traces: int
+    operations: int
+    crashes: int
+    seconds: float
+    came: str
+    good: bool
+
+    def __str__(self) -> str:
+        rate = self.crashes / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.target:48} {self.traces:6} {self.operations:8} {self.crashes:7} "
+            f"{self.seconds:8.1f} {rate:6.1f}  {self.came}"
+        )
+
+
+HEAD = f"{'target':48} {'traces':>6} {'requests':>8} {'crashes':>7} {'CPU s':>8} {'/CPU s':>6}  verdict"
+
+
+def honest(driver: str, minutes: float, seed: int, traces: int | None = None) -> Row:
+    """A campaign against the driver as it is. Raises Unusable if there is no guest."""
+    name = f"kernel:{driver}"
+    guest.version()
+    before = guest.processor_seconds()
+    result = random_campaign.campaign(
+        resolve(name),
+        count=traces,
+        ops=OPERATIONS,
+        seed=seed,
+        oracles=_judges(),
+        minutes=minutes,
+    )
+    if not result.judged:
+        raise Unusable(result.reason, result.output)
+    classes = ", ".join(failure.verdict.kind for failure in result.failures)
+    return Row(
+        name,
+        len(result.judged),
+        result.operations,
+        result.crashes,
+        guest.processor_seconds() - before,
+        " ".join(filter(None, (result.verdict, classes, result.reason))),
+        result.verdict == "pass",
+    )
+
+
+def hunt(driver: str, fault: str, seed: int) -> Row:
+    """Traces until one fails. Raises Unusable if there is no guest."""
+    name = f"kernel:{driver}:fault={fault}"
+    guest.version()
+    before = guest.processor_seconds()
+    plan = batches.Plan(name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), 1)
+    traces = operations = crashes = 0
+    came = NOT_FOUND
+    for number in range(MOST_PARTS):
+        part = batches.drive(resolve(name), _judges(), plan, number, plan.length)
+        if part.reason:
+            raise Unusable(part.reason, part.output)
+        traces += len(part.judged)
+        operations += sum(trace.operations for trace, _ in part.judged)
+        crashes += sum(trace.crashes for trace, _ in part.judged)
+        found = [verdict.kind for _, verdict in part.judged if verdict.verdict == "fail"]
+        if found:
+            came = f"found: {found[0]}"
+            break
+    seconds = guest.processor_seconds() - before
+    return Row(name, traces, operations, crashes, seconds, came, came != NOT_FOUND)
+
+
+def _judges() -> Mapping[str, Oracle]:
+    return {"model": oracles.named("model")}
+
+
+def rows(drivers: tuple[str, ...], minutes: float, faults: bool, seed: int) -> Iterator[Row]:
+    """The rows of the table, one after the other. `minutes` are for each driver's honest run; 0 leaves it out."""
+    for driver in drivers:
+        if minutes:
+            yield honest(driver, minutes, seed)
+        for fault in FAULTS if faults else ():
+            if fault != "none" and fault not in DRIVERS[driver].blind_to:
+                yield hunt(driver, fault, seed)
+
+
+@click.command()
+@click.argument("drivers", nargs=-1, type=click.Choice(list(DRIVERS)))
+@click.option("--minutes", default=1.0, show_default=True, help="For each driver's honest run.")
+@click.option("--faults/--no-faults", default=True, show_default=True, help="Hunt injected faults.")
+@click.option("--seed", default=1, show_default=True)
+def main(drivers: tuple[str, ...], minutes: float, faults: bool, seed: int) -> None:
+    """Test snapshots of kernel drivers under power cuts, and that injected faults are found."""
+    good = True
+    started = time.monotonic()
+    try:
+        click.echo(f"user-mode Linux {guest.version()}\n{HEAD}")
+        for row in rows(drivers or tuple(DRIVERS), minutes, faults, seed):
+            good = good and row.good
+            click.echo(row)
+    except Unusable as error:
+        click.echo(f"NOT RUN: {error.message}\n{error.output}".rstrip())
+        sys.exit(3)
+    click.echo(f"{time.monotonic() - started:.0f} s")
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""A disk whose live view and snapshots are devices or files in a guest: the driver of a kernel is under test.
+
+It declares `block`: a driver promises what a disk with a volatile write cache does. Snapshot operations are durable when
+acknowledged. Blocks are of 512 bytes, the sector: nothing larger is written whole when the power fails.
+
+Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option `spread`), and the
+rest of the unit is never used: a small disk spans many units."""
+
+import errno
+from abc import abstractmethod
+from typing import Any
+
+from conformance.media.recorded import Recorded
+from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
+from conformance.targets.engines.kernel import faults, guest
+from conformance.targets.engines.kernel.guest import GuestError
+from conformance.targets.engines.kernel.mapper import Mapper
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
+
+Range = tuple[int, int]  # offset and length in bytes
+
+
+class KernelDisk(RecordedDisk):
+    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver and its disk).
+
+    Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the guest."""
+
+    unit = 64 << 10  # bytes that the driver shares as a whole
+    size = guest.ROOM  # bytes of the guest's disk
+    superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
+    blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
+    data = range(0)  # bytes of the guest's disk where metadata never is
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        super().__init__(name, f"Linux {guest.version()}", "block")
+        self._spread = int(options.get("spread", 4))
+        fault = options.get("fault", "none")
+        if fault not in faults.FAULTS:
+            raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
+        self._guest = guest.borrow(self.size)
+        self._new_fault = faults.FAULTS[fault]
+        self._blank()
+        self._mapper = Mapper(self._ask)
+        self._is_up = False
+        self._sound = True  # the guest may be used again
+
+    def request(self, message: Message) -> Message:
+        known = self._known()
+        try:
+            return super().request(message)
+        except PowerCut:
+            self._doubt(message["op"], known)
+            raise
+        except GuestError as error:
+            self._sound = False
+            raise TargetFailure("protocol", str(error), self._guest.console()) from None
+        except TargetFailure:
+            self._sound = False
+            raise
+
+    def close(self) -> None:
+        try:
+            if self._sound:
+                self._shut()
+                self._mapper.clear()
+                guest.give_back(self._guest)
+                return
+        except (GuestError, TargetFailure):
+            pass
+        self._guest.close()
+
+    def _blank(self) -> None:
+        """The disk is all zeroes, and nobody has it open."""
+        folder = self._guest.folder
+        self._fault = self._new_fault(self)
+        self._recorded = faults.Faulty(folder / "disk", folder / "log", self.size, self._fault)
+
+    def _ask(self, *words: object) -> str:
+        """Have the agent do this, unless the fault has it do something else."""
+        asked = self._fault.asked(tuple(map(str, words)))
+        return self._guest.ask(*asked) if asked else ""
+
+    # The operations on data.
+
+    def _write(self, message: Message) -> None:
+        data = bytes(message["data"])
+        self._guest.mailbox[: len(data)] = data
+        self._changed("write", message["lba"], len(data) // BLOCK)
+
+    def _unmap(self, message: Message) -> None:
+        self._changed("zero", message["lba"], message["count"])
+
+    def _read(self, message: Message) -> Message:
+        view, length = message.get("view"), message["count"] * BLOCK
+        device = self._device(view)
+        ranges = self._within(message["lba"], message["count"])
+        try:
+            self._ask("read", device, *_words(ranges))
+        except GuestError as error:
+            if error.number == errno.EIO:
+                raise Refused("data-lost", str(error)) from None
+            raise
+        return {"data": self._guest.mailbox[:length]}
+
+    def _flush(self, message: Message) -> None:
+        self._ask("flush", self._device(None))
+
+    def _changed(self, verb: str, lba: int, count: int) -> None:
+        try:
+            self._ask(verb, self._device(None), *_words(self._within(lba, count)))
+        except GuestError as error:
+            if error.number == errno.ENOSPC:
+                raise Refused("no-space", str(error)) from None
+            if error.number == errno.EDQUOT:
+                raise Refused("unknown-outcome", "no space for some of it") from None
+            raise
+
+    def _within(self, lba: int, count: int) -> list[Range]:
+        """Where these blocks are in a view's device. Raises Refused if they are not in the disk."""
+        if lba + count > self._blocks:
+            raise Refused("out-of-range", f"the disk has {self._blocks} blocks")
+        ranges: list[Range] = []
+        while count:
+            unit, within = divmod(lba, self._spread)
+            here = min(count, self._spread - within)
+            ranges.append((unit * self.unit + within * BLOCK, here * BLOCK))
+            lba, count = lba + here, count - here
+        return ranges
+
+    @property
+    def _units(self) -> int:
+        """Units that the disk spans."""
+        return -(-self._blocks // self._spread)
+
+    def _restart(self, message: Message) -> None:
+        """A clean shutdown flushes: whoever removes a device flushes it before, the driver need not."""
+        self._flush(message)
+        super()._restart(message)
+
+    # Power.
+
+    def _files(self) -> list[Recorded]:
+        return [self._recorded]
+
+    def _written(self) -> Recorded:
+        return self._recorded
+
+    def _open_again(self) -> None:
+        self._is_up = True
+        try:
+            self._up()
+        except GuestError as error:
+            raise Refused("data-lost", str(error)) from None
+
+    def _shut(self) -> None:
+        if self._is_up:
+            self._is_up = False
+            self._down()
+
+    @abstractmethod
+    def _known(self) -> Any:
+        """What is known of the disk outside of it, such as which device is which snapshot."""
+
+    @abstractmethod
+    def _doubt(self, op: str, known: Any) -> None:
+        """The operation was cut short: `known` was known before it."""
+
+    @abstractmethod
+    def _up(self) -> None:
+        """Have the driver open what is on the disk. Raises Refused if it finds that it cannot."""
+
+    @abstractmethod
+    def _down(self) -> None:
+        """Have the driver close it; nothing that is on the disk stays in the guest's memory."""
+
+    @abstractmethod
+    def _device(self, view: str | None) -> str:
+        """The device of the live disk, or of a snapshot. Raises Refused if there is none."""
+
+
+def _words(ranges: list[Range]) -> list[str]:
+    return [f"{offset}:{length}" for offset, length in ranges]

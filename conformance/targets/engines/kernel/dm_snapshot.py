@@ -1,0 +1,210 @@
+"""Snapshots of dm-snapshot, Linux's copy-on-write snapshots of a device, each with an exception store of its own.
+
+The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known here, as LVM would
+know it, and is durable.
+
+- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file system does.
+- `unmap` writes zeroes: the target `snapshot-origin` takes no discards.
+- `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the snapshot gets a new,
+  empty one afterwards. Until then the merge is known to be under way, and recovery goes on with it.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.engines.kernel.disk import KernelDisk
+from conformance.targets.engines.kernel.guest import DISK
+from conformance.targets.engines.kernel.mapper import SECTOR
+from conformance.targets.engines.recorded_disk import Refused
+
+ORIGIN = 1 << 20  # bytes of the disk before the first store
+OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
+MERGE = 20.0  # seconds at most for a merge
+PAUSE = 0.002  # seconds between two looks at it
+
+
+@dataclass(frozen=True)
+class Book:
+    """Which store is which snapshot's, and the snapshot that is being merged into the origin."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    merging: str | None = None
+
+
+class DmSnapshot(KernelDisk):
+    """Options: `chunk` (KiB), `overflow` (whether the store says that it overflowed, the mode PO), `room` (chunks of data
+    that a store has; 0 is as many as the origin has), `spread`, `fault`."""
+
+    knobs: dict[str, list[Any]] = {
+        "chunk": [4, 4, 8, 16],
+        "overflow": [False, True],
+        "spread": [4, 1, 2, 8],
+    }
+    data = range(ORIGIN)
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.unit = int(options.get("chunk", 4)) << 10
+        if self.unit not in (4096, 8192, 16384):
+            raise Unusable("chunk is 4, 8 or 16 KiB")
+        self._mode = "PO" if options.get("overflow") else "P"
+        self._room = int(options.get("room", 0))
+        self.superblock = range(ORIGIN + self.unit, ORIGIN + 2 * self.unit)  # the first table
+        super().__init__("dm-snapshot", options)
+        self._book = Book()
+
+    def _known(self) -> Book:
+        return self._book
+
+    def _doubt(self, op: str, known: Book) -> None:
+        """A snapshot that was not answered is not there; a merge that began goes on."""
+        if op in ("crash", "snapshot"):
+            self._book = known
+
+    # The operations.
+
+    def _snapshot(self, message: Message) -> None:
+        name = message["name"]
+        if name in self._book.names:
+            raise Refused("snapshot-exists", name)
+        self._flush(message)
+        store = self._empty_store()
+        self._mapper.suspend("live")
+        try:
+            self._attach(store)
+        finally:
+            self._mapper.resume("live")
+        self._book = replace(self._book, names={**self._book.names, name: store})
+
+    def _delete(self, message: Message) -> None:
+        store = self._store(message["name"])
+        self._flush(message)
+        self._detach(store)
+        self._book = replace(
+            self._book, names={n: i for n, i in self._book.names.items() if n != message["name"]}
+        )
+
+    def _revert(self, message: Message) -> None:
+        self._store(message["name"])
+        self._flush(message)
+        self._book = replace(self._book, merging=message["name"])
+        self._merge()
+
+    def _merge(self) -> None:
+        """Merge the snapshot, and give it a new store."""
+        name = self._book.merging
+        assert name is not None
+        old = self._book.names[name]
+        if _view(old) in self._mapper:
+            self._mapper.remove(_view(old))
+        else:
+            self._add_store(old)
+        self._turn_live("snapshot-merge", self._mapper.path(_cow(old)), "P", self.unit // SECTOR)
+        self._await_merge()
+        self._mapper.suspend("live")
+        self._mapper.turn("live", self._length, "snapshot-origin", self._mapper.path("origin"))
+        self._mapper.remove(_cow(old))
+        new = self._empty_store()
+        self._mapper.suspend("live")
+        try:
+            self._attach(new)
+        finally:
+            self._mapper.resume("live")
+        self._book = Book({**self._book.names, name: new})
+
+    def _await_merge(self) -> None:
+        """Wait until the origin holds all that the store held: ALLOCATED/TOTAL METADATA are as many."""
+        deadline = time.monotonic() + MERGE
+        while time.monotonic() < deadline:
+            status = self._mapper.status("live")
+            if "/" not in status:
+                raise Refused("data-lost", f"the merge ends: {status}")
+            allocated, _, rest = status.partition("/")
+            if allocated == rest.split()[1]:
+                return
+            time.sleep(PAUSE)
+        raise TargetFailure("hang", f"a merge does not end within {MERGE:g} seconds")
+
+    def _turn_live(self, target: str, *parameters: object) -> None:
+        self._mapper.suspend("live")
+        self._mapper.turn("live", self._length, target, self._mapper.path("origin"), *parameters)
+
+    # Stores.
+
+    def _store(self, name: str) -> int:
+        if name not in self._book.names:
+            raise Refused("no-such-snapshot", name)
+        return self._book.names[name]
+
+    @property
+    def _length(self) -> int:
+        return self._units * self.unit
+
+    @property
+    def _store_length(self) -> int:
+        return ((self._room or self._units) + OVERHEAD) * self.unit
+
+    def _at(self, store: int) -> int:
+        return ORIGIN + store * self._store_length
+
+    def _empty_store(self) -> int:
+        """A store that no snapshot has, its header zeroed. Raises Refused if there is none."""
+        stores = range((self.size - ORIGIN) // self._store_length)
+        free = [store for store in stores if store not in self._book.names.values()]
+        if not free:
+            raise Refused("no-space", "all stores are in use")
+        self._ask("zero", DISK, f"{self._at(free[0])}:{2 * self.unit}")
+        self._ask("flush", DISK)
+        return free[0]
+
+    def _add_store(self, store: int) -> None:
+        self._mapper.add(_cow(store), self._store_length, "linear", DISK, self._at(store) // SECTOR)
+
+    def _attach(self, store: int) -> None:
+        """The snapshot of this store; from now on the origin is copied to it before it changes."""
+        self._add_store(store)
+        self._mapper.add(
+            _view(store),
+            self._length,
+            "snapshot",
+            self._mapper.path("origin"),
+            self._mapper.path(_cow(store)),
+            self._mode,
+            self.unit // SECTOR,
+        )
+
+    def _detach(self, store: int) -> None:
+        self._mapper.remove(_view(store))
+        self._mapper.remove(_cow(store))
+
+    def _device(self, view: str | None) -> str:
+        return self._mapper.path("live" if view is None else _view(self._store(view)))
+
+    # Power.
+
+    def _make(self) -> None:
+        self._blank()
+        self._book = Book()
+        self._is_up = True
+        self._up()
+
+    def _up(self) -> None:
+        self._mapper.add("origin", self._length, "linear", DISK, 0)
+        self._mapper.add("live", self._length, "snapshot-origin", self._mapper.path("origin"))
+        for name, store in self._book.names.items():
+            if name != self._book.merging:
+                self._attach(store)
+        if self._book.merging is not None:
+            self._merge()
+
+    def _down(self) -> None:
+        self._mapper.clear()
+
+
+def _cow(store: int) -> str:
+    return f"cow{store}"
+
+
+def _view(store: int) -> str:
+    return f"view{store}"

@@ -1,0 +1,190 @@
+"""Snapshots of dm-thin, Linux's thin provisioning: a pool on one disk, and thin devices, some of which are snapshots.
+
+Metadata and data are two linear ranges of the one disk, so that one log orders all that is written. Which name is which
+thin device is known here, as LVM would know it, and is durable: what a cut leaves in doubt is asked of the pool.
+
+- `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others.
+- `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.targets.base import Message
+from conformance.targets.engines.kernel.disk import KernelDisk
+from conformance.targets.engines.kernel.guest import DISK, GuestError
+from conformance.targets.engines.kernel.mapper import SECTOR
+from conformance.targets.engines.recorded_disk import Refused
+
+METADATA = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Book:
+    """Which thin device is live, which are the snapshots."""
+
+    live: int = 0
+    names: dict[str, int] = field(default_factory=dict)
+
+
+class DmThin(KernelDisk):
+    """Options: `unit` (KiB), `zero`, `discard`, `spread`, `fault`."""
+
+    knobs: dict[str, list[Any]] = {
+        "unit": [64, 64, 128, 192],
+        "discard": ["passdown", "passdown", "no-passdown", "ignore"],
+        "spread": [4, 1, 2, 8],
+    }
+
+    superblock = range(4096)
+    data = range(METADATA, KernelDisk.size)
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.unit = int(options.get("unit", 64)) << 10
+        self._features = ["error_if_no_space"]
+        if not options.get("zero", True):
+            self._features.append("skip_block_zeroing")
+        self._discard = options.get("discard", "passdown")
+        if self._discard != "passdown":
+            self._features.append(
+                {"no-passdown": "no_discard_passdown", "ignore": "ignore_discard"}[self._discard]
+            )
+        super().__init__("dm-thin", options)
+        self._book, self._before = Book(), Book()  # now, and before the operation that a cut ended
+        self._next = 1
+
+    def _known(self) -> tuple[Book, Book]:
+        return self._book, self._before
+
+    def _doubt(self, op: str, known: tuple[Book, Book]) -> None:
+        if op == "crash":
+            self._book, self._before = known
+        else:
+            self._before = known[0]
+
+    # The operations.
+
+    def _unmap(self, message: Message) -> None:
+        lba, count = message["lba"], message["count"]
+        self._within(lba, count)
+        end = lba + count
+        for unit in range(lba // self._spread, -(-end // self._spread)):
+            first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
+            if self._discard != "ignore" and lba <= first and last <= end:
+                self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
+            else:
+                begin = max(first, lba)
+                self._changed("zero", begin, min(last, end) - begin)
+
+    def _snapshot(self, message: Message) -> None:
+        name = message["name"]
+        if name in self._book.names:
+            raise Refused("snapshot-exists", name)
+        self._mapper.suspend("live")
+        try:
+            new = self._fork(self._book.live)
+        finally:
+            self._mapper.resume("live")
+        self._book = replace(self._book, names={**self._book.names, name: new})
+
+    def _delete(self, message: Message) -> None:
+        name = message["name"]
+        number = self._number(name)
+        if _view(number) in self._mapper:
+            self._mapper.remove(_view(number))
+        self._mapper.message("pool", "delete", number)
+        self._book = replace(
+            self._book, names={n: i for n, i in self._book.names.items() if n != name}
+        )
+
+    def _revert(self, message: Message) -> None:
+        source = self._number(message["name"])
+        new = self._fork(source)
+        old = self._book.live
+        self._mapper.remove("live")
+        self._activate("live", new)
+        self._book = replace(self._book, live=new)
+        self._mapper.message("pool", "delete", old)
+
+    def _fork(self, source: int) -> int:
+        """A snapshot of the thin device: its number. Raises Refused."""
+        self._next += 1
+        self._mapper.message("pool", "create_snap", self._next, source)
+        return self._next
+
+    def _number(self, name: str) -> int:
+        if name not in self._book.names:
+            raise Refused("no-such-snapshot", name)
+        return self._book.names[name]
+
+    def _device(self, view: str | None) -> str:
+        if view is None:
+            return self._mapper.path("live")
+        number = self._number(view)
+        if _view(number) not in self._mapper:
+            self._activate(_view(number), number)
+        return self._mapper.path(_view(number))
+
+    # Power.
+
+    def _make(self) -> None:
+        self._blank()
+        self._book = self._before = Book()
+        self._next = 0
+        self._pool()
+        self._mapper.message("pool", "create_thin", 0)
+        self._activate("live", 0)
+        self._is_up = True
+
+    def _up(self) -> None:
+        self._pool()
+        now, before = self._book, self._before
+        live = now.live if self._exists("live", now.live) else before.live
+        self._activate("live", live)
+        names = dict(now.names.items() & before.names.items())
+        for name, number in now.names.items() ^ before.names.items():
+            if self._exists(_view(number), number):
+                names[name] = number
+        for number in {now.live, before.live} - {live}:
+            if self._exists(_view(number), number):
+                self._mapper.remove(_view(number))
+                self._mapper.message("pool", "delete", number)
+        self._book = self._before = Book(live, names)
+
+    def _down(self) -> None:
+        self._mapper.clear(but=("meta", "data"))
+
+    def _pool(self) -> None:
+        room = self.size - METADATA
+        room -= room % self.unit
+        if "meta" not in self._mapper:
+            self._mapper.add("meta", METADATA, "linear", DISK, 0)
+            self._mapper.add("data", room, "linear", DISK, METADATA // SECTOR)
+        self._mapper.add(
+            "pool",
+            room,
+            "thin-pool",
+            self._mapper.path("meta"),
+            self._mapper.path("data"),
+            self.unit // SECTOR,
+            0,
+            len(self._features),
+            *self._features,
+        )
+
+    def _exists(self, device: str, number: int) -> bool:
+        """Whether the pool has such a thin device; if so, it is activated."""
+        try:
+            self._activate(device, number)
+            return True
+        except GuestError:
+            return False
+
+    def _activate(self, device: str, number: int) -> None:
+        if device not in self._mapper:
+            length = self._units * self.unit
+            self._mapper.add(device, length, "thin", self._mapper.path("pool"), number)
+
+
+def _view(number: int) -> str:
+    return f"view{number}"

@@ -1,0 +1,232 @@
+"""Faults injected on purpose around a driver: a judge that misses one would miss it in a driver too.
+
+A fault of the disk changes what a power cut finds there: the guest itself reads what it wrote. A fault of a request
+changes what the driver is asked."""
+
+from abc import ABC
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from conformance.media.logwrites import DISCARD, FLUSH, FUA, Write
+from conformance.media.recorded import Recorded
+
+EVERY = 5  # one write in so many is hit
+AWAY = 4096  # bytes that a misplaced write is away from its place
+
+
+class Places(Protocol):
+    """What a fault knows of the driver: which bytes of the disk are what."""
+
+    superblock: range
+    data: range
+
+
+class Fault(ABC):
+    """No fault. The others change one of the three."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._count = 0
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        """What the disk makes of these writes."""
+        return entries
+
+    def left(self, content: bytes) -> bytes:
+        """What a power cut leaves."""
+        return content
+
+    def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """What the driver is asked instead; () for nothing."""
+        return words
+
+    def _hit(self) -> bool:
+        self._count += 1
+        return self._count % EVERY == 0
+
+    def _in(self, place: range, entry: Write) -> bool:
+        return (
+            entry.moves
+            and place.start < entry.offset + len(entry.data)
+            and entry.offset < place.stop
+        )
+
+
+class DropFlushes(Fault):
+    """The disk covers nothing by a flush."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [entry._replace(flags=entry.flags & ~(FLUSH | FUA)) for entry in entries]
+
+
+class DropSomeFlushes(Fault):
+    """The disk drops one flush in a few."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [
+            entry._replace(flags=entry.flags & ~FLUSH)
+            if entry.flags & FLUSH and self._hit()
+            else entry
+            for entry in entries
+        ]
+
+
+class DropSuperblockFlush(Fault):
+    """The superblock is not forced out: the first flush after it is dropped. A kernel makes FUA of such a flush."""
+
+    _written = False
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        result = []
+        for entry in entries:
+            if entry.flags & FLUSH and self._written:
+                entry, self._written = entry._replace(flags=entry.flags & ~FLUSH), False
+            self._written = self._written or self._in(self._places.superblock, entry)
+            result.append(entry)
+        return result
+
+
+class LateData(Fault):
+    """Metadata and data are reordered: data becomes durable by the second flush after it, metadata by the first."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self._held: list[Write] = []
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        result = []
+        for entry in entries:
+            if entry.flags & FLUSH:
+                result += [entry, *self._held]
+                self._held = []
+            elif self._in(self._places.data, entry):
+                self._held.append(entry)
+            else:
+                result.append(entry)
+        return result
+
+
+class OldSuperblock(Fault):
+    """A power cut brings back the superblock before the last one."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self._last: list[Write] = []
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        self._last += [entry for entry in entries if self._in(self._places.superblock, entry)]
+        self._last = self._last[-2:]
+        return entries
+
+    def left(self, content: bytes) -> bytes:
+        if len(self._last) < 2:
+            return content
+        offset, data, _ = self._last[0]
+        return content[:offset] + data + content[offset + len(data) :]
+
+
+class LostData(Fault):
+    """One write of data in a few never reaches the medium, whatever is flushed."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [e for e in entries if not (self._in(self._places.data, e) and self._hit())]
+
+
+class LostMetadata(Fault):
+    """One write of metadata in a few never reaches the medium, whatever is flushed."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [
+            entry
+            for entry in entries
+            if not entry.moves or self._in(self._places.data, entry) or not self._hit()
+        ]
+
+
+class Misplaced(Fault):
+    """One write in a few goes to a wrong place."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [
+            entry._replace(offset=entry.offset + AWAY) if entry.moves and self._hit() else entry
+            for entry in entries
+        ]
+
+
+class TornFlushed(Fault):
+    """One write in a few loses its second half, though a flush covered it."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [
+            entry._replace(data=entry.data[: len(entry.data) // 2])
+            if len(entry.data) > 512 and not entry.flags & DISCARD and self._hit()
+            else entry
+            for entry in entries
+        ]
+
+
+class WildDiscard(Fault):
+    """A discard takes the block before it along."""
+
+    def logged(self, entries: list[Write]) -> list[Write]:
+        return [
+            Write(entry.offset - AWAY, entry.data + bytes(AWAY), entry.flags)
+            if entry.flags & DISCARD and entry.offset >= AWAY
+            else entry
+            for entry in entries
+        ]
+
+
+class ForgetUnmap(Fault):
+    """The driver answers a discard, and zeroes, without having done it."""
+
+    def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return () if words[0] in ("discard", "zero", "punch") and self._hit() else words
+
+
+class ForgetFlush(Fault):
+    """The driver answers a flush without having done it."""
+
+    def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return () if words[0] == "flush" else words
+
+
+class ForgetWrite(Fault):
+    """The driver answers a write without having done it, once in a while."""
+
+    def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        return () if words[0] == "write" and self._hit() else words
+
+
+FAULTS: dict[str, Callable[[Places], Fault]] = {
+    "none": Fault,
+    "drop-flushes": DropFlushes,
+    "drop-some-flushes": DropSomeFlushes,
+    "drop-superblock-flush": DropSuperblockFlush,
+    "late-data": LateData,
+    "old-superblock": OldSuperblock,
+    "lost-data": LostData,
+    "lost-metadata": LostMetadata,
+    "misplaced": Misplaced,
+    "torn-flushed": TornFlushed,
+    "wild-discard": WildDiscard,
+    "forget-unmap": ForgetUnmap,
+    "forget-flush": ForgetFlush,
+    "forget-write": ForgetWrite,
+}
+
+
+class Faulty(Recorded):
+    """As Recorded, but a fault stands between the log and what a power cut leaves."""
+
+    def __init__(self, disk: Path, log: Path, room: int, fault: Fault):
+        super().__init__(disk, log, room)
+        self._fault = fault
+
+    def survives(self, choose: Random) -> bytes:
+        return self._fault.left(super().survives(choose))
+
+    def _new(self) -> list[Write]:
+        return self._fault.logged(super()._new())

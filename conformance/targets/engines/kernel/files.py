@@ -1,0 +1,72 @@
+"""A disk that is a file of a file system in the guest, and the image that the host's mkfs makes.
+
+The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of it."""
+
+import shutil
+import subprocess
+import tempfile
+from abc import abstractmethod
+from pathlib import Path
+
+from conformance.targets.base import Message, Unusable
+from conformance.targets.engines.kernel.disk import KernelDisk
+from conformance.targets.engines.kernel.guest import DISK
+from conformance.targets.engines.recorded_disk import Refused
+
+ROOT = "/mnt/root"
+FILE = "disk"
+BLOCK = 4096  # bytes: of the file system
+_images: dict[tuple[str | int, ...], bytes] = {}
+
+
+class FileDisk(KernelDisk):
+    """Whoever inherits says how the file system is made and mounted, and has the snapshots."""
+
+    unit = BLOCK
+    kind: str  # of file system, as mount calls it
+    tool: tuple[str, ...]  # makes one in the file named last
+
+    def _make(self) -> None:
+        self._blank()
+        self._recorded.lay(image(self.size, *self.tool))
+        self._is_up = True
+        self._up()
+        self._fresh()
+
+    def _up(self) -> None:
+        self._ask("fs-mount", DISK, ROOT, self.kind)
+
+    def _down(self) -> None:
+        """Everything that is mounted may be given up: what this writes is no longer of interest."""
+        self._ask("close", "/mnt")
+        self._ask("fs-umount", ROOT)
+
+    @abstractmethod
+    def _fresh(self) -> None:
+        """Make the live disk, a file of the right length, on an empty file system that is mounted."""
+
+    @property
+    def _length(self) -> int:
+        return self._units * self.unit
+
+    def _unmap(self, message: Message) -> None:
+        self._changed("punch", message["lba"], message["count"])
+
+
+def image(size: int, *tool: str) -> bytes:
+    """A file system of `size` bytes, as the tool makes it. Raises Unusable."""
+    key = (size, *tool)
+    if key not in _images:
+        if shutil.which(tool[0]) is None:
+            raise Unusable(f"{tool[0]} not found: run make kernel")
+        with tempfile.NamedTemporaryFile(prefix="conformance-") as file:
+            file.truncate(size)
+            done = subprocess.run([*tool, file.name], capture_output=True, text=True)
+            if done.returncode:
+                raise Unusable(f"{tool[0]} fails", done.stdout + done.stderr)
+            _images[key] = Path(file.name).read_bytes()
+    return _images[key]
+
+
+def no_such(name: str) -> Refused:
+    return Refused("no-such-snapshot", name)

@@ -1,0 +1,101 @@
+"""Snapshots of NILFS2: the disk is a file, a snapshot is a checkpoint that was turned into one, and is mounted by number.
+
+Which snapshot is which checkpoint is known here, and is durable; what a cut leaves in doubt is asked of the file system.
+
+- `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another checkpoint: the ioctl that
+  turns it does not.
+- There is no `revert`: NILFS2 has none.
+- `unmap` writes zeroes: NILFS2 punches no holes.
+"""
+
+from typing import Any
+
+from conformance.targets.base import Message
+from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
+from conformance.targets.engines.kernel.guest import DISK
+from conformance.targets.engines.recorded_disk import BLOCK, Refused
+
+
+class Nilfs2(FileDisk):
+    """Options: `spread`, `fault`."""
+
+    knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
+    kind = "nilfs2"
+    superblock = range(1024, 2048)
+    tool = ("mkfs.nilfs2", "-q", "-f", "-b", "4096", "-B", "16")
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__("nilfs2", options)
+        self.hello["capabilities"] = [c for c in self.hello["capabilities"] if c != "revert"]
+        self._names: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+        self._mounted: set[int] = set()
+
+    def _known(self) -> tuple[dict[str, int], dict[str, int]]:
+        return self._names, self._before
+
+    def _doubt(self, op: str, known: tuple[dict[str, int], dict[str, int]]) -> None:
+        if op == "crash":
+            self._names, self._before = known
+        else:
+            self._before = known[0]
+
+    def _snapshot(self, message: Message) -> None:
+        name = message["name"]
+        if name in self._names:
+            raise Refused("snapshot-exists", name)
+        self._ask("flush", self._device(None))
+        number = int(self._ask("nilfs-checkpoint", ROOT))
+        self._ask("nilfs-mode", ROOT, number, "snapshot")
+        self._ask("nilfs-checkpoint", ROOT)
+        self._names = {**self._names, name: number}
+
+    def _delete(self, message: Message) -> None:
+        number = self._number(message["name"])
+        if number in self._mounted:
+            self._unmount(number)
+        self._ask("nilfs-mode", ROOT, number, "checkpoint")
+        self._ask("nilfs-checkpoint", ROOT)
+        self._names = {n: i for n, i in self._names.items() if i != number}
+
+    def _unmap(self, message: Message) -> None:
+        length = message["count"] * BLOCK
+        self._guest.mailbox[:length] = bytes(length)
+        self._changed("write", message["lba"], message["count"])
+
+    def _number(self, name: str) -> int:
+        if name not in self._names:
+            raise no_such(name)
+        return self._names[name]
+
+    def _device(self, view: str | None) -> str:
+        if view is None:
+            return f"{ROOT}/{FILE}"
+        number = self._number(view)
+        if number not in self._mounted:
+            self._ask("fs-mount", DISK, f"/mnt/{number}", self.kind, "ro", f"cp={number}")
+            self._mounted.add(number)
+        return f"/mnt/{number}/{FILE}"
+
+    def _unmount(self, number: int) -> None:
+        self._ask("close", f"/mnt/{number}/")
+        self._ask("fs-umount", f"/mnt/{number}")
+        self._mounted.discard(number)
+
+    def _fresh(self) -> None:
+        self._names = self._before = {}
+        self._ask("fs-file", f"{ROOT}/{FILE}", self._length)
+        self._ask("nilfs-checkpoint", ROOT)
+
+    def _up(self) -> None:
+        super()._up()
+        there = {int(number) for number in self._ask("nilfs-snapshots", ROOT).split()}
+        sure = self._names.items() & self._before.items()
+        doubt = (self._names.items() | self._before.items()) - sure
+        self._names = dict(sure) | {name: number for name, number in doubt if number in there}
+        self._before = self._names
+
+    def _down(self) -> None:
+        for number in list(self._mounted):
+            self._unmount(number)
+        super()._down()

@@ -1,0 +1,89 @@
+"""Open the proved disk in crash states of its file, which the kit's own media make from a log of its writes.
+
+    python proofs/crash_states.py [OPERATIONS] [SEED]
+
+After every block I/O of every operation the power fails. Of what no flush covered, subsets of blocks survive
+(`conformance.media.subsets`). Another process opens the disk: every view must be as before the operation or as
+after it.
+"""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kill_disk import BLOCK, PROGRAM, Content, Process, holds, requested
+
+from conformance.media import logwrites, subsets
+
+BLOCKS = 96  # as kill_disk's requests ask for
+
+
+def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.Random):
+    """Yield what the file may hold if the power fails after one of the entries, each once; then what it holds for certain."""
+    pending: list[logwrites.Write] = []
+    for entry in [None, *entries]:
+        if entry is not None and entry.flags & logwrites.FLUSH:
+            stable, pending = laid(stable, pending), []
+        if entry is not None and entry.moves:
+            pending.append(entry)
+        for masks in subsets.subsets([1] * len(pending), choose, few=3, sampled=2):
+            yield laid(stable, [write for write, mask in zip(pending, masks) if mask])
+
+
+def laid(stable: bytes, writes: list[logwrites.Write]) -> bytes:
+    """Return the content after the writes."""
+    content = bytearray(stable)
+    for offset, data, _ in writes:
+        content.extend(bytes(max(0, offset + len(data) - len(content))))
+        content[offset : offset + len(data)] = data
+    return bytes(content)
+
+
+def main() -> int:
+    """Return 1 if a crash state is neither what was before the operation nor what is after it."""
+    operations = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    choose = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    states = 0
+    with TemporaryDirectory() as folder:
+        disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"
+        copy.mkdir()
+        subprocess.run([PROGRAM, "create", disk, "--blocks", str(BLOCKS), "--segment-blocks", "8",
+                        "--log-records", "4", "--snapshots", "6"], check=True)
+        process = Process(disk, "--log-writes", log)
+        process.ask({"op": "hello"})
+        content: Content = ([0] * BLOCKS, {})
+        stable, at = (disk / "blocks").read_bytes(), logwrites.START
+        for operation in range(operations):
+            message, after = requested(choose, content)
+            answer = process.ask(message)
+            if not answer["ok"]:
+                after = content
+            entries, at = logwrites.read(log, at)
+            names = set(content[1]) | set(after[1])
+            for state in crash_states(stable, entries, choose):
+                states += 1
+                (copy / "blocks").write_bytes(state)
+                opened = Process(copy)
+                good = holds(opened, content, names) or holds(opened, after, names)
+                opened.ask({"op": "bye"})
+                opened.child.wait()
+                if not good:
+                    print(f"operation {operation}, {message['op']}: a crash state is neither before nor after")
+                    return 1
+            content, stable = after, laid(stable, entries)
+            if stable != (disk / "blocks").read_bytes():
+                print(f"operation {operation}, {message['op']}: the file is not what the log says")
+                return 1
+        process.ask({"op": "bye"})
+    print(f"{states} crash states of {operations} operations: each is the disk before or after")
+    return 0
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    status = main()
+    print(f"{time.monotonic() - began:.0f} s")
+    sys.exit(status)
