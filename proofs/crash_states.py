@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kill_disk import BLOCK, PROGRAM, Content, Process, holds, requested
+from kill_disk import PROGRAM, Content, Process, holds, requested
 
 from conformance.media import logwrites, subsets
 
@@ -50,8 +50,22 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"
         copy.mkdir()
-        subprocess.run([PROGRAM, "create", disk, "--blocks", str(BLOCKS), "--segment-blocks", "8",
-                        "--log-records", "4", "--snapshots", "6"], check=True)
+        subprocess.run(
+            [
+                PROGRAM,
+                "create",
+                disk,
+                "--blocks",
+                str(BLOCKS),
+                "--segment-blocks",
+                "8",
+                "--log-records",
+                "4",
+                "--snapshots",
+                "6",
+            ],
+            check=True,
+        )
         process = Process(disk, "--log-writes", log)
         process.ask({"op": "hello"})
         content: Content = ([0] * BLOCKS, {})
@@ -71,7 +85,9 @@ def main() -> int:
                 opened.ask({"op": "bye"})
                 opened.child.wait()
                 if not good:
-                    print(f"operation {operation}, {message['op']}: a crash state is neither before nor after")
+                    print(
+                        f"operation {operation}, {message['op']}: a crash state is neither before nor after"
+                    )
                     return 1
             content, stable = after, laid(stable, entries)
             if stable != (disk / "blocks").read_bytes():

@@ -1,6 +1,6 @@
 """The proved disk as a target whose power can fail inside an operation.
 
-    conformance run --target python:proofs.cutting_target:open_target --traces 200
+conformance run --target python:proofs.cutting_target:open_target --traces 200
 """
 
 from pathlib import Path

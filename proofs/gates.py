@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from trust_gates import (
     PROOFS,
@@ -26,6 +25,7 @@ MOST_LINES = 700  # per file
 MOST_COLUMNS = 110
 MOST_TRUSTED = {"oracle": 300, "disk": 550}  # lines of OCaml, and of what maps Coq to it
 UNTRUSTED = ("scheduler.ml", "plan.ml")  # what the proved programs check
+
 
 def bundled(name: str) -> list[str]:
     """What the definition `name` of Theorems.v bundles for Print Assumptions, without their modules."""

@@ -24,9 +24,7 @@ UNSAFE = (
 )
 RECORD = PROOFS / "statements.expected"
 # What the theorems speak of, recorded too: a theorem is worth what its definitions mean.
-DEFINITIONS = """VirtualDisk.answered VirtualDisk.step VirtualDisk.admits VirtualDisk.shows VirtualDisk.implements
-    Medium.survives Medium.io Codec.blocks_laws ProvedDiskMachine.move ProvedDiskMachine.formatted
-    ProvedDiskMachine.proved_disk""".split()
+DEFINITIONS = ["VirtualDisk.answered", "VirtualDisk.step", "VirtualDisk.admits", "VirtualDisk.shows", "VirtualDisk.implements", "Medium.survives", "Medium.io", "Codec.blocks_laws", "ProvedDiskMachine.move", "ProvedDiskMachine.formatted", "ProvedDiskMachine.proved_disk"]
 
 
 class Broken(Exception):
@@ -119,7 +117,9 @@ def printed_statements() -> str:
     path.write_text("\n".join(lines) + "\n")
     done = subprocess.run(
         ["coqc", "-q", "-Q", "../theories", "LogDisk", "-w", "none", path.name],
-        cwd=path.parent, capture_output=True, text=True,
+        cwd=path.parent,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         raise Broken(f"statements: {done.stderr}")
@@ -131,7 +131,9 @@ def statements() -> str:
     now = printed_statements()
     if not RECORD.exists() or now != RECORD.read_text():
         (PROOFS / "build" / RECORD.name).write_text(now)
-        raise Broken(f"{RECORD.name} differs from build/{RECORD.name}: compare, then `make statements`")
+        raise Broken(
+            f"{RECORD.name} differs from build/{RECORD.name}: compare, then `make statements`"
+        )
     return f"{len(re.findall(r'^@?[a-zA-Z_.]+$', now, re.M))} statements and definitions are as recorded"
 
 
@@ -143,8 +145,20 @@ def checked_again() -> str:
     reducing them term by term would take six times as long."""
     ours = [part for path in THEORIES for part in ("-norec", f"LogDisk.{path.stem}")]
     done = subprocess.run(
-        ["coqchk", "-silent", "-o", "-bytecode-compiler", "yes", "-Q", "theories", "LogDisk", *ours],
-        cwd=PROOFS, capture_output=True, text=True,
+        [
+            "coqchk",
+            "-silent",
+            "-o",
+            "-bytecode-compiler",
+            "yes",
+            "-Q",
+            "theories",
+            "LogDisk",
+            *ours,
+        ],
+        cwd=PROOFS,
+        capture_output=True,
+        text=True,
     )
     said = done.stdout + done.stderr
     if done.returncode or "* Theory: Set is predicative" not in said:

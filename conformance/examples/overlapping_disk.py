@@ -97,7 +97,7 @@ class Disk:
                 return "out-of-range"
         name = message.get("name", message.get("view"))
         if message["op"] == "snapshot":
-            if not valid(name):
+            if not valid(message["name"]):
                 return "bad-request"
             return "snapshot-exists" if name in self.snaps else None
         return "no-such-snapshot" if name is not None and name not in self.snaps else None

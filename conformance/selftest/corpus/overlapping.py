@@ -1,11 +1,13 @@
 """Disks that are right with one request in flight, and wrong in one way with several."""
 
-from overlapping_disk import OK, Disk, refused
+from collections.abc import Callable
 
-WRONG = {}
+from conformance.examples.overlapping_disk import OK, Disk, Message, Steps, refused
+
+WRONG: dict[str, type[Disk]] = {}
 
 
-def wrong(disk):
+def wrong(disk: type[Disk]) -> type[Disk]:
     """Register a wrong disk by its class name."""
     WRONG[disk.__name__] = disk
     return disk
@@ -15,7 +17,7 @@ def wrong(disk):
 class SnapshotInTwoHalves(Disk):
     """A snapshot copies its blocks in two steps."""
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
@@ -32,20 +34,20 @@ class SnapshotOfAnOldRoot(Disk):
     answered.
     """
 
-    def call(self, message, done):
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
         if message["op"] == "snapshot":
             message = message | {"root": list(self.before)}
         super().call(message, done)
 
-    def create(self, message):
+    def create(self, message: Message) -> Message:
         self.before = [0] * message["blocks"]
         return super().create(message)
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         self.before = list(self.live)
         return (yield from super().write(message))
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
@@ -58,7 +60,7 @@ class SnapshotOfAnOldRoot(Disk):
 class SnapshotNamedBeforeItIsTaken(Disk):
     """The name of a snapshot can be read before its content is fixed: it shows the live disk."""
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
@@ -72,7 +74,7 @@ class SnapshotNamedBeforeItIsTaken(Disk):
 class WriteInTwoSteps(Disk):
     """A write of several blocks takes effect block by block."""
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
@@ -86,7 +88,7 @@ class WriteInTwoSteps(Disk):
 class ReadInTwoSteps(Disk):
     """A read of several blocks reads them at different times."""
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
         yield
         lba, count, view = message["lba"], message["count"], message.get("view")
         if error := self.fault(message):
@@ -102,7 +104,7 @@ class ReadInTwoSteps(Disk):
 class WriteAcknowledgedEarly(Disk):
     """A write is answered before it takes effect, if others are in flight."""
 
-    def call(self, message, done):
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
         super().call(message, done)
         if message["op"] == "write" and len(self.flying) > 1 and not self.fault(message):
             done(OK)
@@ -113,7 +115,7 @@ class WriteAcknowledgedEarly(Disk):
 class LostNeighbour(Disk):
     """A write reads the block beside it and writes both back: an update in between is lost."""
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         yield
         lba, tags = message["lba"], message["tags"]
         end = lba + len(tags)
@@ -129,29 +131,29 @@ class LostNeighbour(Disk):
 class StaleCacheFill(Disk):
     """A read fills the cache after a write has passed it."""
 
-    def create(self, message):
-        self.cache = {}
+    def create(self, message: Message) -> Message:
+        self.cache: dict[int, int] = {}
         return super().create(message)
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         answer = yield from super().write(message)
         for lba in range(message["lba"], message["lba"] + len(message["tags"])):
             self.cache.pop(lba, None)
         return answer
 
-    def unmap(self, message):
+    def unmap(self, message: Message) -> Steps:
         self.cache.clear()
         answer = yield from super().unmap(message)
         self.cache.clear()
         return answer
 
-    def revert(self, message):
+    def revert(self, message: Message) -> Steps:
         self.cache.clear()
         answer = yield from super().revert(message)
         self.cache.clear()
         return answer
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
         answer = yield from super().read(message)
         if answer["ok"] and message.get("view") is None:
             lbas = range(message["lba"], message["lba"] + message["count"])
@@ -167,17 +169,17 @@ class StaleCacheFill(Disk):
 class UnmapPassesWrite(Disk):
     """An unmap waits for other requests and takes effect after a write that was called later."""
 
-    def unmap(self, message):
+    def unmap(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
         if len(self.flying) > 1:
-            self.later = message
+            self.later: Message | None = message
             return OK
         self.live[message["lba"] : message["lba"] + message["count"]] = [0] * message["count"]
         return OK
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         answer = yield from super().write(message)
         late, self.later = getattr(self, "later", None), None
         if late and late["lba"] + late["count"] <= len(self.live):
@@ -189,7 +191,7 @@ class UnmapPassesWrite(Disk):
 class DeleteUnderARead(Disk):
     """A read of a snapshot goes on after the snapshot was deleted, and returns the live disk."""
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
         view = message.get("view")
         if view is None:
             return (yield from super().read(message))
@@ -207,7 +209,7 @@ class DeleteUnderARead(Disk):
 class RevertLosesAWrite(Disk):
     """A revert replaces the live disk by a copy that it made two steps before."""
 
-    def revert(self, message):
+    def revert(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
@@ -223,13 +225,13 @@ class RevertLosesAWrite(Disk):
 class AnswersExchanged(Disk):
     """Two reads in flight together get each other's answers if they have the same length."""
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
         answer = yield from super().read(message)
         if answer["ok"]:
             other = getattr(self, "waiting", None)
             if other and len(other["tags"]) == len(answer["tags"]) and len(self.flying) > 2:
                 answer["tags"], other["tags"] = other["tags"], answer["tags"]
-            self.waiting = answer
+            self.waiting: Message | None = answer
             yield
             self.waiting = None
         return answer
@@ -239,31 +241,31 @@ class AnswersExchanged(Disk):
 class GroupAcknowledgedEarly(Disk):
     """Writes of a group are answered before the group is durable: a power cut takes them back."""
 
-    def create(self, message):
+    def create(self, message: Message) -> Message:
         self.durable = [0] * message["blocks"]
         return super().create(message)
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         answer = yield from super().write(message)
         if len(self.flying) == 1:
             self.durable = list(self.live)
         return answer
 
-    def crash(self, message):
+    def crash(self, message: Message) -> Message:
         if self.flying_at_crash:
             self.live[:] = self.durable
         self.durable = list(self.live)
         return OK
 
-    def flush(self, message):
+    def flush(self, message: Message) -> Steps:
         self.durable = list(self.live)
         return (yield from super().flush(message))
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
         self.durable = list(self.live)
         return (yield from super().snapshot(message))
 
-    def call(self, message, done):
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
         self.flying_at_crash = bool(self.flying)
         super().call(message, done)
 
@@ -272,14 +274,14 @@ class GroupAcknowledgedEarly(Disk):
 class CutWriteComesBack(Disk):
     """A write that was in flight at a power cut takes effect some time after recovery."""
 
-    def call(self, message, done):
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
         if message["op"] == "crash":
             self.left = [entry[2] for entry in self.flying if len(entry) > 2]
         super().call(message, done)
         if message["op"] == "write":
             self.flying[-1].append(message)
 
-    def read(self, message):
+    def read(self, message: Message) -> Steps:
         answer = yield from super().read(message)
         for late in getattr(self, "left", ()):
             if late["lba"] + len(late["tags"]) <= len(self.live):
@@ -292,11 +294,11 @@ class CutWriteComesBack(Disk):
 class ReadOfWhatIsNotDurable(Disk):
     """A read shows a write that is in flight, and a power cut then takes the write back."""
 
-    def create(self, message):
-        self.undo = []
+    def create(self, message: Message) -> Message:
+        self.undo: list[tuple[int, list[int]]] = []
         return super().create(message)
 
-    def write(self, message):
+    def write(self, message: Message) -> Steps:
         yield
         lba, tags = message["lba"], message["tags"]
         if error := self.fault(message):
@@ -309,7 +311,7 @@ class ReadOfWhatIsNotDurable(Disk):
         self.undo.remove(change)
         return OK
 
-    def crash(self, message):
+    def crash(self, message: Message) -> Message:
         for lba, tags in reversed(self.undo):
             self.live[lba : lba + len(tags)] = tags
         self.undo.clear()
@@ -320,7 +322,7 @@ class ReadOfWhatIsNotDurable(Disk):
 class NameTakenTwice(Disk):
     """Two snapshots of one name, called together, are both acknowledged."""
 
-    def snapshot(self, message):
+    def snapshot(self, message: Message) -> Steps:
         free = not self.fault(message)
         yield
         if not free:
