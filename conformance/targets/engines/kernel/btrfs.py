@@ -13,7 +13,7 @@ from typing import Any
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.guest import GuestError
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 LIVE, SPARE, PREFIX = "live", "spare", "s-"
 
@@ -38,7 +38,7 @@ class Btrfs(FileDisk):
     def _snapshot(self, message: Message) -> None:
         name = PREFIX + message["name"]
         if self._exists(name):
-            raise Refused("snapshot-exists", message["name"])
+            raise Refusal("snapshot-exists", message["name"])
         self._ask("btrfs-snapshot", ROOT, f"{ROOT}/{LIVE}", name, "ro")
 
     def _delete(self, message: Message) -> None:

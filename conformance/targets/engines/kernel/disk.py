@@ -15,7 +15,7 @@ from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
 from conformance.targets.engines.kernel.mapper import Mapper
-from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 Range = tuple[int, int]  # offset and length in bytes
 
@@ -98,7 +98,7 @@ class KernelDisk(RecordedDisk):
             self._ask("read", device, *_words(ranges))
         except GuestError as error:
             if error.number == errno.EIO:
-                raise Refused("data-lost", str(error)) from None
+                raise Refusal("data-lost", str(error)) from None
             raise
         return {"data": self._guest.mailbox[:length]}
 
@@ -110,15 +110,15 @@ class KernelDisk(RecordedDisk):
             self._ask(verb, self._device(None), *_words(self._within(lba, count)))
         except GuestError as error:
             if error.number == errno.ENOSPC:
-                raise Refused("no-space", str(error)) from None
+                raise Refusal("no-space", str(error)) from None
             if error.number == errno.EDQUOT:
-                raise Refused("unknown-outcome", "no space for some of it") from None
+                raise Refusal("unknown-outcome", "no space for some of it") from None
             raise
 
     def _within(self, lba: int, count: int) -> list[Range]:
-        """Where these blocks are in a view's device. Raises Refused if they are not in the disk."""
+        """Where these blocks are in a view's device. Raises Refusal if they are not in the disk."""
         if lba + count > self._blocks:
-            raise Refused("out-of-range", f"the disk has {self._blocks} blocks")
+            raise Refusal("out-of-range", f"the disk has {self._blocks} blocks")
         ranges: list[Range] = []
         while count:
             unit, within = divmod(lba, self._spread)
@@ -150,7 +150,7 @@ class KernelDisk(RecordedDisk):
         try:
             self._up()
         except GuestError as error:
-            raise Refused("data-lost", str(error)) from None
+            raise Refusal("data-lost", str(error)) from None
 
     def _shut(self) -> None:
         if self._is_up:
@@ -167,7 +167,7 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _up(self) -> None:
-        """Have the driver open what is on the disk. Raises Refused if it finds that it cannot."""
+        """Have the driver open what is on the disk. Raises Refusal if it finds that it cannot."""
 
     @abstractmethod
     def _down(self) -> None:
@@ -175,7 +175,7 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _device(self, view: str | None) -> str:
-        """The device of the live disk, or of a snapshot. Raises Refused if there is none."""
+        """The device of the live disk, or of a snapshot. Raises Refusal if there is none."""
 
 
 def _words(ranges: list[Range]) -> list[str]:

@@ -17,7 +17,7 @@ from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK
 from conformance.targets.engines.kernel.mapper import SECTOR
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 ORIGIN = 1 << 20  # bytes of the disk before the first store
 OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
@@ -67,7 +67,7 @@ class DmSnapshot(KernelDisk):
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if name in self._book.names:
-            raise Refused("snapshot-exists", name)
+            raise Refusal("snapshot-exists", name)
         self._flush(message)
         store = self._empty_store()
         self._mapper.suspend("live")
@@ -119,7 +119,7 @@ class DmSnapshot(KernelDisk):
         while time.monotonic() < deadline:
             status = self._mapper.status("live")
             if "/" not in status:
-                raise Refused("data-lost", f"the merge ends: {status}")
+                raise Refusal("data-lost", f"the merge ends: {status}")
             allocated, _, rest = status.partition("/")
             if allocated == rest.split()[1]:
                 return
@@ -134,7 +134,7 @@ class DmSnapshot(KernelDisk):
 
     def _store(self, name: str) -> int:
         if name not in self._book.names:
-            raise Refused("no-such-snapshot", name)
+            raise Refusal("no-such-snapshot", name)
         return self._book.names[name]
 
     @property
@@ -149,11 +149,11 @@ class DmSnapshot(KernelDisk):
         return ORIGIN + store * self._store_length
 
     def _empty_store(self) -> int:
-        """A store that no snapshot has, its header zeroed. Raises Refused if there is none."""
+        """A store that no snapshot has, its header zeroed. Raises Refusal if there is none."""
         stores = range((self.size - ORIGIN) // self._store_length)
         free = [store for store in stores if store not in self._book.names.values()]
         if not free:
-            raise Refused("no-space", "all stores are in use")
+            raise Refusal("no-space", "all stores are in use")
         self._ask("zero", DISK, f"{self._at(free[0])}:{2 * self.unit}")
         self._ask("flush", DISK)
         return free[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.targets.base import Message, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 ROOT = "/mnt/root"
 FILE = "disk"
@@ -68,5 +68,5 @@ def image(size: int, *tool: str) -> bytes:
     return _images[key]
 
 
-def no_such(name: str) -> Refused:
-    return Refused("no-such-snapshot", name)
+def no_such(name: str) -> Refusal:
+    return Refusal("no-such-snapshot", name)

@@ -13,7 +13,7 @@ from typing import Any
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.recorded_disk import BLOCK, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, Refusal
 
 
 class Nilfs2(FileDisk):
@@ -43,7 +43,7 @@ class Nilfs2(FileDisk):
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if name in self._names:
-            raise Refused("snapshot-exists", name)
+            raise Refusal("snapshot-exists", name)
         self._ask("flush", self._device(None))
         number = int(self._ask("nilfs-checkpoint", ROOT))
         self._ask("nilfs-mode", ROOT, number, "snapshot")
