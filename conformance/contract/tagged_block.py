@@ -67,7 +67,7 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
     noise = shake_128(b"%d" % tag).digest(sectors * rough)
     text = f" tag {tag} LBA {lba} operation {op} ".encode()
     text = (text * (ROOM // len(text) + 1))[: ROOM - rough]
-    parts = []
+    parts: list[bytes] = []
     for index in range(sectors):
         body = (
             HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors)
