@@ -106,10 +106,11 @@ class WriteAcknowledgedEarly(Disk):
 
     def call(self, message, done):
         super().call(message, done)
-        if message["op"] == "write" and len(self.flying) > 1:
-            if message["lba"] + len(message["tags"]) <= len(self.live):
-                done(OK)
-                self.flying[-1][1] = lambda response: None
+        if message["op"] != "write" or len(self.flying) < 2:
+            return
+        if message["lba"] + len(message["tags"]) <= len(self.live):
+            done(OK)
+            self.flying[-1][1] = lambda response: None
 
 
 @wrong
