@@ -24,7 +24,7 @@ ROOT = PROOFS.parent
 CLOSED = "Closed under the global context"
 MOST_LINES = 700  # per file
 MOST_COLUMNS = 110
-MOST_TRUSTED = {"oracle": 300, "disk": 550}  # lines of OCaml, and of what maps Coq to it
+MOST_TRUSTED = {"oracle": 300, "disk": 600}  # lines of OCaml, and of what maps Coq to it
 UNTRUSTED = ("scheduler.ml", "plan.ml")  # what the proved programs check
 
 
