@@ -1,9 +1,12 @@
-"""Open the proved disk in crash states of its file, which the kit's own media make from a log of its writes.
+"""Open the proved disk in crash states of its file, which the kit's own media make from a log of
+its writes.
 
     python proofs/crash_states.py [OPERATIONS] [SEED]
 
-After every block I/O of every operation the power fails. Of what no flush covered, subsets of blocks survive
-(`conformance.media.subsets`). Another process opens the disk: every view must be as before the operation or as
+After every block I/O of every operation the power fails. Of what no flush covered, subsets of
+blocks survive
+(`conformance.media.subsets`). Another process opens the disk: every view must be as before the
+operation or as
 after it.
 """
 
@@ -14,7 +17,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kill_disk import BLOCK, PROGRAM, Content, Process, holds, requested
+from kill_disk import PROGRAM, Content, Process, holds, requested
 
 from conformance.media import logwrites, subsets
 
@@ -22,7 +25,8 @@ BLOCKS = 96  # as kill_disk's requests ask for
 
 
 def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.Random):
-    """Yield what the file may hold if the power fails after one of the entries, each once; then what it holds for certain."""
+    """Yield what the file may hold if the power fails after one of the entries, each once; then
+    what it holds for certain."""
     pending: list[logwrites.Write] = []
     for entry in [None, *entries]:
         if entry is not None and entry.flags & logwrites.FLUSH:
@@ -30,7 +34,7 @@ def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.R
         if entry is not None and entry.moves:
             pending.append(entry)
         for masks in subsets.subsets([1] * len(pending), choose, few=3, sampled=2):
-            yield laid(stable, [write for write, mask in zip(pending, masks) if mask])
+            yield laid(stable, [write for write, mask in zip(pending, masks, strict=True) if mask])
 
 
 def laid(stable: bytes, writes: list[logwrites.Write]) -> bytes:
@@ -50,8 +54,22 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"
         copy.mkdir()
-        subprocess.run([PROGRAM, "create", disk, "--blocks", str(BLOCKS), "--segment-blocks", "8",
-                        "--log-records", "4", "--snapshots", "6"], check=True)
+        subprocess.run(
+            [
+                PROGRAM,
+                "create",
+                disk,
+                "--blocks",
+                str(BLOCKS),
+                "--segment-blocks",
+                "8",
+                "--log-records",
+                "4",
+                "--snapshots",
+                "6",
+            ],
+            check=True,
+        )
         process = Process(disk, "--log-writes", log)
         process.ask({"op": "hello"})
         content: Content = ([0] * BLOCKS, {})
@@ -71,7 +89,10 @@ def main() -> int:
                 opened.ask({"op": "bye"})
                 opened.child.wait()
                 if not good:
-                    print(f"operation {operation}, {message['op']}: a crash state is neither before nor after")
+                    print(
+                        f"operation {operation}, {message['op']}: "
+                        "a crash state is neither before nor after"
+                    )
                     return 1
             content, stable = after, laid(stable, entries)
             if stable != (disk / "blocks").read_bytes():

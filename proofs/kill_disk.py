@@ -1,8 +1,10 @@
-"""Kill the proved disk at random moments under load, again and again; nothing acknowledged may be lost.
+"""Kill the proved disk at random moments under load, again and again; nothing acknowledged may be
+lost.
 
     python proofs/kill_disk.py 500
 
-A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The next process
+A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The
+next process
 opens the disk, and every view is compared: the request in flight happened whole or not at all.
 """
 
@@ -19,7 +21,9 @@ from tempfile import TemporaryDirectory
 PROGRAM = Path(__file__).parents[1] / "build" / "proved-disk"
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
-Content = tuple[list[int], dict[str, list[int]]]  # the live view and the snapshots, a number per block
+Content = tuple[
+    list[int], dict[str, list[int]]
+]  # the live view and the snapshots, a number per block
 
 
 def requested(choose: random.Random, content: Content) -> tuple[dict, Content]:
@@ -27,8 +31,10 @@ def requested(choose: random.Random, content: Content) -> tuple[dict, Content]:
     live, snaps = list(content[0]), dict(content[1])
     lba = choose.randrange(BLOCKS)
     count = choose.randint(1, min(8, BLOCKS - lba))
-    match choose.choices(["write", "unmap", "snapshot", "delete", "revert", "checkpoint", "clean"],
-                         [60, 10, 8, 6, 4, 4, 8])[0]:
+    match choose.choices(
+        ["write", "unmap", "snapshot", "delete", "revert", "checkpoint", "clean"],
+        [60, 10, 8, 6, 4, 4, 8],
+    )[0]:
         case "write":
             tag = choose.randrange(1, 1 << 30)
             live[lba : lba + count] = [tag + i for i in range(count)]
@@ -58,8 +64,12 @@ class Process:
     """The adapter on the disk in `folder`."""
 
     def __init__(self, folder: Path, *options: str | Path):
-        self.child = subprocess.Popen([PROGRAM, "adapter", "--disk", folder, *options], text=True,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.child = subprocess.Popen(
+            [PROGRAM, "adapter", "--disk", folder, *options],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
     def ask(self, message: dict) -> dict | None:
         """Return the answer, or None if the process is gone."""
@@ -73,12 +83,16 @@ class Process:
 
     def reads(self, view: str | None) -> list[int] | None:
         """Return the number in each block of a view, or None if there is no such view."""
-        answer = self.ask({"op": "read", "lba": 0, "count": BLOCKS, **({"view": view} if view else {})})
+        answer = self.ask(
+            {"op": "read", "lba": 0, "count": BLOCKS, **({"view": view} if view else {})}
+        )
         if not answer["ok"]:
             return None
         data = base64.b64decode(answer.get("data", ""))
         blocks = [data[i : i + BLOCK] for i in range(0, len(data), BLOCK)]
-        return [int.from_bytes(b[:8], "little") if b == b[:8] * (BLOCK // 8) else -1 for b in blocks]
+        return [
+            int.from_bytes(b[:8], "little") if b == b[:8] * (BLOCK // 8) else -1 for b in blocks
+        ]
 
 
 def holds(process: Process, content: Content, names: set[str]) -> bool:
@@ -94,8 +108,22 @@ def main() -> int:
     acknowledged = happened = 0
     with TemporaryDirectory() as folder:
         disk = Path(folder) / "disk"
-        subprocess.run([PROGRAM, "create", disk, "--blocks", str(BLOCKS), "--segment-blocks", "8",
-                        "--log-records", "16", "--snapshots", "8"], check=True)
+        subprocess.run(
+            [
+                PROGRAM,
+                "create",
+                disk,
+                "--blocks",
+                str(BLOCKS),
+                "--segment-blocks",
+                "8",
+                "--log-records",
+                "16",
+                "--snapshots",
+                "8",
+            ],
+            check=True,
+        )
         content: Content = ([0] * BLOCKS, {})
         for kill in range(kills):
             process, after = Process(disk), content
@@ -122,7 +150,10 @@ def main() -> int:
                 return 1
             again.ask({"op": "bye"})
             again.child.wait()
-    print(f"{kills} kills, {acknowledged} acknowledged operations, {happened} in flight had happened: nothing lost")
+    print(
+        f"{kills} kills, {acknowledged} acknowledged operations, "
+        f"{happened} in flight had happened: nothing lost"
+    )
     return 0
 
 

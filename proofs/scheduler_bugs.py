@@ -1,6 +1,7 @@
-"""Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns wrong data.
+"""Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns
+wrong data.
 
-    python proofs/scheduler_bugs.py [TRACES]
+python proofs/scheduler_bugs.py [TRACES]
 """
 
 import json
@@ -13,11 +14,12 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
-ORDER = "bytes_blocks device scheduler engine plan words adapter main".split()
+ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adapter", "main"]
 
 
 def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
-    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not fit the source."""
+    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not
+    fit the source."""
     for path in SOURCES.glob("*.ml*"):
         shutil.copy(path, folder)
     source = folder / file
@@ -26,9 +28,22 @@ def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path
         raise SystemExit(f"{bug['what']}: its text is {text.count(bug['old'])} times in {file}")
     source.write_text(text.replace(bug["old"], bug["new"]))
     subprocess.run(
-        ["ocamlfind", "ocamlopt", "-package", "yojson,base64,cmdliner,unix", "-linkpkg", "-w", "-a",
-         "proved_core.mli", "proved_core.ml", *(f"{name}.ml" for name in ORDER), "-o", "disk"],
-        cwd=folder, check=True,
+        [
+            "ocamlfind",
+            "ocamlopt",
+            "-package",
+            "yojson,base64,cmdliner,unix",
+            "-linkpkg",
+            "-w",
+            "-a",
+            "proved_core.mli",
+            "proved_core.ml",
+            *(f"{name}.ml" for name in ORDER),
+            "-o",
+            "disk",
+        ],
+        cwd=folder,
+        check=True,
     )
     return folder / "disk"
 
@@ -42,14 +57,33 @@ def main() -> int:
         with TemporaryDirectory() as folder:
             program, report = built(Path(folder), bug), Path(folder) / "report.json"
             subprocess.run(
-                [sys.executable, "-m", "conformance", "run", "--target", f"exec:{program} adapter",
-                 "--traces", traces, "--seed", "1", "--jobs", "1", "--json", report],
-                cwd=PROOFS.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                [
+                    sys.executable,
+                    "-m",
+                    "conformance",
+                    "run",
+                    "--target",
+                    f"exec:{program} adapter",
+                    "--traces",
+                    traces,
+                    "--seed",
+                    "1",
+                    "--jobs",
+                    "1",
+                    "--json",
+                    report,
+                ],
+                cwd=PROOFS.parent,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             found = json.loads(report.read_text())
         harm += found["verdict"] == "fail"
-        print(f"{'HARM' if found['verdict'] == 'fail' else 'harmless'}  {bug['what']}: "
-              f"{found['verdict']} after {found['operations']} operations", flush=True)
+        print(
+            f"{'HARM' if found['verdict'] == 'fail' else 'harmless'}  {bug['what']}: "
+            f"{found['verdict']} after {found['operations']} operations",
+            flush=True,
+        )
     print(f"{len(bugs) - harm} of {len(bugs)} bugs of the scheduler are harmless")
     return 1 if harm else 0
 

@@ -1,4 +1,5 @@
-"""The certified checker as an oracle: it judges every run, in the kit's words; and what `agreement` would catch."""
+"""The certified checker as an oracle: it judges every run, in the kit's words; and what
+`agreement` would catch."""
 
 import re
 from pathlib import Path
@@ -63,7 +64,12 @@ def test_clauses_are_those_of_the_kit():
 OK = {"ok": True}
 REFUSED = {"ok": False, "error": "bad-request", "message": ""}
 CREATE = {"op": "create", "blocks": 4, "result": OK}
-LOST = {"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost", "message": ""}}
+LOST = {
+    "op": "read",
+    "lba": 0,
+    "count": 1,
+    "result": {"ok": False, "error": "data-lost", "message": ""},
+}
 FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message": "gone"}}
 
 
@@ -80,6 +86,11 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
     ],
 )
 def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
-    """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is not judged."""
-    trace = Trace({"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {})
-    assert [opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])] == [at, at]
+    """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is
+    not judged."""
+    trace = Trace(
+        {"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {}
+    )
+    assert [
+        opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])
+    ] == [at, at]

@@ -1,5 +1,6 @@
 """The disk extracted from its proof: its command line, and what the kit says of it."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -58,7 +59,9 @@ def test_mistakes_are_one_line_and_a_status(disk, tmp_path):
 
 
 def test_one_process_at_a_time(disk):
-    first = subprocess.Popen([PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    first = subprocess.Popen(
+        [PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     first.stdin.write(b'{"op":"hello"}\n')
     first.stdin.flush()
     assert json.loads(first.stdout.readline())["ok"]
@@ -68,39 +71,112 @@ def test_one_process_at_a_time(disk):
 
 
 def test_what_is_no_request_is_refused():
-    lines = [b"", b"[]", b'{"op":7}', b'{"op":"write","lba":-1,"data":""}', b'{"op":"create","blocks":0}',
-             b'{"op":"read","lba":0,"count":1}', b'{"op":"create","blocks":4}',
-             b'{"op":"write","lba":0,"data":"AAAA"}', b'{"op":"fail"}', b'{"op":"bye"}']
+    lines = [
+        b"",
+        b"[]",
+        b'{"op":7}',
+        b'{"op":"write","lba":-1,"data":""}',
+        b'{"op":"create","blocks":0}',
+        b'{"op":"read","lba":0,"count":1}',
+        b'{"op":"create","blocks":4}',
+        b'{"op":"write","lba":0,"data":"AAAA"}',
+        b'{"op":"fail"}',
+        b'{"op":"bye"}',
+    ]
     out = call("adapter", text=b"\n".join(lines) + b"\n").splitlines()
     assert [json.loads(line)["ok"] for line in out] == [False] * 6 + [True, False, False, True]
+
+
+def test_memory_is_gone_with_the_power():
+    """A cut in a write, then one in recovery: until recovery has ended there is no disk."""
+    data = base64.b64encode(b"a" * BLOCK).decode()
+    requests = [
+        {"op": "create", "blocks": 8},
+        {"op": "write", "lba": 0, "data": data, "cut": {"after": 2, "seed": 1}},
+        {"op": "read", "lba": 0, "count": 1},
+        {"op": "crash", "cut": {"after": 3, "seed": 1}},
+        {"op": "read", "lba": 0, "count": 1},
+        {"op": "crash"},
+        {"op": "read", "lba": 0, "count": 1},
+    ]
+    out = call("adapter", text="\n".join(map(json.dumps, requests)).encode() + b"\n").splitlines()
+    errors = [json.loads(line).get("error") for line in out]
+    cut, none = "unknown-outcome", "bad-request"
+    assert errors == [None, cut, none, cut, none, None, None]
 
 
 @pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])
 def test_the_kit_finds_nothing(target, monkeypatch):
     monkeypatch.chdir(ROOT)
-    arguments = ["run", "--target", target.format(PROGRAM), "--traces", "20", "--seed", "5", "--jobs", "1"]
+    arguments = [
+        "run",
+        "--target",
+        target.format(PROGRAM),
+        "--traces",
+        "20",
+        "--seed",
+        "5",
+        "--jobs",
+        "1",
+    ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("bug", [
-    {"what": "a flush makes nothing durable", "file": "device.ml",
-     "old": "List.iter (store device) (List.rev device.unflushed);", "new": "();"},
-    {"what": "the log's record is not flushed", "file": "engine.ml",
-     "old": "| FlushBlocks next -> Device.flush device; run device next", "new": "| FlushBlocks next -> run device next"},
-])
+@pytest.mark.parametrize(
+    "bug",
+    [
+        {
+            "what": "a flush makes nothing durable",
+            "file": "device.ml",
+            "old": "List.iter (store device) (List.rev device.unflushed);",
+            "new": "();",
+        },
+        {
+            "what": "the log's record is not flushed",
+            "file": "engine.ml",
+            "old": "| FlushBlocks next -> Device.flush device; run device next",
+            "new": "| FlushBlocks next -> run device next",
+        },
+    ],
+)
 def test_the_kit_finds_a_device_that_breaks_its_promise(bug, tmp_path):
     """What is trusted is not vacuous: without it the disk loses data, and the kit says so."""
     program = built(tmp_path, bug, bug["file"])
-    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter", "--traces", "20", "--seed", "5"]
-    assert subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True).returncode == 1
+    arguments = [
+        "-m",
+        "conformance",
+        "run",
+        "--target",
+        f"exec:{program} adapter",
+        "--traces",
+        "20",
+        "--seed",
+        "5",
+    ]
+    assert (
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True).returncode == 1
+    )
 
 
 def test_a_wrong_scheduler_does_no_harm(tmp_path):
-    bug = {"what": "places in use", "new": "(places_of y g) in\n      let taken",
-           "old": "(List.filter (is_free y) (places_of y g)) in\n      let taken"}
+    bug = {
+        "what": "places in use",
+        "new": "(places_of y g) in\n      let taken",
+        "old": "(List.filter (is_free y) (places_of y g)) in\n      let taken",
+    }
     program = built(tmp_path, bug)
-    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter", "--traces", "10", "--seed", "5"]
+    arguments = [
+        "-m",
+        "conformance",
+        "run",
+        "--target",
+        f"exec:{program} adapter",
+        "--traces",
+        "10",
+        "--seed",
+        "5",
+    ]
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode in (0, 3), done.stdout
     assert "no-space never" not in done.stdout.split("write")[1].split("read")[0]
