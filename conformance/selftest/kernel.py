@@ -19,7 +19,7 @@ from conformance.targets.engines.kernel import DRIVERS, guest
 from conformance.targets.engines.kernel.faults import FAULTS
 
 OPERATIONS = 30  # of a trace
-MOST_PARTS = 4  # of a hunt, of 50 traces each
+MOST_PARTS = 2  # of a hunt, of 50 traces each
 NOT_FOUND = "NOT FOUND"
 
 

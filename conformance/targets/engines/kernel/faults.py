@@ -12,7 +12,7 @@ from typing import Protocol
 from conformance.media.logwrites import DISCARD, FLUSH, FUA, Write
 from conformance.media.recorded import Recorded
 
-EVERY = 5  # one write in so many is hit
+EVERY = 3  # one write, or flush, in so many is hit
 AWAY = 4096  # bytes that a misplaced write is away from its place
 
 

@@ -16,7 +16,7 @@ from conformance.targets.engines.recorded_disk import Refused
 ROOT = "/mnt/root"
 FILE = "disk"
 BLOCK = 4096  # bytes: of the file system
-_images: dict[tuple[str | int, ...], bytes] = {}
+_images: dict[tuple[int, tuple[str, ...]], bytes] = {}
 
 
 class FileDisk(KernelDisk):
@@ -55,7 +55,7 @@ class FileDisk(KernelDisk):
 
 def image(size: int, *tool: str) -> bytes:
     """A file system of `size` bytes, as the tool makes it. Raises Unusable."""
-    key = (size, *tool)
+    key = size, tool
     if key not in _images:
         if shutil.which(tool[0]) is None:
             raise Unusable(f"{tool[0]} not found: run make kernel")
