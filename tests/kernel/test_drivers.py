@@ -77,6 +77,7 @@ def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_
     ask(disk, "write", lba=0, data=filled(1))
     ask(disk, "flush")
     ask(disk, "write", lba=0, data=filled(2))
+    disk._take()
     disk._lose(_Nothing())
     disk._open_again()
     assert read(disk) == filled(1)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from conformance.media.logwrites import DISCARD, FLUSH, Media, Write
-from conformance.targets.engines.kernel.faults import AWAY, EVERY, FAULTS
+from conformance.targets.engines.kernel.faults import AWAY, EVERY, FAULTS, REACH
 
 PLACES = SimpleNamespace(superblock=range(4096), data=range(1 << 20, 2 << 20))
 BARRIER = Write(0, b"", FLUSH)
@@ -82,8 +82,8 @@ def test_one_large_write_in_a_few_loses_its_second_half():
 
 
 def test_a_wild_discard_takes_more():
-    (entry,) = FAULTS["wild-discard"](PLACES).logged([Write(8192, bytes(4096), DISCARD)])
-    assert entry.offset == 8192 - AWAY and len(entry.data) == 4096 + AWAY
+    (entry,) = FAULTS["wild-discard"](PLACES).logged([Write(1 << 20, bytes(4096), DISCARD)])
+    assert entry.offset == (1 << 20) - REACH and len(entry.data) == 4096 + REACH
 
 
 def test_requests_are_forgotten():

@@ -1,4 +1,4 @@
-"""The guest's first file system: the archive's format, and the order in which modules are loaded."""
+"""The guest's first file system: the format of the archive, and the order of modules."""
 
 import shutil
 import subprocess

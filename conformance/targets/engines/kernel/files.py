@@ -1,6 +1,7 @@
 """A disk that is a file of a file system in the guest, and the image that the host's mkfs makes.
 
-The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of it."""
+The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of
+it."""
 
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ class FileDisk(KernelDisk):
     """Whoever inherits says how the file system is made and mounted, and has the snapshots."""
 
     unit = BLOCK
+    blind_to = frozenset(["wild-discard"])  # it sends none
     kind: str  # of file system, as mount calls it
     tool: tuple[str, ...]  # makes one in the file named last
 
@@ -38,12 +40,11 @@ class FileDisk(KernelDisk):
 
     def _down(self) -> None:
         """Everything that is mounted may be given up: what this writes is no longer of interest."""
-        self._ask("close", "/mnt")
         self._ask("fs-umount", ROOT)
 
     @abstractmethod
     def _fresh(self) -> None:
-        """Make the live disk, a file of the right length, on an empty file system that is mounted."""
+        """Make the live disk, a file of the right length, on an empty, mounted file system."""
 
     @property
     def _length(self) -> int:
