@@ -1,9 +1,13 @@
-"""Snapshots of btrfs: the disk is a file in the subvolume `live`, a snapshot is a read-only snapshot of that.
+"""Snapshots of btrfs: the disk is a file in a subvolume, which is snapshotted read-only.
 
-- `snapshot` is durable when the ioctl returns, with all that was written before: it commits the transaction.
+The subvolume is called `live`.
+
+- `snapshot` is durable when the ioctl returns, with all that was written before: it commits the
+  transaction.
 - `delete` is made durable by a sync, as `btrfs subvolume delete --commit-after` does it.
-- `revert` makes a writable snapshot of the snapshot, exchanges it with `live` by one rename, and deletes what was live.
-  A cut leaves one of the two live, and the other is deleted by the next mount here.
+- `revert` makes a writable snapshot of the snapshot, exchanges it with `live` by one rename, and
+  deletes what was live. A cut leaves one of the two live, and the other is deleted by the next
+  mount here.
 - `unmap` punches a hole.
 """
 

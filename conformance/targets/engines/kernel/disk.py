@@ -1,10 +1,11 @@
-"""A disk whose live view and snapshots are devices or files in a guest: the driver of a kernel is under test.
+"""A disk whose views are devices or files in a guest: the driver of a kernel is under test.
 
-It declares `block`: a driver promises what a disk with a volatile write cache does. Snapshot operations are durable when
-acknowledged. Blocks are of 512 bytes, the sector: nothing larger is written whole when the power fails.
+It declares `block`: a driver promises what a disk with a volatile write cache does. Snapshot
+operations are durable when acknowledged. Blocks are of 512 bytes, the sector: nothing larger is
+written whole when the power fails.
 
-Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option `spread`), and the
-rest of the unit is never used: a small disk spans many units."""
+Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option
+`spread`), and the rest of the unit is never used: a small disk spans many units."""
 
 import errno
 from abc import abstractmethod
@@ -21,9 +22,11 @@ Range = tuple[int, int]  # offset and length in bytes
 
 
 class KernelDisk(RecordedDisk):
-    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver and its disk).
+    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver
+    and its disk).
 
-    Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the guest."""
+    Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
+    guest."""
 
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
@@ -133,7 +136,7 @@ class KernelDisk(RecordedDisk):
         return -(-self._blocks // self._spread)
 
     def _restart(self, message: Message) -> None:
-        """A clean shutdown flushes: whoever removes a device flushes it before, the driver need not."""
+        """A clean shutdown flushes first: users do, drivers need not when a device is removed."""
         self._flush(message)
         super()._restart(message)
 
@@ -155,6 +158,7 @@ class KernelDisk(RecordedDisk):
     def _shut(self) -> None:
         if self._is_up:
             self._is_up = False
+            self._guest.ask("close", "/")  # an open device keeps its cache
             self._down()
 
     @abstractmethod

@@ -1,12 +1,14 @@
-"""Snapshots of dm-snapshot, Linux's copy-on-write snapshots of a device, each with an exception store of its own.
+"""Snapshots of dm-snapshot: copies on write of a device, each with an exception store of its own.
 
-The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known here, as LVM would
-know it, and is durable.
+The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known
+here, as LVM would know it, and is durable.
 
-- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file system does.
+- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file
+  system does.
 - `unmap` writes zeroes: the target `snapshot-origin` takes no discards.
-- `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the snapshot gets a new,
-  empty one afterwards. Until then the merge is known to be under way, and recovery goes on with it.
+- `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the
+  snapshot gets a new, empty one afterwards. Until then the merge is known to be under way, and
+  recovery goes on with it.
 """
 
 import time
@@ -34,8 +36,8 @@ class Book:
 
 
 class DmSnapshot(KernelDisk):
-    """Options: `chunk` (KiB), `overflow` (whether the store says that it overflowed, the mode PO), `room` (chunks of data
-    that a store has; 0 is as many as the origin has), `spread`, `fault`."""
+    """Options: `chunk` (KiB), `overflow` (the mode PO: the store says that it overflowed), `room`
+    (chunks of data that a store has; 0 is as many as the origin has), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "chunk": [4, 4, 8, 16],
@@ -43,6 +45,7 @@ class DmSnapshot(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
     data = range(ORIGIN)
+    blind_to = frozenset(["wild-discard"])  # it sends none
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.unit = int(options.get("chunk", 4)) << 10
@@ -114,7 +117,7 @@ class DmSnapshot(KernelDisk):
         self._book = Book({**self._book.names, name: new})
 
     def _await_merge(self) -> None:
-        """Wait until the origin holds all that the store held: ALLOCATED/TOTAL METADATA are as many."""
+        """Wait for the merge: the status ALLOCATED/TOTAL METADATA allocates the metadata alone."""
         deadline = time.monotonic() + MERGE
         while time.monotonic() < deadline:
             status = self._mapper.status("live")

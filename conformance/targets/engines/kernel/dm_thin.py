@@ -1,7 +1,8 @@
-"""Snapshots of dm-thin, Linux's thin provisioning: a pool on one disk, and thin devices, some of which are snapshots.
+"""Snapshots of dm-thin, Linux's thin provisioning: a pool, and thin devices in it.
 
-Metadata and data are two linear ranges of the one disk, so that one log orders all that is written. Which name is which
-thin device is known here, as LVM would know it, and is durable: what a cut leaves in doubt is asked of the pool.
+Metadata and data are two linear ranges of the one disk, so that one log orders all that is written.
+Which name is which thin device is known here, as LVM would know it, and is durable: what a cut
+leaves in doubt is asked of the pool.
 
 - `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others.
 - `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.

@@ -1,9 +1,10 @@
-"""Snapshots of NILFS2: the disk is a file, a snapshot is a checkpoint that was turned into one, and is mounted by number.
+"""Snapshots of NILFS2: the disk is a file, a snapshot is a checkpoint turned into one.
 
-Which snapshot is which checkpoint is known here, and is durable; what a cut leaves in doubt is asked of the file system.
+Which snapshot is which checkpoint is known here, and is durable; what a cut leaves in doubt is
+asked of the file system.
 
-- `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another checkpoint: the ioctl that
-  turns it does not.
+- `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another
+  checkpoint: the ioctl that turns it does not.
 - There is no `revert`: NILFS2 has none.
 - `unmap` writes zeroes: NILFS2 punches no holes.
 """
