@@ -98,6 +98,14 @@ engines: setup ## install qcow2, VMDK, LMDB, SQLite, redb, XFS, btrfs, and test 
 	@tools/setup engines
 	@$(PYTHON) -m pytest -q tests/engines $(ARGS)
 
+kernel: setup ## test snapshots of Linux drivers under power cuts, in user-mode Linux (15 min)
+	@tools/setup kernel || echo 'kernel: without these packages, its targets are not run' >&2
+	@$(PYTHON) -m conformance.selftest.kernel $(ARGS) || [ $$? = 3 ]
+
+kernel-smoke: setup ## the same in a minute, without the injected faults
+	@tools/setup kernel || echo 'kernel-smoke: without these packages, its targets are not run' >&2
+	@$(PYTHON) -m conformance.selftest.kernel --minutes 0.15 --fault none $(ARGS) || [ $$? = 3 ]
+
 browser-test: setup ## draw the HTML report in a browser and look at it
 	@tools/setup browser
 	@$(PYTHON) -m pytest -q tests/browser $(ARGS)

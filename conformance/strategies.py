@@ -127,6 +127,13 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
             view = {"view": name} if old and self.declares("snapshot") else {}
             self.send("read", lba=lba, count=count, **view)
 
+        @rule(name=NAMES)
+        def read_back(self, name: str) -> None:
+            """All of live, and of one snapshot."""
+            self.send("read", lba=0, count=blocks)
+            if self.declares("snapshot"):
+                self.send("read", lba=0, count=blocks, view=name)
+
         @precondition(lambda self: self.declares("unmap"))
         @rule(lba=st.integers(0, blocks), count=st.integers(1, blocks))
         def unmap(self, lba: int, count: int) -> None:

@@ -116,7 +116,9 @@ def _wrong(steps: Contract, trace: Trace, verdict: Any) -> Iterator[str]:
     if refused:
         yield f"{said}: request {refused[0] + 1} may only be answered {' or '.join(refused[1])}"
     if (verdict.verdict == "pass") != (refused is None):
-        yield f"{said}: the model in Python says {verdict.verdict}, the steps that TLC printed do not"
+        yield (
+            f"{said}: the model in Python says {verdict.verdict}, the steps that TLC printed do not"
+        )
 
 
 def _request(event: dict[str, Any]) -> str:

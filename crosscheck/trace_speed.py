@@ -63,7 +63,8 @@ def measure(
             seconds[name] = time.monotonic() - started
             if any(opinion.at is not None or opinion.unsure for opinion in opinions):
                 raise RuntimeError(
-                    f"{name} does not accept every trace: {[o for o in opinions if o.at is not None or o.unsure][0]}"
+                    f"{name} does not accept every trace: "
+                    f"{next(o for o in opinions if o.at is not None or o.unsure)}"
                 )
         yield Speed(
             len(traces),

@@ -1,6 +1,8 @@
-"""Three judges, one verdict: the certified checker, the Python model and TLC, on the same honest and corrupted traces.
+"""Three judges, one verdict: the certified checker, the Python model and TLC, on the same honest
+and corrupted traces.
 
-`make proofs` runs it after the build. Exit status 1 where two of them name different events, or too few operations
+`make proofs` runs it after the build. Exit status 1 where two of them name different events, or
+too few operations
 were judged by all three; each trace in dispute is kept, and named."""
 
 import sys
@@ -32,7 +34,8 @@ def driven(profile: str, seed: int, count: int, ops: int) -> list[Trace]:
 
 
 def scrambled(trace: Trace, step: int) -> Trace:
-    """The trace with one answer of another kind, or the data of one read from another; it may still be allowed."""
+    """The trace with one answer of another kind, or the data of one read from another; it may
+    still be allowed."""
     events = list(trace.events)
     at = 1 + (7 * step + 13 * len(events)) % (len(events) - 1)
     event = events[at]
@@ -62,7 +65,8 @@ def doubtful(trace: Trace) -> Trace:
 
 
 def undeclared(trace: Trace, number: int) -> Trace:
-    """The trace with one capability fewer declared, and what it stands for refused once, or all of the time."""
+    """The trace with one capability fewer declared, and what it stands for refused once, or all of
+    the time."""
     lacking = ("unmap", "flush", "snapshot", "delete", "revert", "restart")[number % 6]
     hello = {
         **trace.hello,
@@ -78,7 +82,8 @@ def undeclared(trace: Trace, number: int) -> Trace:
 
 
 def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
-    """The traces with their names: `count` honest ones of each profile, and what is made of them."""
+    """The traces with their names: `count` honest ones of each profile, and what is made of
+    them."""
     for profile in PROFILES:
         for number, trace in enumerate(driven(profile, 7, count, ops)):
             yield f"{profile}-{number}-honest", trace
@@ -95,7 +100,8 @@ def cases(count: int, ops: int) -> Iterator[tuple[str, Trace]]:
 def disputed(
     batch: list[Trace], judges: dict[str, Oracle]
 ) -> tuple[dict[int, str], list[dict[str, Opinion]]]:
-    """Which traces the judges differ on, and what they said of it; and all that they said, a trace each."""
+    """Which traces the judges differ on, and what they said of it; and all that they said, a trace
+    each."""
     given = {name: judge(batch) for name, judge in judges.items()}
     said = [{name: opinions[i] for name, opinions in given.items()} for i in range(len(batch))]
     return {
@@ -113,7 +119,7 @@ def words(opinion: Opinion) -> str:
 
 def main() -> int:
     began = time.monotonic()
-    names, batch = map(list, zip(*cases(32, 60)))
+    names, batch = map(list, zip(*cases(32, 60), strict=True))
     found, said = disputed(batch, {name: named(name) for name in ("certified", "model", "tlc")})
     sure = [
         i for i, each in enumerate(said) if not any(opinion.unsure for opinion in each.values())
@@ -126,13 +132,15 @@ def main() -> int:
         print(f"BROKEN  agreement: {KEPT / names[i]}.jsonl: {text}")
     if operations < FEWEST:
         print(
-            f"BROKEN  agreement: only {operations:,} operations were judged by all (at least {FEWEST:,})"
+            f"BROKEN  agreement: only {operations:,} operations were judged by all "
+            f"(at least {FEWEST:,})"
         )
     if found or operations < FEWEST:
         return 1
     print(
-        f"ok      agreement: certified, model and tlc say the same of {operations:,} operations in {len(sure):,} traces, "
-        f"{rejected:,} of them rejected; {len(batch) - len(sure)} undecided ({time.monotonic() - began:.0f} s)"
+        f"ok      agreement: certified, model and tlc say the same of {operations:,} operations "
+        f"in {len(sure):,} traces, {rejected:,} of them rejected; "
+        f"{len(batch) - len(sure)} undecided ({time.monotonic() - began:.0f} s)"
     )
     return 0
 

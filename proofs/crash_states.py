@@ -1,9 +1,12 @@
-"""Open the proved disk in crash states of its file, which the kit's own media make from a log of its writes.
+"""Open the proved disk in crash states of its file, which the kit's own media make from a log of
+its writes.
 
     python proofs/crash_states.py [OPERATIONS] [SEED]
 
-After every block I/O of every operation the power fails. Of what no flush covered, subsets of blocks survive
-(`conformance.media.subsets`). Another process opens the disk: every view must be as before the operation or as
+After every block I/O of every operation the power fails. Of what no flush covered, subsets of
+blocks survive
+(`conformance.media.subsets`). Another process opens the disk: every view must be as before the
+operation or as
 after it.
 """
 
@@ -22,7 +25,8 @@ BLOCKS = 96  # as kill_disk's requests ask for
 
 
 def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.Random):
-    """Yield what the file may hold if the power fails after one of the entries, each once; then what it holds for certain."""
+    """Yield what the file may hold if the power fails after one of the entries, each once; then
+    what it holds for certain."""
     pending: list[logwrites.Write] = []
     for entry in [None, *entries]:
         if entry is not None and entry.flags & logwrites.FLUSH:
@@ -30,7 +34,7 @@ def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.R
         if entry is not None and entry.moves:
             pending.append(entry)
         for masks in subsets.subsets([1] * len(pending), choose, few=3, sampled=2):
-            yield laid(stable, [write for write, mask in zip(pending, masks) if mask])
+            yield laid(stable, [write for write, mask in zip(pending, masks, strict=True) if mask])
 
 
 def laid(stable: bytes, writes: list[logwrites.Write]) -> bytes:
@@ -86,7 +90,8 @@ def main() -> int:
                 opened.child.wait()
                 if not good:
                     print(
-                        f"operation {operation}, {message['op']}: a crash state is neither before nor after"
+                        f"operation {operation}, {message['op']}: "
+                        "a crash state is neither before nor after"
                     )
                     return 1
             content, stable = after, laid(stable, entries)

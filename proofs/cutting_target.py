@@ -18,7 +18,8 @@ class CuttingTarget(ProcessTarget):
     cuts = True
 
     def request(self, message: Message) -> Message:
-        """Return the response. Raises PowerCut where the power failed, TargetFailure where no answer came."""
+        """Return the response. Raises PowerCut where the power failed, TargetFailure where no
+        answer came."""
         response = super().request(message)
         if "cut" in message and response.get("error") == "unknown-outcome":
             raise PowerCut()

@@ -1,8 +1,10 @@
-"""Kill the proved disk at random moments under load, again and again; nothing acknowledged may be lost.
+"""Kill the proved disk at random moments under load, again and again; nothing acknowledged may be
+lost.
 
     python proofs/kill_disk.py 500
 
-A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The next process
+A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The
+next process
 opens the disk, and every view is compared: the request in flight happened whole or not at all.
 """
 
@@ -149,7 +151,8 @@ def main() -> int:
             again.ask({"op": "bye"})
             again.child.wait()
     print(
-        f"{kills} kills, {acknowledged} acknowledged operations, {happened} in flight had happened: nothing lost"
+        f"{kills} kills, {acknowledged} acknowledged operations, "
+        f"{happened} in flight had happened: nothing lost"
     )
     return 0
 

@@ -1,4 +1,5 @@
-"""Small changes to the definitions, each of which must break a proof: what `make nightly` runs after the build."""
+"""Small changes to the definitions, each of which must break a proof: what `make nightly` runs
+after the build."""
 
 import re
 import shutil
@@ -10,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 FEWEST = 20
-# Built first, with all between it and the definitions of each file: what is most likely to break, and in a minute.
+# Built first, with all between it and the definitions of each file: what is most likely to break,
+# and in a minute.
 NEAREST = {
     "VirtualDisk.v": "VirtualDiskWitnesses",
     "RecordedTrace.v": "VirtualDiskWitnesses",
@@ -26,7 +28,8 @@ NEAREST = {
 
 
 def survives(mutant: dict[str, str]) -> str:
-    """What is wrong with the mutant: nothing breaks, or it does not compile by itself. Empty when a proof breaks."""
+    """What is wrong with the mutant: nothing breaks, or it does not compile by itself. Empty when
+    a proof breaks."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / "proofs"
         shutil.copytree(PROOFS, copy, copy_function=shutil.copy2)

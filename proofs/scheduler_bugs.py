@@ -1,4 +1,5 @@
-"""Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns wrong data.
+"""Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns
+wrong data.
 
 python proofs/scheduler_bugs.py [TRACES]
 """
@@ -17,7 +18,8 @@ ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adap
 
 
 def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
-    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not fit the source."""
+    """Return the disk with the bug, compiled in `folder`. Raises SystemExit if the bug does not
+    fit the source."""
     for path in SOURCES.glob("*.ml*"):
         shutil.copy(path, folder)
     source = folder / file

@@ -1,4 +1,5 @@
-"""How fast the certified checker judges a long trace: operations a second of its processor time, and the ratio to what is asked of it."""
+"""How fast the certified checker judges a long trace: operations a second of its processor time,
+and the ratio to what is asked of it."""
 
 import json
 import resource
@@ -37,7 +38,8 @@ def main() -> None:
     seconds = spent.ru_utime + spent.ru_stime
     rate = 2 * PAIRS / seconds
     print(
-        f"speed     {2 * PAIRS:,} operations judged in {seconds:.1f} s of the processor: {rate:,.0f}/s, {rate / ASKED:.2f} of the {ASKED:,}/s asked"
+        f"speed     {2 * PAIRS:,} operations judged in {seconds:.1f} s of the processor: "
+        f"{rate:,.0f}/s, {rate / ASKED:.2f} of the {ASKED:,}/s asked"
     )
 
 

@@ -1,4 +1,5 @@
-"""The gates that guard what a proof is worth: nothing assumed, nothing switched off, statements as recorded."""
+"""The gates that guard what a proof is worth: nothing assumed, nothing switched off, statements as
+recorded."""
 
 import re
 import subprocess
@@ -24,7 +25,19 @@ UNSAFE = (
 )
 RECORD = PROOFS / "statements.expected"
 # What the theorems speak of, recorded too: a theorem is worth what its definitions mean.
-DEFINITIONS = ["VirtualDisk.answered", "VirtualDisk.step", "VirtualDisk.admits", "VirtualDisk.shows", "VirtualDisk.implements", "Medium.survives", "Medium.io", "Codec.blocks_laws", "ProvedDiskMachine.move", "ProvedDiskMachine.formatted", "ProvedDiskMachine.proved_disk"]
+DEFINITIONS = [
+    "VirtualDisk.answered",
+    "VirtualDisk.step",
+    "VirtualDisk.admits",
+    "VirtualDisk.shows",
+    "VirtualDisk.implements",
+    "Medium.survives",
+    "Medium.io",
+    "Codec.blocks_laws",
+    "ProvedDiskMachine.move",
+    "ProvedDiskMachine.formatted",
+    "ProvedDiskMachine.proved_disk",
+]
 
 
 class Broken(Exception):
@@ -32,7 +45,8 @@ class Broken(Exception):
 
 
 def code(path: Path) -> str:
-    """Return the file without comments and strings. As in Coq, comments nest and may hold strings."""
+    """Return the file without comments and strings. As in Coq, comments nest and may hold
+    strings."""
     text, depth, kept, i = path.read_text(), 0, [], 0
     while i < len(text):
         if text[i] == '"':
@@ -78,7 +92,8 @@ def outside_sections(text: str) -> list[int]:
 
 
 def no_assumption() -> str:
-    """No Variable, Hypothesis or Context stands outside of a section, where it would be an axiom."""
+    """No Variable, Hypothesis or Context stands outside of a section, where it would be an
+    axiom."""
     found = [
         f"{path.name}:{number}: an assumption outside of every section"
         for path in [*THEORIES, *EXTRACTIONS]
@@ -102,7 +117,8 @@ def flags() -> str:
 
 
 def printed_statements() -> str:
-    """Return what Coq prints as the type of each theorem, and the definitions that they speak of."""
+    """Return what Coq prints as the type of each theorem, and the definitions that they speak
+    of."""
     theorems = code(PROOFS / "theories" / "Theorems.v")
     bundles = re.findall(r"Definition all_\w+ :=(.*?)\)\.", theorems, re.S)
     modules = " ".join(re.findall(r"^Module (\w+)\.", theorems, re.M))
@@ -127,21 +143,25 @@ def printed_statements() -> str:
 
 
 def statements() -> str:
-    """Every statement, and the definitions it rests on, are those of the record. `gates.py record` writes it."""
+    """Every statement, and the definitions it rests on, are those of the record. `gates.py record`
+    writes it."""
     now = printed_statements()
     if not RECORD.exists() or now != RECORD.read_text():
         (PROOFS / "build" / RECORD.name).write_text(now)
         raise Broken(
             f"{RECORD.name} differs from build/{RECORD.name}: compare, then `make statements`"
         )
-    return f"{len(re.findall(r'^@?[a-zA-Z_.]+$', now, re.M))} statements and definitions are as recorded"
+    recorded = len(re.findall(r"^@?[a-zA-Z_.]+$", now, re.M))
+    return f"{recorded} statements and definitions are as recorded"
 
 
 def checked_again() -> str:
     """coqchk, an independent and smaller checker, accepts every compiled file of ours.
 
-    It finds no axiom, and nothing that relies on a check that was switched off. What Debian compiled (the standard
-    library, stdpp) it takes as it is. Computations run on the virtual machine, as when the files were built;
+    It finds no axiom, and nothing that relies on a check that was switched off. What Debian
+    compiled (the standard
+    library, stdpp) it takes as it is. Computations run on the virtual machine, as when the files
+    were built;
     reducing them term by term would take six times as long."""
     ours = [part for path in THEORIES for part in ("-norec", f"LogDisk.{path.stem}")]
     done = subprocess.run(

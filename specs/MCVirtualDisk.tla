@@ -68,10 +68,10 @@ Reasons(op) ==
       [] op.op \in {"delete", "revert"} -> IF Exists(log, op.name) THEN {} ELSE {"no-such-snapshot"}
       [] OTHER -> {}
 
-Full(op) ==         \* Would the views together hold more than was promised?
-    LET h == Append(log, op)
-        views == {Live} \union {n \in Name : Exists(h, n)}
-    IN  Cardinality({b \in views \X Blocks : ReadsAs(h, b[1], b[2]) # Zero}) > Holds
+Full(op) ==         \* Do the views together hold what was promised, with what the request adds?
+    LET views == {Live} \union {n \in Name : Exists(log, n)}
+        held == {b \in views \X Blocks : ReadsAs(log, b[1], b[2]) # Zero}
+    IN  Cardinality(held) + (IF op.op = "write" THEN Len(op.data) ELSE 1) > Holds
 ----------------------------------------------------------------------------
 (* What the crash profile allows a power cut to leave.                     *)
 

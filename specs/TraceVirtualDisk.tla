@@ -17,7 +17,7 @@
 (*   r                     "ok" if result.ok, else result.error;           *)
 (*                         "cut" if result is null                         *)
 (*   Profile               hello.crash_profile ("ack" if it is null)       *)
-(*   Holds                 hello.holds (0 if it is absent)                 *)
+(*   Holds                 0: what a target promises is judged elsewhere   *)
 (*   Name                  the legal ones among the strings in the traces  *)
 (*   Value, Zero           the integers; 0                                 *)
 (*                                                                         *)
@@ -35,9 +35,6 @@ VARIABLES
 Hello == Traces[trace].header.hello
 
 Events == Traces[trace].events
-
-TraceCrowded(d) ==      \* Each trace has its own promise, so that Holds is no constant here.
-    IF Held(d) > IF "holds" \in DOMAIN Hello THEN Hello.holds ELSE 0 THEN {"no-space"} ELSE {}
 
 Result(e) ==
     CASE "result" \notin DOMAIN e -> "cut"

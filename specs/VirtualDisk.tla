@@ -113,7 +113,7 @@ Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
 (* Answers.  A refusal changes nothing.  It is due, with one of the faults *)
 (* of the request as its code, if and only if there is a fault; only the   *)
 (* codes in `excuses` may come without one.  The one excuse is that the    *)
-(* disk would hold more than it promised.                                  *)
+(* disk holds as much as it promised, with what the request adds.          *)
 
 Happens(d, left) == disk' = d /\ survivors' = left /\ power' = power
 
@@ -130,8 +130,8 @@ Answer(r, faults, excuses, d, left) ==
             \/ r \in excuses \union {"unknown-outcome"} /\ NothingHappens
             \/ r = "cut" /\ Cut(left)
 
-\* @type: $disk => Set(Str);
-Crowded(d) == IF Held(d) > Holds THEN {"no-space"} ELSE {}      \* May d be too much to hold?
+Crowded(more) ==    \* May there be no room for so many blocks more?
+    IF Held(disk) + more > Holds THEN {"no-space"} ELSE {}
 
 OutOfRange(lba, count) == IF Fits(lba, count) THEN {} ELSE {"out-of-range"}
 
@@ -151,16 +151,16 @@ Taken(name) ==
 Write(lba, data, r) ==
     LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
         d == Written(disk, lba, data)
-    IN  Answer(r, faults, Crowded(d), d, Buffered(d))
+    IN  Answer(r, faults, Crowded(Cardinality(DOMAIN data)), d, Buffered(d))
 
 Unmap(lba, count, r) ==
     LET faults == OutOfRange(lba, count)
         d == Unmapped(disk, lba, count)
-    IN  Answer(r, faults, Crowded(d), d, Buffered(d))
+    IN  Answer(r, faults, Crowded(1), d, Buffered(d))
 
 Snapshot(name, r) ==
     LET d == Snapshotted(disk, name)
-    IN  Answer(r, Taken(name), Crowded(d), d, Recorded(d))
+    IN  Answer(r, Taken(name), Crowded(1), d, Recorded(d))
 
 Delete(name, r) ==      \* Never for want of space: it is how space is made.
     LET d == Deleted(disk, name)
@@ -168,7 +168,7 @@ Delete(name, r) ==      \* Never for want of space: it is how space is made.
 
 Revert(name, r) ==
     LET d == Reverted(disk, name)
-    IN  Answer(r, Missing(name), Crowded(d), d, Recorded(d))
+    IN  Answer(r, Missing(name), Crowded(1), d, Recorded(d))
 
 Flush(r) == Answer(r, {}, {}, disk, {Exactly(disk)})
 

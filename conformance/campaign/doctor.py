@@ -131,8 +131,8 @@ def _unrefused(what: str, trace: traces.Trace) -> Check:
             return Check(
                 what,
                 False,
-                f"{traces.line(event)}: allowed, but on a disk of 8 blocks with next to nothing on it there "
-                "is no reason to refuse; what is refused cannot be tested",
+                f"{traces.line(event)}: allowed, but on a disk of 8 blocks with next to nothing "
+                "on it there is no reason to refuse; what is refused cannot be tested",
             )
         states = step(states, event)
     refused = [

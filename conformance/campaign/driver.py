@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from conformance.campaign import overlapping_driver
@@ -151,7 +152,5 @@ class Bench:
         """Put the target away."""
         target, self._target = self._target, None
         if target is not None:
-            try:
+            with suppress(Exception):  # it was judged by its answers
                 target.close()
-            except Exception:
-                pass  # it was judged by its answers

@@ -36,7 +36,8 @@ class Overlap(NamedTuple):
     def words(self) -> str:
         """One line."""
         return (
-            f"{self.rounds} round{'s' * (self.rounds != 1)} of {self.connections} connections at once, {self.calls} calls to single blocks: "
+            f"{self.rounds} round{'s' * (self.rounds != 1)} of {self.connections} "
+            f"connections at once, {self.calls} calls to single blocks: "
             f"{'linearizable' if self.verdict == 'pass' else self.verdict + ': ' + self.said}"
         )
 
@@ -89,7 +90,8 @@ def _round(target: Target, connections: int, requests: int, seed: int, crashes: 
     connect = getattr(target, "connect", None)
     if connect is None or target.hello.get("payload") == "tags":
         raise Unusable(
-            "it takes one request at a time: requests overlap on targets that have `connect`, such as NBD servers"
+            "it takes one request at a time: requests overlap on targets that have `connect`, "
+            "such as NBD servers"
         )
     _done(target, {"op": "create", "blocks": BLOCKS})
     size, able = target.hello["block_size"], target.hello["capabilities"]

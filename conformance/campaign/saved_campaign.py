@@ -41,7 +41,8 @@ class Kept:
             held = json.loads(self._path.read_text(encoding="utf-8"))
             if held["plan"] != _of(plan):
                 raise BadKept(
-                    f"{self._path}: of another campaign: give another file, or the same target, seed and options"
+                    f"{self._path}: of another campaign: give another file, or the same target, "
+                    "seed and options"
                 )
             result.happened = Coverage.from_json(held["coverage"])
             result.counters, result.declared = (

@@ -22,7 +22,6 @@ from conformance.contract.faults import (
 from conformance.contract.state import (
     EMPTY,
     ZERO,
-    Bound,
     Choice,
     Devices,
     Image,
@@ -31,6 +30,7 @@ from conformance.contract.state import (
     States,
     buffered,
     cut,
+    decided,
     exactly,
     possible,
     recorded,
@@ -93,8 +93,9 @@ def step(states: States, event: Event) -> States:
         after = _distinct(after)
         if len(after) > MOST_STATES:
             raise Undecided(
-                f"more than {MOST_STATES} disks are possible here: read all views after a crash, and "
-                "after an operation with an unknown outcome, so that the checker knows which it is"
+                f"more than {MOST_STATES} disks are possible here: read all views after a crash, "
+                "and after an operation with an unknown outcome, "
+                "so that the checker knows which it is"
             )
     return after
 
@@ -234,25 +235,11 @@ def _read(state: State, event: Event, answer: str) -> States:
     for at_lba, tag in enumerate(event["result"]["tags"], lba):
         held = blocks.get(at_lba, ZERO)
         if held != tag:
-            decided = _decided(held, tag, bound)
-            if decided is None:
+            found = decided(held, tag, bound)
+            if found is None:
                 return ()
-            bound = decided
+            bound = found
     return (state,) if bound is state.bound else (state._replace(bound=bound),)
-
-
-def _decided(held: int | Choice, tag: int, bound: Bound) -> Bound | None:
-    """`bound` once what is `held` was read as `tag`; None if it cannot be."""
-    tried = []
-    while isinstance(held, Choice) and held not in bound:
-        tried.append(held)
-        if tag in held.tags:
-            break
-        held = held.base
-    else:
-        if tag != (bound[held] if isinstance(held, Choice) else held):
-            return None
-    return bound.update((choice, tag) for choice in tried)
 
 
 def _crash(state: State, event: Event, answer: str) -> Iterator[State]:

@@ -46,6 +46,20 @@ def possible(held: int | Choice, bound: Bound) -> frozenset[int]:
     return held.possible(bound) if isinstance(held, Choice) else frozenset([held])
 
 
+def decided(held: int | Choice, tag: int, bound: Bound) -> Bound | None:
+    """`bound` once what is `held` was read as `tag`; None if it cannot be."""
+    tried = []
+    while isinstance(held, Choice) and held not in bound:
+        tried.append(held)
+        if tag in held.tags:
+            break
+        held = held.base
+    else:
+        if tag != (bound[held] if isinstance(held, Choice) else held):
+            return None
+    return bound.update((choice, tag) for choice in tried)
+
+
 class Image(NamedTuple):
     """One image that a power cut may leave, and `older`, the rest of them."""
 

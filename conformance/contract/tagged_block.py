@@ -2,7 +2,8 @@
 
 Each sector of 512 bytes says which block it is part of:
 
-    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | noise | text | checksum of all before 4
+    magic 8 | trace 8 | tag 8 | LBA 8 | operation 8 | sector 2 | sectors 2 | noise | text
+    | checksum of all before 4
 
 in little-endian order. Tag 0 is all zeroes. The text says the same for people who look at a hex
 dump. The noise does not compress; how long it is follows from the tag (TEXTURES), so that
@@ -66,7 +67,7 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
     noise = shake_128(b"%d" % tag).digest(sectors * rough)
     text = f" tag {tag} LBA {lba} operation {op} ".encode()
     text = (text * (ROOM // len(text) + 1))[: ROOM - rough]
-    parts = []
+    parts: list[bytes] = []
     for index in range(sectors):
         body = (
             HEADER.pack(MAGIC, trace, tag, lba, op, index, sectors)

@@ -131,7 +131,8 @@ def read(path: Path | str) -> Trace:
     number = 0
     try:
         with path.open("rb") as lines:
-            for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+            for line in iter(lambda: lines.readline(LONGEST_LINE + 1), b""):
+                number += 1
                 value = _parsed(line)
                 if hello is None:
                     _check("header", value)

@@ -12,12 +12,14 @@ CLAUSES = {
     "unmap": "Unmap: an unmapped block reads as zeroes until it is written again",
     "refusal": "Answer: a request is refused if and only if it has a fault, with that fault's code",
     "nothing": "Answer: a refused operation changes nothing",
-    "ack": "Crash (ack): every acknowledged operation survives a power cut; one cut short happens whole or not at all",
-    "prefix": "Crash (prefix): a power cut keeps the history up to some point, no earlier than the last flush",
+    "ack": "Crash (ack): every acknowledged operation survives a power cut; "
+    "one cut short happens whole or not at all",
+    "prefix": "Crash (prefix): a power cut keeps the history up to some point, "
+    "no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
     "devices": "Devices: while no more fail than are tolerated, every read returns its data",
     "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
-    "space": "Space: `holds` different blocks fit before a request may be refused for want of space",
+    "space": "Space: a target that declares `holds` has space for so many different blocks",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
     "inside": "Inside: what happens there is a behaviour of the specs below the contract",
     "overlap": "Order: some order of the requests, each between its call and its answer, explains "
@@ -26,7 +28,8 @@ CLAUSES = {
 }
 
 KINDS = {
-    "lost-acknowledgement": "what was acknowledged, and had to survive, did not survive a power cut",
+    "lost-acknowledgement": "what was acknowledged, and had to survive, "
+    "did not survive a power cut",
     "stale": "a block holds an older value than it should",
     "resurrected": "data that was overwritten, unmapped or reverted away came back",
     "zeroed": "a block reads as zeroes that should hold data",
@@ -43,7 +46,8 @@ KINDS = {
     "wrong-refusal": "a request was refused that has no fault, or with the wrong code",
     "lost-snapshot": "a snapshot is gone",
     "resurrected-snapshot": "a snapshot that was deleted came back",
-    "lost-data": "data was lost without cause: no more devices had failed than the target tolerates",
+    "lost-data": "data was lost without cause: "
+    "no more devices had failed than the target tolerates",
     "scrub": "the target's own scrub reports a problem though no device is failed",
     "false-no-space": "a request was refused for want of space that the target promises to have",
     "inside": "the contract is kept, but not by steps that the specs below it have",

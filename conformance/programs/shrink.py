@@ -25,7 +25,7 @@ FIRST_REPEATS = 3  # times that the whole program is sent: one that always fails
 FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
 LAST_SECONDS = 1.0  # that the last repeats may take
 MISSED = 0.05  # chance that a flaky failure is missed because it was sent too seldom
-FEW = 16  # requests: so few are also removed two at a time
+FEW = 40  # requests: so few are also removed two at a time
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class _Search:
             before = self._program
             self._remove_groups()
             self._remove_runs()
+            self._simplify()
             if len(self._program) <= FEW:
                 self._remove_pairs()
-            self._simplify()
 
     def _remove_groups(self) -> None:
         """Remove requests that belong together, such as all that name one snapshot."""

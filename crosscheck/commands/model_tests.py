@@ -84,7 +84,8 @@ def _reached(coverage: reached.Coverage) -> list[str]:
         of = [statement for statement in coverage.statements if statement.module == module]
         missed = [statement for statement in of if statement in coverage.unreached]
         console.print(
-            f"{module}: traces reach {len(of) - len(missed)} of {len(of)} statements, {coverage.share(module):.1%}",
+            f"{module}: traces reach {len(of) - len(missed)} of {len(of)} statements, "
+            f"{coverage.share(module):.1%}",
             highlight=False,
         )
         for statement in missed:
@@ -95,7 +96,8 @@ def _reached(coverage: reached.Coverage) -> list[str]:
                 markup=False,
             )
     wrong = [
-        f"no trace reaches `{statement.text}` of {statement.module}, and specs/unreached.toml does not say why"
+        f"no trace reaches `{statement.text}` of {statement.module}, "
+        "and specs/unreached.toml does not say why"
         for statement, why in coverage.unreached.items()
         if not why
     ]

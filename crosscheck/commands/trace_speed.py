@@ -31,7 +31,13 @@ def trace_speed(sizes: tuple[int, ...], target: str) -> None:
     )
     for speed in measure(list(sizes) or [1000, 10_000, 100_000], target=target):
         rows.add_row(
-            f"{speed.traces:,}", f"{speed.events:,}", f"{speed.tlc_seconds:.1f}", f"{speed.start_up:.1f}", f"{speed.tlc_rate:,.0f}",
-            f"{speed.running_rate:,.0f}", f"{speed.model_rate:,.0f}", f"{speed.tlc_rate / speed.model_rate:.2f}",
-        )  # fmt: skip
+            f"{speed.traces:,}",
+            f"{speed.events:,}",
+            f"{speed.tlc_seconds:.1f}",
+            f"{speed.start_up:.1f}",
+            f"{speed.tlc_rate:,.0f}",
+            f"{speed.running_rate:,.0f}",
+            f"{speed.model_rate:,.0f}",
+            f"{speed.tlc_rate / speed.model_rate:.2f}",
+        )
     console.print(rows)

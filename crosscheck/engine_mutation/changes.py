@@ -90,9 +90,8 @@ class _Replacing(ast.NodeTransformer):
         return [ast.copy_location(called, self._statement), inside]
 
 
-Place = tuple[
-    ast.AST, ast.AST | None, ast.stmt
-]  # what is replaced, by what, and the statement it is in
+Node = ast.stmt | ast.expr
+Place = tuple[Node, Node | None, ast.stmt]  # what is replaced, by what, in which statement
 
 
 def _places(tree: ast.Module) -> Iterator[Place]:

@@ -73,7 +73,8 @@ class Record:
         """The record's sequence number and operation, as events tell them."""
         facts: dict[str, object] = {"sequence": self.sequence, "op": OPERATIONS[self.kind]}
         if self.count:
-            return facts | {"lba": self.lba, "count": self.count}
+            lba = self.writes[0][0] if self.writes else self.lba
+            return facts | {"lba": lba, "count": self.count}
         return facts | {"name": self.name} if self.name else facts
 
     @property

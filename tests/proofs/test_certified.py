@@ -1,4 +1,5 @@
-"""The certified checker as an oracle: it judges every run, in the kit's words; and what `agreement` would catch."""
+"""The certified checker as an oracle: it judges every run, in the kit's words; and what
+`agreement` would catch."""
 
 import re
 from pathlib import Path
@@ -85,7 +86,8 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
     ],
 )
 def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
-    """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is not judged."""
+    """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is
+    not judged."""
     trace = Trace(
         {"crash_profile": "ack", "capabilities": ["device"], "tolerates": 0}, events, 1, {}
     )

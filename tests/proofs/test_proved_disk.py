@@ -1,5 +1,6 @@
 """The disk extracted from its proof: its command line, and what the kit says of it."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -84,6 +85,24 @@ def test_what_is_no_request_is_refused():
     ]
     out = call("adapter", text=b"\n".join(lines) + b"\n").splitlines()
     assert [json.loads(line)["ok"] for line in out] == [False] * 6 + [True, False, False, True]
+
+
+def test_memory_is_gone_with_the_power():
+    """A cut in a write, then one in recovery: until recovery has ended there is no disk."""
+    data = base64.b64encode(b"a" * BLOCK).decode()
+    requests = [
+        {"op": "create", "blocks": 8},
+        {"op": "write", "lba": 0, "data": data, "cut": {"after": 2, "seed": 1}},
+        {"op": "read", "lba": 0, "count": 1},
+        {"op": "crash", "cut": {"after": 3, "seed": 1}},
+        {"op": "read", "lba": 0, "count": 1},
+        {"op": "crash"},
+        {"op": "read", "lba": 0, "count": 1},
+    ]
+    out = call("adapter", text="\n".join(map(json.dumps, requests)).encode() + b"\n").splitlines()
+    errors = [json.loads(line).get("error") for line in out]
+    cut, none = "unknown-outcome", "bad-request"
+    assert errors == [None, cut, none, cut, none, None, None]
 
 
 @pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])

@@ -1,4 +1,5 @@
-"""The oracle's reader, which is trusted and not proved: no input makes it crash, misread or fall silent."""
+"""The oracle's reader, which is trusted and not proved: no input makes it crash, misread or fall
+silent."""
 
 import json
 import random
@@ -95,7 +96,7 @@ def test_damaged_files(program, originals, tmp_path):
     verdicts = [json.loads(line) for line in done.stdout.splitlines()]
     assert [verdict["trace"] for verdict in verdicts] == [str(path) for path in paths]
     read = 0
-    for path, verdict in zip(paths, verdicts):
+    for path, verdict in zip(paths, verdicts, strict=True):
         try:
             trace = traces.read(path)
         except traces.BadTrace:

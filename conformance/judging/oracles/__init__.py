@@ -5,6 +5,7 @@ An oracle is a function from traces to opinions, one each, in their order: `mode
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -56,8 +57,6 @@ def together(names: Iterable[str]) -> dict[str, Oracle]:
     if "tlc" in judges:
         judges[INNER] = import_module("conformance.judging.oracles.inner").judge
     if "certified" not in judges:
-        try:
+        with suppress(NoSuchOracle):  # the summary says that it did not judge
             judges["certified"] = named("certified")
-        except NoSuchOracle:
-            pass  # the summary says that it did not judge
     return judges

@@ -14,11 +14,13 @@ Place = tuple[
 
 LEGS = ("performance", "capacity")
 CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
-    "members": "a disk opens with the components that it was left with; who lacks something is not active",
+    "members": "a disk opens with the components that it was left with; "
+    "a component that lacks something is not active",
     "fail": "Fail: what fails is a component that can be reached, or a spare",
     "return": "Return: who comes back was absent, and is stale if it missed anything",
     "replace": "Replace: a new device takes the place of one that will not come back",
-    "rebuild": "Rebuild: on a spare, at once what is degraded, what is absent when the repair timer says so",
+    "rebuild": "Rebuild: on a spare, at once what is degraded, "
+    "what is absent when the repair timer says so",
     "missed": "Put: what was written and could not reach a component is missed by it",
     "resync": "Fetch and Resync: what is copied comes from components that do not lack it",
     "active": "CaughtUp: a component is active once it lacks nothing",
@@ -66,9 +68,9 @@ def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
         if event["op"] == "tick":
             yield {"event": "tick", "seconds": event["seconds"]}, (index, None)
         for number, inside in enumerate(event.get("events", ())):
-            if inside["event"] in EVENTS | ALSO and inside.get("leg", leg) == leg:
-                if leg == "performance" or inside["event"] != "submit":
-                    yield inside, (index, number)
+            of_leg = inside["event"] in EVENTS | ALSO and inside.get("leg", leg) == leg
+            if of_leg and (leg == "performance" or inside["event"] != "submit"):
+                yield inside, (index, number)
 
 
 def _tells(line: Line) -> bool:

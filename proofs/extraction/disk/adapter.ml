@@ -8,7 +8,8 @@ exception Bad of string
 let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
 let largest = 1 lsl 53
 
-type t = { path : string; random : Random.State.t; records : int; mutable disk : Engine.t option }
+type t = { path : string; random : Random.State.t; records : int; mutable disk : Engine.t option;
+  mutable off : Device.t option  (* the device, after a power cut: what was in memory is gone *) }
 
 let integer key message =
   match J.Util.member key message with
@@ -45,7 +46,11 @@ let hello =
 
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 
-let close state = Option.iter (fun disk -> Device.close disk.Engine.device) state.disk; state.disk <- None
+let device state =
+  match state.disk, state.off with Some disk, _ -> Some disk.Engine.device | None, off -> off
+
+let switch_off state = state.off <- device state; state.disk <- None
+let close state = Option.iter Device.close (device state); state.disk <- None; state.off <- None
 
 let create state blocks =
   if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
@@ -55,10 +60,14 @@ let create state blocks =
     ~snapshots:Plan.default_snapshots in
   state.disk <- Some (Engine.format (Device.open_file ~sync:false ~fresh:true state.path) shape)
 
-(* The power fails, and comes back. What recovery does is cut short too where the request says so. *)
-let crash state device =
+(* The power fails, and comes back. Recovery is cut short too where the request says so. *)
+let crash state =
+  let device = match device state with Some device -> device | None ->
+    bad "there is no disk: create comes first" in
+  switch_off state;
   Device.power_cut device state.random;
-  state.disk <- Some (Engine.recover device)
+  state.disk <- Some (Engine.recover device);
+  state.off <- None
 
 let counters state =
   let d = (disk state).device in
@@ -79,7 +88,7 @@ let request state message =
   | "revert" -> perform (DoRevert (text "name" message))
   | "flush" -> perform DoFlush
   | "restart" -> perform DoRestart
-  | "crash" -> crash state (disk state).device; ok []
+  | "crash" -> crash state; ok []
   | "clean" -> Engine.clean (disk state); ok []
   | "checkpoint" -> Engine.maintain (disk state) Checkpoint; ok []
   | "stats" -> ok [ ("counters", counters state) ]
@@ -88,11 +97,11 @@ let request state message =
 (* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then
    on. *)
 let with_cut state message =
-  match J.Util.member "cut" message, state.disk with
+  match J.Util.member "cut" message, device state with
   | `Null, _ | _, None -> request state message
-  | cut, Some disk ->
-      disk.device.cut_after <- Some (integer "after" cut);
-      Fun.protect ~finally:(fun () -> disk.device.cut_after <- None) (fun () -> request state message)
+  | cut, Some device ->
+      device.cut_after <- Some (integer "after" cut);
+      Fun.protect ~finally:(fun () -> device.cut_after <- None) (fun () -> request state message)
 
 let answer state line =
   try
@@ -103,7 +112,7 @@ let answer state line =
   | Bad reason -> refusal "bad-request" reason
   | Yojson.Json_error reason -> refusal "bad-request" reason
   | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
-  | Device.Power_cut -> refusal "unknown-outcome" "the power was cut; crash comes next"
+  | Device.Power_cut -> switch_off state; refusal "unknown-outcome" "the power was cut; crash comes next"
 
 let rec converse state =
   match input_line stdin with
@@ -119,9 +128,10 @@ let serve ~disk ~log ~folder ~records ~seed =
   let random = Random.State.make [| seed |] in
   match disk with
   | Some path ->
-      let state = { path; random; records; disk = Some (Engine.recover (Device.open_file ?log path)) } in
+      let state = { path; random; records; off = None;
+        disk = Some (Engine.recover (Device.open_file ?log path)) } in
       Fun.protect ~finally:(fun () -> close state) (fun () -> converse state)
   | None ->
       let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records;
-        disk = None } in
+        disk = None; off = None } in
       Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse state)

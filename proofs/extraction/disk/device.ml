@@ -102,5 +102,4 @@ let power_cut device choose =
     | n -> store device (address, List.nth written (n - 1))
   in
   Hashtbl.iter survives device.latest;
-  forget device;
-  device.cut_after <- None
+  forget device

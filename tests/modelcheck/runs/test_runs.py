@@ -125,7 +125,7 @@ def test_lists_are_sound() -> None:
 
 @pytest.mark.parametrize("listed", models.mutants(), ids=lambda listed: listed.name)
 def test_a_mutant_is_a_module_that_differs(listed: Mutant, tmp_path: Path) -> None:
-    assert listed.name.startswith(listed.file.removesuffix(".tla") + "_")
+    assert listed.file.startswith(listed.name.split("_")[0])
     model = planted.plant(listed, tmp_path)
     assert model.exists() and model.with_suffix(".cfg").exists()
     changed = (tmp_path / listed.file).read_bytes()

@@ -1,9 +1,13 @@
-"""Snapshots of btrfs: the disk is a file in the subvolume `live`, a snapshot is a read-only snapshot of that.
+"""Snapshots of btrfs: the disk is a file in a subvolume, which is snapshotted read-only.
 
-- `snapshot` is durable when the ioctl returns, with all that was written before: it commits the transaction.
+The subvolume is called `live`.
+
+- `snapshot` is durable when the ioctl returns, with all that was written before: it commits the
+  transaction.
 - `delete` is made durable by a sync, as `btrfs subvolume delete --commit-after` does it.
-- `revert` makes a writable snapshot of the snapshot, exchanges it with `live` by one rename, and deletes what was live.
-  A cut leaves one of the two live, and the other is deleted by the next mount here.
+- `revert` makes a writable snapshot of the snapshot, exchanges it with `live` by one rename, and
+  deletes what was live. A cut leaves one of the two live, and the other is deleted by the next
+  mount here.
 - `unmap` punches a hole.
 """
 
@@ -13,7 +17,7 @@ from typing import Any
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.guest import GuestError
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 LIVE, SPARE, PREFIX = "live", "spare", "s-"
 
@@ -38,7 +42,7 @@ class Btrfs(FileDisk):
     def _snapshot(self, message: Message) -> None:
         name = PREFIX + message["name"]
         if self._exists(name):
-            raise Refused("snapshot-exists", message["name"])
+            raise Refusal("snapshot-exists", message["name"])
         self._ask("btrfs-snapshot", ROOT, f"{ROOT}/{LIVE}", name, "ro")
 
     def _delete(self, message: Message) -> None:

@@ -1,10 +1,11 @@
-"""A disk whose live view and snapshots are devices or files in a guest: the driver of a kernel is under test.
+"""A disk whose views are devices or files in a guest: the driver of a kernel is under test.
 
-It declares `block`: a driver promises what a disk with a volatile write cache does. Snapshot operations are durable when
-acknowledged. Blocks are of 512 bytes, the sector: nothing larger is written whole when the power fails.
+It declares `block`: a driver promises what a disk with a volatile write cache does. Snapshot
+operations are durable when acknowledged. Blocks are of 512 bytes, the sector: nothing larger is
+written whole when the power fails.
 
-Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option `spread`), and the
-rest of the unit is never used: a small disk spans many units."""
+Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option
+`spread`), and the rest of the unit is never used: a small disk spans many units."""
 
 import errno
 from abc import abstractmethod
@@ -15,15 +16,17 @@ from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
 from conformance.targets.engines.kernel.mapper import Mapper
-from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 Range = tuple[int, int]  # offset and length in bytes
 
 
 class KernelDisk(RecordedDisk):
-    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver and its disk).
+    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver
+    and its disk).
 
-    Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the guest."""
+    Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
+    guest."""
 
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
@@ -98,7 +101,7 @@ class KernelDisk(RecordedDisk):
             self._ask("read", device, *_words(ranges))
         except GuestError as error:
             if error.number == errno.EIO:
-                raise Refused("data-lost", str(error)) from None
+                raise Refusal("data-lost", str(error)) from None
             raise
         return {"data": self._guest.mailbox[:length]}
 
@@ -110,15 +113,15 @@ class KernelDisk(RecordedDisk):
             self._ask(verb, self._device(None), *_words(self._within(lba, count)))
         except GuestError as error:
             if error.number == errno.ENOSPC:
-                raise Refused("no-space", str(error)) from None
+                raise Refusal("no-space", str(error)) from None
             if error.number == errno.EDQUOT:
-                raise Refused("unknown-outcome", "no space for some of it") from None
+                raise Refusal("unknown-outcome", "no space for some of it") from None
             raise
 
     def _within(self, lba: int, count: int) -> list[Range]:
-        """Where these blocks are in a view's device. Raises Refused if they are not in the disk."""
+        """Where these blocks are in a view's device. Raises Refusal if they are not in the disk."""
         if lba + count > self._blocks:
-            raise Refused("out-of-range", f"the disk has {self._blocks} blocks")
+            raise Refusal("out-of-range", f"the disk has {self._blocks} blocks")
         ranges: list[Range] = []
         while count:
             unit, within = divmod(lba, self._spread)
@@ -133,7 +136,7 @@ class KernelDisk(RecordedDisk):
         return -(-self._blocks // self._spread)
 
     def _restart(self, message: Message) -> None:
-        """A clean shutdown flushes: whoever removes a device flushes it before, the driver need not."""
+        """A clean shutdown flushes first: users do, drivers need not when a device is removed."""
         self._flush(message)
         super()._restart(message)
 
@@ -150,11 +153,12 @@ class KernelDisk(RecordedDisk):
         try:
             self._up()
         except GuestError as error:
-            raise Refused("data-lost", str(error)) from None
+            raise Refusal("data-lost", str(error)) from None
 
     def _shut(self) -> None:
         if self._is_up:
             self._is_up = False
+            self._guest.ask("close", "/")  # an open device keeps its cache
             self._down()
 
     @abstractmethod
@@ -167,7 +171,7 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _up(self) -> None:
-        """Have the driver open what is on the disk. Raises Refused if it finds that it cannot."""
+        """Have the driver open what is on the disk. Raises Refusal if it finds that it cannot."""
 
     @abstractmethod
     def _down(self) -> None:
@@ -175,7 +179,7 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _device(self, view: str | None) -> str:
-        """The device of the live disk, or of a snapshot. Raises Refused if there is none."""
+        """The device of the live disk, or of a snapshot. Raises Refusal if there is none."""
 
 
 def _words(ranges: list[Range]) -> list[str]:

@@ -1,12 +1,14 @@
-"""Snapshots of dm-snapshot, Linux's copy-on-write snapshots of a device, each with an exception store of its own.
+"""Snapshots of dm-snapshot: copies on write of a device, each with an exception store of its own.
 
-The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known here, as LVM would
-know it, and is durable.
+The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known
+here, as LVM would know it, and is durable.
 
-- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file system does.
+- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file
+  system does.
 - `unmap` writes zeroes: the target `snapshot-origin` takes no discards.
-- `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the snapshot gets a new,
-  empty one afterwards. Until then the merge is known to be under way, and recovery goes on with it.
+- `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the
+  snapshot gets a new, empty one afterwards. Until then the merge is known to be under way, and
+  recovery goes on with it.
 """
 
 import time
@@ -17,7 +19,7 @@ from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK
 from conformance.targets.engines.kernel.mapper import SECTOR
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 ORIGIN = 1 << 20  # bytes of the disk before the first store
 OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
@@ -34,8 +36,8 @@ class Book:
 
 
 class DmSnapshot(KernelDisk):
-    """Options: `chunk` (KiB), `overflow` (whether the store says that it overflowed, the mode PO), `room` (chunks of data
-    that a store has; 0 is as many as the origin has), `spread`, `fault`."""
+    """Options: `chunk` (KiB), `overflow` (the mode PO: the store says that it overflowed), `room`
+    (chunks of data that a store has; 0 is as many as the origin has), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "chunk": [4, 4, 8, 16],
@@ -43,6 +45,7 @@ class DmSnapshot(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
     data = range(ORIGIN)
+    blind_to = frozenset(["wild-discard"])  # it sends none
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.unit = int(options.get("chunk", 4)) << 10
@@ -67,7 +70,7 @@ class DmSnapshot(KernelDisk):
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if name in self._book.names:
-            raise Refused("snapshot-exists", name)
+            raise Refusal("snapshot-exists", name)
         self._flush(message)
         store = self._empty_store()
         self._mapper.suspend("live")
@@ -114,12 +117,12 @@ class DmSnapshot(KernelDisk):
         self._book = Book({**self._book.names, name: new})
 
     def _await_merge(self) -> None:
-        """Wait until the origin holds all that the store held: ALLOCATED/TOTAL METADATA are as many."""
+        """Wait for the merge: the status ALLOCATED/TOTAL METADATA allocates the metadata alone."""
         deadline = time.monotonic() + MERGE
         while time.monotonic() < deadline:
             status = self._mapper.status("live")
             if "/" not in status:
-                raise Refused("data-lost", f"the merge ends: {status}")
+                raise Refusal("data-lost", f"the merge ends: {status}")
             allocated, _, rest = status.partition("/")
             if allocated == rest.split()[1]:
                 return
@@ -134,7 +137,7 @@ class DmSnapshot(KernelDisk):
 
     def _store(self, name: str) -> int:
         if name not in self._book.names:
-            raise Refused("no-such-snapshot", name)
+            raise Refusal("no-such-snapshot", name)
         return self._book.names[name]
 
     @property
@@ -149,11 +152,11 @@ class DmSnapshot(KernelDisk):
         return ORIGIN + store * self._store_length
 
     def _empty_store(self) -> int:
-        """A store that no snapshot has, its header zeroed. Raises Refused if there is none."""
+        """A store that no snapshot has, its header zeroed. Raises Refusal if there is none."""
         stores = range((self.size - ORIGIN) // self._store_length)
         free = [store for store in stores if store not in self._book.names.values()]
         if not free:
-            raise Refused("no-space", "all stores are in use")
+            raise Refusal("no-space", "all stores are in use")
         self._ask("zero", DISK, f"{self._at(free[0])}:{2 * self.unit}")
         self._ask("flush", DISK)
         return free[0]

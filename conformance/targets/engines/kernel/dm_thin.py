@@ -1,7 +1,8 @@
-"""Snapshots of dm-thin, Linux's thin provisioning: a pool on one disk, and thin devices, some of which are snapshots.
+"""Snapshots of dm-thin, Linux's thin provisioning: a pool, and thin devices in it.
 
-Metadata and data are two linear ranges of the one disk, so that one log orders all that is written. Which name is which
-thin device is known here, as LVM would know it, and is durable: what a cut leaves in doubt is asked of the pool.
+Metadata and data are two linear ranges of the one disk, so that one log orders all that is written.
+Which name is which thin device is known here, as LVM would know it, and is durable: what a cut
+leaves in doubt is asked of the pool.
 
 - `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others.
 - `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.
@@ -14,7 +15,7 @@ from conformance.targets.base import Message
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK, GuestError
 from conformance.targets.engines.kernel.mapper import SECTOR
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 METADATA = 1 << 20  # bytes
 
@@ -79,7 +80,7 @@ class DmThin(KernelDisk):
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if name in self._book.names:
-            raise Refused("snapshot-exists", name)
+            raise Refusal("snapshot-exists", name)
         self._mapper.suspend("live")
         try:
             new = self._fork(self._book.live)
@@ -107,14 +108,14 @@ class DmThin(KernelDisk):
         self._mapper.message("pool", "delete", old)
 
     def _fork(self, source: int) -> int:
-        """A snapshot of the thin device: its number. Raises Refused."""
+        """A snapshot of the thin device: its number. Raises Refusal."""
         self._next += 1
         self._mapper.message("pool", "create_snap", self._next, source)
         return self._next
 
     def _number(self, name: str) -> int:
         if name not in self._book.names:
-            raise Refused("no-such-snapshot", name)
+            raise Refusal("no-such-snapshot", name)
         return self._book.names[name]
 
     def _device(self, view: str | None) -> str:

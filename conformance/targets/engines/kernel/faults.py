@@ -1,9 +1,8 @@
-"""Faults injected on purpose around a driver: a judge that misses one would miss it in a driver too.
+"""Faults injected around a driver: a judge that misses one would miss it in a driver too.
 
-A fault of the disk changes what a power cut finds there: the guest itself reads what it wrote. A fault of a request
-changes what the driver is asked."""
+A fault of the disk changes what a power cut finds there: the guest itself reads what it wrote. A
+fault of a request changes what the driver is asked."""
 
-from abc import ABC
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -12,7 +11,8 @@ from typing import Protocol
 from conformance.media.logwrites import DISCARD, FLUSH, FUA, Write
 from conformance.media.recorded import Recorded
 
-EVERY = 5  # one write in so many is hit
+EVERY = 3  # one write, or flush, in so many is hit
+REACH = 64 << 10  # bytes that a wild discard takes along
 AWAY = 4096  # bytes that a misplaced write is away from its place
 
 
@@ -23,7 +23,7 @@ class Places(Protocol):
     data: range
 
 
-class Fault(ABC):
+class Fault:
     """No fault. The others change one of the three."""
 
     def __init__(self, places: Places) -> None:
@@ -74,7 +74,7 @@ class DropSomeFlushes(Fault):
 
 
 class DropSuperblockFlush(Fault):
-    """The superblock is not forced out: the first flush after it is dropped. A kernel makes FUA of such a flush."""
+    """The superblock is not forced out: the flush after it is dropped, which stands for its FUA."""
 
     _written = False
 
@@ -89,7 +89,7 @@ class DropSuperblockFlush(Fault):
 
 
 class LateData(Fault):
-    """Metadata and data are reordered: data becomes durable by the second flush after it, metadata by the first."""
+    """Data is late: the second flush after it makes it durable; metadata needs but one."""
 
     def __init__(self, places: Places) -> None:
         super().__init__(places)
@@ -168,12 +168,12 @@ class TornFlushed(Fault):
 
 
 class WildDiscard(Fault):
-    """A discard takes the block before it along."""
+    """A discard takes what is before it along."""
 
     def logged(self, entries: list[Write]) -> list[Write]:
         return [
-            Write(entry.offset - AWAY, entry.data + bytes(AWAY), entry.flags)
-            if entry.flags & DISCARD and entry.offset >= AWAY
+            Write(entry.offset - REACH, entry.data + bytes(REACH), entry.flags)
+            if entry.flags & DISCARD and entry.offset >= REACH
             else entry
             for entry in entries
         ]

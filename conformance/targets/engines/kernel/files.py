@@ -1,6 +1,7 @@
 """A disk that is a file of a file system in the guest, and the image that the host's mkfs makes.
 
-The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of it."""
+The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of
+it."""
 
 import shutil
 import subprocess
@@ -11,18 +12,19 @@ from pathlib import Path
 from conformance.targets.base import Message, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.recorded_disk import Refused
+from conformance.targets.engines.recorded_disk import Refusal
 
 ROOT = "/mnt/root"
 FILE = "disk"
 BLOCK = 4096  # bytes: of the file system
-_images: dict[tuple[str | int, ...], bytes] = {}
+_images: dict[tuple[int, tuple[str, ...]], bytes] = {}
 
 
 class FileDisk(KernelDisk):
     """Whoever inherits says how the file system is made and mounted, and has the snapshots."""
 
     unit = BLOCK
+    blind_to = frozenset(["wild-discard"])  # it sends none
     kind: str  # of file system, as mount calls it
     tool: tuple[str, ...]  # makes one in the file named last
 
@@ -38,12 +40,11 @@ class FileDisk(KernelDisk):
 
     def _down(self) -> None:
         """Everything that is mounted may be given up: what this writes is no longer of interest."""
-        self._ask("close", "/mnt")
         self._ask("fs-umount", ROOT)
 
     @abstractmethod
     def _fresh(self) -> None:
-        """Make the live disk, a file of the right length, on an empty file system that is mounted."""
+        """Make the live disk, a file of the right length, on an empty, mounted file system."""
 
     @property
     def _length(self) -> int:
@@ -55,7 +56,7 @@ class FileDisk(KernelDisk):
 
 def image(size: int, *tool: str) -> bytes:
     """A file system of `size` bytes, as the tool makes it. Raises Unusable."""
-    key = (size, *tool)
+    key = size, tool
     if key not in _images:
         if shutil.which(tool[0]) is None:
             raise Unusable(f"{tool[0]} not found: run make kernel")
@@ -68,5 +69,5 @@ def image(size: int, *tool: str) -> bytes:
     return _images[key]
 
 
-def no_such(name: str) -> Refused:
-    return Refused("no-such-snapshot", name)
+def no_such(name: str) -> Refusal:
+    return Refusal("no-such-snapshot", name)

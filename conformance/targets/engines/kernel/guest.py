@@ -1,6 +1,7 @@
-"""A guest of user-mode Linux: a kernel that runs as a process, with the agent in it and one disk for the driver under test.
+"""A guest of user-mode Linux: a kernel that is a process, with an agent and a disk for the driver.
 
-The disk is a vhost-user export of qemu-storage-daemon over `blklogwrites`: all that the guest writes is recorded."""
+The disk is a vhost-user export of qemu-storage-daemon over `blklogwrites`: all that the guest
+writes is recorded."""
 
 import atexit
 import os
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from functools import cache
 from mmap import mmap
 from pathlib import Path
@@ -55,7 +57,8 @@ def _modules() -> Path:
 class Guest:
     """A guest that has booted; its disk is `size` bytes. Raises Unusable. Close it.
 
-    `mailbox` holds what the agent has read, or is to write; `folder` has the files `disk` and `log` of the disk."""
+    `mailbox` holds what the agent has read, or is to write; `folder` has the files `disk` and `log`
+    of the disk."""
 
     def __init__(self, size: int) -> None:
         self._daemon = qemu.Daemon()
@@ -132,7 +135,7 @@ class Guest:
         self.ask("put", "/sys/block/vda/cache_type", "write", "back")
 
     def ask(self, *words: object) -> str:
-        """Have the agent do this; what it says. Raises GuestError for an error, TargetFailure if no answer comes."""
+        """Have the agent do this; what it says. Raises GuestError, TargetFailure for no answer."""
         text = " ".join(map(str, words))
         self._port.sendall(text.encode() + b"\n")
         kind, _, rest = self._line().partition(" ")
@@ -181,17 +184,15 @@ class Guest:
         """End the guest and its disk."""
         _alive.discard(self)
         if self._process is not None:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self._process.wait()
             self._port.close()
         self._daemon.close()
 
 
 def processor_seconds() -> float:
-    """Processor time that this process, its guests and their disks have used, guests that have ended left out."""
+    """Processor time that this process and its guests with their disks have used, in seconds."""
     return time.process_time() + sum(guest.processor_seconds() for guest in _alive)
 
 

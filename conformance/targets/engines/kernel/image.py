@@ -1,6 +1,7 @@
-"""The guest's first file system: the agent as `/init`, and the modules of the kernel under test in the order of loading.
+"""The guest's first file system: the agent as `/init`, and the modules of its kernel.
 
-The archive is in the "newc" format of cpio (Documentation/driver-api/early-userspace/buffer-format.rst of Linux)."""
+The archive is in the "newc" format of cpio
+(Documentation/driver-api/early-userspace/buffer-format.rst of Linux)."""
 
 import subprocess
 from pathlib import Path

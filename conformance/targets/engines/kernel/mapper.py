@@ -1,4 +1,4 @@
-"""Devices of device-mapper in the guest, one target each. They are numbered here, since there is no udev."""
+"""Devices of device-mapper in the guest, one target each, numbered here as there is no udev."""
 
 from collections.abc import Callable
 

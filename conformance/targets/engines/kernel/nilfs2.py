@@ -1,9 +1,10 @@
-"""Snapshots of NILFS2: the disk is a file, a snapshot is a checkpoint that was turned into one, and is mounted by number.
+"""Snapshots of NILFS2: the disk is a file, a snapshot is a checkpoint turned into one.
 
-Which snapshot is which checkpoint is known here, and is durable; what a cut leaves in doubt is asked of the file system.
+Which snapshot is which checkpoint is known here, and is durable; what a cut leaves in doubt is
+asked of the file system.
 
-- `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another checkpoint: the ioctl that
-  turns it does not.
+- `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another
+  checkpoint: the ioctl that turns it does not.
 - There is no `revert`: NILFS2 has none.
 - `unmap` writes zeroes: NILFS2 punches no holes.
 """
@@ -13,7 +14,7 @@ from typing import Any
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.recorded_disk import BLOCK, Refused
+from conformance.targets.engines.recorded_disk import BLOCK, Refusal
 
 
 class Nilfs2(FileDisk):
@@ -43,7 +44,7 @@ class Nilfs2(FileDisk):
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
         if name in self._names:
-            raise Refused("snapshot-exists", name)
+            raise Refusal("snapshot-exists", name)
         self._ask("flush", self._device(None))
         number = int(self._ask("nilfs-checkpoint", ROOT))
         self._ask("nilfs-mode", ROOT, number, "snapshot")

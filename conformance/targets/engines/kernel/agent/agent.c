@@ -78,8 +78,9 @@ static void answer(int port, char *line) {
         request.word[request.count++] = word;
     if (!request.count)
         return;
-    int length = serve(&request) ? snprintf(text, sizeof text, "error %d %s\n", errno, request.word[0])
-                                 : snprintf(text, sizeof text, "ok %s\n", value);
+    int length = serve(&request)
+                     ? snprintf(text, sizeof text, "error %d %s\n", errno, request.word[0])
+                     : snprintf(text, sizeof text, "ok %s\n", value);
     for (int at = 0; at < length;) {
         ssize_t written = write(port, text + at, length - at);
         if (written > 0)

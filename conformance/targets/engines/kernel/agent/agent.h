@@ -1,8 +1,8 @@
 /* The guest's agent: the only process of a throw-away guest whose kernel is under test.
 
-   A request is one line of words, an answer is one line: "ok VALUE", or "error NUMBER VERB". A verb returns 0 or -1
-   with errno set, as a system call does. Bytes of blocks do not go through the line but through the mailbox, a disk
-   whose file the host reads and writes. */
+   A request is one line of words. An answer is one line: "ok VALUE", or "error NUMBER VERB". A verb
+   returns 0, or -1 with errno set, as a system call does. Bytes of blocks go through the mailbox,
+   a disk whose file the host reads and writes. */
 
 #ifndef AGENT_H
 #define AGENT_H

@@ -1,4 +1,5 @@
-/* Reads and writes of devices and files, past the page cache. Bytes are in the mailbox, one range behind the other.
+/* Reads and writes of devices and files, past the page cache. Bytes are in the mailbox, one range
+   behind the other.
 
    A range is OFFSET:LENGTH in bytes. What is opened stays open until `close`. */
 
@@ -49,7 +50,8 @@ static int file_of(const char *path) {
 /* close PATH: every path that begins so. */
 static int shut(struct request *request) {
     for (int i = 0; i < OPEN; i++)
-        if (opened[i].path[0] && !strncmp(opened[i].path, request->word[1], strlen(request->word[1]))) {
+        if (opened[i].path[0] &&
+            !strncmp(opened[i].path, request->word[1], strlen(request->word[1]))) {
             close(opened[i].file);
             opened[i].path[0] = 0;
         }
@@ -106,7 +108,7 @@ static int get(struct request *request) {
     return whole(pwrite(box, buffer, sum, 0), sum);
 }
 
-/* write PATH RANGE...: `error` says how many ranges were written before in the answer to `progress`. */
+/* write PATH RANGE...: EDQUOT says that there was no space, but that some ranges were written. */
 static int give(struct request *request) {
     int file = file_of(request->word[1]), box = mailbox();
     ssize_t sum = total(request), at = 0;

@@ -94,7 +94,7 @@ static int destroy(struct request *request) {
     return on_folder(request->word[1], BTRFS_IOC_SNAP_DESTROY, &gone);
 }
 
-/* nilfs-checkpoint FOLDER: make everything durable; the answer is the number of the newest checkpoint. */
+/* nilfs-checkpoint FOLDER: make everything durable; answers the number of the newest checkpoint. */
 static int checkpoint(struct request *request) {
     __u64 number = 0;
     if (on_folder(request->word[1], NILFS_IOCTL_SYNC, &number))
@@ -114,19 +114,26 @@ static int mode(struct request *request) {
 /* nilfs-snapshots FOLDER: the numbers of all snapshots. */
 static int snapshots(struct request *request) {
     struct nilfs_cpinfo found[64];
-    struct nilfs_argv argument = {(__u64)(unsigned long)found, 64, sizeof *found, NILFS_SNAPSHOT, 0};
-    memset(found, 0, sizeof found); /* a list that begins at number 0 begins at the first snapshot */
+    struct nilfs_argv argument = {
+        .v_base = (unsigned long)found, .v_nmembs = 64, .v_size = sizeof *found,
+        .v_flags = NILFS_SNAPSHOT, .v_index = 0 /* the first snapshot */};
+    memset(found, 0, sizeof found);
     if (on_folder(request->word[1], NILFS_IOCTL_GET_CPINFO, &argument))
         return -1;
     for (unsigned i = 0; i < argument.v_nmembs; i++)
-        sprintf(request->value + strlen(request->value), "%llu ", (unsigned long long)found[i].ci_cno);
+        sprintf(request->value + strlen(request->value), "%llu ",
+                (unsigned long long)found[i].ci_cno);
     return 0;
 }
 
 const struct named file_verbs[] = {
     {"fs-mount", 3, attach},        {"fs-umount", 1, detach},         {"fs-file", 2, make},
     {"fs-sync", 1, sync_all},       {"fs-exchange", 2, exchange},      {"fs-size", 1, exists},
-    {"btrfs-subvolume", 2, subvolume}, {"btrfs-snapshot", 4, snapshot}, {"btrfs-destroy", 2, destroy},
-    {"nilfs-checkpoint", 1, checkpoint}, {"nilfs-mode", 3, mode},     {"nilfs-snapshots", 1, snapshots},
+    {"btrfs-subvolume", 2, subvolume},
+    {"btrfs-snapshot", 4, snapshot},
+    {"btrfs-destroy", 2, destroy},
+    {"nilfs-checkpoint", 1, checkpoint},
+    {"nilfs-mode", 3, mode},
+    {"nilfs-snapshots", 1, snapshots},
     {NULL, 0, NULL},
 };

@@ -55,7 +55,7 @@ static int create(struct request *request) {
 /* dm-load NAME SECTORS TARGET PARAMETERS...: the table to come into force at the next resume. */
 static int load(struct request *request) {
     struct dm_ioctl *message = named(request->word[1]);
-    struct dm_target_spec *target = (struct dm_target_spec *)((char *)message + message->data_start);
+    struct dm_target_spec *target = (void *)((char *)message + message->data_start);
     char *parameters = (char *)(target + 1);
     message->target_count = 1;
     target->length = strtoull(request->word[2], NULL, 10);
@@ -101,7 +101,7 @@ static int status(struct request *request) {
     message->flags = request->count > 2 ? DM_NOFLUSH_FLAG : 0;
     if (ask(DM_TABLE_STATUS, message))
         return -1;
-    struct dm_target_spec *target = (struct dm_target_spec *)((char *)message + message->data_start);
+    struct dm_target_spec *target = (void *)((char *)message + message->data_start);
     snprintf(request->value, VALUE, "%s", message->target_count ? (char *)(target + 1) : "");
     return 0;
 }

@@ -1,0 +1,104 @@
+"""Each driver: its operations, power cuts, and that a judge finds a disk that ignores flushes."""
+
+import pytest
+
+from conformance.selftest import kernel
+from conformance.targets import NoSuchTarget, resolve
+from conformance.targets.base import PowerCut
+from conformance.targets.engines.kernel import DRIVERS
+from conformance.targets.engines.recorded_disk import BLOCK
+
+BLOCKS = 8
+
+
+def test_a_driver_that_is_not_there_is_no_target():
+    with pytest.raises(NoSuchTarget, match="dm-thin"):
+        resolve("kernel:zfs")
+
+
+def filled(tag, count=BLOCKS):
+    return bytes([tag]) * BLOCK * count
+
+
+@pytest.fixture(params=DRIVERS)
+def disk(request, needs_guest):
+    opened = DRIVERS[request.param]({})
+    yield opened
+    opened.close()
+
+
+def ask(disk, op, **more):
+    return disk.request({"op": op, **more})
+
+
+def read(disk, **view):
+    return ask(disk, "read", lba=0, count=BLOCKS, **view).get("data")
+
+
+def test_operations_and_power_cuts(disk):
+    assert ask(disk, "create", blocks=BLOCKS)["ok"]
+    assert read(disk) == filled(0)
+    ask(disk, "write", lba=0, data=filled(1))
+    assert ask(disk, "snapshot", name="s")["ok"]
+    assert ask(disk, "snapshot", name="s")["error"] == "snapshot-exists"
+    ask(disk, "write", lba=2, data=filled(2, 3))
+    ask(disk, "unmap", lba=4, count=4)
+    now = filled(1, 2) + filled(2, 2) + filled(0, 4)
+    assert read(disk) == now and read(disk, view="s") == filled(1)
+    ask(disk, "flush")
+    assert ask(disk, "crash")["ok"]
+    assert read(disk) == now and read(disk, view="s") == filled(1)
+    if "revert" in disk.hello["capabilities"]:
+        assert ask(disk, "revert", name="s")["ok"]
+        assert read(disk) == filled(1) and read(disk, view="s") == filled(1)
+        ask(disk, "write", lba=0, data=filled(3))
+        assert ask(disk, "crash")["ok"]
+        assert read(disk, view="s") == filled(1)
+    assert ask(disk, "delete", name="s")["ok"]
+    assert ask(disk, "crash")["ok"]
+    assert ask(disk, "read", lba=0, count=1, view="s")["error"] == "no-such-snapshot"
+    assert ask(disk, "write", lba=BLOCKS - 1, data=filled(1, 2))["error"] == "out-of-range"
+
+
+def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk):
+    ask(disk, "create", blocks=BLOCKS)
+    ask(disk, "write", lba=0, data=filled(1))
+    ask(disk, "flush")
+    with pytest.raises(PowerCut):
+        ask(disk, "snapshot", name="s", cut={"after": 1, "seed": 1})
+    assert ask(disk, "crash")["ok"]
+    assert read(disk) == filled(1)
+    assert read(disk, view="s") in (None, filled(1))
+
+
+def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_it(disk):
+    """So the guest has no cache of the disk that outlives a power cut."""
+    ask(disk, "create", blocks=BLOCKS)
+    ask(disk, "write", lba=0, data=filled(1))
+    ask(disk, "flush")
+    ask(disk, "write", lba=0, data=filled(2))
+    disk._take()
+    disk._lose(_Nothing())
+    disk._open_again()
+    assert read(disk) == filled(1)
+
+
+class _Nothing:
+    """Chooses that nothing survives that was not flushed."""
+
+    def randrange(self, *_):
+        return 1
+
+    def choice(self, some):
+        return some[0]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_judge_finds_a_disk_that_ignores_flushes(driver, needs_guest):
+    assert kernel.hunt(driver, "drop-flushes", seed=1).came.startswith("found")
+
+
+@pytest.mark.parametrize("driver", ["dm-thin", "dm-snapshot"])
+def test_the_judge_finds_nothing_wrong_in_a_few_traces(driver, needs_guest):
+    row = kernel.honest(driver, minutes=0.2, seed=1, traces=3)
+    assert row.good and row.crashes > 0, str(row)
