@@ -14,7 +14,9 @@ TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 def encoded(event: Event, hello: Message, number: int, seed: int) -> Message:
     """The request of an event as the target gets it: with data unless it takes tags."""
     message = {
-        key: value for key, value in event.items() if key not in ("result", "called", "answered")
+        key: value
+        for key, value in event.items()
+        if key not in ("result", "called", "answered", "overlaps")
     }
     if hello.get("payload") != "tags" and event["op"] == "write":
         tags = message.pop("tags")

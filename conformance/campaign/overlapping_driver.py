@@ -73,8 +73,7 @@ class _Run:
     def call(self, request: Message) -> None:
         """Call the request. Raises TargetFailure."""
         index = len(self._trace.events)
-        event: Event = {key: value for key, value in request.items() if key != "overlaps"}
-        event |= {"result": None, "called": self._next(), "answered": None}
+        event: Event = {**request, "result": None, "called": self._next(), "answered": None}
         self._trace.events.append(event)
         patience = SHORT if request["op"] in OVERLAPPING else LONG
         self.flying[index] = time.monotonic() + patience

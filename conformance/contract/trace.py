@@ -70,7 +70,7 @@ class Trace:
         ]
         if self.overlapping:
             for index, request in enumerate(program):
-                if together := self._together(index):
+                if "overlaps" not in request and (together := self._together(index)):
                     request["overlaps"] = together
         return program
 
