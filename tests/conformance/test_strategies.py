@@ -50,8 +50,8 @@ def test_an_honest_target_passes(name):
 
 def test_hypothesis_shrinks_a_trace():
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
-    more = settings(QUICK, max_examples=300)
-    trace = find(strategies.traces(factory, ops=15), broken, settings=more)
+    more = settings(QUICK, max_examples=100)
+    trace = find(strategies.traces(factory, ops=10), broken, settings=more)
     assert {"write", "snapshot", "delete"} <= {event["op"] for event in trace.events}
     assert len(trace.events) <= 25, trace.events
 
