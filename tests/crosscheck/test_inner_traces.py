@@ -29,7 +29,7 @@ BUGS = {  # in so many traces it has to be found
 
 @pytest.fixture(scope="module")
 def honest() -> list[Trace]:
-    return generated("refmodel", 25)
+    return generated("refmodel:log-structured", 25)
 
 
 def first(trace: Trace, event: str) -> dict:

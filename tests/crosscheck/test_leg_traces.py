@@ -251,5 +251,5 @@ def test_a_verdict_names_event_and_clause(honest: list[Trace]) -> None:
 
 
 def test_a_trace_in_which_no_device_fails_is_not_followed(honest: list[Trace]) -> None:
-    [trace] = inner_traces.generated("refmodel", 1, ops=1)
+    [trace] = inner_traces.generated("refmodel:log-structured", 1, ops=1)
     assert trace.geometry and list(legs.lines(trace)) == []

@@ -1,24 +1,25 @@
-"""A target that loses block 100 in its sixth crash: a failure that only some traces reach."""
+"""A target that loses block 2 of a disk of 4 in its fourth crash: only some traces reach it."""
 
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the sixth power cut of a trace on, block 100 of a disk that has one reads as zeroes."""
+    """From the fourth power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
     def request(self, message):
         answer = super().request(message)
         if message["op"] == "create":
-            self._crashes = 0
+            self._crashes, self._blocks = 0, message["blocks"]
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 5
+            self._crashes > 3
+            and self._blocks == 4
             and message["op"] == "read"
             and answer["ok"]
-            and message["lba"] <= 100 < message["lba"] + message["count"]
+            and message["lba"] <= 2 < message["lba"] + message["count"]
         ):
-            answer["tags"][100 - message["lba"]] = 0
+            answer["tags"][2 - message["lba"]] = 0
         return answer

@@ -37,14 +37,14 @@ def test_goes_on_where_it_was(tmp_path):
     words = (HONEST, "overwrite-drops-shared", "--traces", 4, "--jobs", 1, "--resume", kept)
     status, said = call(*words)
     assert status == 0 and "1 of 2 (none): nothing, model no, scrub no, " in said, said
-    assert "2 of 2 overwrite-drops-shared: wrong-refusal, model 35 ops, shrunk to 4, " in said
+    assert "2 of 2 overwrite-drops-shared: lost-data, model 98 ops, shrunk to 4, " in said
     header, honest, planted = kept.read_text().splitlines()
     kept.write_text(
         "\n".join([header, planted, honest[:99]])
     )  # as if it had been killed while it wrote
     again, said_again = call(*words)
     assert again == 0 and "2 of 2 (none)" in said_again and "1 of 2" not in said_again
-    assert "overwrite-drops-shared 11 wrong-refusal 35 ops not run not run" in said_again
+    assert "overwrite-drops-shared 11 lost-data 98 ops not run not run" in said_again
     assert len(kept.read_text().splitlines()) == 3
     kept.write_text("\n".join([header, planted.replace('"events"', '"event"'), ""]))
     for damage, complaint in (
