@@ -184,8 +184,7 @@ Recover ==              \* No current mirror has the next record.
 
 Refuse ==               \* It was damaged: the log stays closed.
     /\ Ready("replay")
-    /\ Ended
-    /\ Vouched
+    /\ Ended /\ Vouched
     /\ phase' = "damaged"
     /\ UNCHANGED <<media, book, world, members, log, newest, pending, took, contents, history>>
 ----------------------------------------------------------------------------
@@ -248,13 +247,10 @@ Init ==
     /\ ringCache = [d \in Device |-> Empty] /\ slotCache = [d \in Device |-> Empty]
     /\ book = [v \in Voter |-> IF v \in Member \union Others THEN Founding ELSE [Founding EXCEPT !.term = 0]]
     /\ here = Member \union Others
-    /\ phase = "up"
-    /\ record = Founding
-    /\ state = [c \in Member |-> "active"]
+    /\ phase = "up" /\ record = Founding /\ state = [c \in Member |-> "active"]
     /\ untold = {} /\ votes = 0
     /\ log = [sequence |-> 1, generation |-> 0, flushed |-> 0, begun |-> "no"]
-    /\ newest = First /\ pending = NoCheckpoint /\ took = {}
-    /\ contents = <<>>
+    /\ newest = First /\ pending = NoCheckpoint /\ took = {} /\ contents = <<>>
     /\ held = <<>> /\ durable = 0 /\ saved = 0 /\ issued = 0
     /\ trouble = [crashes |-> 0, pulls |-> 0, spares |-> 0, damages |-> 0]
 
@@ -271,7 +267,6 @@ Trouble ==              \* What happens to it.
     \/ \E c \in Member, d \in Device : Replace(c, d)
 
 Next == Work \/ Trouble
-
 Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
