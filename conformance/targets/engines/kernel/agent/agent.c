@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -110,8 +111,10 @@ int main(void) {
     (void)!write(port, "ready\n", 6);
     for (;;) {
         ssize_t got = read(port, line + length, sizeof line - 1 - length);
-        if (got <= 0)
+        if (got < 0 && errno == EINTR)
             continue;
+        if (got <= 0)
+            reboot(RB_POWER_OFF); /* the host has gone */
         line[length += got] = 0;
         for (char *end; (end = strchr(line, '\n'));) {
             *end = 0;
