@@ -125,9 +125,9 @@ def file_node(name: str) -> dict[str, Any]:
     }
 
 
-def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
+def log_writes(daemon: qemu.Daemon, room: int, which: str = "", discard: str = "ignore") -> None:
     """Have the daemon log to the file `log` what is written to its node `w`: the file `disk` of so many bytes, all a hole.
-    `which` ends all three names."""
+    `which` ends all three names. `discard` says whether discards reach it ("unmap") or not."""
     disk, log = "disk" + which, "log" + which
     for name in (disk, log):
         (daemon.folder / name).write_bytes(b"")
@@ -139,6 +139,7 @@ def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
             {
                 "driver": "blklogwrites",
                 "node-name": "w" + which,
+                "discard": discard,
                 "file": file_node(disk),
                 "log": {"driver": "file", "filename": log, "aio": qemu.aio(), "cache": UNSYNCED},
             },

@@ -73,7 +73,7 @@ class Guest:
         _alive.add(self)
 
     def _boot(self) -> None:
-        recorded_disk.log_writes(self._daemon, self.size)
+        recorded_disk.log_writes(self._daemon, self.size, discard="unmap")
         self._daemon.do(
             (
                 "block-export-add",
