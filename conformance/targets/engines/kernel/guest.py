@@ -188,6 +188,7 @@ class Guest:
         """End the guest and its disk."""
         _alive.discard(self)
         if self._process is not None:
+            _used.append(self.processor_seconds())
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -197,10 +198,11 @@ class Guest:
 
 def processor_seconds() -> float:
     """Processor time that this process and its guests with their disks have used, in seconds."""
-    return time.process_time() + sum(guest.processor_seconds() for guest in _alive)
+    return time.process_time() + sum(_used) + sum(guest.processor_seconds() for guest in _alive)
 
 
 _alive: set[Guest] = set()
+_used: list[float] = []  # processor time of guests that have ended, in seconds
 _idle: dict[int, list[Guest]] = {}
 
 
