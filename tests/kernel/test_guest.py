@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("needs_guest")
 
 @pytest.fixture
 def booted():
-    borrowed = guest.borrow(guest.ROOM)
+    borrowed = guest.Guest(guest.ROOM)
     yield borrowed
     borrowed.close()
 

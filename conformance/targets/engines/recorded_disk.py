@@ -128,10 +128,11 @@ def file_node(name: str) -> dict[str, Any]:
     }
 
 
-def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
+def log_writes(daemon: qemu.Daemon, room: int, which: str = "", discard: str = "ignore") -> None:
     """Have the daemon log what is written to its node `w` into the file `log`.
 
-    The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names."""
+    The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names. With
+    `discard` "unmap", discards reach the file."""
     disk, log = "disk" + which, "log" + which
     for name in (disk, log):
         (daemon.folder / name).write_bytes(b"")
@@ -143,6 +144,7 @@ def log_writes(daemon: qemu.Daemon, room: int, which: str = "") -> None:
             {
                 "driver": "blklogwrites",
                 "node-name": "w" + which,
+                "discard": discard,
                 "file": file_node(disk),
                 "log": {"driver": "file", "filename": log, "aio": qemu.aio(), "cache": UNSYNCED},
             },

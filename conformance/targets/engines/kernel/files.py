@@ -26,6 +26,7 @@ class FileDisk(KernelDisk):
     unit = BLOCK
     blind_to = frozenset(["wild-discard"])  # it sends none
     kind: str  # of file system, as mount calls it
+    mounted_with: tuple[str, ...] = ()  # options of mount
     tool: tuple[str, ...]  # makes one in the file named last
 
     def _make(self) -> None:
@@ -36,7 +37,7 @@ class FileDisk(KernelDisk):
         self._fresh()
 
     def _up(self) -> None:
-        self._ask("fs-mount", DISK, ROOT, self.kind)
+        self._ask("fs-mount", DISK, ROOT, self.kind, "rw", *self.mounted_with)
 
     def _down(self) -> None:
         """Everything that is mounted may be given up: what this writes is no longer of interest."""

@@ -73,7 +73,7 @@ class Guest:
         _alive.add(self)
 
     def _boot(self) -> None:
-        recorded_disk.log_writes(self._daemon, self.size)
+        recorded_disk.log_writes(self._daemon, self.size, discard="unmap")
         self._daemon.do(
             (
                 "block-export-add",
@@ -98,9 +98,6 @@ class Guest:
         self._port.settimeout(BOOT)
         self._received = b""
         words = [
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
             KERNEL,
             "mem=96M",
             "initrd=image",
@@ -116,6 +113,7 @@ class Guest:
             f"uml_dir={self.folder}",
         ]
         self._console = (self.folder / "console").open("w+b")
+        # The agent ends the guest when the port is closed, so also when this process is killed.
         self._process = subprocess.Popen(
             words,
             cwd=self.folder,
@@ -137,7 +135,10 @@ class Guest:
     def ask(self, *words: object) -> str:
         """Have the agent do this; what it says. Raises GuestError, TargetFailure for no answer."""
         text = " ".join(map(str, words))
-        self._port.sendall(text.encode() + b"\n")
+        try:
+            self._port.sendall(text.encode() + b"\n")
+        except OSError as error:
+            raise self._ended(str(error)) from None
         kind, _, rest = self._line().partition(" ")
         if kind == "ok":
             return rest
@@ -149,7 +150,7 @@ class Guest:
             while b"\n" not in self._received:
                 more = self._port.recv(1 << 16)
                 if not more:
-                    raise TargetFailure("exit", "the guest has ended", self.console())
+                    raise self._ended("its port is closed")
                 self._received += more
                 if time.monotonic() > deadline:
                     raise TimeoutError
@@ -158,9 +159,12 @@ class Guest:
                 "hang", "the guest's agent does not answer", self.console()
             ) from None
         except OSError as error:
-            raise TargetFailure("exit", f"the guest has ended: {error}", self.console()) from None
+            raise self._ended(str(error)) from None
         line, _, self._received = self._received.partition(b"\n")
         return line.decode(errors="replace").rstrip("\r")
+
+    def _ended(self, how: str) -> TargetFailure:
+        return TargetFailure("exit", f"the guest has ended: {how}", self.console())
 
     def console(self) -> str:
         """What the guest's kernel printed last."""
@@ -184,6 +188,7 @@ class Guest:
         """End the guest and its disk."""
         _alive.discard(self)
         if self._process is not None:
+            _used.append(self.processor_seconds())
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -193,10 +198,11 @@ class Guest:
 
 def processor_seconds() -> float:
     """Processor time that this process and its guests with their disks have used, in seconds."""
-    return time.process_time() + sum(guest.processor_seconds() for guest in _alive)
+    return time.process_time() + sum(_used) + sum(guest.processor_seconds() for guest in _alive)
 
 
 _alive: set[Guest] = set()
+_used: list[float] = []  # processor time of guests that have ended, in seconds
 _idle: dict[int, list[Guest]] = {}
 
 

@@ -12,20 +12,29 @@ asked of the file system.
 from typing import Any
 
 from conformance.targets.base import Message
-from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
+from conformance.targets.engines import recorded_disk
+from conformance.targets.engines.kernel.disk import KernelDisk
+from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.recorded_disk import BLOCK, Refusal
+from conformance.targets.engines.recorded_disk import Refusal
+
+SMALL = 16  # blocks of a segment, the least: a small disk has many
+SEGMENTS = 17  # of larger ones
 
 
 class Nilfs2(FileDisk):
-    """Options: `spread`, `fault`."""
+    """Options: `segment` (blocks; 2048 is the default of mkfs, and takes a larger disk), `order`
+    (of mount: "relaxed" or "strict"), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
     kind = "nilfs2"
     superblock = range(1024, 2048)
-    tool = ("mkfs.nilfs2", "-q", "-f", "-b", "4096", "-B", "16")
 
     def __init__(self, options: dict[str, Any]) -> None:
+        segment = int(options.get("segment", SMALL))
+        self.tool = ("mkfs.nilfs2", "-q", "-f", "-b", str(BLOCK), "-B", str(segment))
+        self.size = KernelDisk.size if segment == SMALL else SEGMENTS * segment * BLOCK
+        self.mounted_with = (f"order={options.get('order', 'relaxed')}",)
         super().__init__("nilfs2", options)
         self.hello["capabilities"] = [c for c in self.hello["capabilities"] if c != "revert"]
         self._names: dict[str, int] = {}
@@ -60,7 +69,7 @@ class Nilfs2(FileDisk):
         self._names = {n: i for n, i in self._names.items() if i != number}
 
     def _unmap(self, message: Message) -> None:
-        length = message["count"] * BLOCK
+        length = message["count"] * recorded_disk.BLOCK
         self._guest.mailbox[:length] = bytes(length)
         self._changed("write", message["lba"], message["count"])
 

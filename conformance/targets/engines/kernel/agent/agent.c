@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -44,7 +45,20 @@ static int put(struct request *request) {
     return written < 0 ? -1 : 0;
 }
 
-static const struct named own_verbs[] = {{"load", 1, load}, {"put", 2, put}, {NULL, 0, NULL}};
+/* get FILE: its first line. */
+static int get(struct request *request) {
+    FILE *file = fopen(request->word[1], "r");
+    if (!file)
+        return -1;
+    if (!fgets(request->value, VALUE, file))
+        request->value[0] = 0;
+    fclose(file);
+    request->value[strcspn(request->value, "\n")] = 0;
+    return 0;
+}
+
+static const struct named own_verbs[] = {
+    {"load", 1, load}, {"put", 2, put}, {"get", 1, get}, {NULL, 0, NULL}};
 static const struct named *const tables[] = {own_verbs, mapper_verbs, block_verbs, file_verbs};
 
 static int serve(struct request *request) {
@@ -110,8 +124,10 @@ int main(void) {
     (void)!write(port, "ready\n", 6);
     for (;;) {
         ssize_t got = read(port, line + length, sizeof line - 1 - length);
-        if (got <= 0)
+        if (got < 0 && errno == EINTR)
             continue;
+        if (got <= 0)
+            reboot(RB_POWER_OFF); /* the host has gone */
         line[length += got] = 0;
         for (char *end; (end = strchr(line, '\n'));) {
             *end = 0;

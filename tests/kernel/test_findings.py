@@ -1,0 +1,47 @@
+"""What was found in a kernel is still found: docs/findings. A kernel that was repaired fails this."""
+
+import pytest
+
+from conformance.campaign.driver import drive
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
+from conformance.targets.engines.kernel.nilfs2 import Nilfs2
+
+pytestmark = pytest.mark.usefixtures("needs_guest")
+SEEDS = range(20, 40)  # of what the power cut leaves; 24 is the one that docs/findings shows
+
+
+def lost_and_synced(seed):
+    """Unsynced writes, a power cut in the last, then a synced write, and a power cut after it."""
+    read = {"op": "read", "lba": 0, "count": 4}
+    written = [[2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 13], [14, 15, 16, 17], [18, 19, 21, 22]]
+    writes = [{"op": "write", "lba": 0, "tags": tags} for tags in written]
+    writes[-1]["cut"] = {"after": 1 + seed % 12, "seed": seed}
+    return [
+        {"op": "create", "blocks": 4},
+        {"op": "write", "lba": 2, "tags": [1]},
+        {"op": "flush"},
+        *writes,
+        {"op": "crash"},
+        read,
+        {"op": "write", "lba": 0, "tags": [20]},
+        {"op": "flush"},
+        read,
+        {"op": "crash"},
+        read,
+    ]
+
+
+def test_nilfs2_brings_back_logs_that_a_power_cut_had_lost():
+    disk = Nilfs2({"spread": 1})
+    try:
+        for seed in SEEDS:
+            trace = drive(disk, lost_and_synced(seed), seed, {})
+            (verdict,) = judge([trace], {"model": named("model")})
+            if verdict.verdict == "fail":
+                assert verdict.kind == "lost-acknowledgement"
+                assert verdict.at == len(trace.events) - 1
+                return
+    finally:
+        disk.close()
+    pytest.fail("not found in any of the seeds: is this kernel repaired?")
