@@ -88,16 +88,16 @@ Answered(op) == {id \in Called : Of(id).op = op /\ Position(id, "answer") < 1000
 Shows(content, w) == content[Of(w).lba] = Of(w).data[1]
 
 \* The content has what w wrote, or what came in its place later or meanwhile.
-Holds(content, w) ==
+HasWrite(content, w) ==
     \/ Shows(content, w)
     \/ \E other \in Writes : Of(other).lba = Of(w).lba /\ Shows(content, other) /\ ~Before(other, w)
 
 \* A cut of the whole disk between a call and an answer: complete, not from the future, consistent.
 Consistent(content, id) ==
     /\ \A w \in Writes :
-        /\ Before(w, id) => Holds(content, w)
+        /\ Before(w, id) => HasWrite(content, w)
         /\ Before(id, w) => ~Shows(content, w)
-        /\ Shows(content, w) => \A earlier \in Writes : Before(earlier, w) => Holds(content, earlier)
+        /\ Shows(content, w) => \A earlier \in Writes : Before(earlier, w) => HasWrite(content, earlier)
     /\ \A l \in Blocks : content[l] # Zero => \E w \in Writes : Of(w).lba = l /\ Shows(content, w)
 
 SnapshotIsAConsistentCut ==
@@ -108,6 +108,21 @@ ReadIsAConsistentCut ==
     Atomic = "request" /\ cuts = 0 =>
         \A id \in Answered("read") : Of(id).view = Live =>
             Consistent([l \in Blocks |-> past[Position(id, "answer")].data[l + 1]], id)
+
+\* What a read of a snapshot shows is the cut that the snapshot is, whatever was written since.
+SnapshotReadsAsTaken ==
+    cuts = 0 =>
+        \A id \in Answered("read"), s \in Answered("snapshot") : Of(id).view = Of(s).name =>
+            Consistent([l \in Blocks |-> past[Position(id, "answer")].data[l + 1]], s)
+
+Refused(r) == {id \in Called : Position(id, "answer") < 1000 /\ past[Position(id, "answer")].r = r}
+
+\* A snapshot is refused for another one of its name; a read for a snapshot that was not there.
+RefusalsAreDue ==
+    /\ \A id \in Refused("snapshot-exists") : \E other \in Called \ {id} :
+        Of(other).op = "snapshot" /\ Of(other).name = Of(id).name /\ ~Before(id, other)
+    /\ cuts = 0 => \A id \in Refused("no-such-snapshot"), s \in Answered("snapshot") :
+        Of(id).view = Of(s).name => ~Before(s, id)
 
 \* A snapshot reads alike for ever: two reads of it agree.
 SnapshotsStay ==
@@ -124,20 +139,20 @@ Durable(w) ==       \* No power cut may take it back.
 \* A flush covers what was answered before it was called; under `ack` everything answered is covered.
 NothingDurableIsLost ==
     power /\ cuts = 1 /\ Len(past) = CutAt =>
-        \A w \in Writes : Durable(w) => Holds(disk.live, w)
+        \A w \in Writes : Durable(w) => HasWrite(disk.live, w)
 
 \* Under `prefix` what survives is a cut of the history as well.
 WhatSurvivesIsConsistent ==
     power /\ cuts = 1 /\ Len(past) = CutAt /\ Profile # "block" /\ Atomic = "request" =>
         \A w \in Writes : Shows(disk.live, w) =>
-            \A earlier \in Writes : Before(earlier, w) => Holds(disk.live, earlier)
+            \A earlier \in Writes : Before(earlier, w) => HasWrite(disk.live, earlier)
 
 \* Under `ack` a power cut does not take back what a read has shown, though its write was cut.
 WhatWasReadStays ==
     power /\ cuts = 1 /\ Len(past) = CutAt /\ Profile = "ack" =>
         \A id \in Answered("read"), w \in Writes :
             Of(id).view = Live /\ past[Position(id, "answer")].data[Of(w).lba + 1] = Of(w).data[1]
-                => Holds(disk.live, w)
+                => HasWrite(disk.live, w)
 
 Sequential == Spec  \* VirtualDisk's: what requests take are its steps.
 =============================================================================
