@@ -39,7 +39,7 @@ clean: ## remove everything that was built or installed in this folder
 specs: setup ## model-check the specifications; results must be as listed in specs/models.toml (6 min)
 	@$(PYTHON) -m modelcheck specs $(ARGS)
 
-mutants: setup ## plant every listed bug in the specifications; a property must find each (2 min)
+mutants: setup ## plant the listed bugs in the specifications; a property must find each (5 min)
 	@$(PYTHON) -m modelcheck mutants $(ARGS)
 
 apalache: setup ## check types, and prove invariants inductive (needs Apalache)
@@ -48,8 +48,9 @@ apalache: setup ## check types, and prove invariants inductive (needs Apalache)
 mutation: setup ## change the specifications mechanically, and count the changes that a property finds (nightly)
 	@$(PYTHON) -m modelcheck mutation $(ARGS)
 
-specs-nightly: setup ## run the larger models (hours)
+specs-nightly: setup ## run the larger models and mutants (hours)
 	@$(PYTHON) -m modelcheck specs --group nightly $(ARGS)
+	@$(PYTHON) -m modelcheck mutants --group nightly $(ARGS)
 
 specs-distributed: setup ## run a safety model in TLC's distributed mode; HOSTS=a,b names the workers
 	@$(PYTHON) -m modelcheck distributed $(if $(HOSTS),--hosts $(HOSTS)) $(ARGS)

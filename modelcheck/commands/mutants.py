@@ -14,6 +14,12 @@ from modelcheck.runs.models import Mutant
 
 @click.command()
 @click.argument("names", nargs=-1)
+@click.option(
+    "--group",
+    default="small",
+    show_default=True,
+    help="small or nightly; of no matter where NAMES are given.",
+)
 @click.option("--show", is_flag=True, help="Print the counterexamples.")
 @click.option(
     "--write",
@@ -21,12 +27,16 @@ from modelcheck.runs.models import Mutant
     help="Write each mutant into a folder of its own below this one, and check none.",
 )
 @jobs_option
-def mutants(names: tuple[str, ...], show: bool, write: Path | None, jobs: int) -> None:
+def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, jobs: int) -> None:
     """Check the planted bugs of specs/mutants: a property has to find each.
 
-    NAMES are the beginnings of mutants' names; without them all are checked. What --write has
-    written any TLC checks: java -jar tla2tools.jar MODEL, in the mutant's folder."""
-    chosen = [mutant for mutant in models.mutants() if not names or mutant.name.startswith(names)]
+    NAMES are the beginnings of mutants' names; without them all mutants of a group are checked.
+    What --write has written any TLC checks: java -jar tla2tools.jar MODEL, in the mutant's folder."""
+    chosen = [
+        mutant
+        for mutant in models.mutants()
+        if (mutant.name.startswith(names) if names else mutant.group == group)
+    ]
     if not chosen:
         raise click.UsageError("no mutant has such a name")
     if write is not None:

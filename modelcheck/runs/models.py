@@ -54,6 +54,7 @@ class Mutant:
     evidence: str
     what: str
     bug: int | None = None
+    group: str = "small"
 
 
 def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
