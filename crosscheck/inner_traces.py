@@ -166,7 +166,7 @@ def statements(count: int = 120) -> Iterator[reached.Coverage]:
     """What so many generated traces, and the histories, reach of the modules that judge the inside.
     Raises as reached.coverage does.
     """
-    batches = defaultdict(list)
+    batches: defaultdict[tuple[str, str], list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
     for trace in [*histories(), *generated("refmodel:log-structured", count)]:
         for spec, config, lines, _ in inner.followings(trace):
             batches[spec, config].append(lines)

@@ -49,7 +49,7 @@ class _Sector(NamedTuple):
     tag: int
     lba: int
     op: int
-    index: int
+    number: int
     sectors: int
 
 
