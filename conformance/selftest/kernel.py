@@ -1,8 +1,9 @@
 """Kernel drivers under power cuts: honest runs, and injected faults, each of which must be found.
 
-`python -m conformance.selftest.kernel [DRIVER...] [--minutes M] [--fault NAME...] [--seed N]` prints a
-table. Exit status: 0 if all honest runs pass and all faults are found, 1 if not, 3 if nothing could
-be run."""
+`python -m conformance.selftest.kernel [DRIVER...] [--minutes M] [--fault NAME...] [--seed N]`
+prints a table. Exit status: 0 if all honest runs pass and all faults are found, 1 if not, 3 if
+nothing could be run.
+"""
 
 import sys
 import time
