@@ -249,6 +249,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
 
     def _prepare(self, record: Record, refusable: bool) -> None:
         """Do some background work, and reserve space for an operation."""
+        self.state.merge(record.count)
         for _ in range(RECLAIM_STEPS):
             self.state.reclaimer.reclaim()
         if not self.array.redundant:

@@ -151,16 +151,18 @@ class SpaceReservation:
         A checkpoint after cleaning and reclaim may follow.
         """
         state, pages = self._state, self._state.pages
-        blocks += len(state.views.live_map.recent)  # which are merged into the tree by then
+        waiting = state.views.waiting_changes()
+        waiting[-1] += blocks
+        blocks = sum(waiting)  # which are merged into the trees by then
         room = state.geometry.fanout or 128  # entries that certainly fit a node
         growth = (16 if state.geometry.deduplication else 8) * (
             len(state.chunks.bank) + 2 * blocks + state.segments.units
         ) // room + 32
         if pages.free_count >= len(pages.in_use) + growth:  # even if every node is copied
             return False
-        copies = min(
-            (blocks + 1) * (state.views.live_map.height() + 1), pages.used[MapKind.LOGICAL]
-        )
+        levels, logical = state.views.live_map.height() + 1, pages.used[MapKind.LOGICAL]
+        # each map that waits may copy what the one before has copied
+        copies = sum(min((changes + 1) * levels, logical) for changes in waiting)
         # each page of these may be copied once until the next checkpoint
         service = sum(pages.used[kind] for kind in SERVICE_MAPS)
         return pages.free_count < copies + service + growth

@@ -26,6 +26,10 @@ from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.reclaim import Reclaimer
 from refmodel.log_structured.views import View, Views
 
+MERGED = 16  # changes that wait, for each block that an operation changes
+MERGED_BEFORE_RECLAIM = 4  # times as many, in one step of reclaim
+LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like a large one
+
 
 class DiskState:
     """The state of one disk. `on_checkpoint` is called when a checkpoint counts.
@@ -46,7 +50,10 @@ class DiskState:
         self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
-        self.reclaimer = Reclaimer(self.views, self.pages, self.chunks, emit)
+        self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
+        self.reclaimer = Reclaimer(
+            self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
+        )
         self.checkpoint_number = 0
         self._on_checkpoint = on_checkpoint
         # What the operation that is being applied did, for its event.
@@ -126,9 +133,8 @@ class DiskState:
     def unmap(self, lba: int, count: int) -> None:
         """Unmap `count` blocks of live from `lba` on."""
         live = self.views.live_map
-        live.merge_recent()
-        for mapped in [lba for lba, _ in live.items(lba, lba + count)]:
-            self.drop_from_live([mapped], [live.remove(mapped)])
+        mapped = [lba for lba, _ in live.items(lba, lba + count)]
+        self.drop_from_live(mapped, live.replace(mapped, [None] * len(mapped)))
 
     def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
@@ -144,7 +150,16 @@ class DiskState:
     def update_maps(self) -> None:
         """Put into the maps what waits in memory. Raises NoSpace, DataLost."""
         self.chunks.remove_dropped()
-        self.views.live_map.merge_recent()
+        self.views.merge_all()
+
+    def merge(self, blocks: int) -> bool:
+        """Merge some of the changes that wait: as much as an operation on so many blocks earns.
+
+        The price rises with the number of maps that wait, so it stays small. Returns whether
+        nothing is left that has to be merged. Raises NoSpace, DataLost.
+        """
+        price = 1 + len(self.views.frozen_maps) // 4
+        return self.views.merge(self._merge_step * price * max(1, blocks))
 
     @property
     def service_maps(self) -> tuple[Tree[Any], ...]:
@@ -242,6 +257,7 @@ class DiskState:
         """Make the operation of a record happen that recovery found in the log."""
         self.emit("replay", **record.facts)
         if record.kind is not RecordKind.OPEN:
+            self.merge(record.count)
             self.apply(record)
 
     def load(self) -> Checkpoint:

@@ -87,6 +87,8 @@ class History:
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
+            if self.disk.state.views.frozen_maps:
+                self.seen[f"{op} over a frozen map"] += 1
             if op in ("write", "write_many", "unmap", "snapshot", "delete", "revert"):
                 call, after = getattr(self, op)()
                 if call is not None:

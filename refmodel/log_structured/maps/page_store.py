@@ -72,9 +72,16 @@ class PageStore:
         copies = self._leg.copies(self.offset(page), PAGE, cause)
         return max((birth(data) for data in copies if is_node(page, kind, data)), default=0)
 
-    def new(self, kind: MapKind, level: int, keys: list[int], values: list[Any]) -> Node:
-        """Return a new node in a free page, not yet on the media. Raises NoSpace."""
-        node = Node(self._allocate(), self.clock.now, kind, level, keys, values)
+    def new(
+        self, kind: MapKind, level: int, keys: list[int], values: list[Any], born: int = 0
+    ) -> Node:
+        """Return a new node in a free page, not yet on the media; born now, unless `born` says.
+
+        Raises NoSpace.
+        """
+        born = born or self.clock.now
+        assert born > self.clock.durable
+        node = Node(self._allocate(), born, kind, level, keys, values)
         self._use(node.page, kind, node.born)
         self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
