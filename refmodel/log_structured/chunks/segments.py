@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.chunks.streams import Stream
+from refmodel.log_structured.chunks.victims import Victims
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
@@ -39,6 +40,7 @@ class Segments:
         # segment -> live units, when it was filled
         self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
         self.sealed: dict[int, SegmentUsage] = {}
+        self.victims = Victims(self.units)  # of the sealed ones
         self.dead: list[int] = []
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
@@ -110,7 +112,8 @@ class Segments:
         assert 0 < units <= self.units
         self.owners.put_many(pbas, mbas)
         self.fillings += 1
-        self.sealed[segment] = SegmentUsage(units, self.clock.tick(), stream)
+        self.sealed[segment] = usage = SegmentUsage(units, self.clock.tick(), stream)
+        self.victims.put(segment, units, usage.filled)
         self.live += units
         self._changed.add(segment)
 
@@ -126,6 +129,8 @@ class Segments:
             usage = self.sealed[segment]
             usage.live -= gone
             self._changed.add(segment)
+            if segment in self.victims or usage.live + gone == self.units:
+                self.victims.put(segment, usage.live, usage.filled)
             if usage.live == 0:
                 del self.sealed[segment]
                 self.dead.append(segment)
@@ -167,6 +172,9 @@ class Segments:
         self.owners.root, self.table.root = owners_root, table_root
         self.sealed = {segment: SegmentUsage(*usage) for segment, usage in self.table.items()}
         self.live = sum(usage.live for usage in self.sealed.values())
+        self.victims = Victims(self.units)
+        for segment, usage in self.sealed.items():
+            self.victims.put(segment, usage.live, usage.filled)
         self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
 
