@@ -1,4 +1,4 @@
-"""Every crash state of a short workload: the points, what is left there, and that a fault is found."""
+"""Every crash state of a short workload: its points, what is left there; a fault is found."""
 
 import pytest
 
