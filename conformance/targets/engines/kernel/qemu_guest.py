@@ -17,7 +17,15 @@ from conformance.targets.engines.kernel import image
 from conformance.targets.engines.kernel.guest import MAILBOX, Guest
 
 SYSTEM = "qemu-system-x86_64"
-WANTED = ("virtio_pci", "virtio_blk", "dm-thin-pool", "dm-snapshot", "nilfs2", "btrfs")
+WANTED = (
+    "virtio_pci",
+    "virtio_blk",
+    "crc32c_generic",
+    "dm-thin-pool",
+    "dm-snapshot",
+    "nilfs2",
+    "btrfs",
+)
 BOOT = 600.0  # seconds
 
 
