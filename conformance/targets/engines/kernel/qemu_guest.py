@@ -1,4 +1,4 @@
-"""A guest in QEMU: any kernel of a distribution, with the same agent, on a disk that a cut has left.
+"""A guest in QEMU: a distribution's kernel with the same agent, on a disk that a cut has left.
 
 It confirms a finding on another kernel. It takes minutes where a guest of user-mode Linux takes
 seconds, since it is emulated, and records nothing."""
