@@ -3,7 +3,7 @@ ones; what they reach.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -166,7 +166,7 @@ def statements(count: int = 120) -> Iterator[reached.Coverage]:
     """What so many generated traces, and the histories, reach of the modules that judge the inside.
     Raises as reached.coverage does.
     """
-    batches = defaultdict(list)
+    batches: defaultdict[tuple[str, str], list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
     for trace in [*histories(), *generated("refmodel:log-structured", count)]:
         for spec, config, lines, _ in inner.followings(trace):
             batches[spec, config].append(lines)

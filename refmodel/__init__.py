@@ -7,5 +7,5 @@ other engines.
 from refmodel.log_structured.disk import LogStructuredDisk, create, open_disk
 from refmodel.log_structured.geometry import Geometry, plan
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Geometry", "LogStructuredDisk", "__version__", "create", "open_disk", "plan"]

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from conformance.campaign.crash_states import LONGEST, Explorer, Workload, workloads
+from conformance.campaign import crash_states, kernel_crash_states
+from conformance.campaign.crash_states import LONGEST, Workload
 from conformance.campaign.grouping import outline
 from conformance.campaign.results import MOST_FAILURES, Campaign, Failure
 from conformance.campaign.resume_log import Progress
@@ -32,9 +34,18 @@ def _passed(line: Any) -> tuple[str, int]:
     return name, states
 
 
+def _of_kernel(factory: Factory) -> bool:
+    return factory.name.partition(":")[0] == "kernel"
+
+
+def _states(factory: Factory) -> ModuleType:
+    """Who knows the workloads of such a target."""
+    return kernel_crash_states if _of_kernel(factory) else crash_states
+
+
 def total(factory: Factory, longest: int) -> int:
     """How many workloads there are."""
-    return sum(1 for _ in workloads(factory.fixed, longest))
+    return sum(1 for _ in _states(factory).workloads(factory.fixed, longest))
 
 
 def campaign(
@@ -66,11 +77,13 @@ def campaign(
         _passed,
     )
     done = dict(file.done)
-    explorer = Explorer()
+    explorer = (
+        kernel_crash_states.Explorer(factory) if _of_kernel(factory) else crash_states.Explorer()
+    )
     batch: list[tuple[Workload, int, list[Trace]]] = []
     together = BATCH if oracles.keys() - {"model"} else 1
     try:
-        for workload in islice(workloads(factory.fixed, longest), most):
+        for workload in islice(_states(factory).workloads(factory.fixed, longest), most):
             result.workloads += 1
             if workload.name in done:
                 result.resumed += 1

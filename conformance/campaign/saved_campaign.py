@@ -50,16 +50,21 @@ class Kept:
                 frozenset(held["declared"]),
             )
             result.judges, result.seconds = tuple(held["judges"]), float(held["seconds"])
-            result.judged = [(Passed(*short), PASS) if short else None for short in held["judged"]]
             whole = [(number, Trace(**trace)) for number, trace in held["traces"]]
+            in_full = dict(whole)
             failed = [(Trace(**one["trace"]), one["how"]) for one in held["failures"]]
             verdicts = (
                 judge([trace for _, trace in whole] + [trace for trace, _ in failed], oracles)
                 if whole
                 else []
             )
-            for (number, trace), verdict in zip(whole, verdicts, strict=False):
-                result.judged[number] = trace, verdict
+            judged = {
+                number: verdict for (number, _), verdict in zip(whole, verdicts, strict=False)
+            }
+            result.judged = [
+                (Passed(*short), PASS) if short else (in_full[number], judged[number])
+                for number, short in enumerate(held["judged"])
+            ]
             result.failures = [
                 Failure(trace, verdict, **how)
                 for (trace, how), verdict in zip(failed, verdicts[len(whole) :], strict=True)

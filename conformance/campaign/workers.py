@@ -8,7 +8,6 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from itertools import count as numbers
 from typing import Any, Protocol
 
@@ -89,7 +88,9 @@ def on_this_machine(jobs: int) -> Elsewhere:
         )
     pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
     return Elsewhere(
-        partial(pool.submit, _interruptible), jobs, lambda: pool.shutdown(cancel_futures=True)
+        lambda *call: pool.submit(_interruptible, *call),
+        jobs,
+        lambda: pool.shutdown(cancel_futures=True),
     )
 
 
@@ -113,7 +114,7 @@ def on_cluster(address: str) -> Elsewhere:
     "local". Raises NoCluster.
     """
     try:
-        from distributed import Client
+        from distributed import Client  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         raise NoCluster(
             "dask.distributed is not installed: .venv/bin/pip install -r requirements-cluster.txt"

@@ -280,9 +280,9 @@ def _exhaust(
     resume: Path | None,
 ) -> Campaign:
     """An exhaustive run. Raises UsageError for a target whose media are not the kit's."""
-    if factory.name.partition(":")[0] != "refmodel":
+    if factory.name.partition(":")[0] not in ("refmodel", "kernel"):
         raise click.UsageError(
-            f"{factory.name}: exhaustive runs need media that the kit owns, which only refmodel has"
+            f"{factory.name}: exhaustive runs need media that the kit owns: refmodel or kernel"
         )
     if longest > exhaustive_campaign.MOST:
         raise click.UsageError(

@@ -16,12 +16,7 @@ def hint(state: State, event: Event, answer: str) -> States:
         return ()
     failed, back, lost = state.devices
     device: int = event.get("device", -1)
-    if answer == "cut":
-        if event["op"] in ("fail", "replace"):  # whether it took effect is not known
-            lost = (
-                lost or event["op"] == "replace" and len(failed | {device}) > state.rules.tolerates
-            )
-            state = state._replace(devices=Devices(failed | {device}, back - {device}, lost))
+    if answer == "cut":  # it is not counted: a program sends it again before it reads
         return (state._replace(power=False),)
     match event["op"]:
         case "fail":

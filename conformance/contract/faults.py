@@ -10,6 +10,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 NONE: frozenset[str] = frozenset()
 NO_SPACE = frozenset(["no-space"])
+DATA_LOST = frozenset(["data-lost"])
 OUT_OF_RANGE = frozenset(["out-of-range"])
 
 

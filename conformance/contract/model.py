@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.contract.devices import beyond_tolerance, hint
 from conformance.contract.faults import (
+    DATA_LOST,
     NAME,
     NO_SPACE,
     NONE,
@@ -120,8 +121,6 @@ def _answer(
 ) -> States:
     if not state.power:
         return ()
-    if answer == "data-lost" and beyond_tolerance(state):
-        return (state,)  # of any request: a disk that cannot be opened does not know its views
     if faults:
         if answer in faults or answer == "unknown-outcome":
             return (state,)
@@ -229,7 +228,8 @@ def _read(state: State, event: Event, answer: str) -> States:
     if view is not None:
         faults |= missing(state, view)
     if answer != "ok" or faults or not state.power:
-        return _answer(state, answer, faults, NONE, lambda: state)
+        excuses = DATA_LOST if beyond_tolerance(state) else NONE
+        return _answer(state, answer, faults, excuses, lambda: state)
     blocks = state.live if view is None else state.snaps[view]
     bound = state.bound
     for at_lba, tag in enumerate(event["result"]["tags"], lba):

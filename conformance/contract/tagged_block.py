@@ -49,7 +49,7 @@ class _Sector(NamedTuple):
     tag: int
     lba: int
     op: int
-    index: int
+    number: int
     sectors: int
 
 
@@ -83,7 +83,7 @@ def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
     if data.startswith(MAGIC):
         _, _, tag, _, op, _, _ = HEADER.unpack_from(data)
         if data == encode(tag, lba, op, len(data), trace):
-            return tag
+            return int(tag)
     elif data == bytes(len(data)):
         return 0
     return _diagnosis(data, lba, trace)
@@ -136,7 +136,7 @@ def _described(sector: _Sector | str, at: int, lba: int, trace: int) -> str:
         text += " of another trace"
     if sector.lba != lba and sector.tag % ALIKE:
         text += f" of LBA {sector.lba}"
-    if sector.index != at:
+    if sector.number != at:
         text += " from another place in the block"
     return text
 

@@ -29,7 +29,7 @@ def overlapping_verdict(trace: Trace) -> Verdict:
         outcome.at,
         "no-order",
         CLAUSES["overlap"],
-        "an order of these requests, each between its call and its answer, that explains all answers",
+        "an order of these requests, each between its call and its answer, that explains them",
         f"none exists for {len(needed)} requests, of which none can be left out",
         reason="\n".join(timeline(trace, needed)),
     )

@@ -143,17 +143,15 @@ def by_crash_states(factory: Factory) -> str:
 
 def judge_shortest(hunts: Iterable[Hunt], checks: Sequence[str]) -> None:
     """What the judges that are slow to start say of the shortest traces, of all hunts at once."""
-    found = [hunted for hunted in hunts if hunted.failure]
+    found = [(hunted, hunted.failure.trace) for hunted in hunts if hunted.failure]
     judges = oracles.together(["tlc"]) if {"tlc", INNER} & set(checks) else {}
     if "certified" in checks and "certified" not in judges:
         with contextlib.suppress(NoSuchOracle):
             judges["certified"] = oracles.named("certified")
     for name, oracle in judges.items():
-        some = [hunted for hunted in found if name != INNER or hunted.failure.trace.geometry]
-        opinions = (
-            oracle([hunted.failure.trace for hunted in some]) if name in checks and some else []
-        )
-        for hunted, opinion in zip(some, opinions, strict=False):
+        some = [(hunted, trace) for hunted, trace in found if name != INNER or trace.geometry]
+        opinions = oracle([trace for _, trace in some]) if name in checks and some else []
+        for (hunted, _), opinion in zip(some, opinions, strict=False):
             hunted.cells[name] = (
                 NOT_RUN if opinion.unsure else "no" if opinion.at is None else f"at {opinion.at}"
             )

@@ -14,6 +14,7 @@ from refmodel.bugs import (
     redo_log,
     redundancy,
     snapshots,
+    waiting,
 )
 from refmodel.bugs.registry import BUGS, Bug
 
@@ -28,4 +29,5 @@ __all__ = [
     "redo_log",
     "redundancy",
     "snapshots",
+    "waiting",
 ]

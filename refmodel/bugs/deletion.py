@@ -13,9 +13,9 @@ def shared_flag_stale(disk: LogStructuredDisk) -> None:
     views = disk.state.views
     release = views.release_node
 
-    def release_what_never_was_shared(node: Node) -> None:
+    def release_what_never_was_shared(id: int, node: Node) -> None:
         if views.next_id <= 2:
-            release(node)
+            release(id, node)
 
     override(views, "release_node", release_what_never_was_shared)
 
@@ -42,6 +42,7 @@ def delete_folds_into_parent(disk: LogStructuredDisk) -> None:
 
     def fold(view: View, name: str) -> None:
         if (parent := views.by_id.get(view.parent)) is not None:
+            views.merge_all()
             parent.map.root = view.map.root
 
     after(views, "delete", fold)

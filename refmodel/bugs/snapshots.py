@@ -6,7 +6,7 @@ from dataclasses import replace
 from refmodel.bugs.registry import bug, override
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.maps.cached_tree import LiveMap
+from refmodel.log_structured.maps.logical_map import LiveMap
 from refmodel.log_structured.views import View
 
 
@@ -68,9 +68,8 @@ def deferred_on_deleted_tree(disk: LogStructuredDisk) -> None:
 
     def catch_up() -> None:
         for live, lba, count in late:
-            live.merge_recent()
-            for mapped in [at for at, _ in live.items(lba, lba + count)]:
-                state.drop_from_live([mapped], [live.remove(mapped)])
+            mapped = [at for at, _ in live.items(lba, lba + count)]
+            state.drop_from_live(mapped, live.replace(mapped, [None] * len(mapped)))
         late.clear()
 
     def apply_late(record: Record) -> None:
@@ -111,6 +110,7 @@ def snapshot_of_earlier_map(disk: LogStructuredDisk) -> None:
             roots[0] = state.views.live.map.root
         apply(record)
         if record.kind is RecordKind.SNAPSHOT and roots[0]:
+            state.views.merge_all()
             state.views.names[record.name].map.root = roots[0]
 
     override(state, "apply", apply_and_remember)
@@ -122,7 +122,7 @@ def unmap_in_shared_leaf(disk: LogStructuredDisk) -> None:
 
     def unmap(lba: int, count: int) -> None:
         live = state.views.live_map
-        live.merge_recent()
+        state.views.merge_all()
         for mapped in [at for at, _ in live.items(lba, lba + count)]:
             leaf = live.leaf(mapped)
             if len(leaf.keys) == 1:

@@ -16,7 +16,10 @@ from refmodel.log_structured.views import View, Views
 class Reclaimer:
     """Reclaims the deleted views of one disk, the first of them first."""
 
-    def __init__(self, views: Views, pages: PageStore, chunks: ChunkStore, emit: Emit) -> None:
+    def __init__(
+        self, views: Views, pages: PageStore, chunks: ChunkStore, emit: Emit, most_merged: int
+    ) -> None:
+        self._most_merged = most_merged  # changes that wait, in one step
         self._views = views
         self._pages = pages
         self._chunks = chunks
@@ -25,11 +28,13 @@ class Reclaimer:
     def reclaim(self) -> bool:
         """Free one leaf, or skip one subtree that others hold; the action Reclaim of the specs.
 
+        If changes wait, some of them are merged first, and if that was not all, nothing is freed.
         Returns False if there was nothing to reclaim. Raises DataLost.
         """
         if not self._views.deleted:
             return False
-        self._views.live_map.merge_recent()  # it is asked what it holds
+        if not self._views.merge(self._most_merged, whole=True):  # trees are asked what views hold
+            return True
         view = self._views.deleted[0]
         dropped: list[int] = []
         view.cursor = self._advance(view, dropped) if view.map.root else LAST

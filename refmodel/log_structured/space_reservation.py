@@ -7,6 +7,7 @@ still delete, clean and recover.
 
 from refmodel.core.errors import BadRequest, NoSpace
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.space_report import pinned
@@ -27,8 +28,9 @@ AHEAD = 3  # free segments more than are needed, at which to clean as soon as th
 class SpaceReservation:
     """Makes space for operations, by cleaning, reclaim and checkpoints."""
 
-    def __init__(self, state: DiskState, cleaner: Cleaner) -> None:
+    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
         self._state = state
+        self._checkpoints = checkpoints
         self._cleaner = cleaner
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
@@ -52,7 +54,9 @@ class SpaceReservation:
             self._reserve_pages(record.count)
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
-            state.checkpoint()
+            self._checkpoints.finish()
+        if not state.log.fits(logged):
+            self._checkpoints.run()
 
     def clean(self) -> bool:
         """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
@@ -70,7 +74,7 @@ class SpaceReservation:
         if not segments.dead:
             return False
         self._cleaner.top_up()
-        state.checkpoint()
+        self._checkpoints.run()
         return True
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
@@ -138,7 +142,7 @@ class SpaceReservation:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         if self._lacks_pages(blocks):
             self._state.reclaimer.reclaim_all()
-            self._state.checkpoint()
+            self._checkpoints.run()
             if self._lacks_pages(blocks):
                 raise NoSpace(
                     f"the maps have only {self._state.pages.free_count} pages left;"
@@ -151,16 +155,18 @@ class SpaceReservation:
         A checkpoint after cleaning and reclaim may follow.
         """
         state, pages = self._state, self._state.pages
-        blocks += len(state.views.live_map.recent)  # which are merged into the tree by then
+        waiting = state.views.waiting_changes()
+        waiting[-1] += blocks
+        blocks = sum(waiting)  # which are merged into the trees by then
         room = state.geometry.fanout or 128  # entries that certainly fit a node
         growth = (16 if state.geometry.deduplication else 8) * (
             len(state.chunks.bank) + 2 * blocks + state.segments.units
         ) // room + 32
         if pages.free_count >= len(pages.in_use) + growth:  # even if every node is copied
             return False
-        copies = min(
-            (blocks + 1) * (state.views.live_map.height() + 1), pages.used[MapKind.LOGICAL]
-        )
+        levels, logical = state.views.live_map.height() + 1, pages.used[MapKind.LOGICAL]
+        # each map that waits may copy what the one before has copied
+        copies = sum(min((changes + 1) * levels, logical) for changes in waiting)
         # each page of these may be copied once until the next checkpoint
         service = sum(pages.used[kind] for kind in SERVICE_MAPS)
         return pages.free_count < copies + service + growth

@@ -1,9 +1,9 @@
 """The disk in memory: its maps, chunks and views, and the actions of the specs that change them.
 
 A method that is named as an action of specs/LogStructuredDisk.tla does what that action does:
-`submit`, `log_append`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`, `load`,
-`replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py, `reclaim`
-in reclaim.py.)
+`submit`, `log_append`, `freeze`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`,
+`load`, `replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py,
+`reclaim` in reclaim.py.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,17 +26,22 @@ from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.reclaim import Reclaimer
 from refmodel.log_structured.views import View, Views
 
+MERGED = 16  # changes that wait, for each block that an operation changes
+MERGED_BEFORE_RECLAIM = 4  # times as many, in one step of reclaim
+LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like a large one
+
 
 class DiskState:
-    """The state of one disk. `on_checkpoint` is called when a checkpoint counts.
+    """The state of one disk.
 
     Every action may raise DataLost, if devices cannot give what is needed.
     """
 
-    def __init__(self, array: Array[Geometry], on_checkpoint: Callable[[], None]) -> None:
+    def __init__(self, array: Array[Geometry]) -> None:
         self.geometry = geometry = array.geometry
         self.performance = performance = array.performance
         self.capacity = capacity = array.capacity
+        self.events = array.events
         self.emit = emit = array.events.emit
         self.clock = array.clock
         self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
@@ -46,9 +51,12 @@ class DiskState:
         self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
-        self.reclaimer = Reclaimer(self.views, self.pages, self.chunks, emit)
+        self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
+        self.reclaimer = Reclaimer(
+            self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
+        )
         self.checkpoint_number = 0
-        self._on_checkpoint = on_checkpoint
+        self._frozen_stripes: list[int] = []  # of the checkpoint that is being written
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
         self._adopted: list[int] = []  # segments of a large write
@@ -126,9 +134,8 @@ class DiskState:
     def unmap(self, lba: int, count: int) -> None:
         """Unmap `count` blocks of live from `lba` on."""
         live = self.views.live_map
-        live.merge_recent()
-        for mapped in [lba for lba, _ in live.items(lba, lba + count)]:
-            self.drop_from_live([mapped], [live.remove(mapped)])
+        mapped = [lba for lba, _ in live.items(lba, lba + count)]
+        self.drop_from_live(mapped, live.replace(mapped, [None] * len(mapped)))
 
     def drop_from_live(self, lbas: Iterable[int], mbas: Iterable[int | None]) -> None:
         """Drop chunks that live no longer maps at the LBAs, unless another view holds them."""
@@ -144,7 +151,16 @@ class DiskState:
     def update_maps(self) -> None:
         """Put into the maps what waits in memory. Raises NoSpace, DataLost."""
         self.chunks.remove_dropped()
-        self.views.live_map.merge_recent()
+        self.views.merge_all()
+
+    def merge(self, blocks: int) -> bool:
+        """Merge some of the changes that wait: as much as an operation on so many blocks earns.
+
+        The price rises with the number of maps that wait, so it stays small. Returns whether
+        nothing is left that has to be merged. Raises NoSpace, DataLost.
+        """
+        price = 1 + len(self.views.frozen_maps) // 4
+        return self.views.merge(self._merge_step * price * max(1, blocks))
 
     @property
     def service_maps(self) -> tuple[Tree[Any], ...]:
@@ -157,29 +173,29 @@ class DiskState:
             *self.chunks.deduplication.maps,
         )
 
-    # A checkpoint.
+    # A checkpoint; refmodel.log_structured.checkpointing takes it in steps.
 
-    def checkpoint(self) -> None:
-        """Make the maps durable, truncate the log, and free what only older checkpoints used."""
+    def freeze(self) -> Checkpoint:
+        """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
+
+        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost.
+        """
         self.chunks.destage_all()
-        self.checkpoint_nodes()
-        self.checkpoint_commit(self.describe())
-        self.truncate()
-        self.free()
-        self._on_checkpoint()
-
-    def checkpoint_nodes(self) -> None:
-        """Write everything that the checkpoint will refer to, and wait until it is durable."""
         self.segments.store()
         self.views.store()
-        self.pages.write_dirty()
+        self.pages.freeze()
+        self.segments.freeze()
+        frozen = self.describe()
+        self.clock.freeze()
+        if self.events.record is not None:
+            self._frozen_stripes = self.pages.stripes()
+        self.emit("freeze", number=frozen.number, usage=self.segments.usage)
+        return frozen
+
+    def checkpoint_nodes(self, frozen: Checkpoint) -> None:
+        """Wait until everything that the checkpoint refers to is durable; its nodes are written."""
         self.flush_for_checkpoint()
-        self.emit(
-            "checkpoint_nodes",
-            number=self.checkpoint_number + 1,
-            usage=self.segments.usage,
-            pages=self.pages.stripes,
-        )
+        self.emit("checkpoint_nodes", number=frozen.number, pages=self._frozen_stripes)
 
     def flush_for_checkpoint(self) -> None:
         """Make the segments, the pages and the log durable."""
@@ -210,14 +226,14 @@ class DiskState:
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
 
-    def truncate(self) -> None:
-        """Let the log forget what the newest checkpoint holds, and free pages that waited."""
-        self.log.truncate()
+    def truncate(self, checkpoint: Checkpoint) -> None:
+        """Let the log forget what the checkpoint holds, and free pages that waited for it."""
+        self.log.truncate(checkpoint.log_tail)
         self.pages.checkpoint_commit()
         self.emit("truncate")
 
     def free(self) -> None:
-        """Free every dead segment."""
+        """Free every segment that was dead when the newest checkpoint was frozen."""
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
@@ -242,6 +258,7 @@ class DiskState:
         """Make the operation of a record happen that recovery found in the log."""
         self.emit("replay", **record.facts)
         if record.kind is not RecordKind.OPEN:
+            self.merge(record.count)
             self.apply(record)
 
     def load(self) -> Checkpoint:
@@ -249,7 +266,8 @@ class DiskState:
         checkpoint = checkpoints.recover_newest(self.performance)
         self.checkpoint_number = checkpoint.number
         self.clock.now = checkpoint.clock
-        self.clock.durable = self.clock.tick()
+        self.clock.freeze()
+        self.clock.commit()
         self.segments.load(checkpoint.owners, checkpoint.usage)
         self.chunks.middle.root = checkpoint.middle
         deduplication = self.chunks.deduplication

@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from refmodel.core.errors import NoSuchSnapshot, SnapshotExists
-from refmodel.log_structured.maps.cached_tree import LiveMap
 from refmodel.log_structured.maps.cow_btree import Tree
+from refmodel.log_structured.maps.logical_map import LiveMap, LogicalMap
+from refmodel.log_structured.maps.merge_queue import MergeQueue
 from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
+
+MERGED_AT_ONCE = 1 << 16  # changes, where all that wait are merged
 
 
 class ViewState(IntEnum):
@@ -39,7 +42,7 @@ class View:
 
     id: int
     name: str  # empty unless it is a snapshot
-    map: Tree[int]  # logical block address (LBA) -> middle block address (MBA)
+    map: LogicalMap
     parent: int  # the id of a view; 0: none
     taken: int  # when it stopped changing
     fork: int  # when the newest removed view between it and its parent was taken; 0: none
@@ -58,22 +61,24 @@ class Views:
         self.names: dict[str, View] = {}
         self.deleted: list[View] = []  # waiting for reclaim; the first is being reclaimed
         self._changed: set[int] = set()
+        self.frozen_maps = MergeQueue()
         self._next_id = 1
-        self.live_map = self._new_live_map(0)
+        self.live_map = self._new_live_map(self._next_id, 0)
         self.live = self._add("", self.live_map, 0, ViewState.LIVE)
 
     def snapshot(self, name: str) -> View:
-        """Take a snapshot: the map of live gets a second root; no node changes.
+        """Take a snapshot: what waits to be merged is frozen with it; no node changes.
 
-        Raises SnapshotExists, NoSpace, DataLost.
+        Raises SnapshotExists.
         """
         if name in self.names:
             raise SnapshotExists(f"a snapshot named {name!r} exists")
         live = self.live
-        self.live_map.merge_recent()
-        shared = self._snapshot_map(self.live_map.root)
+        shared = self._snapshot_map(self._next_id, 0)
         view = self._add(name, shared, live.parent, ViewState.SNAPSHOT, fork=live.fork)
-        view.taken = self.live_map.frozen = self._pages.clock.tick()
+        view.taken = self._pages.clock.tick()
+        self.live_map.freeze_into(shared, view.taken)
+        self.frozen_maps.add(shared)
         self.names[name] = view
         live.parent, live.fork = view.id, 0
         self.touch(live)
@@ -90,15 +95,16 @@ class Views:
     def revert(self, name: str) -> View:
         """Make a new live view, a child of the snapshot. The old one waits for reclaim.
 
-        Returns the old one. Raises NoSuchSnapshot, NoSpace, DataLost.
+        Returns the old one. Raises NoSuchSnapshot.
         """
         snapshot = self.named(name)
         old = self.live
-        self.live_map.merge_recent()
-        old.taken = self._pages.clock.tick()
+        old.taken = old.map.born = self._pages.clock.tick()
         self._retire(old)
-        self.live_map = self._new_live_map(snapshot.map.root)
+        self.frozen_maps.add(old.map)
+        self.live_map = self._new_live_map(self._next_id, 0)
         self.live_map.frozen = old.taken
+        self.live_map.start_from(snapshot.map)
         self.live = self._add("", self.live_map, snapshot.id, ViewState.LIVE)
         return old
 
@@ -149,6 +155,19 @@ class Views:
             return True
         return not self.held_elsewhere(self.live, mba, lba, lambda view: view.map.get(lba) == mba)
 
+    def merge(self, most: int, *, whole: bool = False) -> bool:
+        """Merge at most so many changes that wait; see MergeQueue. Raises NoSpace, DataLost."""
+        return self.frozen_maps.merge(most, self.live_map, whole=whole)
+
+    def merge_all(self) -> None:
+        """Merge all changes that wait. Raises NoSpace, DataLost."""
+        while not self.merge(MERGED_AT_ONCE, whole=True):
+            pass
+
+    def waiting_changes(self) -> list[int]:
+        """Return how many changes wait in each map, live the last."""
+        return [*self.frozen_maps.changes(), len(self.live_map.recent)]
+
     def children(self, parent: int, *, but: View | None = None) -> list[View]:
         """Return the views whose parent has this id, without the view `but`."""
         return [view for view in self.by_id.values() if view.parent == parent and view is not but]
@@ -170,7 +189,7 @@ class Views:
 
     def store(self) -> None:
         """Bring the stored table up to date. Raises NoSpace, DataLost."""
-        self.live_map.merge_recent()
+        self.merge_all()
         self._changed.add(self.live.id)
         for id in sorted(self._changed):
             view = self.by_id[id]
@@ -193,13 +212,14 @@ class Views:
         self.names.clear()
         self.deleted.clear()
         self._changed.clear()
+        self.frozen_maps.clear()
         self._next_id = next_id
         for id, (name, map_root, parent, taken, fork, cursor, state) in self.table.items():
             is_live = state == ViewState.LIVE
             view = View(
                 id,
                 name.rstrip(b"\0").decode(),
-                self._new_live_map(map_root) if is_live else self._snapshot_map(map_root),
+                self._new_live_map(id, map_root) if is_live else self._snapshot_map(id, map_root),
                 parent,
                 taken,
                 fork,
@@ -231,7 +251,7 @@ class Views:
         self.touch(view)
 
     def _add(
-        self, name: str, map: Tree[int], parent: int, state: ViewState, *, fork: int = 0
+        self, name: str, map: LogicalMap, parent: int, state: ViewState, *, fork: int = 0
     ) -> View:
         view = View(self._next_id, name, map, parent, 0, fork, 0, state)
         self._next_id += 1
@@ -239,20 +259,27 @@ class Views:
         self.touch(view)
         return view
 
-    def _snapshot_map(self, root: int) -> Tree[int]:
-        return Tree(self._pages, MapKind.LOGICAL, root, fanout=self._fanout)
+    def _snapshot_map(self, id: int, root: int) -> LogicalMap:
+        return LogicalMap(
+            self._pages,
+            MapKind.LOGICAL,
+            root,
+            fanout=self._fanout,
+            release=lambda node: self.release_node(id, node),
+        )
 
-    def _new_live_map(self, root: int) -> LiveMap:
+    def _new_live_map(self, id: int, root: int) -> LiveMap:
         return LiveMap(
             self._pages,
             MapKind.LOGICAL,
             root,
             fanout=self._fanout,
-            release=lambda node: self.release_node(node),
+            release=lambda node: self.release_node(id, node),
         )
 
-    def release_node(self, node: Node) -> None:
-        """Free a node that live gives up, unless another view holds it. Raises DataLost."""
+    def release_node(self, id: int, node: Node) -> None:
+        """Free a node that the view gives up, unless another view holds it. Raises DataLost."""
         key = node.keys[0] if node.keys else 0
-        if not self.held_elsewhere(self.live, node.born, key, lambda view: view.map.contains(node)):
+        view = self.by_id[id]
+        if not self.held_elsewhere(view, node.born, key, lambda other: other.map.contains(node)):
             self._pages.free(node)

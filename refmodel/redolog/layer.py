@@ -202,7 +202,7 @@ class Delta:
         return location
 
     def _in_a_gap(self, sectors: int) -> int:
-        """Allocate sectors that a power cut left unused: it may keep an entry and lose those before.
+        """Allocate sectors that a cut left unused: it may keep an entry and lose those before.
 
         Returns their location. Raises DataLost if there is no gap for them.
         """

@@ -1,4 +1,6 @@
-"""Mechanical mutants of the engines: each is one change, the same number is the same change, and a trial finds a bug."""
+"""Mechanical mutants of the engines: each is one change, the same number is the same change, and a
+trial finds a bug.
+"""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""What was found in a kernel is still found: docs/findings. A kernel that was repaired fails this."""
+"""What was found in a kernel is still found (docs/findings). A repaired kernel fails this."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Small overlapping histories by chance, and the definition of what is right of them, by all orders."""
+"""Small overlapping histories by chance, and what is right of them by definition: all orders are
+tried.
+"""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ OK = {"ok": True}
 
 
 def history(choose: random.Random, requests: int, blocks: int = 2) -> Trace:
-    """A history of a disk that takes effect at random moments, with some answers changed by chance."""
+    """Return a history of a disk that takes effect at random moments; some answers are wrong."""
     profile = choose.choice(["ack", "prefix", "block"])
     hello = {
         "name": "t",
@@ -37,7 +39,7 @@ def history(choose: random.Random, requests: int, blocks: int = 2) -> Trace:
         del index
 
     def settle(part: Event) -> Event:
-        """The part takes effect on the first of the possible states; its answer is what the contract says."""
+        """The part takes effect on the first possible state; return the contract's answer."""
         nonlocal states
         for answer in answers(part, states[0]):
             after = model.step(states[:1], {**part, "result": answer})

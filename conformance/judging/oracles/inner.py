@@ -24,6 +24,7 @@ DISK = frozenset(
         "destage",
         "clean",
         "reclaim",
+        "freeze",
         "checkpoint_nodes",
         "checkpoint_commit",
         "truncate",

@@ -1,10 +1,13 @@
 """A corpus of small targets that are wrong in one way each, and what the kit has to say of them."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from conformance.targets import Factory
-from conformance.targets.process import ProcessTarget
+if TYPE_CHECKING:
+    from conformance.targets import Factory
 
 SCRIPT = Path(__file__).parent
 PATIENCE = {
@@ -71,5 +74,8 @@ UNUSABLE = {
 
 def target(fault: str) -> Factory:
     """The target that is wrong like this; or that is honest, by its name in `honest`."""
+    from conformance.targets import Factory  # not above: a target of the corpus starts without it
+    from conformance.targets.process import ProcessTarget
+
     command = f"{sys.executable} {SCRIPT} {fault}"
     return Factory(fault, lambda options: ProcessTarget(command, PATIENCE.get(fault, 10.0)))

@@ -5,11 +5,16 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
-LINES = {}
+from conformance.examples.dict_disk import Answer
+
+Dialogue = Callable[[Answer, Answer], None]
+
+LINES: dict[str, Dialogue] = {}
 
 
-def says(function):
+def says(function: Dialogue) -> Dialogue:
     """A dialogue that is wrong: called with the request and the response, it prints what it
     likes.
     """
@@ -18,19 +23,19 @@ def says(function):
 
 
 @says
-def hangs(request, response):
+def hangs(request: Answer, response: Answer) -> None:
     if request["op"] == "write":
         time.sleep(60)
     print(json.dumps(response), flush=True)
 
 
 @says
-def hangs_in_hello(request, response):
+def hangs_in_hello(request: Answer, response: Answer) -> None:
     time.sleep(60)
 
 
 @says
-def ignores_end_and_signals(request, response):
+def ignores_end_and_signals(request: Answer, response: Answer) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if request["op"] == "flush":
         while True:
@@ -39,12 +44,12 @@ def ignores_end_and_signals(request, response):
 
 
 @says
-def prints_garbage(request, response):
+def prints_garbage(request: Answer, response: Answer) -> None:
     print("\x00\xff{[" if request["op"] == "read" else json.dumps(response), flush=True)
 
 
 @says
-def prints_bytes(request, response):
+def prints_bytes(request: Answer, response: Answer) -> None:
     sys.stdout.flush()
     os.write(
         1, b"\xff\xfe\x00\n" if request["op"] == "write" else json.dumps(response).encode() + b"\n"
@@ -52,12 +57,12 @@ def prints_bytes(request, response):
 
 
 @says
-def prints_megabytes(request, response):
+def prints_megabytes(request: Answer, response: Answer) -> None:
     print("x" * (3 << 20) if request["op"] == "read" else json.dumps(response), flush=True)
 
 
 @says
-def never_ends_the_line(request, response):
+def never_ends_the_line(request: Answer, response: Answer) -> None:
     if request["op"] != "read":
         print(json.dumps(response), flush=True)
         return
@@ -66,12 +71,12 @@ def never_ends_the_line(request, response):
 
 
 @says
-def nested(request, response):
+def nested(request: Answer, response: Answer) -> None:
     print("[" * 200_000 if request["op"] == "read" else json.dumps(response), flush=True)
 
 
 @says
-def exits(request, response):
+def exits(request: Answer, response: Answer) -> None:
     if request["op"] == "read":
         print("disk on fire", file=sys.stderr, flush=True)
         os._exit(7)
@@ -79,19 +84,19 @@ def exits(request, response):
 
 
 @says
-def exits_in_hello(request, response):
+def exits_in_hello(request: Answer, response: Answer) -> None:
     sys.exit("cannot find my disk")
 
 
 @says
-def raises(request, response):
+def raises(request: Answer, response: Answer) -> None:
     if request["op"] == "flush":
         raise RuntimeError("unexpected flush")
     print(json.dumps(response), flush=True)
 
 
 @says
-def closes_the_pipe(request, response):
+def closes_the_pipe(request: Answer, response: Answer) -> None:
     if request["op"] == "write":
         os.close(1)
         time.sleep(60)
@@ -99,63 +104,63 @@ def closes_the_pipe(request, response):
 
 
 @says
-def answers_twice(request, response):
+def answers_twice(request: Answer, response: Answer) -> None:
     print(json.dumps(response), flush=True)
     if request["op"] != "hello":
         print(json.dumps(response), flush=True)
 
 
 @says
-def chats_on_stdout(request, response):
+def chats_on_stdout(request: Answer, response: Answer) -> None:
     if request["op"] == "write":
         print("DEBUG: writing", request.get("lba"))
     print(json.dumps(response), flush=True)
 
 
 @says
-def wrong_length(request, response):
+def wrong_length(request: Answer, response: Answer) -> None:
     if "data" in response:
         response = {**response, "data": response["data"][:4]}
     print(json.dumps(response), flush=True)
 
 
 @says
-def not_base64(request, response):
+def not_base64(request: Answer, response: Answer) -> None:
     if "data" in response:
         response = {**response, "data": "*" * 16}
     print(json.dumps(response), flush=True)
 
 
 @says
-def no_data(request, response):
+def no_data(request: Answer, response: Answer) -> None:
     response.pop("data", None)
     print(json.dumps(response), flush=True)
 
 
 @says
-def not_an_object(request, response):
+def not_an_object(request: Answer, response: Answer) -> None:
     print(json.dumps([response] if request["op"] == "write" else response), flush=True)
 
 
 @says
-def null(request, response):
+def null(request: Answer, response: Answer) -> None:
     print("null" if request["op"] == "write" else json.dumps(response), flush=True)
 
 
 @says
-def ok_is_a_word(request, response):
+def ok_is_a_word(request: Answer, response: Answer) -> None:
     print(
         json.dumps({**response, "ok": "true"} if request["op"] == "write" else response), flush=True
     )
 
 
 @says
-def invents_an_error(request, response):
+def invents_an_error(request: Answer, response: Answer) -> None:
     print(json.dumps(response if response["ok"] else {"ok": False, "error": "EINVAL"}), flush=True)
 
 
 @says
-def bad_hello(request, response):
+def bad_hello(request: Answer, response: Answer) -> None:
     print(
         json.dumps({**response, "block_size": 100} if request["op"] == "hello" else response),
         flush=True,
@@ -163,7 +168,7 @@ def bad_hello(request, response):
 
 
 @says
-def floods_stderr(request, response):
+def floods_stderr(request: Answer, response: Answer) -> None:
     sys.stderr.write("noise\n" * 50_000)
     if request["op"] == "read":
         os._exit(1)

@@ -2,7 +2,10 @@
 
 import random
 
-from dict_disk import DictDisk
+from conformance.examples.dict_disk import DictDisk
+
+Blocks = dict[int, bytes]  # LBA -> data
+Contents = tuple[Blocks, dict[str, Blocks]]  # the live disk, and the snapshots by name
 
 
 class HonestBlock(DictDisk):
@@ -12,45 +15,47 @@ class HonestBlock(DictDisk):
 
     profile = "block"
 
-    def create(self, blocks):
+    def create(self, blocks: int) -> None:
         super().create(blocks)
-        self.choose, self.since = random.Random(blocks), []
+        self.choose = random.Random(blocks)
+        self.since: list[Contents] = []
         self.flush()
 
-    def write(self, lba, data):
+    def write(self, lba: int, data: bytes) -> None:
         super().write(lba, data)
         self.remember()
 
-    def unmap(self, lba, count):
+    def unmap(self, lba: int, count: int) -> None:
         super().unmap(lba, count)
         self.remember()
 
-    def snapshot(self, name):
+    def snapshot(self, name: str) -> None:
         super().snapshot(name)
         self.flush()
 
-    def delete(self, name):
+    def delete(self, name: str) -> None:
         super().delete(name)
         self.flush()
 
-    def revert(self, name):
+    def revert(self, name: str) -> None:
         super().revert(name)
         self.flush()
 
-    def remember(self):
+    def remember(self) -> None:
         self.since.append((dict(self.live), dict(self.snapshots)))
 
-    def flush(self):
+    def flush(self) -> None:
         self.since = [(dict(self.live), dict(self.snapshots))]
 
-    def crash(self):
+    def crash(self) -> None:
         kept = {
             at_lba: self.choose.choice(self.since)[0].get(at_lba) for at_lba in range(self.blocks)
         }
         self.live = {at_lba: data for at_lba, data in kept.items() if data}
         self.flush()
 
-    restart = flush
+    def restart(self) -> None:
+        self.flush()
 
 
 class HonestPrefix(HonestBlock):
@@ -58,29 +63,30 @@ class HonestPrefix(HonestBlock):
 
     profile = "prefix"
 
-    def flush(self):
+    def flush(self) -> None:
         self.since = []
         self.remember()
 
-    def snapshot(self, name):
+    def snapshot(self, name: str) -> None:
         DictDisk.snapshot(self, name)
         self.remember()
 
-    def delete(self, name):
+    def delete(self, name: str) -> None:
         DictDisk.delete(self, name)
         self.remember()
 
-    def revert(self, name):
+    def revert(self, name: str) -> None:
         DictDisk.revert(self, name)
         self.remember()
 
-    def crash(self):
+    def crash(self) -> None:
         live, snapshots = self.choose.choice(self.since)
         self.live, self.snapshots = dict(live), dict(snapshots)
         self.flush()
 
-    def restart(self):
-        self.flush()
 
-
-HONEST = {"none": DictDisk, "honest-block": HonestBlock, "honest-prefix": HonestPrefix}
+HONEST: dict[str, type[DictDisk]] = {
+    "none": DictDisk,
+    "honest-block": HonestBlock,
+    "honest-prefix": HonestPrefix,
+}

@@ -149,7 +149,8 @@ class ChainTarget(QemuDisk):
         else:
             settings = ["-o", "subformat=monolithicSparse"]
         if under is not None:
-            settings += ["-b", str(under.number), "-F", self._format]
+            # -u: a merge leaves a name of the backing file that only the daemon can open.
+            settings += ["-u", "-b", str(under.number), "-F", self._format]
         qemu.image_tool(
             "create",
             "-q",

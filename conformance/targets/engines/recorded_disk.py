@@ -131,8 +131,8 @@ def file_node(name: str) -> dict[str, Any]:
 def log_writes(daemon: qemu.Daemon, room: int, which: str = "", discard: str = "ignore") -> None:
     """Have the daemon log what is written to its node `w` into the file `log`.
 
-    The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names. With
-    `discard` "unmap", discards reach the file."""
+    The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names.
+    With `discard` "unmap", discards reach the file."""
     disk, log = "disk" + which, "log" + which
     for name in (disk, log):
         (daemon.folder / name).write_bytes(b"")

@@ -14,28 +14,26 @@ from refmodel.log_structured.chunks.segments import SegmentUsage
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 
 
-def _greedy(usage: SegmentUsage, units: int, now: int) -> float:
-    return usage.live
+def _greedy(live: int, filled: int, units: int, now: int) -> float:
+    return live
 
 
-def _cost_benefit(usage: SegmentUsage, units: int, now: int) -> float:
+def _cost_benefit(live: int, filled: int, units: int, now: int) -> float:
     """Return the negative of (1 - u) * age / (1 + u), where u is the live share of the segment."""
-    return (usage.live - units) * (now - usage.filled) / (usage.live + units)
+    return (live - units) * (now - filled) / (live + units)
 
 
-def _fifo(usage: SegmentUsage, units: int, now: int) -> float:
-    return usage.filled
+def _fifo(live: int, filled: int, units: int, now: int) -> float:
+    return filled
 
 
-def _random(usage: SegmentUsage, units: int, now: int) -> float:
-    return random.Random(now << 64 | usage.filled).random()
-
-
-POLICIES: dict[str, Callable[[SegmentUsage, int, int], float]] = {  # the least is cleaned first
+# Of segments in which as much lives, each finds the oldest at least as good. The least is cleaned
+# first. "random" has no cost.
+POLICIES: dict[str, Callable[[int, int, int, int], float] | None] = {
     "greedy": _greedy,
     "cost-benefit": _cost_benefit,
     "fifo": _fifo,
-    "random": _random,
+    "random": None,
 }
 
 
@@ -52,7 +50,7 @@ class Cleaner:
         self._cost = POLICIES[policy]
         self._emit = emit
         self._leaving: dict[int, SegmentUsage] = {}  # victims, all of whose live chunks are moving
-        self.unreadable: set[int] = set()  # segments with a chunk of which no good copy is left
+        self.compared = 0  # candidates, since the disk was opened
 
     def clean(self) -> bool:
         """Move what lives in one victim; the action Clean of the specs. Raises NoSpace, DataLost.
@@ -86,16 +84,19 @@ class Cleaner:
                 return
 
     def victim(self) -> int | None:
-        """Return the segment that costs least to clean, or None if all are full or leaving."""
+        """Return the segment that costs least to clean, or None if all are full or leaving.
+
+        It compares one segment of each bucket, however many segments there are.
+        """
         units, now = self._segments.units, self._segments.clock.now
-        candidates = (
-            (self._cost(usage, units, now), usage.filled, segment)
-            for segment, usage in self._segments.sealed.items()
-            if usage.live < units
-            and segment not in self._leaving
-            and segment not in self.unreadable
-        )
-        best = min(candidates, default=None)
+        if self._cost is None:
+            return self._segments.victims.any(random.Random(now))
+        best = None
+        for live, filled, segment in self._segments.victims.oldest():
+            self.compared += 1
+            candidate = self._cost(live, filled, units, now), filled, segment
+            if best is None or candidate < best:
+                best = candidate
         return None if best is None else best[2]
 
     def empty(self, segment: int) -> bool:
@@ -109,8 +110,9 @@ class Cleaner:
         moved = self._move(segment, room)
         if whole:
             self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
-            if segment not in self.unreadable:
+            if segment in self._segments.victims:
                 self._leaving[segment] = usage
+                self._segments.victims.discard(segment)
         return whole or moved > 0
 
     def _move(self, segment: int, most: int) -> int:
@@ -127,6 +129,6 @@ class Cleaner:
                     left -= units
             except DataLost:
                 unreadable.append(mba)
-                self.unreadable.add(segment)
+                self._segments.victims.discard(segment)  # it can never be dead
         self._emit("clean", segment=segment, mbas=moved, unreadable=unreadable, most=most)
         return len(moved)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.chunks.streams import Stream
+from refmodel.log_structured.chunks.victims import Victims
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
@@ -39,7 +40,9 @@ class Segments:
         # segment -> live units, when it was filled
         self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
         self.sealed: dict[int, SegmentUsage] = {}
+        self.victims = Victims(self.units)  # of the sealed ones
         self.dead: list[int] = []
+        self._dead_before = 0  # how many of them were dead when the maps were frozen
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
@@ -110,7 +113,8 @@ class Segments:
         assert 0 < units <= self.units
         self.owners.put_many(pbas, mbas)
         self.fillings += 1
-        self.sealed[segment] = SegmentUsage(units, self.clock.tick(), stream)
+        self.sealed[segment] = usage = SegmentUsage(units, self.clock.tick(), stream)
+        self.victims.put(segment, units, usage.filled)
         self.live += units
         self._changed.add(segment)
 
@@ -126,6 +130,8 @@ class Segments:
             usage = self.sealed[segment]
             usage.live -= gone
             self._changed.add(segment)
+            if segment in self.victims or usage.live + gone == self.units:
+                self.victims.put(segment, usage.live, usage.filled)
             if usage.live == 0:
                 del self.sealed[segment]
                 self.dead.append(segment)
@@ -139,21 +145,36 @@ class Segments:
         """Return each sealed segment, and how many units live in it."""
         return [(segment, usage.live) for segment, usage in self.sealed.items()]
 
-    def store(self) -> None:
-        """Bring the stored usage table up to date. Raises NoSpace, DataLost."""
-        for segment in sorted(self._changed):
+    @property
+    def changed_count(self) -> int:
+        """How many segments' entries of the stored table are out of date."""
+        return len(self._changed)
+
+    def store(self, most: int | None = None) -> None:
+        """Bring the stored usage table up to date, at most so many entries, or all.
+
+        Raises NoSpace, DataLost.
+        """
+        changed = sorted(self._changed)[:most]
+        for segment in changed:
             if (usage := self.sealed.get(segment)) is not None:
                 self.table.put(segment, (usage.live, usage.filled))
             else:
                 self.table.remove(segment)
-        self._changed.clear()
+        self._changed.difference_update(changed)
+
+    def freeze(self) -> None:
+        """Note which segments are dead: a checkpoint of this moment does not refer to them."""
+        self._dead_before = len(self.dead)
 
     def free(self) -> list[int]:
-        """Free every dead segment; the action Free of the specs, for each. Returns the segments.
+        """Free every segment that was dead when the maps were frozen; the action Free, for each.
 
-        A checkpoint that does not refer to them must be durable.
+        Returns the segments. The checkpoint of that moment must be durable.
         """
-        freed, self.dead = self.dead, []
+        freed = self.dead[: self._dead_before]
+        del self.dead[: self._dead_before]
+        self._dead_before = 0
         for segment in freed:
             self.add_free(segment)
         return freed
@@ -167,6 +188,9 @@ class Segments:
         self.owners.root, self.table.root = owners_root, table_root
         self.sealed = {segment: SegmentUsage(*usage) for segment, usage in self.table.items()}
         self.live = sum(usage.live for usage in self.sealed.values())
+        self.victims = Victims(self.units)
+        for segment, usage in self.sealed.items():
+            self.victims.put(segment, usage.live, usage.filled)
         self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
 

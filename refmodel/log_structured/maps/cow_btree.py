@@ -37,6 +37,7 @@ class Tree(Generic[V]):
         self.kind = kind
         self.root = root  # a page, 0 when empty
         self.frozen = 0  # nodes born at this time or before are shared with a snapshot
+        self.born = 0  # when new nodes are born; 0: when they are made
         self.release = release or pages.free
         self._capacity = [min(fanout or 1 << 30, capacity(kind, level)) for level in (0, 1)]
 
@@ -75,7 +76,7 @@ class Tree(Generic[V]):
     def put(self, key: int, value: V) -> V | None:
         """Map the key to the value. Returns the value before, or None. Raises NoSpace."""
         if not self.root:
-            self.root = self.pages.new(self.kind, 0, [key], [value]).page
+            self.root = self._new(0, [key], [value]).page
             return None
         path = self._writable_path(key)
         leaf = path[-1]
@@ -249,10 +250,13 @@ class Tree(Generic[V]):
         """Return the node if it may be changed in place, else a copy."""
         if node.born > self.frozen and not self.pages.may_be_durable(node):
             return node
-        copy = self.pages.new(self.kind, node.level, node.keys[:], node.values[:])
+        copy = self._new(node.level, node.keys[:], node.values[:])
         self.pages.copied += 1
         self.release(node)
         return copy
+
+    def _new(self, level: int, keys: list[int], values: list[Any]) -> Node:
+        return self.pages.new(self.kind, level, keys, values, self.born)
 
     def _split(self, path: list[Node]) -> None:
         """Split the last node of the path, and every node above it that overflows."""
@@ -260,12 +264,12 @@ class Tree(Generic[V]):
         at = len(node.keys) // 2
         if not path or node.page == path[-1].values[-1]:
             at = len(node.keys) - 1  # it most likely grows at its right end: leave full nodes
-        right = self.pages.new(self.kind, node.level, node.keys[at:], node.values[at:])
+        right = self._new(node.level, node.keys[at:], node.values[at:])
         del node.keys[at:], node.values[at:]
         assert node.keys[-1] < right.keys[0]
         if not path:
-            self.root = self.pages.new(
-                self.kind, node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]
+            self.root = self._new(
+                node.level + 1, [node.keys[0], right.keys[0]], [node.page, right.page]
             ).page
             return
         parent = path[-1]

@@ -254,7 +254,7 @@ def test_one_damaged_descriptor_is_tolerated(
 
 @pytest.mark.parametrize("seed", [2, 4])
 def test_what_power_cuts_leave_unused_is_used_again(folder: Path, seed: int) -> None:
-    """A power cut may keep an entry and lose those before it; a layer still has room for every block."""
+    """A power cut may keep an entry and lose those before it: a layer has room for every block."""
     choose, data = random.Random(seed), bytes(1024)
     create(folder, plan("redo-vmfs", 200, block_bytes=1024), sync=False)
     power = PowerSupply()

@@ -16,6 +16,7 @@ from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
 from conformance.targets.engines.kernel.mapper import Mapper
+from conformance.targets.engines.kernel.power import Point, Power
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 Range = tuple[int, int]  # offset and length in bytes
@@ -31,6 +32,8 @@ class KernelDisk(RecordedDisk):
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
+    known = ""  # a finding that honest runs fail by, in docs/findings
+    shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
 
@@ -76,7 +79,7 @@ class KernelDisk(RecordedDisk):
         """The disk is all zeroes, and nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
-        self._recorded = faults.Faulty(folder / "disk", folder / "log", self.size, self._fault)
+        self._recorded = Power(folder / "disk", folder / "log", self.size, self._fault)
 
     def _ask(self, *words: object) -> str:
         """Have the agent do this, unless the fault has it do something else."""
@@ -160,6 +163,20 @@ class KernelDisk(RecordedDisk):
             self._is_up = False
             self._guest.ask("close", "/")  # an open device keeps its cache
             self._down()
+
+    def explored(self, request: Message) -> tuple[Message, Any, Any, list[Point]]:
+        """The answer, what was known before and after the request, and where it may be cut."""
+        self._take()
+        before = self._known()
+        answer = self.request(request)
+        return answer, before, self._known(), self._recorded.points()
+
+    def cut_at(self, content: bytes, known: Any, op: str | None, before: Any) -> None:
+        """Have the next crash leave this on the disk. `op` was cut short, unless it is None."""
+        self._doubt("crash", known)
+        if op is not None:
+            self._doubt(op, before)
+        self._recorded.leave(content)
 
     @abstractmethod
     def _known(self) -> Any:

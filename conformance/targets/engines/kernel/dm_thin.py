@@ -37,6 +37,7 @@ class DmThin(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
 
+    shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
     data = range(METADATA, KernelDisk.size)
 

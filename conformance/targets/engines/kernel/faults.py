@@ -4,12 +4,10 @@ A fault of the disk changes what a power cut finds there: the guest itself reads
 fault of a request changes what the driver is asked."""
 
 from collections.abc import Callable
-from pathlib import Path
-from random import Random
 from typing import Protocol
 
+from conformance.contract import tagged_block
 from conformance.media.logwrites import DISCARD, FLUSH, FUA, Write
-from conformance.media.recorded import Recorded
 
 EVERY = 3  # one write, or flush, in so many is hit
 REACH = 64 << 10  # bytes that a wild discard takes along
@@ -52,6 +50,12 @@ class Fault:
             and place.start < entry.offset + len(entry.data)
             and entry.offset < place.stop
         )
+
+    def _is_data(self, entry: Write) -> bool:
+        """Whether its place says so; if no place does, whether it has a block of the kit."""
+        if self._places.data:
+            return self._in(self._places.data, entry)
+        return tagged_block.MAGIC in entry.data
 
 
 class DropFlushes(Fault):
@@ -101,7 +105,7 @@ class LateData(Fault):
             if entry.flags & FLUSH:
                 result += [entry, *self._held]
                 self._held = []
-            elif self._in(self._places.data, entry):
+            elif self._is_data(entry):
                 self._held.append(entry)
             else:
                 result.append(entry)
@@ -131,7 +135,7 @@ class LostData(Fault):
     """One write of data in a few never reaches the medium, whatever is flushed."""
 
     def logged(self, entries: list[Write]) -> list[Write]:
-        return [e for e in entries if not (self._in(self._places.data, e) and self._hit())]
+        return [e for e in entries if not (self._is_data(e) and self._hit())]
 
 
 class LostMetadata(Fault):
@@ -139,9 +143,7 @@ class LostMetadata(Fault):
 
     def logged(self, entries: list[Write]) -> list[Write]:
         return [
-            entry
-            for entry in entries
-            if not entry.moves or self._in(self._places.data, entry) or not self._hit()
+            entry for entry in entries if not entry.moves or self._is_data(entry) or not self._hit()
         ]
 
 
@@ -216,17 +218,3 @@ FAULTS: dict[str, Callable[[Places], Fault]] = {
     "forget-flush": ForgetFlush,
     "forget-write": ForgetWrite,
 }
-
-
-class Faulty(Recorded):
-    """As Recorded, but a fault stands between the log and what a power cut leaves."""
-
-    def __init__(self, disk: Path, log: Path, room: int, fault: Fault):
-        super().__init__(disk, log, room)
-        self._fault = fault
-
-    def survives(self, choose: Random) -> bytes:
-        return self._fault.left(super().survives(choose))
-
-    def _new(self) -> list[Write]:
-        return self._fault.logged(super()._new())

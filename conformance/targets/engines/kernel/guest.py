@@ -152,7 +152,7 @@ class Guest:
                 if not more:
                     raise self._ended("its port is closed")
                 self._received += more
-                if time.monotonic() > deadline:
+                if b"\n" not in self._received and time.monotonic() > deadline:
                     raise TimeoutError
         except TimeoutError:
             raise TargetFailure(

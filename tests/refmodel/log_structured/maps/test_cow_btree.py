@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
 from refmodel.log_structured.geometry import plan
-from refmodel.log_structured.maps.cached_tree import LiveMap
 from refmodel.log_structured.maps.cow_btree import Tree
+from refmodel.log_structured.maps.logical_map import LiveMap
 from refmodel.log_structured.maps.node import MapKind, decode, encode, is_node
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -53,7 +53,7 @@ def test_a_live_map_is_a_map_whether_or_not_it_is_merged(steps: list[tuple[int, 
             assert live.replace([key], [number]) == [model.get(key)]
             model[key] = number
         elif step == "remove":
-            assert live.remove(key) == model.pop(key, None)
+            assert live.replace([key], [None]) == [model.pop(key, None)]
         else:
             live.merge_recent()
         recent = dict(live.recent)

@@ -1,0 +1,69 @@
+"""The guest's disk as its power is cut: at random, or where an explorer says."""
+
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from conformance.media.logwrites import FLUSH, SECTOR, Write
+from conformance.media.recorded import Recorded
+from conformance.media.subsets import Masks
+from conformance.targets.engines.kernel.faults import Fault
+
+
+class Point(NamedTuple):
+    """A moment at which the power may fail, after so many writes of an operation."""
+
+    writes: int
+    stable: bytes
+    pending: list[Write]  # no flush has covered them
+
+    @property
+    def sizes(self) -> list[int]:
+        """Sectors of each pending write."""
+        return [-(-len(write.data) // SECTOR) for write in self.pending]
+
+    def left(self, masks: Masks) -> bytes:
+        """What the disk holds if these sectors of the pending writes survive."""
+        content = bytearray(self.stable)
+        for (offset, data, _), mask in zip(self.pending, masks, strict=True):
+            end = offset + len(data)
+            content.extend(bytes(max(0, end - len(content))))
+            for at in range(0, len(data), SECTOR):
+                if mask >> at // SECTOR & 1:
+                    part = data[at : at + SECTOR]
+                    content[offset + at : offset + at + len(part)] = part
+        return bytes(content)
+
+
+class Power(Recorded):
+    """As Recorded, but a fault stands between the log and what a power cut leaves."""
+
+    def __init__(self, disk: Path, log: Path, room: int, fault: Fault):
+        super().__init__(disk, log, room)
+        self._fault = fault
+        self._next: bytes | None = None
+
+    def points(self) -> list[Point]:
+        """As take; the moments since: before each flush, and now, which is the last."""
+        points, writes = [], 0
+        entries, self._unread = self._unread + self._new(), []
+        for entry in entries:
+            if entry.flags & FLUSH and self._media.pending:
+                points.append(self._point(writes))
+            self._media.take([entry])
+            writes += entry.moves
+        return [*points, self._point(writes)]
+
+    def _point(self, writes: int) -> Point:
+        return Point(writes, bytes(self._media.stable), list(self._media.pending))
+
+    def leave(self, content: bytes) -> None:
+        """Have the next power cut leave this."""
+        self._next = content
+
+    def survives(self, choose: Random) -> bytes:
+        content, self._next = self._next, None
+        return self._fault.left(super().survives(choose) if content is None else content)
+
+    def _new(self) -> list[Write]:
+        return self._fault.logged(super()._new())

@@ -1,0 +1,109 @@
+"""Bugs of bounded steps: maps that are merged late, checkpoints that others come in between."""
+
+from refmodel.bugs.registry import bug, override
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.views import View
+
+
+@bug(
+    51,
+    "the rule itself: what is merged late is born when it was frozen",
+    "a node that a snapshot's late merge makes counts as live's, and live changes it in place",
+)
+def late_merge_born_late(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    snapshot = views.snapshot
+
+    def snapshot_born_late(name: str) -> View:
+        view = snapshot(name)
+        view.map.born = 0
+        return view
+
+    override(views, "snapshot", snapshot_born_late)
+
+
+@bug(
+    51,
+    "the rule itself: a map is its tree and everything that waits above it",
+    "a revert starts from the snapshot's tree, and forgets what waits to be merged into it",
+)
+def revert_forgets_waiting(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    revert = views.revert
+
+    def revert_to_tree(name: str) -> View:
+        target = views.named(name).map
+        waiting, target.recent = target.recent, {}
+        try:
+            return revert(name)
+        finally:
+            target.recent = waiting
+
+    override(views, "revert", revert_to_tree)
+
+
+@bug(
+    51,
+    "the rule itself: reclaim asks trees, so everything that waits is merged before",
+    "reclaim passes over a leaf that live shares, though live maps its blocks elsewhere by now",
+)
+def reclaim_before_merge(disk: LogStructuredDisk) -> None:
+    views, reclaimer = disk.state.views, disk.state.reclaimer
+    merge, reclaim = views.merge, reclaimer.reclaim
+
+    def reclaim_at_once() -> bool:
+        override(views, "merge", lambda most, **how: True)
+        try:
+            return reclaim()
+        finally:
+            override(views, "merge", merge)
+
+    override(reclaimer, "reclaim", reclaim_at_once)
+
+
+@bug(
+    52,
+    "the rule itself: a checkpoint is of one moment, and so is the position in the log",
+    "the log is truncated to where it ends when the checkpoint counts, not to where it was frozen",
+)
+def truncated_past_freeze(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    truncate = log.truncate
+    override(log, "truncate", lambda position=None: truncate())
+
+
+@bug(
+    52,
+    "the rule itself: what a frozen checkpoint refers to is left alone until a later one counts",
+    "a page that is freed while a checkpoint is written counts as freed before it",
+)
+def freed_after_freeze_reused(disk: LogStructuredDisk) -> None:
+    pages = disk.state.pages
+    free_pending = pages.free_pending
+    override(pages, "free_pending", lambda count: free_pending(len(pages.pending)))
+
+
+@bug(
+    52,
+    "the rule itself: a frozen node is not changed, whoever changes the map copies it",
+    "a node that a checkpoint has yet to write is changed in place",
+)
+def frozen_node_changed(disk: LogStructuredDisk) -> None:
+    pages = disk.state.pages
+    override(pages, "may_be_durable", lambda node: node.born <= pages.clock.durable)
+
+
+@bug(
+    52,
+    "the rule itself: a segment is free when a checkpoint counts that was frozen after its death",
+    "a segment that dies while a checkpoint is written is free when that one counts",
+)
+def dead_after_freeze_freed(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+    free = segments.free
+
+    def free_all() -> list[int]:
+        segments.freeze()
+        return free()
+
+    override(segments, "free", free_all)

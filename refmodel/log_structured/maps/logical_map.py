@@ -1,0 +1,171 @@
+"""The logical maps of views: a tree, and changes that wait in memory to be merged into it.
+
+Changes of live wait, and are merged later in key order. One change of a tree costs a walk to a
+leaf, and the first time after a checkpoint a copy of the path; thousands of changes in key order
+share both (as in the in-memory part of a log-structured merge tree: O'Neil et al., 1996). The
+durable log has the changes that wait, so a crash loses nothing.
+
+A snapshot freezes what waits: it becomes the snapshot's. Live goes on with nothing that waits, on
+top of the snapshot's map, which is its `base` until the base is merged; then live has the same
+root. What is merged late is born when it was frozen, so births say the same as if it had been
+merged at once.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from refmodel.log_structured.maps.cached_tree import CachedTree
+from refmodel.log_structured.maps.cow_btree import LAST, Tree
+from refmodel.log_structured.maps.node import Node
+
+MOST_RECENT = 8192  # changes of live that wait before their merge begins
+
+
+class LogicalMap(Tree[int]):
+    """Logical block address (LBA) -> middle block address (MBA), of one view."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.base: LogicalMap | None = None  # what lies below `recent` until it is merged
+        self.recent: dict[int, int | None] = {}  # newer than the tree; None: no longer mapped
+        self._order: list[int] = []  # the LBAs that a merge has yet to deal with, the last first
+        self._based: list[LogicalMap] = []  # the maps that have this one as base
+        super().__init__(*arguments, **options)
+
+    @property
+    def root(self) -> int:
+        """The root of the tree, as far as it is merged; a page, 0 when empty."""
+        return self._root if self.base is None else self.base.root
+
+    @root.setter
+    def root(self, page: int) -> None:
+        assert self.base is None
+        self._root = page
+
+    @property
+    def waits(self) -> bool:
+        """Whether changes wait, here or in a base."""
+        return bool(self.recent) or self.base is not None
+
+    @property
+    def is_merging(self) -> bool:
+        """Whether so many changes wait that they should be merged, or their merge has begun."""
+        return bool(self._order) or len(self.recent) >= MOST_RECENT
+
+    def get_many(self, wanted: Sequence[int]) -> list[int | None]:
+        """Return the MBA of each LBA, or None. Raises DataLost."""
+        below = super().get_many(wanted) if self.base is None else self.base.get_many(wanted)
+        return [*map(self.recent.get, wanted, below)] if self.recent else below
+
+    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple[int, int]]:
+        """Yield LBA and MBA of each mapped block, low <= LBA < high, in order. Raises DataLost.
+
+        The map must not change meanwhile.
+        """
+        below = super().items(low, high) if self.base is None else self.base.items(low, high)
+        recent = sorted(lba for lba in self.recent if low <= lba < high)
+        if not recent:
+            yield from below
+            return
+        at = 0
+        for lba, mba in below:
+            while at < len(recent) and recent[at] < lba:
+                yield from self._recent_item(recent[at])
+                at += 1
+            if at < len(recent) and recent[at] == lba:
+                yield from self._recent_item(lba)
+                at += 1
+            else:
+                yield lba, mba
+        for lba in recent[at:]:
+            yield from self._recent_item(lba)
+
+    def contains(self, node: Node) -> bool:
+        """Return whether the tree has a node, which may be of a tree that shares nodes with it.
+
+        Changes that wait count for nothing.
+        """
+        return super().contains(node) if self.base is None else self.base.contains(node)
+
+    def height(self) -> int:
+        """Return the number of levels of the tree; 0 if it is empty."""
+        return super().height() if self.base is None else self.base.height()
+
+    def merge(self, most: int) -> int:
+        """Put at most so many of the changes that wait into the tree; there must be no base.
+
+        Returns how many were put. Raises NoSpace, DataLost. If a node cannot be read, nothing is
+        lost, and it may be tried again.
+        """
+        assert self.base is None
+        if not self._order:
+            self._order = sorted(self.recent, reverse=True)
+        cut = max(0, len(self._order) - most)
+        lbas = [lba for lba in reversed(self._order[cut:]) if lba in self.recent]
+        del self._order[cut:]
+        mapped = [(lba, mba) for lba in lbas if (mba := self.recent[lba]) is not None]
+        self.put_many([lba for lba, _ in mapped], [mba for _, mba in mapped])
+        unmapped = [lba for lba in lbas if self.recent[lba] is None]
+        stored = super().get_many(unmapped)
+        self.remove_many(
+            [lba for lba, mba in zip(unmapped, stored, strict=True) if mba is not None]
+        )
+        for lba in lbas:
+            del self.recent[lba]
+        return len(lbas)
+
+    def merge_recent(self) -> None:
+        """Put all changes that wait into the tree. Raises what `merge` raises."""
+        while self.recent:
+            self.merge(len(self.recent))
+
+    def start_from(self, other: "LogicalMap") -> None:
+        """Be the same as another map, which does not change any more."""
+        if not other.waits:
+            self.root = other.root
+            return
+        self.base = other if other.recent or other.base is None else other.base
+        self.base._based.append(self)
+
+    def give_tree(self) -> None:
+        """Give the tree, now that it is merged, to the maps that have this one as base."""
+        assert not self.waits
+        for map in self._based:
+            map.base = None
+            map.root = self.root
+        self._based.clear()
+
+    def _recent_item(self, lba: int) -> Iterator[tuple[int, int]]:
+        if (mba := self.recent[lba]) is not None:
+            yield lba, mba
+
+
+class LiveMap(LogicalMap, CachedTree[int]):
+    """The map of the live view, which changes."""
+
+    def replace(self, lbas: Sequence[int], mbas: Iterable[int | None]) -> list[int | None]:
+        """Map LBAs to MBAs, or to nothing for None. Returns what each was mapped to before.
+
+        Raises DataLost; then nothing has changed.
+        """
+        before = self.get_many(lbas)
+        self.recent.update(zip(lbas, mbas, strict=True))
+        return before
+
+    def freeze_into(self, snapshot: LogicalMap, taken: int) -> None:
+        """Let a snapshot's map, taken at this time, be what this one is; go on on top of it.
+
+        No node changes, and nothing is merged: what waits is the snapshot's from now on.
+        """
+        snapshot.frozen, snapshot.born, self.frozen = self.frozen, taken, taken
+        if self.base is None:
+            snapshot.root = self.root
+        else:
+            snapshot.start_from(self.base)
+        if not self.recent:
+            return
+        snapshot.recent, snapshot._order = self.recent, self._order
+        self.remember(self.recent)
+        self.recent, self._order = {}, []
+        if self.base is not None:
+            self.base._based.remove(self)
+        self.start_from(snapshot)

@@ -1,0 +1,76 @@
+"""The buckets of segments that may be cleaned: the victim is the one that looking at all gives."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from refmodel import LogStructuredDisk
+from refmodel.log_structured.chunks.cleaner import POLICIES
+from refmodel.log_structured.chunks.victims import KEPT_STALE, Victims
+from support.disks import block
+
+
+def test_the_oldest_of_each_bucket_comes_first() -> None:
+    choose, victims = random.Random(1), Victims(9)
+    sealed: dict[int, tuple[int, int]] = {}
+    for filled in range(3000):
+        segment = choose.randrange(60)
+        if choose.random() < 0.2:
+            victims.discard(segment)
+            sealed.pop(segment, None)
+        else:
+            live = choose.randrange(10)
+            victims.put(segment, live, filled)
+            sealed.pop(segment, None)
+            if 0 < live < 9:
+                sealed[segment] = live, filled
+        least = {
+            live: min((filled, s) for s, (found, filled) in sealed.items() if found == live)
+            for live in {live for live, _ in sealed.values()}
+        }
+        assert [(live, *least[live]) for live in sorted(least)] == list(victims.oldest())
+        assert all((segment in victims) == (segment in sealed) for segment in range(60))
+        assert (victims.any(choose) in sealed) if sealed else victims.any(choose) is None
+    entries = sum(len(bucket) for bucket in victims._buckets)
+    assert entries <= 2 * len(sealed) + 9 * (KEPT_STALE + 1)
+
+
+@pytest.mark.parametrize("policy", [name for name, cost in POLICIES.items() if cost])
+def test_the_victim_is_the_one_that_looking_at_every_segment_gives(
+    make: Callable[..., LogStructuredDisk], policy: str
+) -> None:
+    disk = make(256, cleaner=policy, fanout=0, segments=120)
+    cost, segments, cleaner = POLICIES[policy], disk.state.segments, disk.cleaner
+    assert cost is not None
+    choose, asked, victim = random.Random(5), 0, cleaner.victim
+
+    def checked() -> int | None:
+        nonlocal asked
+        compared, found = cleaner.compared, victim()
+        now, units = segments.clock.now, segments.units
+        assert (
+            found
+            == min(
+                (
+                    (cost(usage.live, usage.filled, units, now), usage.filled, segment)
+                    for segment, usage in segments.sealed.items()
+                    if usage.live < units and segment in segments.victims
+                ),
+                default=(0, 0, None),
+            )[2]
+        )
+        assert cleaner.compared - compared < units
+        asked += 1
+        return found
+
+    cleaner.victim = checked  # type: ignore[method-assign]  # the test looks over its shoulder
+    for tag in range(3000):
+        disk.write(choose.randrange(256), block(tag))
+        if tag == 1500:  # for a while it holds what live overwrites
+            disk.snapshot("s")
+        elif tag == 1650:
+            disk.delete("s")
+    assert asked > 50
+    full = {segment for segment, usage in segments.sealed.items() if usage.live == segments.units}
+    assert not any(segment in segments.victims for segment in full)
