@@ -213,7 +213,15 @@ class Array(Generic[G]):
         if moved:
             self.roster.save()
 
-    # After the disk was opened.
+    # While the disk is opened.
+
+    def missing(self, member: Member) -> None:
+        """A device failed before the record counts: the disk is opened without it.
+
+        The record does not change yet: `record_missing` sees to it.
+        """
+        self._enclosure.pull(member.index)
+        member.found_missing(self.now())
 
     def emit_members(self) -> None:
         """Emit an event with the members and their states, as the disk was found."""
