@@ -52,7 +52,12 @@ def assemble(
     for member in array.members:
         _meet(member, enclosure, found, now)
     array.roster.quorum.require()
-    array.roster.quorum.begin_term(array.missing)
+
+    def missing(member: Member) -> None:
+        enclosure.pull(member.index)
+        member.found_missing(now())
+
+    array.roster.quorum.begin_term(missing)
     if not array.performance.active():
         raise DataLost(
             f"no device that is here has a current {array.performance.name} leg; bring devices back"

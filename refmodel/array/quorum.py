@@ -54,6 +54,7 @@ class Quorum:
         self._witnessed = witnessed
         self._voters = len(members) + witnessed
         self._failed = failed
+        self.counts = True  # whether a majority has the newest record
 
     def require(self) -> None:
         """Raises DataLost unless more than half of the voters are present."""
@@ -85,8 +86,9 @@ class Quorum:
     def store(self, spares: list[DeviceId], away: list[DeviceId]) -> None:
         """Write a new record of the members to all that can be reached.
 
-        Raises DataLost if those are no majority.
+        Until it counts nothing may be written. Raises DataLost if those are no majority.
         """
+        self.counts = False
         entries = [member.entry() for member in self._members]
         self._record = Membership(
             self._record.disk, self._record.sequence + 1, entries, spares, away, self._record.term
@@ -100,6 +102,13 @@ class Quorum:
                 except OSError as error:
                     return self._failed(member, error)
         self._count(votes + self._tell_witness(page))
+
+    def uncounted(self) -> DataLost:
+        """Return the error that says that the newest record does not count."""
+        return DataLost(
+            "the newest change of the members is not on a majority of them; "
+            "bring devices back, and open the disk again"
+        )
 
     def _unanimous(self) -> bool:
         """Whether each voter is present and has both copies of the newest record."""
@@ -140,12 +149,13 @@ class Quorum:
         return seats if witness is None else [*seats, Seat(witness, 0, None)]
 
     def _count(self, votes: int) -> None:
-        """Raises DataLost if the voters that have the record are no majority."""
+        """The record counts now. Raises DataLost if the voters that have it are no majority."""
         if 2 * votes <= self._voters:
             raise DataLost(
                 f"only {votes} of {self._voters} members can be told who is current; "
                 "bring devices back"
             )
+        self.counts = True
 
     def _tell_witness(self, page: bytes) -> bool:
         """Write the newest record to the witness.

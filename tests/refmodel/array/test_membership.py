@@ -139,3 +139,24 @@ def test_a_device_that_fails_while_a_term_begins_changes_no_record_of_it(
     assert told[2:] == [(0, "active"), (0, "active"), (1, "absent"), (1, "absent")]
     assert bay.record(1).sequence == (term + 1 << 32) + 1
     assert bay.disk.read(0) == block(1)
+
+
+def test_nothing_is_written_until_a_change_counts_on_a_majority(bay: Bay) -> None:
+    """Without the witness, device 0 alone does not decide that device 1 is absent."""
+    bay.reopen(0, 1, witness=False)
+    with pytest.raises(DataLost, match="only 1 of 3 members can be told who is current"):
+        bay.disk.fail(1)
+    for change in (
+        lambda: bay.disk.write(0, block(2)),
+        lambda: bay.disk.snapshot("s"),
+        bay.disk.checkpoint,
+        bay.disk.settle,
+    ):
+        with pytest.raises(DataLost, match="the newest change of the members"):
+            change()
+    assert bay.disk.read(0) == block(1)
+    bay.disk.return_(1)
+    assert bay.disk.array.redundant
+    bay.disk.write(0, block(3))
+    bay.reopen(1)
+    assert bay.disk.read(0) == block(3)
