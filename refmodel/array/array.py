@@ -77,18 +77,23 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """Whether enough components of both legs are written, so that data can be read again."""
-        return self.roster.enough and bool(self.performance.active())
+        """Whether what is written can be read again, by whoever opens the disk."""
+        return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
-        """Raises DataLost if more devices are gone than the layout tolerates."""
-        if not self.writable:
+        """Raises DataLost if more devices are gone than the layout tolerates.
+
+        Also if the newest change of the members is not on a majority.
+        """
+        if not self._enough:
             raise self.roster.gone()
+        if not self.roster.quorum.counts:
+            raise self.roster.quorum.uncounted()
 
     @property
     def redundant(self) -> bool:
-        """Whether every member is active."""
-        return self.roster.redundant
+        """Whether every member is active, and is that on a majority of the members."""
+        return self.roster.redundant and self.roster.quorum.counts
 
     def in_state(self, *states: ComponentState) -> list[Member]:
         """Return the members in any of the states, in their order."""
@@ -233,6 +238,11 @@ class Array(Generic[G]):
 
     # How it is done.
 
+    @property
+    def _enough(self) -> bool:
+        """Whether enough components of both legs are written, so that data can be read again."""
+        return self.roster.enough and bool(self.performance.active())
+
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int) -> Leg:
         components = [
             Component(member, base, self.meters[name, member.index])
@@ -263,10 +273,10 @@ class Array(Generic[G]):
 
     def _record(self) -> None:
         """Put a change on record, unless so little is left that nothing may be written."""
-        if self.writable:
+        if self._enough:
+            self.roster.save()
             for member in self.members:
                 member.put_on_record()
-            self.roster.save()
 
     def _rebuild_on(self, member: Member, device: DeviceId) -> None:
         index, id = device
