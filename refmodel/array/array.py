@@ -77,18 +77,13 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """Whether what is written can be read again, by whoever opens the disk."""
+        """Whether what is written can be read again by whoever opens the disk."""
         return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
-        """Raises DataLost if more devices are gone than the layout tolerates.
-
-        Also if the newest change of the members is not on a majority.
-        """
-        if not self._enough:
-            raise self.roster.gone()
-        if not self.roster.quorum.counts:
-            raise self.roster.quorum.uncounted()
+        """Raises DataLost if too many devices are gone, or their last change does not count."""
+        if not self.writable:
+            raise self.roster.quorum.uncounted() if self._enough else self.roster.gone()
 
     @property
     def redundant(self) -> bool:
@@ -226,21 +221,23 @@ class Array(Generic[G]):
         self.events.emit("members", members=states)
 
     def record_missing(self) -> None:
-        """Put on record the members that were found missing when the disk was opened.
+        """Put on record the members that were found missing, before the log is replayed.
 
-        The disk must have loaded its last checkpoint.
+        Else a later opening would believe what they alone have of the log. The last checkpoint must
+        be loaded. Raises DataLost if nothing may be written without them.
         """
         missing = [member for member in self.members if not member.recorded]
         for member in missing:
             member.caught_up_to(self.clock.durable)
         if missing:
+            self.require_writable()
             self._record()
 
     # How it is done.
 
     @property
     def _enough(self) -> bool:
-        """Whether enough components of both legs are written, so that data can be read again."""
+        """Whether so many components of both legs are written that data can be read again."""
         return self.roster.enough and bool(self.performance.active())
 
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int) -> Leg:

@@ -15,6 +15,8 @@ from refmodel.media.enclosure import WITNESS
 from refmodel.media.power_supply import PowerSupply
 from support.disks import block
 
+ALL = 1 << 20  # more than the sectors of a write
+
 
 class Bay:
     """A disk whose devices and witness are put in and taken out while it is closed."""
@@ -160,3 +162,29 @@ def test_nothing_is_written_until_a_change_counts_on_a_majority(bay: Bay) -> Non
     bay.disk.write(0, block(3))
     bay.reopen(1)
     assert bay.disk.read(0) == block(3)
+
+
+def test_a_disk_that_could_not_write_without_a_device_does_not_open_without_it(
+    folder: Path,
+) -> None:
+    """Device 1 alone has a record of the log. Recovery without it must not be followed by one with.
+
+    Device 2 is stale, so without device 1 nothing may be written.
+    """
+    one = Bay(folder, "raid5-2+1")
+    one.disk.write(0, block(1))
+    one.disk.fail(2)
+    one.disk.write(1, block(2))
+    one.disk.flush()
+    one.power.cut_at(2)
+    with pytest.raises(PowerCut):
+        one.disk.write(0, block(3))
+    one.restore(0, ALL - 1)
+    one.close(0, 2)
+    with pytest.raises(DataLost, match="devices 1, 2 are gone; the layout raid5-2.1 tolerates 1"):
+        one.open()
+    one.reopen(0, 1, 2)
+    assert one.disk.read(0) == block(3) and one.disk.read(1) == block(2)
+    one.disk.settle()
+    assert one.disk.array.redundant
+    one.disk.abandon()
