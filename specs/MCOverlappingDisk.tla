@@ -25,6 +25,8 @@ MCRequest ==
     \union [op : {"read"}, view : {Live} \union Name, lba : {0}, count : {Size}]
     \union [op : {"snapshot"}, name : Name]
     \union [op : {"flush"}]
+
+MCUnflushed == {q \in MCRequest : q.op # "flush"}   \* Under `ack` a flush makes no difference.
 ----------------------------------------------------------------------------
 Told(id, what, r, data) ==
     past' = Append(past, [id |-> id, what |-> what, request |-> flight'[id].request,
@@ -62,7 +64,7 @@ MCInit == OverlapInit /\ past = <<>> /\ cuts = 0
 
 MCNext ==
     \/ \E id \in Id :
-        \/ \E q \in MCRequest : DoCall(id, q)
+        \/ \E q \in Request : DoCall(id, q)
         \/ DoReply(id)
         \/ /\ \/ \E step \in {Whole} \union Blocks : Take(id, step)
               \/ \E r \in {"snapshot-exists", "no-such-snapshot"} : Refuse(id, r)
