@@ -91,3 +91,19 @@ def freed_after_freeze_reused(disk: LogStructuredDisk) -> None:
 def frozen_node_changed(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
     override(pages, "may_be_durable", lambda node: node.born <= pages.clock.durable)
+
+
+@bug(
+    52,
+    "the rule itself: a segment is free when a checkpoint counts that was frozen after its death",
+    "a segment that dies while a checkpoint is written is free when that one counts",
+)
+def dead_after_freeze_freed(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+    free = segments.free
+
+    def free_all() -> list[int]:
+        segments.freeze()
+        return free()
+
+    override(segments, "free", free_all)

@@ -28,7 +28,7 @@ class Pace(NamedTuple):
     end: int = 16  # the same when it counts
 
 
-USUAL = Pace(least=16, little=64, begin=12, freeze=14)
+USUAL = Pace(least=16, little=256, begin=12, freeze=14)
 SMALL = Pace(
     least=1, little=2, begin=1, freeze=6
 )  # where nodes are small: as often as on a large disk

@@ -57,7 +57,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         emit, policy = array.events.emit, array.geometry.cleaner
         self.state = DiskState(array)
         self.cleaner = Cleaner(self.state.chunks, self.state.space_usage, policy, emit)
-        self.checkpoints = Checkpointer(self.state, lambda: self.resync.keep_progress())
+        self.checkpoints = Checkpointer(self.state, self._checkpointed)
         self.space = SpaceReservation(self.state, self.cleaner, self.checkpoints)
         self.resync = Resync(self.state, array, self.checkpoints)
 
@@ -258,6 +258,9 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         if not self.array.redundant:
             self._repair()  # before space is reserved: the checkpoint that ends it takes a segment
         self.space.reserve(record, refusable=refusable)
+
+    def _checkpointed(self) -> None:
+        self.resync.keep_progress()
 
     def _background(self) -> bool:
         self._rebuild()
