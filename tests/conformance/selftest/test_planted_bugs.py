@@ -21,7 +21,7 @@ def test_the_table_is_true():
     mutants: dict[int, set[str]] = {}
     for file in (ROOT / "specs" / "mutants").glob("*.toml"):
         for mutant in tomllib.loads(file.read_text())["mutant"]:
-            mutants.setdefault(mutant.get("bug"), set()).add(mutant["module"])
+            mutants.setdefault(mutant.get("bug"), set()).add(mutant["name"])
     for number, (engines, specs) in rows.items():
         named = {name for name, bug in BUGS.items() if bug.number == number}
         if named:
