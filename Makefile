@@ -105,7 +105,7 @@ kernel: setup ## test snapshots of Linux drivers under power cuts, in user-mode 
 
 kernel-smoke: setup ## the same in a minute, without the injected faults
 	@tools/setup kernel || echo 'kernel-smoke: without these packages, its targets are not run' >&2
-	@$(PYTHON) -m conformance.selftest.kernel --minutes 0.15 --fault none $(ARGS) || [ $$? = 3 ]
+	@$(PYTHON) -m conformance.selftest.kernel --traces 3 --fault none $(ARGS) || [ $$? = 3 ]
 
 browser-test: setup ## draw the HTML report in a browser and look at it
 	@tools/setup browser

@@ -135,6 +135,7 @@ Reopened(c) ==
     CASE on[c] # Line.members[c][1]                            -> Rebuild(c) /\ on'[c] = Line.members[c][1]
       [] Found(c) = "active" /\ c \in In({"stale", "resyncing"}) -> FALSE
       [] Found(c) # "degraded" /\ c \in In({"absent"})         -> Return(on[c])
+      [] Found(c) = "stale" /\ c \in In({"degraded"})          -> Replace(on[c])  \* By a command that was cut.
       [] OTHER                                                 -> Fail(on[c], IF Found(c) = "degraded"
                                                                               THEN "degraded" ELSE "absent")
 
@@ -147,7 +148,8 @@ FollowMembers ==
 
 Used == Range(Line.devices)
 
-Holders(s) == {on[c] : c \in Readable(s)}
+Holders(s) ==    \* The engine resyncs a member when one of its legs does: here it may still be stale.
+    {on[c] : c \in Readable(s) \union {d \in In({"stale"}) : s \notin missed[d]}}
 
 FollowRead ==
     /\ \A s \in Range(Line.stripes) :

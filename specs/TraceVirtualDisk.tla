@@ -156,7 +156,8 @@ Step(e, r) ==
 Lost(e) ==          \* Too many devices have failed for the data to be read.
     /\ e.op = "read"
     /\ BeyondTolerance
-    /\ Read(ViewOf(e), e.lba, e.count, "ok", [i \in 1 .. e.count |-> View(disk, ViewOf(e))[e.lba + i - 1]])
+    /\ power
+    /\ UNCHANGED vars
 
 Unsupported(e) ==   \* A capability that the target did not declare.
     /\ e.op \notin {"create", "write", "read"}

@@ -228,8 +228,10 @@ def _read(state: State, event: Event, answer: str) -> States:
     if view is not None:
         faults |= missing(state, view)
     if answer != "ok" or faults or not state.power:
-        excuses = DATA_LOST if beyond_tolerance(state) else NONE
-        return _answer(state, answer, faults, excuses, lambda: state)
+        if beyond_tolerance(state):  # a disk that cannot be opened does not know its views
+            faults, excuses = faults and faults | DATA_LOST, DATA_LOST
+            return _answer(state, answer, faults, excuses, lambda: state)
+        return _answer(state, answer, faults, NONE, lambda: state)
     blocks = state.live if view is None else state.snaps[view]
     bound = state.bound
     for at_lba, tag in enumerate(event["result"]["tags"], lba):

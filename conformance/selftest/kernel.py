@@ -108,12 +108,12 @@ def _judges() -> Mapping[str, Oracle]:
 
 
 def rows(
-    drivers: tuple[str, ...], minutes: float, faults: Iterable[str], seed: int
+    drivers: tuple[str, ...], minutes: float, faults: Iterable[str], seed: int, traces: int | None
 ) -> Iterator[Row]:
     """The rows of the table as they come. `minutes` are for each honest run; 0 leaves it out."""
     for driver in drivers:
         if minutes:
-            yield honest(driver, minutes, seed)
+            yield honest(driver, minutes, seed, traces)
         for fault in faults:
             if fault not in DRIVERS[driver].blind_to:
                 yield hunt(driver, fault, seed)
@@ -129,15 +129,18 @@ def rows(
     type=click.Choice(["none", *INJECTED]),
     help="Hunt this injected fault; can be repeated; none: no fault.  [default: all]",
 )
+@click.option("--traces", type=int, help="At most so many in each honest run.  [default: no limit]")
 @click.option("--seed", default=1, show_default=True)
-def main(drivers: tuple[str, ...], minutes: float, faults: tuple[str, ...], seed: int) -> None:
+def main(
+    drivers: tuple[str, ...], minutes: float, faults: tuple[str, ...], traces: int | None, seed: int
+) -> None:
     """Test snapshots of kernel drivers under power cuts, and that injected faults are found."""
     good = True
     started = time.monotonic()
     try:
         click.echo(f"user-mode Linux {guest.version()}\n{HEAD}")
         hunted = [fault for fault in faults or INJECTED if fault != "none"]
-        for row in rows(drivers or tuple(DRIVERS), minutes, hunted, seed):
+        for row in rows(drivers or tuple(DRIVERS), minutes, hunted, seed, traces):
             good = good and row.good
             click.echo(row)
     except Unusable as error:

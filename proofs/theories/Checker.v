@@ -225,10 +225,7 @@ Definition entry_worlds (p : profile) (tolerates : nat) (v : devices) (en : entr
   (w : world) : list world :=
   match en with
   | Event (Read from lba count (Refused DataLost) _) =>
-      match powered w && beyond tolerates v, range_faults w lba count ++ view_faults w from with
-      | true, [] => [w]
-      | _, _ => []
-      end
+      if powered w && beyond tolerates v then [w] else []
   | Event e => advance_one p e w
   | Fail _ r | Return _ r | Replace _ r | Settle r | Hint r =>
       if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w] end else []

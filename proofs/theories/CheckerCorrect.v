@@ -8,11 +8,11 @@ Implicit Types (σ : nat → V) (w : @world V) (s : state V).
 Notation over := (beside true). Notation under := (beside false).
 
 Lemma loses_over p tolerates v σ w s from lba count data s' :
-  over σ w s → beyond tolerates v = true → loses s from lba count s' →
+  over σ w s → beyond tolerates v = true → loses s s' →
   ∃ w', w' ∈ entry_worlds p tolerates v (Event (Read from lba count (Refused DataLost) data)) w
         ∧ choices w' = choices w ∧ over σ w' s'.
-Proof. intros Hov Hb (Hp & Hf & ->). pose proof Hov as [(? & Hpw & ?) _]. exists w. split; [|done]. cbn.
-  rewrite (range_faults_agree σ w s), (view_faults_agree σ w s), Hf, <-Hpw, Hp, Hb by done. left. Qed.
+Proof. intros Hov Hb (Hp & ->). pose proof Hov as [(? & Hpw & ?) _]. exists w. split; [|done]. cbn.
+  rewrite <-Hpw, Hp, Hb. left. Qed.
 
 Lemma entry_over p tolerates v σ w s en s' :
   wf w → current p s → suits σ (choices w) → over σ w s → entry_step p tolerates v s en s' →
@@ -32,7 +32,7 @@ Proof.
         repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. }
     by eapply advance_over.
   - destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try done. destruct Hl as [Hb Hl].
-    destruct (loses_over p _ _ _ _ _ _ _ _ data _ Hov Hb Hl) as (w' & ? & Heq & ?).
+    destruct (loses_over p _ _ _ _ _ from lba count data _ Hov Hb Hl) as (w' & ? & Heq & ?).
     exists w', σ. rewrite Heq. done.
 Qed.
 
@@ -41,8 +41,7 @@ Lemma entry_worlds_spec p tolerates v en w w' :
   w' ∈ entry_worlds p tolerates v en w →
   (∃ e, en = Event e ∧ w' ∈ advance_one p e w) ∨
   (∃ from lba count data, en = Event (Read from lba count (Refused DataLost) data) ∧ w' = w ∧
-    powered w = true ∧
-     beyond tolerates v = true ∧ range_faults w lba count ++ view_faults w from = []) ∨
+    powered w = true ∧ beyond tolerates v = true) ∨
   (∃ r, (w' = match r with CutShort => cut_to w (leftovers w) | _ => w end) ∧ powered w = true ∧
         ∀ s s', outside s r s' → entry_step p tolerates v s en s').
 Proof.
@@ -56,7 +55,7 @@ Proof.
   destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try (intros; left; eexists; by split).
   intros Hin. right; left. exists from, lba, count, data.
   destruct (powered w && beyond tolerates v) eqn:Hb; [|by apply elem_of_nil in Hin].
-  apply andb_true_iff in Hb as [Hp Hb]. destruct (_ ++ _); [|by apply elem_of_nil in Hin].
+  apply andb_true_iff in Hb as [Hp Hb].
   apply elem_of_list_singleton in Hin as ->. done.
 Qed.
 
@@ -73,7 +72,7 @@ Lemma entry_under p tolerates v σ w en w' :
   wf w → w' ∈ entry_worlds p tolerates v en w → suits σ (choices w') →
   ∃ σ0, suits σ0 (choices w) ∧ ∀ s, under σ0 w s → ∃ s', entry_step p tolerates v s en s' ∧ under σ w' s'.
 Proof.
-  intros Hwf [(e & -> & Hin)|[(from & lba & count & data & -> & -> & Hp & Hb & Hf)|(r & ->
+  intros Hwf [(e & -> & Hin)|[(from & lba & count & data & -> & -> & Hp & Hb)|(r & ->
     & Hp & Hstep)]]%entry_worlds_spec
     Hs.
   - assert ((∃ blocks, e = Create blocks) ∨ ∀ blocks, e ≠ Create blocks) as [[blocks ->]|Hne]
@@ -84,8 +83,7 @@ Proof.
     + exists σ. split; [eapply advance_suits; eauto|]. intros s Hun.
       destruct (advance_under p σ w s e w') as (s' & ? & ?); [done..|]. exists s'. split; [by left|done].
   - exists σ. split; [done|]. intros s Hun. exists s. split; [|done]. right. split; [done|].
-    pose proof Hun as [Hag _]. pose proof Hag as (? & Hpw & ?).
-    rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hf by done. by rewrite <-Hpw in Hp.
+    pose proof Hun as [(? & Hpw & ?) _]. split; [by rewrite Hpw|done].
   - exists σ. split; [by destruct r|]. intros s Hun. pose proof Hun as [(? & Hpw & ?) _].
     eexists. split; [apply Hstep; split; [by rewrite Hpw|done]|]. destruct r; try done. by apply beside_cut.
 Qed.
@@ -107,7 +105,7 @@ Qed.
 Lemma entry_current p tolerates v s en s' : current p s → entry_step p tolerates v s en s' → current p s'.
 Proof. intros Hcur. assert (∀ r, outside s r s' → current p s') as Hout by (intros r [_ ->]; by destruct r).
   destruct en as [e| | | | |]; cbn; eauto. intros [?|Hl]; [by eapply step_current|].
-  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & _ & ->). Qed.
+  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & ->). Qed.
 
 (** The worlds after a trace: what [follow] goes through when it never gives up. *)
 Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list world)

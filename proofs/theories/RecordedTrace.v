@@ -47,9 +47,9 @@ Context {V : Type} `{Value V}.
 Definition outside (s : state V) (r : answer) (s' : state V) : Prop :=
   power s = true ∧ s' = match r with CutShort => cut s [] | _ => s end.
 
-(** A read that finds its data lost. *)
-Definition loses (s : state V) (from : target) (lba count : nat) (s' : state V) : Prop :=
-  power s = true ∧ out_of_range s lba count ++ missing_view (now s) from = [] ∧ s' = s.
+(** A read that finds its data lost. It may be of a view or a range that does not exist: a disk that cannot be
+opened does not know. *)
+Definition loses (s s' : state V) : Prop := power s = true ∧ s' = s.
 
 Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V) (en : entry V)
   (s' : state V) : Prop :=
@@ -57,7 +57,7 @@ Definition entry_step (p : profile) (tolerates : nat) (v : devices) (s : state V
   | Event e =>
       step p s e s' ∨
       match e with
-      | Read from lba count (Refused DataLost) _ => beyond tolerates v = true ∧ loses s from lba count s'
+      | Read from lba count (Refused DataLost) _ => beyond tolerates v = true ∧ loses s s'
       | _ => False
       end
   | Fail _ r | Return _ r | Replace _ r | Settle r | Hint r => outside s r s'

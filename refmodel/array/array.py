@@ -77,18 +77,18 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """Whether enough components of both legs are written, so that data can be read again."""
-        return self.roster.enough and bool(self.performance.active())
+        """Whether what is written can be read again by whoever opens the disk."""
+        return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
-        """Raises DataLost if more devices are gone than the layout tolerates."""
+        """Raises DataLost if too many devices are gone, or their last change does not count."""
         if not self.writable:
-            raise self.roster.gone()
+            raise self.roster.quorum.uncounted() if self._enough else self.roster.gone()
 
     @property
     def redundant(self) -> bool:
-        """Whether every member is active."""
-        return self.roster.redundant
+        """Whether every member is active, and is that on a majority of the members."""
+        return self.roster.redundant and self.roster.quorum.counts
 
     def in_state(self, *states: ComponentState) -> list[Member]:
         """Return the members in any of the states, in their order."""
@@ -221,17 +221,24 @@ class Array(Generic[G]):
         self.events.emit("members", members=states)
 
     def record_missing(self) -> None:
-        """Put on record the members that were found missing when the disk was opened.
+        """Put on record the members that were found missing, before the log is replayed.
 
-        The disk must have loaded its last checkpoint.
+        Else a later opening would believe what they alone have of the log. The last checkpoint must
+        be loaded. Raises DataLost if nothing may be written without them.
         """
         missing = [member for member in self.members if not member.recorded]
         for member in missing:
             member.caught_up_to(self.clock.durable)
         if missing:
+            self.require_writable()
             self._record()
 
     # How it is done.
+
+    @property
+    def _enough(self) -> bool:
+        """Whether so many components of both legs are written that data can be read again."""
+        return self.roster.enough and bool(self.performance.active())
 
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int) -> Leg:
         components = [
@@ -263,10 +270,10 @@ class Array(Generic[G]):
 
     def _record(self) -> None:
         """Put a change on record, unless so little is left that nothing may be written."""
-        if self.writable:
+        if self._enough:
+            self.roster.save()
             for member in self.members:
                 member.put_on_record()
-            self.roster.save()
 
     def _rebuild_on(self, member: Member, device: DeviceId) -> None:
         index, id = device

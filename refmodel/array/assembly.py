@@ -43,20 +43,25 @@ def assemble(
 ) -> Array[G]:
     """Return the array of the disk in an enclosure, as the newest record and its devices say.
 
-    `found` are the labels of the devices that are present, by number of the device. `legs_emit` is
-    as in Array. Raises DataLost if no majority of the members is present, or no device that is
-    present has a current performance leg.
+    The array begins a term of the membership record. `found` are the labels of the devices that are
+    present, by number of the device. `legs_emit` is as in Array. Raises DataLost if no majority of
+    the members is present, or no device that is present has a current performance leg.
     """
     disk = next(iter(found.values())).disk
     array = Array(enclosure, geometry, newest(enclosure, disk, found), now, legs_emit=legs_emit)
     for member in array.members:
         _meet(member, enclosure, found, now)
     array.roster.quorum.require()
+
+    def missing(member: Member) -> None:
+        enclosure.pull(member.index)
+        member.found_missing(now())
+
+    array.roster.quorum.begin_term(missing)
     if not array.performance.active():
         raise DataLost(
             f"no device that is here has a current {array.performance.name} leg; bring devices back"
         )
-    array.roster.quorum.spread()
     return array
 
 

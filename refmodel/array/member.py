@@ -73,7 +73,7 @@ class Member:
     def found_missing(self, now: float) -> None:
         """Its device is not present, at a time of the repair clock. The record may not know yet."""
         self.recorded = self.state is not ACTIVE
-        self.state, self.left = ComponentState.ABSENT, now
+        self.state, self.left, self.device = ComponentState.ABSENT, now, None
 
     def caught_up_to(self, time: int) -> None:
         """It lacks nothing that was born up to a time of the disk's clock."""

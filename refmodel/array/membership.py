@@ -38,10 +38,11 @@ class Membership:
     """The content of a record."""
 
     disk: str  # its UUID, in hexadecimal
-    sequence: int
+    sequence: int  # the term and the number of the change in it (refmodel.array.quorum)
     members: list[Entry]  # in the order of the components
     spares: list[DeviceId] = field(default_factory=list)
     away: list[DeviceId] = field(default_factory=list)  # no longer used: others took their place
+    term: int = 0  # the newest that the voter promised: it takes no older record any more
 
 
 def write(device: Device, page: bytes, base: int = MEMBERSHIP_BASE) -> None:
@@ -64,7 +65,7 @@ def read(device: Device, base: int = MEMBERSHIP_BASE) -> Membership | None:
     except OSError:
         return None
     whole = [record for record in found if record is not None]
-    return max(whole, key=lambda record: record.sequence, default=None)
+    return max(whole, key=lambda record: (record.sequence, record.term), default=None)
 
 
 def is_on(device: Device, page: bytes, base: int = MEMBERSHIP_BASE) -> bool:
@@ -80,6 +81,7 @@ def encode(membership: Membership) -> bytes:
         "members": members,
         "spares": membership.spares,
         "away": membership.away,
+        "term": membership.term,
     }
     body = json.dumps(facts).encode()
     covered = (HEADER.pack(MAGIC, 0, membership.sequence, len(body))[COVERED:] + body).ljust(
@@ -101,4 +103,5 @@ def decode(page: bytes) -> Membership | None:
         [Entry(*member) for member in facts["members"]],
         [(index, id) for index, id in facts["spares"]],
         [(index, id) for index, id in facts["away"]],
+        facts.get("term", 0),
     )

@@ -2,11 +2,17 @@
 
 A record counts once more than half of the members have it. A disk opens only if more than half of
 the members that the newest record names are present. Two such majorities share a member, so the
-newest record is always found. Of two members one is no majority: a witness, a small device that
-holds only the record, has a vote too.
+newest record is always found. A record that was put on a minority may be found later, or never. So
+the sequence number is a term and the number of the change in that term. An opening of the disk
+begins a term, unless all voters have the same record.
+
+Of two members one is no majority: a witness, a small device that holds only the record, has a vote
+too.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
 
 from refmodel.array import membership as records
 from refmodel.array.layout import MEMBERSHIP_BASE
@@ -15,6 +21,16 @@ from refmodel.array.membership import DeviceId, Membership
 from refmodel.core.errors import DataLost
 from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
+
+TERM_SHIFT = 32  # bits of the sequence number that count the changes of one term
+
+
+class Seat(NamedTuple):
+    """A voter that is present."""
+
+    device: Device
+    base: int  # byte offset of its record
+    member: Member | None  # None for the witness
 
 
 class Quorum:
@@ -38,6 +54,7 @@ class Quorum:
         self._witnessed = witnessed
         self._voters = len(members) + witnessed
         self._failed = failed
+        self.counts = True  # whether a majority has the newest record
 
     def require(self) -> None:
         """Raises DataLost unless more than half of the voters are present."""
@@ -50,14 +67,31 @@ class Quorum:
                 "so nobody knows which is current; bring devices back"
             )
 
+    def begin_term(self, missing: Callable[[Member], None]) -> None:
+        """Put the record that was found on a majority, under a new term, and otherwise as it was.
+
+        Whoever opens the disk does so before anything else changes. A majority promises the term
+        first, so no other opening uses it, also one that was cut short and was not found. `missing`
+        is called with a member whose device raises OSError. Raises DataLost if no majority is left.
+        If all voters are there and have the same record, then none was overlooked: it stays.
+        """
+        if self._unanimous():
+            return
+        found = [self._record, *filter(None, map(_read, self._seats()))]
+        term = 1 + max(max(record.term, record.sequence >> TERM_SHIFT) for record in found)
+        self._tell(lambda own: replace(own, term=term), missing)
+        self._record = replace(self._record, term=term, sequence=term << TERM_SHIFT)
+        self._tell(lambda _: self._record, missing)
+
     def store(self, spares: list[DeviceId], away: list[DeviceId]) -> None:
         """Write a new record of the members to all that can be reached.
 
-        Raises DataLost if those are no majority.
+        Until it counts nothing may be written. Raises DataLost if those are no majority.
         """
+        self.counts = False
         entries = [member.entry() for member in self._members]
         self._record = Membership(
-            self._record.disk, self._record.sequence + 1, entries, spares, away
+            self._record.disk, self._record.sequence + 1, entries, spares, away, self._record.term
         )
         votes, page = 0, records.encode(self._record)
         for member in self._members:
@@ -67,33 +101,70 @@ class Quorum:
                     votes += 1
                 except OSError as error:
                     return self._failed(member, error)
-        votes += self._tell_witness(page)
+        self._count(votes + self._tell_witness(page))
+
+    def uncounted(self) -> DataLost:
+        """Return the error that says that the newest record does not count."""
+        return DataLost(
+            "the newest change of the members is not on a majority of them; "
+            "bring devices back, and open the disk again"
+        )
+
+    def _unanimous(self) -> bool:
+        """Whether each voter is present and has both copies of the newest record."""
+        page, seats = records.encode(self._record), self._seats()
+        try:
+            return len(seats) == self._voters and all(
+                records.is_on(seat.device, page, seat.base) for seat in seats
+            )
+        except OSError:
+            return False
+
+    def _tell(
+        self, change: Callable[[Membership], Membership], missing: Callable[[Member], None]
+    ) -> None:
+        """Change the record of each voter that is present.
+
+        Raises DataLost if those are no majority.
+        """
+        votes = 0
+        for seat in self._seats():
+            try:
+                own = _read(seat) or self._record
+                records.write(seat.device, records.encode(change(own)), seat.base)
+                votes += 1
+            except OSError:
+                if seat.member is not None:
+                    missing(seat.member)
+        self._count(votes)
+
+    def _seats(self) -> list[Seat]:
+        """The voters that are present."""
+        seats = [
+            Seat(member.device, MEMBERSHIP_BASE, member)
+            for member in self._members
+            if member.device is not None
+        ]
+        witness = self._witness()
+        return seats if witness is None else [*seats, Seat(witness, 0, None)]
+
+    def _count(self, votes: int) -> None:
+        """The record counts now. Raises DataLost if the voters that have it are no majority."""
         if 2 * votes <= self._voters:
             raise DataLost(
                 f"only {votes} of {self._voters} members can be told who is current; "
                 "bring devices back"
             )
-
-    def spread(self) -> None:
-        """Write the newest record to every member that is present and lacks it."""
-        page = records.encode(self._record)
-        for member in self._members:
-            try:
-                if member.device is not None and not records.is_on(member.device, page):
-                    records.write(member.device, page)
-            except OSError as error:
-                self._failed(member, error)
-                page = records.encode(self._record)
-        self._tell_witness(page)
+        self.counts = True
 
     def _tell_witness(self, page: bytes) -> bool:
-        """Write the newest record to the witness if it lacks it.
+        """Write the newest record to the witness.
 
         Returns whether the witness has it; one that does not answer has no vote.
         """
         try:
             witness = self._witness()
-            if witness is not None and not records.is_on(witness, page, base=0):
+            if witness is not None:
                 records.write(witness, page, base=0)
         except OSError:
             return False
@@ -120,3 +191,8 @@ def newest(enclosure: Enclosure, disk: str, devices: Iterable[int]) -> Membershi
     if not whole:
         raise DataLost("no membership record is whole")
     return max(whole, key=lambda record: record.sequence)
+
+
+def _read(seat: Seat) -> Membership | None:
+    """The newest whole record of a voter."""
+    return records.read(seat.device, seat.base)

@@ -53,10 +53,10 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
         """Write again what the journal has. Raises DataLost."""
         slot = checkpoints.recover_newest(self.array.performance)
         self.checkpoints = slot.number
+        self.array.record_missing()
         for record in self.journal.recover(slot.log_tail, slot.log_sequence, slot.log_generation):
             if record.kind is RecordKind.WRITE:
                 self.stripes.write(stripes.decode(record.data), "recovery")
-        self.array.record_missing()
         self.resync.begin_all()
 
     # Operations of the contract.

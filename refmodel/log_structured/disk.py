@@ -28,7 +28,6 @@ from refmodel.core.errors import (
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
-from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.resync import Resync
@@ -55,11 +54,10 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def __init__(self, enclosure: Enclosure, array: Array[Geometry]) -> None:
         super().__init__(enclosure, array)
         emit, policy = array.events.emit, array.geometry.cleaner
-        self.state = DiskState(array)
+        self.state = DiskState(array, self._checkpointed)
         self.cleaner = Cleaner(self.state.chunks, self.state.space_usage, policy, emit)
-        self.checkpoints = Checkpointer(self.state, self._checkpointed)
-        self.space = SpaceReservation(self.state, self.cleaner, self.checkpoints)
-        self.resync = Resync(self.state, array, self.checkpoints)
+        self.space = SpaceReservation(self.state, self.cleaner)
+        self.resync = Resync(self.state, array)
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
@@ -186,7 +184,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def checkpoint(self) -> None:
         """Write a checkpoint, and truncate the log. Raises NoSpace, DataLost."""
         self._require_writable()
-        self._guarded(self.checkpoints.run)
+        self._guarded(self.state.checkpoint)
 
     def clean(self) -> bool:
         """Finish reclaim, and clean until a segment has become free. Raises NoSpace, DataLost.
@@ -252,7 +250,6 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def _prepare(self, record: Record, refusable: bool) -> None:
         """Do some background work, and reserve space for an operation."""
         self.state.merge(record.count)
-        self.checkpoints.step(record.stored_bytes)
         for _ in range(RECLAIM_STEPS):
             self.state.reclaimer.reclaim()
         if not self.array.redundant:
@@ -275,7 +272,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def _clean(self) -> bool:
         reclaimed = self.state.reclaimer.reclaim_all()
         if reclaimed:
-            self.checkpoints.run()
+            self.state.checkpoint()
         return self.space.clean() or reclaimed
 
     def _require_snapshot(self, name: str) -> None:

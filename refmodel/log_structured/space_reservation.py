@@ -7,7 +7,6 @@ still delete, clean and recover.
 
 from refmodel.core.errors import BadRequest, NoSpace
 from refmodel.journal.record import Record, RecordKind
-from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.space_report import pinned
@@ -28,9 +27,8 @@ AHEAD = 3  # free segments more than are needed, at which to clean as soon as th
 class SpaceReservation:
     """Makes space for operations, by cleaning, reclaim and checkpoints."""
 
-    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
+    def __init__(self, state: DiskState, cleaner: Cleaner) -> None:
         self._state = state
-        self._checkpoints = checkpoints
         self._cleaner = cleaner
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
@@ -54,9 +52,7 @@ class SpaceReservation:
             self._reserve_pages(record.count)
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
-            self._checkpoints.finish()
-        if not state.log.fits(logged):
-            self._checkpoints.run()
+            state.checkpoint()
 
     def clean(self) -> bool:
         """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
@@ -74,7 +70,7 @@ class SpaceReservation:
         if not segments.dead:
             return False
         self._cleaner.top_up()
-        self._checkpoints.run()
+        state.checkpoint()
         return True
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
@@ -142,7 +138,7 @@ class SpaceReservation:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         if self._lacks_pages(blocks):
             self._state.reclaimer.reclaim_all()
-            self._checkpoints.run()
+            self._state.checkpoint()
             if self._lacks_pages(blocks):
                 raise NoSpace(
                     f"the maps have only {self._state.pages.free_count} pages left;"

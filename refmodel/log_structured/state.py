@@ -1,9 +1,9 @@
 """The disk in memory: its maps, chunks and views, and the actions of the specs that change them.
 
 A method that is named as an action of specs/LogStructuredDisk.tla does what that action does:
-`submit`, `log_append`, `freeze`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`,
-`load`, `replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py,
-`reclaim` in reclaim.py.)
+`submit`, `log_append`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`, `load`,
+`replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py, `reclaim`
+in reclaim.py.)
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,16 +32,15 @@ LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like
 
 
 class DiskState:
-    """The state of one disk.
+    """The state of one disk. `on_checkpoint` is called when a checkpoint counts.
 
     Every action may raise DataLost, if devices cannot give what is needed.
     """
 
-    def __init__(self, array: Array[Geometry]) -> None:
+    def __init__(self, array: Array[Geometry], on_checkpoint: Callable[[], None]) -> None:
         self.geometry = geometry = array.geometry
         self.performance = performance = array.performance
         self.capacity = capacity = array.capacity
-        self.events = array.events
         self.emit = emit = array.events.emit
         self.clock = array.clock
         self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
@@ -56,7 +55,7 @@ class DiskState:
             self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
         )
         self.checkpoint_number = 0
-        self._frozen_stripes: list[int] = []  # of the checkpoint that is being written
+        self._on_checkpoint = on_checkpoint
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
         self._adopted: list[int] = []  # segments of a large write
@@ -173,29 +172,29 @@ class DiskState:
             *self.chunks.deduplication.maps,
         )
 
-    # A checkpoint; refmodel.log_structured.checkpointing takes it in steps.
+    # A checkpoint.
 
-    def freeze(self) -> Checkpoint:
-        """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
-
-        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost.
-        """
+    def checkpoint(self) -> None:
+        """Make the maps durable, truncate the log, and free what only older checkpoints used."""
         self.chunks.destage_all()
+        self.checkpoint_nodes()
+        self.checkpoint_commit(self.describe())
+        self.truncate()
+        self.free()
+        self._on_checkpoint()
+
+    def checkpoint_nodes(self) -> None:
+        """Write everything that the checkpoint will refer to, and wait until it is durable."""
         self.segments.store()
         self.views.store()
-        self.pages.freeze()
-        self.segments.freeze()
-        frozen = self.describe()
-        self.clock.freeze()
-        if self.events.record is not None:
-            self._frozen_stripes = self.pages.stripes()
-        self.emit("freeze", number=frozen.number, usage=self.segments.usage)
-        return frozen
-
-    def checkpoint_nodes(self, frozen: Checkpoint) -> None:
-        """Wait until everything that the checkpoint refers to is durable; its nodes are written."""
+        self.pages.write_dirty()
         self.flush_for_checkpoint()
-        self.emit("checkpoint_nodes", number=frozen.number, pages=self._frozen_stripes)
+        self.emit(
+            "checkpoint_nodes",
+            number=self.checkpoint_number + 1,
+            usage=self.segments.usage,
+            pages=self.pages.stripes,
+        )
 
     def flush_for_checkpoint(self) -> None:
         """Make the segments, the pages and the log durable."""
@@ -226,14 +225,14 @@ class DiskState:
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
 
-    def truncate(self, checkpoint: Checkpoint) -> None:
-        """Let the log forget what the checkpoint holds, and free pages that waited for it."""
-        self.log.truncate(checkpoint.log_tail)
+    def truncate(self) -> None:
+        """Let the log forget what the newest checkpoint holds, and free pages that waited."""
+        self.log.truncate()
         self.pages.checkpoint_commit()
         self.emit("truncate")
 
     def free(self) -> None:
-        """Free every segment that was dead when the newest checkpoint was frozen."""
+        """Free every dead segment."""
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
@@ -266,8 +265,7 @@ class DiskState:
         checkpoint = checkpoints.recover_newest(self.performance)
         self.checkpoint_number = checkpoint.number
         self.clock.now = checkpoint.clock
-        self.clock.freeze()
-        self.clock.commit()
+        self.clock.durable = self.clock.tick()
         self.segments.load(checkpoint.owners, checkpoint.usage)
         self.chunks.middle.root = checkpoint.middle
         deduplication = self.chunks.deduplication

@@ -24,7 +24,6 @@ DISK = frozenset(
         "destage",
         "clean",
         "reclaim",
-        "freeze",
         "checkpoint_nodes",
         "checkpoint_commit",
         "truncate",

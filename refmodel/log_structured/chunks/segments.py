@@ -42,7 +42,6 @@ class Segments:
         self.sealed: dict[int, SegmentUsage] = {}
         self.victims = Victims(self.units)  # of the sealed ones
         self.dead: list[int] = []
-        self._dead_before = 0  # how many of them were dead when the maps were frozen
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
@@ -145,36 +144,21 @@ class Segments:
         """Return each sealed segment, and how many units live in it."""
         return [(segment, usage.live) for segment, usage in self.sealed.items()]
 
-    @property
-    def changed_count(self) -> int:
-        """How many segments' entries of the stored table are out of date."""
-        return len(self._changed)
-
-    def store(self, most: int | None = None) -> None:
-        """Bring the stored usage table up to date, at most so many entries, or all.
-
-        Raises NoSpace, DataLost.
-        """
-        changed = sorted(self._changed)[:most]
-        for segment in changed:
+    def store(self) -> None:
+        """Bring the stored usage table up to date. Raises NoSpace, DataLost."""
+        for segment in sorted(self._changed):
             if (usage := self.sealed.get(segment)) is not None:
                 self.table.put(segment, (usage.live, usage.filled))
             else:
                 self.table.remove(segment)
-        self._changed.difference_update(changed)
-
-    def freeze(self) -> None:
-        """Note which segments are dead: a checkpoint of this moment does not refer to them."""
-        self._dead_before = len(self.dead)
+        self._changed.clear()
 
     def free(self) -> list[int]:
-        """Free every segment that was dead when the maps were frozen; the action Free, for each.
+        """Free every dead segment; the action Free of the specs, for each. Returns the segments.
 
-        Returns the segments. The checkpoint of that moment must be durable.
+        A checkpoint that does not refer to them must be durable.
         """
-        freed = self.dead[: self._dead_before]
-        del self.dead[: self._dead_before]
-        self._dead_before = 0
+        freed, self.dead = self.dead, []
         for segment in freed:
             self.add_free(segment)
         return freed

@@ -321,6 +321,16 @@ def test_data_may_be_lost_only_beyond_what_is_tolerated():
         "a device that is back is not in sync before it settled"
     )
     assert run("ack", *both, op("settle"), lost, tolerates=1) == 5
+    write = op("write", "data-lost", lba=0, tags=[1])
+    assert run("ack", *both[:2], write, tolerates=1) == 3, "a change is no read"
+
+
+def test_a_disk_that_cannot_be_opened_does_not_know_its_views_or_its_size():
+    both = [op("fail", device=device, mode="absent") for device in (1, 2)]
+    for unknown in ({"lba": 0, "view": "s"}, {"lba": 99}):
+        lost = op("read", "data-lost", count=1, **unknown)
+        assert run("ack", *both, lost, tolerates=1) is None
+        assert run("ack", both[0], lost, tolerates=1) == 2
 
 
 def test_unsupported_is_for_what_was_not_declared():

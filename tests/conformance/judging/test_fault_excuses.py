@@ -154,7 +154,7 @@ def test_on_the_command_line(tmp_path):
         (["--target", "model", "--faults", "bit-flip"], "media that the kit owns"),
         (
             ["--target", "refmodel", "--faults", "bit-flip", "--crashes", "exhaustive"],
-            "--faults and --overlap are of random runs",
+            "--without, --faults and --overlap are for random runs",
         ),
     ],
 )

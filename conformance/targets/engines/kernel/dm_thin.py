@@ -4,7 +4,9 @@ Metadata and data are two linear ranges of the one disk, so that one log orders 
 Which name is which thin device is known here, as LVM would know it, and is durable: what a cut
 leaves in doubt is asked of the pool.
 
-- `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others.
+- `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others. If the
+  unit is no power of two it writes zeroes only: Linux 6.1 then answers BLKDISCARD of a whole unit
+  and leaves the unit as it was. A discard is a hint, so that breaks no promise.
 - `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.
 """
 
@@ -47,6 +49,7 @@ class DmThin(KernelDisk):
         if not options.get("zero", True):
             self._features.append("skip_block_zeroing")
         self._discard = options.get("discard", "passdown")
+        self._discards = self._discard != "ignore" and self.unit & (self.unit - 1) == 0
         if self._discard != "passdown":
             self._features.append(
                 {"no-passdown": "no_discard_passdown", "ignore": "ignore_discard"}[self._discard]
@@ -72,7 +75,7 @@ class DmThin(KernelDisk):
         end = lba + count
         for unit in range(lba // self._spread, -(-end // self._spread)):
             first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
-            if self._discard != "ignore" and lba <= first and last <= end:
+            if self._discards and lba <= first and last <= end:
                 self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
             else:
                 begin = max(first, lba)
