@@ -3,6 +3,9 @@
 import errno
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -48,3 +51,27 @@ def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted):
     with pytest.raises(TargetFailure) as ended:
         booted.ask("flush", DISK)
     assert ended.value.kind == "exit"
+
+
+def test_a_guest_ends_with_its_host_even_in_the_middle_of_a_request():
+    """The host is killed while the guest writes, so that its disk ends before the agent reads."""
+    program = (
+        "import os, signal, threading\n"
+        "from conformance.targets.engines.kernel import guest\n"
+        "booted = guest.Guest(guest.ROOM)\n"
+        "print(booted._process.pid, flush=True)\n"
+        "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()\n"
+        "while True:\n"
+        "    booted.ask('write', guest.DISK, *[f'{at * 4096}:4096' for at in range(100)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    group = int(done.stdout)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    os.killpg(group, signal.SIGKILL)
+    pytest.fail("processes of the guest are left")

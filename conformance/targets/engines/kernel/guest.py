@@ -65,6 +65,7 @@ class Guest:
         self.folder = self._daemon.folder
         self.size = size
         self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
         try:
             self._boot()
         except BaseException:
@@ -113,7 +114,6 @@ class Guest:
             f"uml_dir={self.folder}",
         ]
         self._console = (self.folder / "console").open("w+b")
-        # The agent ends the guest when the port is closed, so also when this process is killed.
         self._process = subprocess.Popen(
             words,
             cwd=self.folder,
@@ -124,6 +124,7 @@ class Guest:
             start_new_session=True,
             env={**os.environ, "TMPDIR": str(self.folder)},
         )
+        self._watch()
         theirs.close()
         if self._line() != "ready":
             raise Unusable("the guest's agent says something else than ready", self.console())
@@ -131,6 +132,16 @@ class Guest:
         for path in needed:
             self.ask("load", f"/m/{path.name}")
         self.ask("put", "/sys/block/vda/cache_type", "write", "back")
+
+    def _watch(self) -> None:
+        """Have the guest's processes end when this one does, however it ends."""
+        assert self._process is not None
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", f"read _; kill -9 -{self._process.pid}"],
+            stdin=subprocess.PIPE,  # at its end nobody holds the other side any more
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def ask(self, *words: object) -> str:
         """Have the agent do this; what it says. Raises GuestError, TargetFailure for no answer."""
@@ -191,6 +202,8 @@ class Guest:
             _used.append(self.processor_seconds())
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            if self._watcher is not None:
+                self._watcher.communicate()
             self._process.wait()
             self._port.close()
         self._daemon.close()

@@ -66,6 +66,7 @@ class QemuGuest(Guest):
             start_new_session=True,
             env=os.environ,
         )
+        self._watch()
         listening.settimeout(BOOT)
         with listening:
             self._port, _ = listening.accept()
