@@ -115,30 +115,28 @@ class Disk:
     def write(self, message: Message) -> Steps:
         """Write blocks from `lba` on."""
         yield
-        lba, tags = message["lba"], message["tags"]
         if error := self.fault(message):
             return refused(error)
-        self.live[lba : lba + len(tags)] = tags
+        self.live[message["lba"] : message["lba"] + len(message["tags"])] = message["tags"]
         yield
         return OK
 
     def unmap(self, message: Message) -> Steps:
         """Make blocks read as zeroes."""
         yield
-        lba, count = message["lba"], message["count"]
         if error := self.fault(message):
             return refused(error)
-        self.live[lba : lba + count] = [0] * count
-        yield
+        zeroes = [0] * message["count"]
+        self.live[message["lba"] : message["lba"] + len(zeroes)] = zeroes
         return OK
 
     def read(self, message: Message) -> Steps:
         """Read blocks of a snapshot or of the live disk."""
         yield
-        lba, count, view = message["lba"], message["count"], message.get("view")
         if error := self.fault(message):
             return refused(error)
-        tags = (self.live if view is None else self.snaps[view])[lba : lba + count]
+        blocks = self.snaps.get(message.get("view", ""), self.live)
+        tags = blocks[message["lba"] : message["lba"] + message["count"]]
         yield
         return OK | {"tags": tags}
 
@@ -157,7 +155,6 @@ class Disk:
         if error := self.fault(message):
             return refused(error)
         del self.snaps[message["name"]]
-        yield
         return OK
 
     def revert(self, message: Message) -> Steps:
@@ -166,7 +163,6 @@ class Disk:
         if error := self.fault(message):
             return refused(error)
         self.live[:] = self.snaps[message["name"]]
-        yield
         return OK
 
 
