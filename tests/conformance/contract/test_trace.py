@@ -63,7 +63,7 @@ DAMAGE = {
     "empty": ("", 1, "empty"),
     "header only": (text(HEADER), 2, "no operations"),
     "no header": (text(CREATE), 1, "trace"),
-    "other version": (text({**HEADER, "trace": 2}, CREATE), 1, "trace"),
+    "other version": (text({**HEADER, "trace": 3}, CREATE), 1, "trace"),
     "no JSON": (text(HEADER, CREATE, "{oops"), 3, "not JSON"),
     "no object": (text(HEADER, CREATE, [1, 2]), 3, "not a JSON object"),
     "cut off": (text(HEADER, CREATE, READ)[:-5], 3, "cut off"),
