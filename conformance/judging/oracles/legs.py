@@ -48,7 +48,8 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
 
 def _header(geometry: Event, leg: str, events: list[Line]) -> Line:
     k, m = geometry["k"], geometry["m"]
-    stripes = sorted({stripe for line in events for stripe in _stripes(line)})
+    own = [line for line in events if line.get("leg", leg) == leg]
+    stripes = sorted({stripe for line in own for stripe in _stripes(line)})
     return {
         "trace": 1,
         "leg": leg,
@@ -68,9 +69,19 @@ def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
         if event["op"] == "tick":
             yield {"event": "tick", "seconds": event["seconds"]}, (index, None)
         for number, inside in enumerate(event.get("events", ())):
-            of_leg = inside["event"] in EVENTS | ALSO and inside.get("leg", leg) == leg
-            if of_leg and (leg == "performance" or inside["event"] != "submit"):
+            if _concerns(inside, leg):
                 yield inside, (index, number)
+
+
+def _concerns(inside: Event, leg: str) -> bool:
+    """Whether an event is followed on a leg. A member resyncs as one: both legs are told of it."""
+    match inside["event"]:
+        case "resync":
+            return True
+        case "submit":
+            return leg == "performance"
+        case event:
+            return event in EVENTS | ALSO and inside.get("leg", leg) == leg
 
 
 def _tells(line: Line) -> bool:
