@@ -17,7 +17,7 @@
 (*   Fetch, Resync    resync                                               *)
 (*   Tick             the request of that name                             *)
 (*   (none)           missed, active: what must hold by then; resync of    *)
-(*                    the other leg                                        *)
+(*                    the other leg; cut, a command that the power ended   *)
 (*                                                                         *)
 (* A stripe is its address: a segment of the capacity leg; a page of the   *)
 (* performance leg that holds a node or a checkpoint slot; and each record *)
@@ -61,9 +61,10 @@ VARIABLES
     part,       \* How many steps of it are done.
     needed,     \* The stripes that the newest checkpoint refers to, once it counts.
     ailing,     \* The devices of all members that are not active, whatever leg they serve.
-    untold      \* Those of them whose failure is not on record: too few were left to write it.
+    untold,     \* The devices whose failure is not on record: too few were left to write it.
+    broken      \* The device that a command was about when the power ended it: {} or {device}.
 
-following == <<trace, next, part, needed, ailing, untold>>
+following == <<trace, next, part, needed, ailing, untold, broken>>
 
 Header == Traces[trace].header
 
@@ -152,9 +153,16 @@ Reopened(c) ==
       [] OTHER                                                 -> Fail(on[c], IF Found(c) = "degraded"
                                                                               THEN "degraded" ELSE "absent")
 
+SparesFound ==
+    LET found == IF "spares" \in DOMAIN Line THEN Range(Line.spares) ELSE spare   \* Older traces do not say.
+    IN  /\ (spare \ found) \union (found \ spare) \subseteq broken \union untold
+        /\ spare' = found
+        /\ away' = away \ found
+        /\ UNCHANGED <<piece, leg>>
+
 FollowMembers ==
     LET others == {c \in Component : ~ AsFound(c)}
-    IN  IF others = {} THEN UNCHANGED vars
+    IN  IF others = {} THEN SparesFound
         ELSE part < 4 * Cardinality(Component) /\ Reopened(CHOOSE c \in others : \A d \in others : c <= d)
 ----------------------------------------------------------------------------
 (* Stripes.                                                                *)
@@ -221,6 +229,7 @@ Follow ==
       [] Line.event = "replace"           -> FollowReplace
       [] Line.event = "rebuild"           -> FollowRebuild
       [] Line.event = "tick"              -> FollowTick
+      [] Line.event = "cut"               -> UNCHANGED vars
       [] Line.event = "missed"            -> FollowMissed
       [] Line.event = "resync"            -> IF Copied THEN FollowResync ELSE FollowBegun
       [] Line.event = "active"            -> FollowActive
@@ -249,7 +258,7 @@ Untold ==       \* A change is on record once enough members are left.
 ----------------------------------------------------------------------------
 TraceInit ==
     /\ trace \in DOMAIN Traces
-    /\ next = 1 /\ part = 0 /\ needed = {} /\ ailing = {} /\ untold = {}
+    /\ next = 1 /\ part = 0 /\ needed = {} /\ ailing = {} /\ untold = {} /\ broken = {}
     /\ piece = [c \in Component |-> [s \in Stripe |-> Zero]]
     /\ on = [c \in Component |-> c - 1]
     /\ spare = Header.members .. Header.devices - 1
@@ -266,6 +275,9 @@ TraceNext ==
     /\ needed' = IF Line.event = "checkpoint_nodes" THEN Referred ELSE needed
     /\ ailing' = IF Last THEN Ailing ELSE ailing
     /\ untold' = IF Last THEN Untold ELSE untold
+    /\ broken' = CASE Line.event = "cut"             -> {Line.device}
+                   [] Line.event = "members" /\ Last -> {}
+                   [] OTHER                          -> broken
     /\ next' = IF Last THEN next + 1 ELSE next
     /\ part' = IF Last THEN 0 ELSE part + 1
 

@@ -200,6 +200,10 @@ CHANGES: dict[str, tuple[Change, str]] = {  # what is changed -> where it is not
         other("replace", "device", lambda replace: 0, lambda replace: replace["device"] != 0),
         "replace",
     ),
+    "a disk opens without one of its spares": (
+        other("members", "spares", lambda inside: []),
+        "members",
+    ),
     "a stale component is read of what it does not lack": (read_though_stale, "read"),
     "a disk opens with a stale component active": (never_stale, "members"),
     "a disk opens and has forgotten a failure on record": (

@@ -14,7 +14,7 @@ Place = tuple[
 
 LEGS = ("performance", "capacity")
 CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
-    "members": "a disk opens with the components that it was left with; "
+    "members": "a disk opens with the components and the spares that it was left with; "
     "a component that lacks something is not active",
     "fail": "Fail: what fails is a component that can be reached, or a spare",
     "return": "Return: who comes back was absent, and is stale if it missed anything",
@@ -29,6 +29,7 @@ CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
     "submit": "Write: what is written can be read",
 }
 EVENTS = frozenset(CLAUSES)
+COMMANDS = frozenset(("fail", "return", "replace"))
 ALSO = frozenset(("checkpoint_nodes", "checkpoint_commit"))  # LogStructuredDisk's own
 
 
@@ -71,6 +72,8 @@ def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
         for number, inside in enumerate(event.get("events", ())):
             if _concerns(inside, leg):
                 yield inside, (index, number)
+        if event["op"] in COMMANDS and event["result"] is None:
+            yield {"event": "cut", "device": event["device"]}, (index, None)
 
 
 def _concerns(inside: Event, leg: str) -> bool:
