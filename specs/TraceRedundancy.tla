@@ -155,7 +155,8 @@ Reopened(c) ==
 
 SparesFound ==
     LET found == IF "spares" \in DOMAIN Line THEN Range(Line.spares) ELSE spare   \* Older traces do not say.
-    IN  /\ (spare \ found) \union (found \ spare) \subseteq broken \union untold
+        taken == {m[1] : m \in Range(Line.members)}     \* By a member, of either leg.
+    IN  /\ (spare \ (found \union taken)) \union (found \ spare) \subseteq broken \union untold
         /\ spare' = found
         /\ away' = away \ found
         /\ UNCHANGED <<piece, leg>>

@@ -7,9 +7,8 @@ from conformance.judging.explain import CLAUSES, PASS, Verdict
 WIDTH = 40  # characters of the time line
 
 
-def overlapping_verdict(trace: Trace) -> Verdict:
+def overlapping_verdict(trace: Trace, outcome: overlapping.Outcome) -> Verdict:
     """The verdict on a trace of version 2. It is explained by a smallest set without an order."""
-    outcome = overlapping.judge(trace)
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)

@@ -141,7 +141,7 @@ class _Search:
         }
         self._steps: dict[int, list[Step]] = {}
         self._number = 0
-        for _, answered, index in _timeline(self.trace.events):
+        for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
                 self._call(index, event, by_block)
@@ -251,7 +251,7 @@ class _Search:
         self.configs = _merged(Config(frozenset(), config.state) for config in found)
 
 
-def _timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
+def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
     """(position, whether it is an answer, index), in the order of the positions.
 
     Events without positions follow one another."""
