@@ -108,7 +108,7 @@ def _show_verdicts(
             continue
         say(f"[bold {COLOURS[verdict.verdict]}]{verdict.verdict}[/]  ", trace.origin)
         lines = traces.numbered(trace.events) if listed else []
-        for text in [*lines, *verdict.words(trace)]:
+        for text in [*lines, *drawn(trace, verdict).words(trace)]:
             say("  ", text)
     found = {verdict.verdict for verdict in verdicts}
     together = (
