@@ -26,7 +26,8 @@ NEEDS = {
     "tick": "device",
     "settle": "device",
 }
-CAPABILITIES = sorted({need for need in NEEDS.values() if need})
+FUA = "fua"  # the capability of writes that are durable when they are answered
+CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")

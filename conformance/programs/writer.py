@@ -9,7 +9,7 @@ from conformance.contract.source import Source
 from conformance.programs import names, swarm
 from conformance.programs.ranges import Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
-from conformance.programs.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
+from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
 Request = dict[str, Any]
@@ -23,6 +23,7 @@ CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 3  # operations, of which the one is sent that was asked least often
 FREE = 3  # one operation in so many is not led
+DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -52,6 +53,7 @@ class Writer:
         self._tags = Tags(choose)
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
+        self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
         self._now = Situation(self._blocks)
         self._asked = asked
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
@@ -142,7 +144,10 @@ class Writer:
     def _write(self) -> Request:
         lba, count = self._ranges.next()
         self._now.note("write", lbas=range(lba, min(lba + count, self._blocks)), written=count)
-        return {"lba": lba, "tags": self._tags.next(count)}
+        request: Request = {"lba": lba, "tags": self._tags.next(count)}
+        if self._durable_one_in and self._upto(self._durable_one_in - 1) == 0:
+            request["fua"] = True
+        return request
 
     def _unmap(self) -> Request:
         lba, count = self._ranges.next()
