@@ -4,7 +4,7 @@ Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out rea
 mixture of all of them does not.
 """
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 
 # operation -> the capability that it needs, None where every target has it
 NEEDS = {
@@ -106,6 +106,6 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
                 weights[kind] = (1, 2, 6)[choose.randrange(3)]
     if can_crash:
         weights["crash"] = choose.randrange(4)
-    if "scrub" in capabilities and choose.randrange(4) == 0:
+    if "scrub" in capabilities and rarely(choose, 4):
         weights["scrub"] = 1
     return [kind for kind, weight in weights.items() for _ in range(weight)]
