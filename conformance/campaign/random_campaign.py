@@ -7,7 +7,7 @@ from concurrent.futures import BrokenExecutor
 from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
-from conformance.campaign.saved_campaign import Kept
+from conformance.campaign.saved.campaign_file import Kept
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace

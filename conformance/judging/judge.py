@@ -37,6 +37,7 @@ def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
 
 
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
         said = "; ".join(

@@ -9,7 +9,7 @@ from modelcheck.checkers import tlc
 from modelcheck.runs import traces
 
 LARGEST_DISK = 1 << 16  # blocks; TLC keeps a state an event, each with every block in it
-NEEDED = ("op", "blocks", "lba", "count", "tags", "view", "name", "device")
+NEEDED = ("op", "blocks", "lba", "count", "tags", "fua", "view", "name", "device")
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
