@@ -32,11 +32,18 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 def _overlapping(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     outcome = overlapping.judge(trace)
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
-    if not outcome.unsure:
-        sure["search"] = outcome.at
-    if len(set(sure.values())) > 1:
-        return _disagreement(sure)
+    if not outcome.unsure and any(_differ(outcome.at, at) for at in sure.values()):
+        return _disagreement({"search": outcome.at, **sure})
+    if outcome.at is not None:
+        outcome.at = min(at for at in (outcome.at, *sure.values()) if at is not None)
     return overlapping_verdict(trace, outcome)
+
+
+def _differ(searched: int | None, at: int | None) -> bool:
+    """Whether an exact opinion is another one. The search may find that there is no order at a
+    later answer than the first.
+    """
+    return searched != at if searched is None or at is None else searched < at
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
@@ -50,6 +57,7 @@ def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
 
 
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
         return _disagreement(sure)
