@@ -84,6 +84,8 @@ def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     if "cut" in request:
         yield {key: value for key, value in request.items() if key != "cut"}
+    if "schedule" in request:
+        yield {key: value for key, value in request.items() if key != "schedule"}
     if "overlaps" in request:
         yield _overlapping(request, 0)
         yield _overlapping(request, request["overlaps"] - 1)

@@ -9,8 +9,7 @@ What is not yet durable is shown to nobody: a request whose answer depends on a 
 waits until that has happened.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import islice
 from time import perf_counter_ns
 
@@ -27,7 +26,7 @@ from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
-from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Process, until
+from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
 RECLAIM_STEPS = 1  # of background reclaim before each change
 
@@ -126,7 +125,7 @@ class Requests:
         self._disk.require_usable()
         state, last = self._state, self._state.log.sequence - 1
         if state.in_flight:
-            yield from self._until(
+            yield self._until(
                 "applied", lambda: not state.in_flight or state.in_flight[0].sequence > last
             )
             self._disk.require_usable()
@@ -139,15 +138,17 @@ class Requests:
     def log(self) -> Process[None]:
         """Make records durable, all that wait together, and let them happen in their order."""
         state = self._state
+        records = Effect("records", lambda: bool(state.in_flight) and not self._disk.broken)
         while True:
-            yield until("records", lambda: bool(state.in_flight) and not self._disk.broken)
+            yield records
             yield FLUSH
             last = state.log.sequence - 1
             try:
                 state.log.flush()
                 while state.in_flight and state.in_flight[0].sequence <= last:
                     state.log_append()
-                    yield TURN
+                    if state.in_flight:
+                        yield TURN
             except (DiskError, OSError) as error:
                 self._disk.broken, self._error = True, error
 
@@ -194,29 +195,33 @@ class Requests:
         started, state = perf_counter_ns(), self._state
         kind = OPERATIONS[record.kind]
         while self._admitting:
-            yield until("turn", lambda: not self._admitting)
+            yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
             if check is not None:
                 if any([other.name == record.name for other in state.in_flight]):
-                    yield from self._until("names", lambda: not state.in_flight)
+                    yield self._until("names", lambda: not state.in_flight)
                 check()
             self._disk.require_writable()
             yield from self._room(record, refusable)
             if place is not None:
                 yield WRITE
                 self._disk.guarded(place)
-            with self._beyond_return(kind):
+            try:
                 state.submit(record)
+            except (DiskError, OSError) as error:
+                raise self._cut_short(kind, error) from error
         finally:
             self._admitting = False
-        if state.awaits(record):
-            yield from self._until("applied", lambda: not state.awaits(record))
+        if state.in_flight:
+            yield self._until("applied", lambda: not state.awaits(record))
         if self._disk.broken:
-            raise self._cut_short(kind)
-        with self._beyond_return(kind):
+            raise self._cut_short(kind, self._error) from self._error
+        try:
             for _ in state.chunks.destages():
                 yield WRITE
+        except (DiskError, OSError) as error:
+            raise self._cut_short(kind, error) from error
         self._disk.operations.add(kind, started, *counts)
 
     def _room(self, record: Record, refusable: bool) -> Process[None]:
@@ -229,7 +234,7 @@ class Requests:
         if state.in_flight:
             if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
                 return
-            yield from self._until("room", lambda: not state.in_flight)
+            yield self._until("room", lambda: not state.in_flight)
             disk.require_writable()
         if not disk.array.redundant:
             disk.guarded(disk.repair)  # before space is reserved: its checkpoint takes a segment
@@ -240,7 +245,7 @@ class Requests:
             except NoSpace:
                 if not state.segments.held_by_reads:
                     raise
-            yield from self._until("reads", lambda: not state.segments.held_by_reads)
+            yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
     def _work(self, blocks: int) -> None:
@@ -249,21 +254,14 @@ class Requests:
         for _ in range(RECLAIM_STEPS):
             self._state.reclaimer.reclaim()
 
-    def _until(self, what: str, ready: Callable[[], bool]) -> Process[None]:
+    def _until(self, what: str, ready: Callable[[], bool]) -> Effect:
         """Wait until something holds, or the disk has become unusable."""
-        yield until(what, lambda: self._disk.broken or ready())
+        return Effect(what, lambda: ready() or self._disk.broken)
 
-    @contextmanager
-    def _beyond_return(self, kind: str) -> Iterator[None]:
-        """An error of an operation that may have happened makes the disk unusable."""
-        try:
-            yield
-        except (DiskError, OSError) as error:
-            self._disk.broken, self._error = True, error
-            raise self._cut_short(kind) from error
-
-    def _cut_short(self, kind: str) -> UnknownOutcome:
-        return UnknownOutcome(f"{kind} was cut short, open the disk again: {self._error}")
+    def _cut_short(self, kind: str, error: Exception | None) -> UnknownOutcome:
+        """Return the end of an operation that may have happened: the disk is unusable."""
+        self._disk.broken, self._error = True, error
+        return UnknownOutcome(f"{kind} was cut short, open the disk again: {error}")
 
     def _require(self, name: str) -> None:
         if name not in self._state.views.names:

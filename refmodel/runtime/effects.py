@@ -24,8 +24,3 @@ Process = Generator[Effect, None, R]  # it returns R
 # Device I/O that comes next. It reaches the device when the process goes on.
 READ, WRITE, FLUSH = Effect("read"), Effect("write"), Effect("flush")
 TURN = Effect("turn")  # nothing: others may go first
-
-
-def until(what: str, ready: Callable[[], bool]) -> Effect:
-    """Return the effect of waiting until something holds."""
-    return Effect(what, ready)

@@ -98,11 +98,12 @@ class Scheduler:
 
         The others take steps only while it waits for them.
         """
+        step = self.step
         try:
             while True:
                 ready = next(process).ready
                 while ready is not None and not ready():
-                    moved = self.step()
+                    moved = step()
                     assert moved, "a process waits for what no other process does"
         except StopIteration as end:
             result: R = end.value

@@ -5,7 +5,6 @@ segment becomes free only when a durable checkpoint does not refer to it.
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,7 +49,7 @@ class Segments:
         self._free: list[int] = []  # a heap of freed segments below `_fresh`
         self._fresh = 0  # segments from here on were never used
         self._reserved: set[int] = set()
-        self._pins: Counter[int] = Counter()  # segment -> how many reads in flight read it
+        self._pins: dict[int, int] = {}  # segment -> how many reads in flight read it
         self._bytes = geometry.segment_bytes
 
     @property
@@ -63,16 +62,19 @@ class Segments:
 
         Returns the segments, for `unpin`.
         """
-        pinned = {extent[0] // self._bytes for extent in extents}
-        self._pins.update(pinned)
+        pins, pinned = self._pins, {extent[0] // self._bytes for extent in extents}
+        for segment in pinned:
+            pins[segment] = pins.get(segment, 0) + 1
         return pinned
 
     def unpin(self, pinned: set[int]) -> None:
         """A read has ended."""
+        pins = self._pins
         for segment in pinned:
-            self._pins[segment] -= 1
-            if not self._pins[segment]:
-                del self._pins[segment]
+            if pins[segment] == 1:
+                del pins[segment]
+            else:
+                pins[segment] -= 1
 
     @property
     def free_count(self) -> int:

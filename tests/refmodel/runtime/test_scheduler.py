@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from refmodel.core.errors import PowerCut
-from refmodel.runtime.effects import TURN, Effect, until
+from refmodel.runtime.effects import TURN, Effect
 from refmodel.runtime.scheduler import Schedule, Scheduler
 
 
@@ -44,7 +44,7 @@ def test_a_process_waits_until_what_it_waits_for_holds() -> None:
     scheduler, log = Scheduler(), []
 
     def waiting() -> Iterator[Effect]:
-        yield until("a has ended", lambda: "a1" in log)
+        yield Effect("a has ended", lambda: "a1" in log)
         log.append("then")
 
     scheduler.start(waiting(), lambda result, error: None)
@@ -61,7 +61,7 @@ def test_run_lets_others_go_on_only_while_it_waits() -> None:
     def waiting() -> Iterator[Effect]:
         log.append("first")
         yield TURN
-        yield until("a1", lambda: "a1" in log)
+        yield Effect("a1", lambda: "a1" in log)
         return 7
 
     assert scheduler.run(waiting()) == 7
