@@ -11,8 +11,8 @@ from conformance.campaign.saved.campaign_file import Kept
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
-from conformance.judging.explain_overlap import drawn
 from conformance.judging.explain import Verdict, alike
+from conformance.judging.explain_overlap import drawn
 from conformance.judging.oracles import INNER, Oracle
 from conformance.programs import swarm
 from conformance.programs.shrink import shrink
