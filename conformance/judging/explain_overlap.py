@@ -10,9 +10,8 @@ NO_ORDER = "no-order"  # the class of the failure
 WIDTH = 40  # characters of the time line
 
 
-def overlapping_verdict(trace: Trace) -> Verdict:
+def overlapping_verdict(trace: Trace, outcome: overlapping.Outcome) -> Verdict:
     """The verdict on a trace of version 2; `drawn` explains it."""
-    outcome = overlapping.judge(trace)
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)

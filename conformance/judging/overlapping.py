@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
     number: int
     event: Event
-    index: int  # of the request
+    request: int  # its index in the trace
 
 
 class Config(NamedTuple):
@@ -177,7 +177,7 @@ class _Search:
         self._known = lookahead(self.trace.events, undoes)
         self._steps: dict[int, list[Step]] = {}
         self._number = 0
-        for _, answered, index in _timeline(self.trace.events):
+        for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
                 self._call(index, event, by_block)
@@ -252,7 +252,7 @@ class _Search:
         if self._too_late(config, step):
             return []
         done = config.done | {step.number}
-        image = self._known.images.get(step.index)
+        image = self._known.images.get(step.request)
         return [
             Config(done, state)
             for state in model.step((config.state,), step.event)
@@ -266,7 +266,7 @@ class _Search:
         return any(
             other.number in config.done or other.number not in self.open
             for lba in _live(step.event)
-            for index in self._known.later.get((step.index, lba), ())
+            for index in self._known.later.get((step.request, lba), ())
             for other in self._steps.get(index, ())
             if lba in _live(other.event)
         )
@@ -306,7 +306,7 @@ class _Search:
         self.configs = _merged(Config(frozenset(), config.state) for config in found)
 
 
-def _timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
+def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
     """(position, whether it is an answer, index), in the order of the positions.
 
     Events without positions follow one another."""
