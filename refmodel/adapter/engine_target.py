@@ -15,7 +15,7 @@ from refmodel.adapter.shape import created, plan_disk
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
+from refmodel.core.errors import BadRequest, DataLost, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
 from refmodel.log_structured.geometry import Geometry
@@ -85,7 +85,11 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": [*shape.capabilities, *(["scrub"] if engine == DEFAULT else [])],
+            "capabilities": [
+                *shape.capabilities,
+                "fua",
+                *(["scrub"] if engine == DEFAULT else []),
+            ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
             "protocol": 2,
@@ -163,6 +167,8 @@ class Adapter:
         match op:
             case "write":
                 self._write(disk, integer(message, "lba"), data(message))
+                if message.get("fua"):
+                    self._force(disk)
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return {
@@ -218,6 +224,15 @@ class Adapter:
         if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
             return []
         return [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+
+    def _force(self, disk: Disk) -> None:
+        """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""
+        if disk.geometry.crash_profile == "ack":
+            return
+        try:
+            disk.flush()
+        except DiskError as error:
+            raise UnknownOutcome(f"written, and not durable: {error}") from None
 
     def _answer_closed(self, message: Message) -> Message:
         """Answer while too few devices are present to open the disk. Raises DataLost."""

@@ -133,7 +133,7 @@ def flush_joins_earlier(disk: LogStructuredDisk) -> None:
         under_way.append(mine)
         try:
             log.flush()
-            for _ in range(3):
+            for _ in range(8):  # it takes long
                 yield FLUSH
         finally:
             under_way.remove(mine)
