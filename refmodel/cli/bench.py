@@ -149,4 +149,4 @@ def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, 
         raise click.ClickException(str(error)) from None
     click.echo(nbd_comparison.describe(runs, layout))
     for name, run in runs if json_file is not None else ():
-        click.echo(json.dumps({"server": name, "layout": layout, **run._asdict()}), file=json_file)
+        click.echo(json.dumps({"server": name, "layout": layout, **run.as_dict()}), file=json_file)

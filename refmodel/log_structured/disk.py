@@ -11,7 +11,7 @@ is reserved for it. Only destage also happens after it.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from time import perf_counter_ns
@@ -21,6 +21,7 @@ from refmodel.array.label import DEFAULT_ENGINE
 from refmodel.core.errors import (
     BadRequest,
     DiskError,
+    HostRefused,
     NoSuchSnapshot,
     SnapshotExists,
     UnknownOutcome,
@@ -241,9 +242,12 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
             self.state.submit(record)
             if not self.geometry.write_back:
                 self.state.log_append(record)
-            self.state.chunks.destage_full()
-        except (DiskError, OSError) as error:
+            with suppress(HostRefused):  # what the host refuses waits in the bank
+                self.state.chunks.destage_full()
+        except BaseException as error:
             self._broken = True
+            if not isinstance(error, DiskError | OSError):
+                raise
             raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
         self.operations.add(kind, started, *counts)
 
