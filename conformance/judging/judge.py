@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from conformance.contract.trace import Trace
-from conformance.judging import promises
+from conformance.judging import overlapping, promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
-from conformance.judging.oracles import INNER, Opinion, Oracle
+from conformance.judging.oracles import INNER, OVERLAP, Opinion, Oracle
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -14,16 +14,29 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
-    requests overlap is judged by the search for an order alone.
+    requests overlap is judged by the search for an order, and by those oracles that take it.
     """
-    alone = [trace for trace in traces if not trace.overlapping]
-    given = {name: iter(oracle(alone)) for name, oracle in oracles.items()}
+    given = {
+        name: dict(zip(map(id, taken), oracle(taken), strict=True))
+        for name, oracle in oracles.items()
+        for taken in [[trace for trace in traces if name in OVERLAP or not trace.overlapping]]
+    }
     return [
-        overlapping_verdict(trace)
-        if trace.overlapping
-        else _together(trace, {name: next(opinions) for name, opinions in given.items()})
+        (_overlapping if trace.overlapping else _together)(
+            trace, {name: said[id(trace)] for name, said in given.items() if id(trace) in said}
+        )
         for trace in traces
     ]
+
+
+def _overlapping(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    outcome = overlapping.judge(trace)
+    sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
+    if not outcome.unsure:
+        sure["search"] = outcome.at
+    if len({at is None for at in sure.values()}) > 1:  # where it ends may differ
+        return _disagreement(sure)
+    return overlapping_verdict(trace, outcome)
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
@@ -37,16 +50,10 @@ def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
 
 
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
-        said = "; ".join(
-            f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
-            for name, at in sure.items()
-        )
-        return Verdict(
-            "inconclusive",
-            reason=f"the oracles disagree ({said}): a bug of this kit, please report it",
-        )
+        return _disagreement(sure)
     at = next(iter(sure.values()), None)
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1
@@ -57,3 +64,14 @@ def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
         return explain(trace, at)
     unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]
     return Verdict("inconclusive", reason="; ".join(unsure)) if unsure else PASS
+
+
+def _disagreement(sure: Mapping[str, int | None]) -> Verdict:
+    said = "; ".join(
+        f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
+        for name, at in sure.items()
+    )
+    return Verdict(
+        "inconclusive",
+        reason=f"the oracles disagree ({said}): a bug of this kit, please report it",
+    )

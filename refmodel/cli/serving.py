@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from refmodel.adapter.dialogue import serve as serve_requests
-from refmodel.adapter.engine_target import Adapter
+from refmodel.adapter.overlapping import OverlappingAdapter
 from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
 from refmodel.cli.commands import (
@@ -102,7 +102,7 @@ def adapter(ctx: click.Context, /, engine: str, plant: str | None, **options: An
     A request is one JSON object per line on stdin, an answer one on stdout. The disk is in a
     temporary folder, which is removed at the end.
     """
-    adapted = Adapter(engine=engine, plant=plant or "", **given(ctx, options))
+    adapted = OverlappingAdapter(engine=engine, plant=plant or "", **given(ctx, options))
     try:
         serve_requests(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:

@@ -7,6 +7,7 @@ in reclaim.py.)
 """
 
 import errno
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ class DiskState:
         self.reclaimer = Reclaimer(
             self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
         )
+        self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
         self._on_checkpoint = on_checkpoint
         # What the operation that is being applied did, for its event.
@@ -69,11 +71,17 @@ class DiskState:
         self.log.append(record)
         if self.geometry.write_back:
             self.apply(record)
+        else:
+            self.in_flight.append(record)
 
-    def log_append(self, record: Record) -> None:
-        """Make a submitted record durable, and its operation happen (without write-back)."""
-        self.log.flush()
-        self.apply(record)
+    def log_append(self) -> None:
+        """Make the operation of the oldest record in flight happen, which is durable by now."""
+        self.apply(self.in_flight[0])
+        self.in_flight.popleft()
+
+    def awaits(self, record: Record) -> bool:
+        """Return whether a record that was submitted is still in flight."""
+        return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
 
     def apply(self, record: Record) -> None:
         """Make the operation of a record happen in the maps: the only place where one takes effect.
@@ -178,9 +186,11 @@ class DiskState:
     def checkpoint(self) -> None:
         """Make the maps durable, truncate the log, and free what only older checkpoints used.
 
-        Raises OSError if no segment is free: the host has refused checkpoints again and again. What
-        they would have freed is free when the disk is opened again.
+        The log is forgotten as a whole, so nothing may be in flight. Raises OSError if no segment
+        is free: the host has refused checkpoints again and again. What they would have freed is
+        free when the disk is opened again.
         """
+        assert not self.in_flight
         try:
             self.chunks.destage_all()
         except HostRefused:
