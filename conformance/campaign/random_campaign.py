@@ -63,7 +63,7 @@ def campaign(
     failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
     which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
     when it is interrupted. A target that takes several requests at a time gets up to `in_flight`
-    in every second trace. `kept` goes on behind the last part that was whole.
+    in every second trace, but not with faults. `kept` goes on behind the last part that was whole.
     """
     plan = Plan(
         factory.name,
@@ -74,7 +74,7 @@ def campaign(
         tuple(oracles),
         most_failures,
         faulty,
-        in_flight,
+        1 if faulty else in_flight,  # what a fault excuses is known for one request at a time
     )
     how = f" --faults {','.join(faulty)}" if faulty else ""
     result = Campaign(

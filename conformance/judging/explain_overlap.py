@@ -5,8 +5,8 @@ from dataclasses import replace
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES, PASS, Verdict
+from conformance.judging.verdict import NO_ORDER
 
-NO_ORDER = "no-order"  # the class of the failure
 WIDTH = 40  # characters of the time line
 
 

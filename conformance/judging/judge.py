@@ -1,6 +1,7 @@
 """What several oracles together make of traces."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from conformance.contract.trace import Trace
 from conformance.judging import overlapping, promises
@@ -14,8 +15,10 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
-    requests overlap is judged by the search for an order, and by those oracles that take it.
+    requests overlap is judged by the search for an order, and by those oracles that take it. If
+    none does overlap after all, it is judged as a sequence.
     """
+    traces = [_in_turn(trace) for trace in traces]
     given = {
         name: dict(zip(map(id, taken), oracle(taken), strict=True))
         for name, oracle in oracles.items()
@@ -27,6 +30,17 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
         )
         for trace in traces
     ]
+
+
+def _in_turn(trace: Trace) -> Trace:
+    """The trace without positions if no requests overlap, so that they add nothing to its order."""
+    if not trace.overlapping or trace.hello.get("atomic") == "block" or not trace.in_turn:
+        return trace
+    events = [
+        {key: value for key, value in event.items() if key not in ("called", "answered")}
+        for event in trace.events
+    ]
+    return replace(trace, events=events)
 
 
 def _overlapping(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:

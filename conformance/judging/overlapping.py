@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
     number: int
     event: Event
-    request: int  # its index
+    request: int  # its index in the trace
 
 
 class Config(NamedTuple):

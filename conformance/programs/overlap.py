@@ -4,15 +4,17 @@ import random
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from conformance.contract.trace import OVERLAPPING
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
 NAMES = ("a", "b", "c")
+CHOICES = 20  # digits of a schedule
 WEIGHTS = {
     "write": 30,
     "read": 25,
     "unmap": 5,
-    "flush": 5,
+    "flush": 8,
     "snapshot": 9,
     "delete": 6,
     "revert": 6,
@@ -24,22 +26,41 @@ PAST_THE_END = 0.03  # of the requests
 
 
 def written(
-    choose: random.Random, hello: Message, ops: int, most: int, crashes: bool = True
+    choose: random.Random,
+    hello: Message,
+    ops: int,
+    most: int,
+    crashes: bool = True,
+    *,
+    cuts: bool = False,
+    schedules: bool = False,
 ) -> list[Message]:
     """A program of about `ops` requests with up to `most` in flight.
 
     `overlaps` of a request is the number of requests just before it that need not be answered when
     it is called. The program is a row of bursts. Between two of them all views may be read, the
-    power may be cut, and background work may be asked for."""
+    power may be cut, and background work may be asked for. With `cuts` some requests carry a
+    `cut`, with `schedules` they carry a `schedule`: see conformance.targets.overlapping."""
     able = {"write", "read"}.union(*(GIVES.get(name, (name,)) for name in hello["capabilities"]))
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
-    return _Writer(choose, able, ops, most).program
+    return _Writer(choose, able, ops, most, cuts and "crash" in able, schedules).program
 
 
 class _Writer:
-    def __init__(self, choose: random.Random, able: Collection[str], ops: int, most: int):
+    def __init__(
+        self,
+        choose: random.Random,
+        able: Collection[str],
+        ops: int,
+        most: int,
+        cuts: bool,
+        schedules: bool,
+    ):
         self._choose, self._most = choose, most
+        self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
+        self._schedules = schedules
+        self._goes_on = choose.choice([0, 0.5, 0.9])
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
@@ -77,6 +98,13 @@ class _Writer:
             request["view"] = self._name(self._present, NAMES)
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(1, self._most - 1)
+        if self._cuts and self._choose.random() < self._cuts:
+            request["cut"] = {
+                "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
+                "seed": self._choose.randrange(1 << 20),
+            }
+        if self._schedules and kind in OVERLAPPING:
+            request["schedule"] = self._schedule()
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:
@@ -87,6 +115,16 @@ class _Writer:
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
+
+    def _schedule(self) -> int:
+        """Octal digits: how many steps come at once, and who takes each of the next ones.
+
+        Where nearly all are 7, one process goes on until it waits, and others are left behind."""
+        choose = self._choose
+        digits = [
+            7 if choose.random() < self._goes_on else choose.randrange(8) for _ in range(CHOICES)
+        ]
+        return sum(digit << 3 * place for place, digit in enumerate([choose.randrange(8), *digits]))
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

@@ -111,6 +111,8 @@ def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
         yield {key: value for key, value in request.items() if key != "cut"}
     if "fua" in request:
         yield {key: value for key, value in request.items() if key != "fua"}
+    if "schedule" in request:
+        yield {key: value for key, value in request.items() if key != "schedule"}
     if "overlaps" in request:
         yield _overlapping(request, 0)
         yield _overlapping(request, request["overlaps"] - 1)

@@ -181,7 +181,9 @@ Definition device_examples : list (nat * list (entry nat) * bool) :=
   let start := [Event (Create 1); Event (write 0 [1] Ok)] in
   [ (1, start ++ [Fail 0 Ok; fine], true); (1, start ++ [Fail 0 Ok; lost], false);
     (1, start ++ [Fail 0 Ok; Fail 0 Ok; lost], false); (1, start ++ [Fail 0 Ok; Fail 1 Ok; lost; fine], true);
-    (1, start ++ [Fail 0 Ok; Fail 1 Ok; Event (Read Live 1 1 (Refused DataLost) [])], false);
+    (* a disk that cannot be opened does not know its size *)
+    (1, start ++ [Fail 0 Ok; Fail 1 Ok; Event (Read Live 1 1 (Refused DataLost) [])], true);
+    (1, start ++ [Fail 0 Ok; Event (Read Live 1 1 (Refused DataLost) [])], false);
     (1, start ++ [Fail 0 Ok; Return 0 Ok; Fail 1 Ok; lost], true);
     (1, start ++ [Fail 0 Ok; Return 0 Ok; Settle Ok; Fail 1 Ok; lost], false);
     (1, start ++ [Fail 0 Ok; Settle Ok; Fail 1 Ok; lost], true);

@@ -26,6 +26,7 @@ from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
 MOST_BATCHED = 4  # blocks
+IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
 class Adapter:
@@ -91,6 +92,9 @@ class Adapter:
             ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
+            "protocol": 2,
+            "in_flight": IN_FLIGHT if engine == DEFAULT and not cache_bytes else 1,
+            "atomic": "request",
         }
 
     def request(self, message: Message) -> Message:
@@ -209,13 +213,17 @@ class Adapter:
 
     def _write(self, disk: Disk, lba: int, data: bytes) -> None:
         """Write blocks; with `batch` a few of them as writes that are in flight together."""
-        size = disk.geometry.block_bytes
-        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+        if parts := self._parts(lba, data):
+            disk.write_many(parts)
+        else:
             disk.write(lba, data)
-            return
-        disk.write_many(
-            [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
-        )
+
+    def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
+        """Return the blocks of a write as writes of their own; none if it is to be one write."""
+        size = self.hello["block_size"]
+        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+            return []
+        return [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
 
     def _force(self, disk: Disk) -> None:
         """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""

@@ -10,7 +10,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from refmodel.array.layout import ArrayGeometry
@@ -23,11 +22,11 @@ LONGEST_WRITE = 256  # blocks: size of the random data that writes take theirs f
 class Stopwatch:
     """The clock of a run, in seconds.
 
-    It shows CPU time of this thread, and skips idle time; or wall-clock time, and sleeps through
+    It shows wall-clock time, and sleeps through idle time; or CPU time of this thread, and skips
     idle time.
     """
 
-    def __init__(self, *, wall: bool = False) -> None:
+    def __init__(self, *, wall: bool) -> None:
         self._read = time.perf_counter if wall else time.thread_time
         self._wall = wall
         self._skipped = -self._read()
@@ -109,6 +108,7 @@ class Window(NamedTuple):
     phase: str
     began: float  # seconds since the run began
     seconds: float  # in a closed loop: without the actions
+    processor: float  # CPU seconds, of the operations alone
     operations: int
     latencies: list[float]  # seconds, per operation at a constant rate, per batch in a closed loop
     devices: Tally
@@ -127,24 +127,25 @@ class ActionDone(NamedTuple):
 class Clients:
     """Run the stretches of a profile on a disk.
 
-    They hold `turn` while they use the disk, and release it in between. `data` returns what is
+    `between` is called between two batches: others may use the disk then. `data` returns what is
     written, for a number of blocks; without it the same random bytes are written again and again.
     """
 
     def __init__(
         self,
         disk: Disk,
-        turn: AbstractContextManager[None],
+        between: Callable[[], object],
         watch: Stopwatch,
         repair_clock: RepairClock,
         data: Callable[[int], bytes] | None = None,
     ) -> None:
         self._disk = disk
-        self._turn = turn
+        self._between = between
         self._watch = watch
         self._repair_clock = repair_clock
         noise = memoryview(os.urandom(LONGEST_WRITE * BLOCK))
         self._data = data or (lambda count: noise[: count * BLOCK].tobytes())
+        self._processor = 0.0  # CPU seconds that operations took
         self._taken = 0
         self._names: list[str] = []
         self.done: list[ActionDone] = []
@@ -162,6 +163,7 @@ class Clients:
             for number in range(1, windows + 1)
         } | {count}
         began, at, before, latencies = first, 0, tally(self._disk), []
+        processor = self._processor
         for start in range(0, count, batch):
             arrives = first + start / rate if rate else None
             latencies.append(self._together(stretch, start, batch, arrives))
@@ -171,8 +173,9 @@ class Clients:
                     tally(self._disk),
                     self._watch.now() - began if rate else sum(latencies),
                 )
+                spent, processor = self._processor - processor, self._processor
                 yield Window(
-                    stretch.phase.name, began, seconds, end - at, latencies, after - before
+                    stretch.phase.name, began, seconds, spent, end - at, latencies, after - before
                 )
                 began, at, before, latencies = self._watch.now(), end, after, []
 
@@ -182,17 +185,19 @@ class Clients:
         An action is done before its request. In a closed loop it is not part of the latency; at a
         constant rate the request waits for it. The clients' own preparation is never part of it.
         """
-        with self._turn:
-            requests = stretch.requests[start : start + batch]
-            prepared = self._prepared(requests)
-            if arrives is not None:
-                self._idle_until(arrives)
-            for number in range(start, start + len(requests)):
-                for action in stretch.actions.get(number, ()):
-                    self.act(action, stretch.phase.name)
-            asked = self._watch.now() if arrives is None else arrives
-            self._ask(*prepared)
-            return self._watch.now() - asked
+        self._between()
+        requests = stretch.requests[start : start + batch]
+        prepared = self._prepared(requests)
+        if arrives is not None:
+            self._idle_until(arrives)
+        for number in range(start, start + len(requests)):
+            for action in stretch.actions.get(number, ()):
+                self.act(action, stretch.phase.name)
+        asked = self._watch.now() if arrives is None else arrives
+        processor = time.thread_time()
+        self._ask(*prepared)
+        self._processor += time.thread_time() - processor
+        return self._watch.now() - asked
 
     def perform(self, requests: list[Request]) -> None:
         """Do requests together."""

@@ -7,7 +7,8 @@ import inspect
 import random
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.families.views import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
-from refmodel.serving.command_socket import Listener, RunCommand, Turn
+from refmodel.serving.callbacks import Callbacks
+from refmodel.serving.command_socket import CommandSocket, RunCommand
 
 SEGMENT = 128  # blocks per segment, as in refmodel.log_structured.geometry.plan
 FILL = 64  # blocks per write that fills the disk
@@ -65,6 +67,7 @@ def run(
     still: bool = False,
     compare: bool = False,
     sync: bool = False,
+    wall: bool = False,
     seed: int = 1,
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
@@ -83,7 +86,8 @@ def run(
     snapshots: snapshots that are taken before the run. room: the disk has room for as many.
     still: do none of the profile's actions. This is the control run of one with actions.
     compare: do the same operations on peers, too.
-    sync: wait for the medium at every flush, and measure wall-clock time.
+    sync: wait for the medium at every flush.
+    wall: the clock of the run shows wall-clock time, else CPU time.
     path: folder of the disk, which stays; by default the disk is temporary.
     watch: called after each window.
     run_command: runs commands of other processes on the disk meanwhile (`refmodel top`).
@@ -99,7 +103,7 @@ def run(
         parts = [part._replace(actions={}) for part in parts]
     if depth:
         parts = [part._replace(access=part.access._replace(in_flight=depth)) for part in parts]
-    stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
+    stopwatch, repair_clock = Stopwatch(wall=wall), RepairClock()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         reductions = {"compression": compression, "deduplication": deduplication}
@@ -110,13 +114,13 @@ def run(
         )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
-            closing(Listener(path, disk, turn, run_command)) if run_command else nullcontext(),
+            closing(Callbacks()) as callbacks,
+            _commands(path, callbacks, disk, run_command),
         ):
             reduced = compression or deduplication
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
-            clients = Clients(disk, turn, stopwatch, repair_clock, data)
-            with turn:
-                prepare(clients, disk, blocks, snapshots, seed)
+            clients = Clients(disk, partial(callbacks.run, 0), stopwatch, repair_clock, data)
+            prepare(clients, disk, blocks, snapshots, seed)
             windows = _measure(clients, parts, watch)
             ratio = _reduction(disk) if reduced else None
         batches = _batches(parts) if compare else []
@@ -134,13 +138,22 @@ def run(
         cache_bytes=cache_bytes,
         seed=seed,
         digest=digest(parts),
-        wall=sync,
+        wall=wall,
         windows=windows,
         actions=clients.done,
         requests={part.phase.name: part.requests for part in parts},
         peers=peers,
         reduction=ratio,
     )
+
+
+def _commands(
+    path: Path, callbacks: Callbacks, disk: Disk, run_command: RunCommand | None
+) -> AbstractContextManager[CommandSocket | None]:
+    """The socket for commands of other processes, if anything runs them."""
+    if run_command is None:
+        return nullcontext()
+    return closing(CommandSocket(path, callbacks, partial(run_command, disk)))
 
 
 def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:

@@ -32,6 +32,7 @@ class SpaceReservation:
         self._cleaner = cleaner
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
+        self._cleaned = False  # whether the checkpoint after cleaning is still to be written
 
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
@@ -53,6 +54,22 @@ class SpaceReservation:
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
             state.checkpoint()
+        state.log.allocate(logged)
+
+    def has_room(self, record: Record, refusable: bool = True) -> bool:
+        """Return whether there is space for an operation besides those in flight, as it is now.
+
+        Raises DataLost.
+        """
+        state = self._state
+        coming = [record, *state.in_flight]
+        blocks = sum([other.count for other in coming if other.kind in WRITES])
+        if not state.log.fits(record.stored_bytes) or not self._has_space(blocks):
+            return False
+        return not refusable or (
+            not self._lacks_pages(sum([other.count for other in coming]))
+            and state.segments.free_count >= self._segments_for(blocks)
+        )
 
     def clean(self) -> bool:
         """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
@@ -61,6 +78,9 @@ class SpaceReservation:
         together, so that the next call gains a segment.
         """
         state, segments = self._state, self._state.segments
+        if self._cleaned:  # the host refused that checkpoint: no more is cleaned without it
+            self._free_cleaned()
+            return True
         state.chunks.remove_dropped()
         while len(segments.dead) <= state.geometry.cleaning_batch:
             if segments.dead and segments.free_count <= state.chunks.streams.count:
@@ -70,8 +90,14 @@ class SpaceReservation:
         if not segments.dead:
             return False
         self._cleaner.top_up()
-        state.checkpoint()
+        self._free_cleaned()
         return True
+
+    def _free_cleaned(self) -> None:
+        """Write the checkpoint that frees what was cleaned."""
+        self._cleaned = True
+        self._state.checkpoint()
+        self._cleaned = False
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
         """Make sure that views hold no more chunks than the cleaner can work with."""
@@ -120,19 +146,23 @@ class SpaceReservation:
         streams = self._state.chunks.streams.count
         if segments.free_count <= streams + AHEAD and usage.mixes_little:
             self.clean()
-        chunk = self._state.geometry.chunk_units
-        # less than one chunk of a segment may stay empty
-        units = usage.bank_units + blocks * chunk + chunk - 1
-        needed = -(-units // segments.units) + streams
+        needed = self._segments_for(blocks)
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:
                 return
-            if not self.clean():
+            if not self.clean() and not self._state.reclaimer.reclaim_all():
                 break
         raise NoSpace(
             f"{segments.free_count} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
+
+    def _segments_for(self, blocks: int) -> int:
+        """Return how many free segments the bank and so many blocks need, and the cleaner."""
+        chunk = self._state.geometry.chunk_units
+        # less than one chunk of a segment may stay empty
+        units = self._state.space_usage.bank_units + blocks * chunk + chunk - 1
+        return -(-units // self._state.segments.units) + self._state.chunks.streams.count
 
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""

@@ -6,11 +6,13 @@ A method that is named as an action of specs/LogStructuredDisk.tla does what tha
 in reclaim.py.)
 """
 
+import errno
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
@@ -54,6 +56,7 @@ class DiskState:
         self.reclaimer = Reclaimer(
             self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
         )
+        self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
         self._on_checkpoint = on_checkpoint
         # What the operation that is being applied did, for its event.
@@ -68,11 +71,21 @@ class DiskState:
         self.log.append(record)
         if self.geometry.write_back:
             self.apply(record)
+        else:
+            self.in_flight.append(record)
 
-    def log_append(self, record: Record) -> None:
-        """Make a submitted record durable, and its operation happen (without write-back)."""
-        self.log.flush()
-        self.apply(record)
+    def log_append(self) -> None:
+        """Make the operation of the oldest record in flight happen, which is durable by now."""
+        self.apply(self.in_flight[0])
+        self.in_flight.popleft()
+
+    def awaits(self, record: Record) -> bool:
+        """Return whether a record that was submitted is still in flight."""
+        return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
+
+    def speaks_of(self, name: str) -> bool:
+        """Return whether a record in flight is about a snapshot of this name."""
+        return any([record.name == name for record in self.in_flight])
 
     def apply(self, record: Record) -> None:
         """Make the operation of a record happen in the maps: the only place where one takes effect.
@@ -175,8 +188,19 @@ class DiskState:
     # A checkpoint.
 
     def checkpoint(self) -> None:
-        """Make the maps durable, truncate the log, and free what only older checkpoints used."""
-        self.chunks.destage_all()
+        """Make the maps durable, truncate the log, and free what only older checkpoints used.
+
+        The log is forgotten as a whole, so nothing may be in flight. Raises OSError if no segment
+        is free: the host has refused checkpoints again and again. What they would have freed is
+        free when the disk is opened again.
+        """
+        assert not self.in_flight
+        try:
+            self.chunks.destage_all()
+        except HostRefused:
+            raise
+        except NoSpace as error:
+            raise OSError(errno.ENOSPC, str(error)) from error
         self.checkpoint_nodes()
         self.checkpoint_commit(self.describe())
         self.truncate()
@@ -219,8 +243,15 @@ class DiskState:
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
-        """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        checkpoints.write(self.performance, checkpoint)
+        """Write the slot of a checkpoint and make it durable: from then on it counts.
+
+        Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows
+        whether it counts, and the disk must be opened again.
+        """
+        try:
+            checkpoints.write(self.performance, checkpoint)
+        except HostRefused as refusal:
+            raise OSError(refusal.errno, str(refusal)) from refusal
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
