@@ -3,13 +3,15 @@
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES, PASS, Verdict
+from conformance.judging.oracles import Opinion
 
 WIDTH = 40  # characters of the time line
 
 
-def overlapping_verdict(trace: Trace) -> Verdict:
-    """The verdict on a trace of version 2. It is explained by a smallest set without an order."""
-    outcome = overlapping.judge(trace)
+def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
+    """The verdict on a trace of version 2, on what the oracles said together.
+
+    A failure is explained by a smallest set of requests without an order."""
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)

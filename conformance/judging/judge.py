@@ -1,12 +1,12 @@
 """What several oracles together make of traces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.contract.trace import Trace
 from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
-from conformance.judging.oracles import INNER, Opinion, Oracle
+from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -14,16 +14,49 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
-    requests overlap is judged by the search for an order alone.
+    requests overlap is judged by those of the oracles that search for an order, or by the model if
+    none of them does.
     """
-    alone = [trace for trace in traces if not trace.overlapping]
-    given = {name: iter(oracle(alone)) for name, oracle in oracles.items()}
+    overlapping = {name: oracle for name, oracle in oracles.items() if name in OF_ORDERS}
+    alone = _opinions([trace for trace in traces if not trace.overlapping], oracles)
+    others = _opinions(
+        [trace for trace in traces if trace.overlapping], overlapping or {"model": model.judge}
+    )
     return [
-        overlapping_verdict(trace)
-        if trace.overlapping
-        else _together(trace, {name: next(opinions) for name, opinions in given.items()})
+        _of_orders(trace, next(others)) if trace.overlapping else _together(trace, next(alone))
         for trace in traces
     ]
+
+
+def _opinions(
+    traces: Sequence[Trace], oracles: Mapping[str, Oracle]
+) -> Iterator[dict[str, Opinion]]:
+    """What each oracle says of each trace, by name."""
+    given = {name: oracle(traces) for name, oracle in oracles.items()} if traces else {}
+    for index in range(len(traces)):
+        yield {name: opinions[index] for name, opinions in given.items()}
+
+
+def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    """The verdict on requests that overlap. Each oracle is exact or undecided: one is enough."""
+    sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
+    if len(set(sure.values())) > 1:
+        return _disagreement(sure)
+    if sure:
+        return overlapping_verdict(trace, Opinion(next(iter(sure.values()))))
+    unsure = "; ".join(f"{name}: {opinion.unsure}" for name, opinion in opinions.items())
+    return overlapping_verdict(trace, Opinion(None, unsure))
+
+
+def _disagreement(sure: Mapping[str, int | None]) -> Verdict:
+    said = "; ".join(
+        f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
+        for name, at in sure.items()
+    )
+    return Verdict(
+        "inconclusive",
+        reason=f"the oracles disagree ({said}): a bug of this kit, please report it",
+    )
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
@@ -39,14 +72,7 @@ def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
-        said = "; ".join(
-            f"{name}: {'all allowed' if at is None else f'not allowed: operation {at}'}"
-            for name, at in sure.items()
-        )
-        return Verdict(
-            "inconclusive",
-            reason=f"the oracles disagree ({said}): a bug of this kit, please report it",
-        )
+        return _disagreement(sure)
     at = next(iter(sure.values()), None)
     if at is None and "failure" in trace.events[-1]:
         at = len(trace.events) - 1

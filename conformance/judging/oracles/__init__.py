@@ -30,6 +30,7 @@ Oracle = Callable[[Sequence[Trace]], list[Opinion]]
 
 INNER = "tlc inner"  # the oracle that comes with "tlc"
 NAMES = ("model", "certified", "tlc")
+OF_ORDERS = ("model", "certified")  # those that judge requests that overlap
 
 
 class NoSuchOracle(Exception):
