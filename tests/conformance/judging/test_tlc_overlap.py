@@ -16,9 +16,9 @@ from conformance.judging.oracles import Opinion, named, tlc
 from conformance.programs import overlap
 from conformance.selftest import corrupt
 from conformance.selftest.corpus.overlapping import WRONG
+from conformance.selftest.overlapping_histories import history
 from conformance.targets import Factory
 from support.buffering_disk import BufferingDisk
-from support.overlap import history
 
 PROFILES = ("ack", "prefix", "block")
 
