@@ -113,15 +113,17 @@ browser-test: setup ## draw the HTML report in a browser and look at it
 
 ## Serving and measuring
 
-serve-setup: setup ## install what `refmodel serve` needs: nbdkit, fio, qemu-utils, libnbd-bin
+serve-setup: setup ## install NBD clients and a server to compare with: fio, qemu-utils, libnbd-bin
 	@tools/setup serve
 
 serve-test: serve-setup ## run real NBD clients on a served disk: fio, qemu-io, qemu-img, nbdcopy, ext4 (9 min)
 	@$(PYTHON) -m pytest -q tests/serve $(ARGS)
+	@FUZZ_MESSAGES=100000 $(PYTHON) -m pytest -q tests/refmodel/serving/test_fuzz.py
 
 experiments: setup ## reproduce the published experiments; the report is in runs/experiments (under 20 min)
 	@tools/setup serve || echo 'experiments: without these packages, their rows are not run' >&2
 	@$(PYTHON) -m experiments $(ARGS)
 
-kill: setup ## kill the engine 500 times per layout; nothing acknowledged may be lost (4 min)
+kill: setup ## kill the engine, and a server, 500 times per layout; nothing acknowledged may be lost (6 min)
 	@$(PYTHON) -m refmodel.bench.kill_test 500
+	@KILLS=500 $(PYTHON) -m pytest -q tests/refmodel/serving/test_killed.py

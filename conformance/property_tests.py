@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from conformance import strategies
 from conformance.campaign.driver import Bench
-from conformance.campaign.kept_failures import FOLDER
 from conformance.campaign.random_campaign import declared
 from conformance.campaign.results import Campaign, Failure
+from conformance.campaign.saved.kept_failures import FOLDER
 from conformance.contract import trace as traces
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict, alike

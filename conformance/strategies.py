@@ -37,14 +37,16 @@ class Broken(AssertionError):
 def programs(
     hello: dict[str, Any], *, ops: int = OPS, crashes: bool = True, cuts: bool = False
 ) -> st.SearchStrategy[list[Message]]:
-    """Return a strategy of programs of about `ops` operations for a target that says `hello`."""
+    """Return a strategy of programs of up to `ops` operations for a target that says `hello`."""
     return st.randoms(use_true_random=False).map(
-        lambda choose: generate.program(choose, hello, ops, crashes=crashes, cuts=cuts)
+        lambda choose: generate.program(
+            choose, hello, ops, crashes=crashes, cuts=cuts, any_length=True
+        )
     )
 
 
 def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.SearchStrategy[Trace]:
-    """Return a strategy of traces of about `ops` operations: each drives a new target of the
+    """Return a strategy of traces of up to about `ops` operations: each drives a new target of the
     factory.
 
     Raises Unusable while an example is drawn if the target cannot be opened.
@@ -61,6 +63,7 @@ def traces(factory: Factory, *, ops: int = OPS, crashes: bool = True) -> st.Sear
                 crashes=crashes,
                 cuts=getattr(target, "cuts", False),
                 options=options,
+                any_length=True,
             )
             return drive(target, program, 0, options)
         finally:

@@ -15,7 +15,7 @@ from conformance.campaign.driver import Bench
 from conformance.contract.trace import Trace
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.judging.oracles.tlc import _lines
+from conformance.judging.oracles.spec_lines import sequential
 from conformance.programs import generate
 from crosscheck import contract_behaviours
 from crosscheck.contract_behaviours import Contract, Request
@@ -167,8 +167,12 @@ def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
     """
 
     def batch(profile: str) -> list[traces.Lines]:
-        tests = [_lines(trace) for trace in sample if trace.hello["crash_profile"] == profile]
-        return tests + by_hand(profile) + [_lines(trace) for trace in _by_model(profile, generated)]
+        tests = [sequential(trace) for trace in sample if trace.hello["crash_profile"] == profile]
+        return (
+            tests
+            + by_hand(profile)
+            + [sequential(trace) for trace in _by_model(profile, generated)]
+        )
 
     batches = [
         (f"TraceVirtualDisk-{profile}", batch(profile)) for profile in ("ack", "prefix", "block")

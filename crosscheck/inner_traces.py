@@ -102,6 +102,11 @@ def history(layout: str) -> list[Request]:
         device("fail", 0, mode="absent"),
         write(8),
         device("fail", 0, mode="degraded"),
+        restart,
+        # The power fails when the replacement is on record and is not answered.
+        device("replace", 0) | {"cut": {"after": 4, "seed": 1}},
+        crash,
+        device("fail", 0, mode="degraded"),
         device("replace", 0),
         read,
         write(10),
@@ -132,6 +137,14 @@ def history(layout: str) -> list[Request]:
         # Beyond what the layout tolerates, and back.
         *(device("fail", number, mode="absent") for number in too_many),
         read,
+        *(device("return", number) for number in too_many),
+        settle,
+        read,
+        # The same, and the power fails: that the last is degraded was not put on record.
+        *(device("fail", number, mode="absent") for number in too_many[:-1]),
+        device("fail", too_many[-1], mode="degraded"),
+        read,
+        crash,
         *(device("return", number) for number in too_many),
         settle,
         read,

@@ -12,4 +12,5 @@ Traces == CHOOSE traces : TRUE      \* <<[header |-> record, events |-> <<record
 LegalNames == CHOOSE names : TRUE   \* Those strings in the traces that may be a snapshot's name.
 
 Reached(trace, next) == TRUE        \* Notes how far a trace was followed; reported when TLC ends.
+                                    \* FALSE once the trace has more states than the property "most" says.
 =============================================================================

@@ -16,7 +16,8 @@
 (*   Rebuild          rebuild                                              *)
 (*   Fetch, Resync    resync                                               *)
 (*   Tick             the request of that name                             *)
-(*   (none)           missed, active: what must hold by then               *)
+(*   (none)           missed, active: what must hold by then; resync of    *)
+(*                    the other leg; cut, a command that the power ended   *)
 (*                                                                         *)
 (* A stripe is its address: a segment of the capacity leg; a page of the   *)
 (* performance leg that holds a node or a checkpoint slot; and each record *)
@@ -35,8 +36,12 @@
 (* - Stripes are copied in the order of their births, not of addresses.    *)
 (* - A part of a stripe that one component has can be read there, however  *)
 (*   many others are gone.                                                 *)
+(* - A member resyncs as one, so a component does when the member's other  *)
+(*   leg has begun to copy.                                                *)
 (* - To open the disk is to lose, and to find again, whoever was catching  *)
 (*   up; and to do what was put on record before the power failed.         *)
+(* - A failure beyond what the layout tolerates is not put on record.  Who *)
+(*   opens the disk then finds a device missing, and calls it absent.      *)
 (* - A device that is replaced while it is absent is degraded first.       *)
 (* - A spare may go: it fails, or a member takes it that has no part in    *)
 (*   this leg.  That alone is no action of Redundancy.                     *)
@@ -54,9 +59,12 @@ VARIABLES
     trace,      \* Which of the traces this is: a leg of one.
     next,       \* The line that is to be matched next.
     part,       \* How many steps of it are done.
-    needed      \* The stripes that the newest checkpoint refers to, once it counts.
+    needed,     \* The stripes that the newest checkpoint refers to, once it counts.
+    ailing,     \* The devices of all members that are not active, whatever leg they serve.
+    untold,     \* The devices whose failure is not on record: too few were left to write it.
+    broken      \* The device that a command was about when the power ended it: {} or {device}.
 
-following == <<trace, next, part, needed>>
+following == <<trace, next, part, needed, ailing, untold, broken>>
 
 Header == Traces[trace].header
 
@@ -131,25 +139,38 @@ AsFound(c) ==
     /\ on[c] = Line.members[c][1]
     /\ state[c] = Found(c) \/ (state[c] = "active" /\ Found(c) = "stale")
 
+Forgotten(c) ==     \* Its failure was not on record: it is only missing.
+    /\ state' = [state EXCEPT ![c] = "absent"]
+    /\ clock' = [clock EXCEPT ![c] = 0]
+    /\ UNCHANGED <<devices, on, missed, copy>>
+
 Reopened(c) ==
     CASE on[c] # Line.members[c][1]                            -> Rebuild(c) /\ on'[c] = Line.members[c][1]
       [] Found(c) = "active" /\ c \in In({"stale", "resyncing"}) -> FALSE
       [] Found(c) # "degraded" /\ c \in In({"absent"})         -> Return(on[c])
+      [] Found(c) # "degraded" /\ c \in In({"degraded"}) /\ on[c] \in untold -> Forgotten(c)
       [] Found(c) = "stale" /\ c \in In({"degraded"})          -> Replace(on[c])  \* By a command that was cut.
       [] OTHER                                                 -> Fail(on[c], IF Found(c) = "degraded"
                                                                               THEN "degraded" ELSE "absent")
 
+SparesFound ==
+    LET found == IF "spares" \in DOMAIN Line THEN Range(Line.spares) ELSE spare   \* Older traces do not say.
+        taken == {m[1] : m \in Range(Line.members)}     \* By a member, of either leg.
+    IN  /\ (spare \ (found \union taken)) \union (found \ spare) \subseteq broken \union untold
+        /\ spare' = found
+        /\ away' = away \ found
+        /\ UNCHANGED <<piece, leg>>
+
 FollowMembers ==
     LET others == {c \in Component : ~ AsFound(c)}
-    IN  IF others = {} THEN UNCHANGED vars
-        ELSE part < 3 * Cardinality(Component) /\ Reopened(CHOOSE c \in others : \A d \in others : c <= d)
+    IN  IF others = {} THEN SparesFound
+        ELSE part < 4 * Cardinality(Component) /\ Reopened(CHOOSE c \in others : \A d \in others : c <= d)
 ----------------------------------------------------------------------------
 (* Stripes.                                                                *)
 
 Used == Range(Line.devices)
 
-Holders(s) ==    \* The engine resyncs a member when one of its legs does: here it may still be stale.
-    {on[c] : c \in Readable(s) \union {d \in In({"stale"}) : s \notin missed[d]}}
+Holders(s) == {on[c] : c \in Readable(s)}
 
 FollowRead ==
     /\ \A s \in Range(Line.stripes) :
@@ -167,12 +188,18 @@ FollowMissed ==
     /\ \A c \in At(Line.device) : missed[c] \intersect Range(Line.living) \subseteq Range(Line.stripes)
     /\ UNCHANGED vars
 
+FollowBegun ==      \* The other leg of the member was copied to.
+    /\ state' = [c \in Component |-> IF c \in In({"stale"}) /\ on[c] = Line.device THEN "resyncing" ELSE state[c]]
+    /\ UNCHANGED <<devices, on, missed, clock, copy>>
+
 FollowResync ==
     \E c \in At(Line.device) :
         IF part = 1 THEN Resync(c)
         ELSE /\ Used \subseteq Holders(Line.stripe)
              /\ Enough({d \in Component : on[d] \in Used})
              /\ IF state[c] = "active" THEN UNCHANGED vars ELSE Fetch(c)
+
+Copied == Line.leg = Header.leg     \* Is it this leg that was copied to?
 
 FollowActive ==
     /\ \A c \in At(Line.device) : state[c] = "active"
@@ -192,7 +219,7 @@ Last ==         \* Is the next step of the line its last?
     CASE Line.event = "members"           -> \A c \in Component : AsFound(c)
       [] Line.event = "replace"           -> Line.state = "spare" \/ At(Line.device) \intersect In({"absent"}) = {}
       [] Line.event = "write"             -> part + 1 = Length(Line.stripes)
-      [] Line.event = "resync"            -> part = 1 \/ At(Line.device) \subseteq In({"active"})
+      [] Line.event = "resync"            -> ~ Copied \/ part = 1 \/ At(Line.device) \subseteq In({"active"})
       [] Line.event = "checkpoint_commit" -> Unneeded = {}
       [] OTHER                            -> TRUE
 
@@ -203,8 +230,9 @@ Follow ==
       [] Line.event = "replace"           -> FollowReplace
       [] Line.event = "rebuild"           -> FollowRebuild
       [] Line.event = "tick"              -> FollowTick
+      [] Line.event = "cut"               -> UNCHANGED vars
       [] Line.event = "missed"            -> FollowMissed
-      [] Line.event = "resync"            -> FollowResync
+      [] Line.event = "resync"            -> IF Copied THEN FollowResync ELSE FollowBegun
       [] Line.event = "active"            -> FollowActive
       [] Line.event = "read"              -> FollowRead
       [] Line.event = "write"             -> FollowWrite
@@ -212,9 +240,26 @@ Follow ==
       [] Line.event = "checkpoint_nodes"  -> UNCHANGED vars
       [] Line.event = "checkpoint_commit" -> FollowCommit
 
+----------------------------------------------------------------------------
+(* The members, of both legs.                                              *)
+
+Ailing ==       \* After the line.
+    CASE Line.event = "members"                          -> {m[1] : m \in {x \in Range(Line.members) : x[2] # "active"}}
+      [] Line.event = "fail" /\ Line.device \notin spare -> ailing \union {Line.device}
+      [] Line.event = "return" /\ Line.state = "active"  -> ailing \ {Line.device}
+      [] Line.event = "active"                           -> ailing \ {Line.device}
+      [] Line.event = "rebuild"                          -> (ailing \ {Line.device}) \union {Line.onto}
+      [] OTHER                                           -> ailing
+
+Untold ==       \* A change is on record once enough members are left.
+    CASE Cardinality(Ailing) <= Header.components - Header.k -> {}
+      [] Line.event = "members"                              -> {}
+      [] Line.event = "fail"                                 -> untold \union {Line.device}
+      [] OTHER                                               -> untold
+----------------------------------------------------------------------------
 TraceInit ==
     /\ trace \in DOMAIN Traces
-    /\ next = 1 /\ part = 0 /\ needed = {}
+    /\ next = 1 /\ part = 0 /\ needed = {} /\ ailing = {} /\ untold = {} /\ broken = {}
     /\ piece = [c \in Component |-> [s \in Stripe |-> Zero]]
     /\ on = [c \in Component |-> c - 1]
     /\ spare = Header.members .. Header.devices - 1
@@ -229,6 +274,11 @@ TraceNext ==
     /\ trace' = trace
     /\ Follow
     /\ needed' = IF Line.event = "checkpoint_nodes" THEN Referred ELSE needed
+    /\ ailing' = IF Last THEN Ailing ELSE ailing
+    /\ untold' = IF Last THEN Untold ELSE untold
+    /\ broken' = CASE Line.event = "cut"             -> {Line.device}
+                   [] Line.event = "members" /\ Last -> {}
+                   [] OTHER                          -> broken
     /\ next' = IF Last THEN next + 1 ELSE next
     /\ part' = IF Last THEN 0 ELSE part + 1
 

@@ -9,6 +9,7 @@
 (*   -------------------   ----------------------------------------------  *)
 (*   the action            op                                              *)
 (*   lba, count            lba, count (a write's count: the length of tags)*)
+(*   WriteThrough          a write with fua                                *)
 (*   data of Write         tags                                            *)
 (*   data of Read          result.tags                                     *)
 (*   view                  view; without one, Live                         *)
@@ -64,10 +65,13 @@ Changes(e, l) ==
     \/ e.op = "write" /\ l - e.lba \in 0 .. Len(e.tags) - 1
     \/ e.op = "unmap" /\ l - e.lba \in 0 .. e.count - 1
 
+Through(e) == e.op = "write" /\ "fua" \in DOMAIN e /\ e.fua
+
 Copied(places, from, to) == IF from \in places THEN places \union {to} ELSE places \ {to}
 
 Moved(places, e, l) ==      \* Where it is once the event has happened, if it was there.
-    CASE e.op \in {"write", "unmap"}   -> IF Changes(e, l) THEN places \ {Live} ELSE places
+    CASE e.op \in {"write", "unmap"}   ->
+                IF ~Changes(e, l) THEN places ELSE IF Through(e) THEN places \ {Live, Durable} ELSE places \ {Live}
       [] e.op \in {"flush", "restart"} -> Copied(places, Live, Durable)
       [] e.op = "snapshot"             -> Copied(Copied(places, Live, e.name), Live, Durable)
       [] e.op = "delete"               -> Copied(places \ {e.name}, Live, Durable)
@@ -140,8 +144,17 @@ Hint(r) ==          \* What the disk reads as does not depend on it, but the pow
     /\ power
     /\ IF r = "cut" THEN Crash("cut") ELSE UNCHANGED vars
 
+WriteThrough(lba, data, r) ==   \* A write that is durable when it is answered; nothing else becomes so.
+    LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
+        d == Written(disk, lba, data)
+        forced == {[i EXCEPT !.live = [l \in DOMAIN @ |->
+            IF l - lba + 1 \in DOMAIN data THEN {data[l - lba + 1]} ELSE @[l]]] : i \in survivors}
+    IN  Answer(r, faults, Crowded(Cardinality(DOMAIN data)), d,
+               IF r = "ok" THEN forced ELSE forced \union Buffered(d))
+
 Step(e, r) ==
-    CASE e.op = "write"    -> Write(e.lba, e.tags, r)
+    CASE Through(e)        -> WriteThrough(e.lba, e.tags, r)
+      [] e.op = "write"    -> Write(e.lba, e.tags, r)
       [] e.op = "unmap"    -> Unmap(e.lba, e.count, r)
       [] e.op = "read"     -> Read(ViewOf(e), e.lba, e.count, r, IF r = "ok" THEN e.result.tags ELSE <<>>)
       [] e.op = "snapshot" -> Snapshot(e.name, r)

@@ -137,7 +137,13 @@ def _drive(
         together = min(plan.in_flight, hello.get("in_flight", 1))
         if index % 2 and together > 1:
             program = overlap.written(
-                random.Random(f"{seed} overlap"), hello, 2 * plan.ops, together, plan.crashes
+                random.Random(f"{seed} overlap"),
+                hello,
+                2 * plan.ops,
+                together,
+                plan.crashes,
+                cuts=cuts,
+                schedules=bench.schedules(options),
             )
         trace = bench.drive(program, seed, options)
         part.declared |= set(trace.hello["capabilities"])

@@ -32,6 +32,7 @@ MEANINGS = {
     "device": "its devices can fail and return",
     "clean": "background work can be asked for",
     "scrub": "it verifies all that it stores",
+    "fua": "a write can be durable as soon as it is answered",
 }
 
 
@@ -91,6 +92,8 @@ def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             **({"name": "s1"} if name in ("snapshot", "delete", "revert") else {}),
             **({"lba": 2, "count": 1} if name == "unmap" else {}),
         }
+        if name == swarm.FUA:
+            asked = {**write, "lba": 4, "fua": True}
         view = [{**read, "view": "s1"}] if name == "snapshot" else []
         yield name, [create, write, *snapshot, asked, read, *view]
 

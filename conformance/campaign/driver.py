@@ -47,8 +47,8 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
 
 def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
     """Send one request; return the event that records it."""
-    cuttable = getattr(target, "cuts", False)
-    event = {key: value for key, value in request.items() if key not in ("cut", "kept") or cuttable}
+    left_out = ("schedule",) if getattr(target, "cuts", False) else ("schedule", "cut", "kept")
+    event = {key: value for key, value in request.items() if key not in left_out}
     event["result"] = None
     try:
         record(event, _answer(target, encoded(event, hello, number, seed)), hello, seed)
@@ -119,6 +119,10 @@ class Bench:
     def cuts(self, options: Mapping[str, Any]) -> bool:
         """Whether a target with these options cuts the power within operations. Raises Unusable."""
         return getattr(self.on(options), "cuts", False)
+
+    def schedules(self, options: Mapping[str, Any]) -> bool:
+        """Whether requests to a target with these options may carry `schedule`. Raises Unusable."""
+        return getattr(self.on(options), "schedules", False)
 
     def drive(self, program: list[Message], seed: int | None, options: Mapping[str, Any]) -> Trace:
         """As drive, on the target with these options."""

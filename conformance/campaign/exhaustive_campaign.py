@@ -13,7 +13,7 @@ from conformance.campaign import crash_states, kernel_crash_states
 from conformance.campaign.crash_states import LONGEST, Workload
 from conformance.campaign.grouping import outline
 from conformance.campaign.results import MOST_FAILURES, Campaign, Failure
-from conformance.campaign.resume_log import Progress
+from conformance.campaign.saved.resume_log import Progress
 from conformance.contract.coverage import outcome_of
 from conformance.contract.trace import Trace
 from conformance.judging.judge import judge

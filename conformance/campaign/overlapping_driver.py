@@ -5,6 +5,9 @@ A request of such a program carries `overlaps`: it may be in flight together wit
 of the requests just before it, and waits for the answers of all earlier ones. Without the field it
 waits for all of them. So a program that is replayed, or from which requests were dropped, keeps its
 shape; and a program without the field has one request in flight.
+
+Where the power failed because of a `cut`, nothing that was in flight is answered, and a crash comes
+next, which recovers.
 """
 
 import time
@@ -13,7 +16,7 @@ from typing import Any
 
 from conformance.campaign.exchange import described, encoded, record
 from conformance.contract.trace import OVERLAPPING, Event, Trace
-from conformance.targets.base import Message, TargetFailure
+from conformance.targets.base import Message, PowerCut, TargetFailure
 from conformance.targets.overlapping import Calls
 
 SHORT, LONG = 10.0, 30.0  # seconds for an answer, counted from the call
@@ -35,9 +38,12 @@ def drive(
         for request in program:
             while not run.may_call(request):
                 run.wait()
+            if request["op"] != "crash":
+                run.recover()
             run.call(request)
         while run.flying:
             run.wait()
+        run.recover()
     except TargetFailure as failure:
         run.fail(failure)
     except _NoDisk:
@@ -56,6 +62,7 @@ class _Run:
         self._calls, self._trace, self._seed = calls, trace, seed
         self._limit = max(1, calls.hello.get("in_flight", 1))
         self._position = 0
+        self._dark = False  # whether the power failed, and no crash has recovered since
         self.flying: dict[int, float] = {}  # index of the event -> its deadline
 
     def may_call(self, request: Message) -> bool:
@@ -73,16 +80,38 @@ class _Run:
     def call(self, request: Message) -> None:
         """Call the request. Raises TargetFailure."""
         index = len(self._trace.events)
-        event: Event = {**request, "result": None, "called": self._next(), "answered": None}
+        left_out = {
+            name
+            for name, taken in (("cut", self._calls.cuts), ("schedule", self._calls.schedules))
+            if not taken
+        }
+        event: Event = {key: value for key, value in request.items() if key not in left_out}
+        event |= {"result": None, "called": self._next(), "answered": None}
         self._trace.events.append(event)
         patience = SHORT if request["op"] in OVERLAPPING else LONG
         self.flying[index] = time.monotonic() + patience
-        self._calls.call(index, encoded(event, self._calls.hello, index, self._seed))
+        try:
+            self._calls.call(index, encoded(event, self._calls.hello, index, self._seed))
+        except PowerCut:
+            self._cut()
+        while self.flying and self._calls.answered():
+            self.wait()
+
+    def recover(self) -> None:
+        """After a power cut: send crashes until one is answered. Raises TargetFailure."""
+        while self._dark:
+            self.call({"op": "crash"})
+            while self.flying:
+                self.wait()
 
     def wait(self) -> None:
         """Take one answer. Raises TargetFailure, also if none comes in time."""
         index, deadline = min(self.flying.items(), key=lambda item: item[1])
-        found = self._calls.answer(max(0.0, deadline - time.monotonic()))
+        try:
+            found = self._calls.answer(max(0.0, deadline - time.monotonic()))
+        except PowerCut:
+            self._cut()
+            return
         if found is None:
             raise _of(index, TargetFailure("hang", f"no answer to operation {index} in time"))
         answered, response = found
@@ -96,10 +125,22 @@ class _Run:
             raise _of(answered, failure) from None
         event["answered"] = self._next()
         if event["op"] == "crash":
-            self.flying.clear()  # everything else in flight is cut
-            self._calls.cut()
+            self._end()  # everything else in flight
+            self._dark = False
         if event["op"] == "create" and not event["result"]["ok"]:
             raise _NoDisk
+
+    def _cut(self) -> None:
+        """The power failed: what was answered before is taken, and nothing else will be."""
+        while self.flying and self._calls.answered():
+            self.wait()
+        self._end()
+        self._dark = True
+
+    def _end(self) -> None:
+        """Nothing that is in flight is answered any more."""
+        self.flying.clear()
+        self._calls.cut()
 
     def fail(self, failure: TargetFailure) -> None:
         """Record the failure with the request that it belongs to, or else with the last one."""

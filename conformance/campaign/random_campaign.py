@@ -7,11 +7,12 @@ from concurrent.futures import BrokenExecutor
 from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
-from conformance.campaign.saved_campaign import Kept
+from conformance.campaign.saved.campaign_file import Kept
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
 from conformance.judging.explain import Verdict, alike
+from conformance.judging.explain_overlap import drawn
 from conformance.judging.oracles import INNER, Oracle
 from conformance.programs import swarm
 from conformance.programs.shrink import shrink
@@ -62,7 +63,7 @@ def campaign(
     failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
     which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
     when it is interrupted. A target that takes several requests at a time gets up to `in_flight`
-    in every second trace. `kept` goes on behind the last part that was whole.
+    in every second trace, but not with faults. `kept` goes on behind the last part that was whole.
     """
     plan = Plan(
         factory.name,
@@ -73,7 +74,7 @@ def campaign(
         tuple(oracles),
         most_failures,
         faulty,
-        in_flight,
+        1 if faulty else in_flight,  # what a fault excuses is known for one request at a time
     )
     how = f" --faults {','.join(faulty)}" if faulty else ""
     result = Campaign(
@@ -144,7 +145,14 @@ def _merge(
                 _shrink(bench, result, trace, verdict, number, at_once)
             else:
                 result.failures.append(
-                    Failure(trace, verdict, number, trace.operations, repeats=0, unfinished=True)
+                    Failure(
+                        trace,
+                        drawn(trace, verdict),
+                        number,
+                        trace.operations,
+                        repeats=0,
+                        unfinished=True,
+                    )
                 )
             if _enough(result):
                 return

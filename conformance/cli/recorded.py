@@ -13,6 +13,7 @@ from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.judging import oracles
+from conformance.judging.explain_overlap import drawn
 from conformance.judging.judge import judge
 from conformance.reports import terminal
 from conformance.reports.summary import COLOURS, how_much
@@ -108,7 +109,7 @@ def _show_verdicts(
             continue
         say(f"[bold {COLOURS[verdict.verdict]}]{verdict.verdict}[/]  ", trace.origin)
         lines = traces.numbered(trace.events) if listed else []
-        for text in [*lines, *verdict.words(trace)]:
+        for text in [*lines, *drawn(trace, verdict).words(trace)]:
             say("  ", text)
     found = {verdict.verdict for verdict in verdicts}
     together = (

@@ -14,10 +14,10 @@ import click
 from conformance import targets
 from conformance.campaign import exhaustive_campaign, overlap, random_campaign, workers
 from conformance.campaign.crash_states import LONGEST
-from conformance.campaign.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.results import Campaign
-from conformance.campaign.resume_log import BadProgress
-from conformance.campaign.saved_campaign import BadKept, Kept
+from conformance.campaign.saved.campaign_file import BadKept, Kept
+from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
+from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
 from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.judging import fault_excuses

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.campaign.results import Campaign
-from conformance.campaign.resume_log import BadProgress, Progress
+from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt

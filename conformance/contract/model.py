@@ -2,8 +2,7 @@
 
 `init` gives the states before the first operation, `step` those after one more; no states left
 means that the contract does not allow what happened. There is more than one state only where an
-answer leaves open what became of the disk: an unknown outcome, an operation cut short, a crash. The
-names are those of the specification.
+answer leaves open what became of the disk: an unknown outcome, an operation cut short, a crash.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +32,7 @@ from conformance.contract.state import (
     cut,
     decided,
     exactly,
+    forced,
     possible,
     recorded,
 )
@@ -62,9 +62,7 @@ PROFILES = ("ack", "prefix", "block")
 
 
 class Undecided(Exception):
-    """There are more states than anyone would wait for; the text says how many and where they come
-    from.
-    """
+    """There are too many states; the text says how many and where they come from."""
 
 
 def init(hello: dict[str, Any]) -> States:
@@ -164,7 +162,10 @@ def _write(state: State, event: Event, answer: str) -> States:
 
     def happen() -> State:
         changes = list(enumerate(tags, lba))
-        return buffered(state, state.live.update(changes), changes)
+        live = state.live.update(changes)
+        if event.get("fua"):
+            return forced(state, live, changes, answer == "ok")
+        return buffered(state, live, changes)
 
     return _answer(state, answer, out_of_range(state, lba, len(tags)), NO_SPACE, happen)
 

@@ -8,3 +8,10 @@ class Source(Protocol):
 
     def randrange(self, stop: int, /) -> int:
         """Return a number from 0 to `stop` - 1."""
+
+
+def rarely(choose: Source, one_in: int) -> bool:
+    """Return True one time in so many. The draw of least value, which Hypothesis shrinks to, is
+    False.
+    """
+    return choose.randrange(one_in) == one_in - 1

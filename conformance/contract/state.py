@@ -11,7 +11,7 @@ A state is immutable. Two things differ from specs/VirtualDisk.tla in form, not 
   includes what the second allows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from immutables import Map
@@ -131,6 +131,25 @@ def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> 
     return state._replace(live=live, survivors=survivors)
 
 
+def forced(state: State, live: Blocks, changes: Sequence[tuple[int, int]], answered: bool) -> State:
+    """After a write that sets the `changes` and is durable once it is answered (`fua`).
+
+    Every image that a power cut may leave has the changes. Until the write is answered, what it
+    would leave without being durable may be left, too."""
+    plain = buffered(state, live, changes)
+    if state.rules.profile == "ack" or state.rules.profile == "block" and not answered:
+        return plain  # a block of an image that is open holds an old value or the new one
+    images = [
+        image._replace(live=image.live.update(changes), since=_without(image.since, dict(changes)))
+        for image in _images(state.survivors)
+    ]
+    older = None if answered else plain.survivors
+    for image in reversed(images):
+        older = image._replace(older=older)
+    assert older is not None
+    return state._replace(live=live, survivors=older)
+
+
 def recorded(state: State, live: Blocks, snaps: Views) -> State:
     """After a snapshot operation."""
     older = state.survivors if state.rules.profile == "prefix" else None
@@ -143,6 +162,20 @@ def cut(state: State, after: State) -> State:
     """
     left, survivors = after.survivors, state.survivors
     if after.live is not state.live or after.snaps is not state.snaps:
-        includes = left.older is survivors or left.since
+        includes = left.since or any(image.older is survivors for image in _images(left))
         survivors = left if includes else left._replace(older=survivors)
     return state._replace(survivors=survivors, power=False)
+
+
+def _images(newest: Image) -> Iterator[Image]:
+    image: Image | None = newest
+    while image is not None:
+        yield image
+        image = image.older
+
+
+def _without(since: Map[int, Any], lbas: Iterable[int]) -> Map[int, Any]:
+    for lba in lbas:
+        if lba in since:
+            since = since.delete(lba)
+    return since

@@ -311,6 +311,8 @@ def line(event: Event) -> str:
     ]
     if event.get("view") is not None:
         words.append(f"of {one_word(event['view'])}")
+    if event.get("fua"):
+        words.append("durably")
     text = " ".join(words)
     if "tags" in event:
         text += ": " + _shortened(event["tags"])

@@ -212,7 +212,9 @@ def _class(
         if fitting == {model.ZERO} and trace.events[changed]["op"] == "unmap":
             return "resurrected", "unmap"
         return (
-            ("lost-acknowledgement", profile) if _crashed(trace, changed, at) else ("stale", "read")
+            ("lost-acknowledgement", "fua" if trace.events[changed].get("fua") else profile)
+            if _crashed(trace, changed, at)
+            else ("stale", "read")
         )
     clause = "read" if view is None else "snapshot"
     if tag == model.ZERO:

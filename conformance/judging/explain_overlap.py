@@ -1,17 +1,17 @@
 """Verdicts on traces whose requests overlap: which requests have no order, on a time line."""
 
+from dataclasses import replace
+
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES, PASS, Verdict
-from conformance.judging.oracles import Opinion
 
+NO_ORDER = "no-order"  # the class of the failure
 WIDTH = 40  # characters of the time line
 
 
-def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
-    """The verdict on a trace of version 2, on what the oracles said together.
-
-    A failure is explained by a smallest set of requests without an order."""
+def overlapping_verdict(trace: Trace, outcome: overlapping.Outcome) -> Verdict:
+    """The verdict on a trace of version 2; `drawn` explains it."""
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)
@@ -25,14 +25,26 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
     if event["op"] in ("crash", "restart") and not (event["result"] or {}).get("ok"):
         came = (event["result"] or {}).get("error", "no answer")
         return Verdict("fail", outcome.at, "unopenable", CLAUSES["open"], "ok", came)
-    needed = overlapping.core(trace, outcome.at)
     return Verdict(
         "fail",
         outcome.at,
-        "no-order",
+        NO_ORDER,
         CLAUSES["overlap"],
         "an order of these requests, each between its call and its answer, that explains them",
-        f"none exists for {len(needed)} requests, of which none can be left out",
+        "none exists",
+    )
+
+
+def drawn(trace: Trace, verdict: Verdict) -> Verdict:
+    """The verdict with a time line of the requests that have no order; another one as it is.
+
+    It takes up to a second, so the search for a shorter trace does without it."""
+    if verdict.kind != NO_ORDER or verdict.at is None:
+        return verdict
+    needed = overlapping.core(trace, verdict.at)
+    return replace(
+        verdict,
+        actual=f"none exists for {len(needed)} requests, of which none can be left out",
         reason="\n".join(timeline(trace, needed)),
     )
 

@@ -4,8 +4,9 @@ A request is in flight from its call to its answer. The search walks along the c
 of a trace. It keeps every configuration that is still possible: which requests in flight have taken
 effect, and the state of the contract (`conformance.contract.model`) after them. A request takes
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
-linearization (Lowe, "Testing for linearizability", 2017), with three reductions that lose nothing:
+linearization (Lowe, "Testing for linearizability", 2017), with four reductions that lose nothing:
 
+- What later reads rule out is not tried (`conformance.judging.lookahead`).
 - Before a request, only those are tried that it depends on, directly or through others. The rest
   commutes with it, and can take effect afterwards.
 - Tags that no read returned are one tag: no answer can tell them apart.
@@ -13,15 +14,18 @@ linearization (Lowe, "Testing for linearizability", 2017), with three reductions
   one configuration with the union of both: until the power cut, no answer depends on it.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from conformance.contract import model
-from conformance.contract.model import Image, State
+from conformance.contract.model import ZERO, Image, State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
+from conformance.judging.lookahead import lookahead
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
+PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
 CORE_STEPS = 40_000  # steps of the contract, to explain a failure
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
@@ -34,6 +38,7 @@ class Step(NamedTuple):
 
     number: int
     event: Event
+    request: int  # its index in the trace
 
 
 class Config(NamedTuple):
@@ -63,11 +68,45 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     search = _Search(trace, most_steps)
     try:
         at = search.run()
-    except TooMany as reason:
+    except (TooMany, model.Undecided) as reason:
         return Outcome(None, str(reason))
-    except model.Undecided as reason:
-        return Outcome(None, str(reason))
+    if at is not None:
+        at = _first_without_order(trace, at)
     return Outcome(at, "", tuple(config.state for config in search.configs))
+
+
+def _first_without_order(trace: Trace, at: int) -> int:
+    """The index of the first answer up to which the trace is seen to have no order.
+
+    The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
+    more than PREFIX_STEPS is not seen: so the answer may not be the first, but none is wrong."""
+    answers = sorted(
+        (event["answered"], index)
+        for index, event in enumerate(trace.events)
+        if event["answered"] is not None
+    )
+    ends = [position for position, _ in answers]
+    first = next((n for n, (_, index) in enumerate(answers) if index == at), 0)
+    found = bisect_left(ends, True, first, len(ends) - 1, key=lambda end: _has_none(trace, end))
+    return answers[found][1]
+
+
+def _has_none(trace: Trace, end: int) -> bool:
+    """Whether a search of PREFIX_STEPS sees that the trace up to `end` has no order."""
+    try:
+        prefix = Trace(trace.hello, _until(trace.events, end))
+        return _Search(prefix, PREFIX_STEPS).run() is not None
+    except (TooMany, model.Undecided):
+        return False
+
+
+def _until(events: Sequence[Event], end: int) -> list[Event]:
+    """The calls and answers up to the position `end`."""
+    return [
+        event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
+        for event in events
+        if event["called"] <= end
+    ]
 
 
 def core(trace: Trace, at: int) -> list[int]:
@@ -76,12 +115,7 @@ def core(trace: Trace, at: int) -> list[int]:
     A request that is left out of the set may take effect at any time after its call, or never, and
     may have answered anything. No request can be left out of the set without an order appearing,
     unless the search for the set took more than `CORE_STEPS`."""
-    end = trace.events[at]["answered"]
-    events = [
-        event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
-        for event in trace.events
-        if event["called"] < end
-    ]
+    events = _until(trace.events, trace.events[at]["answered"])
     needed = [
         index
         for index, event in enumerate(events)
@@ -139,9 +173,11 @@ class _Search:
             if event["op"] == "read" and event["result"] is not None and event["result"]["ok"]
             for tag in event["result"]["tags"]
         }
+        undoes = hello.get("crash_profile") in ("prefix", "block")
+        self._known = lookahead(self.trace.events, undoes)
         self._steps: dict[int, list[Step]] = {}
         self._number = 0
-        for _, answered, index in _timeline(self.trace.events):
+        for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
                 self._call(index, event, by_block)
@@ -164,7 +200,7 @@ class _Search:
                 "tags": [tag if tag in self._seen else UNSEEN for tag in event["tags"]],
             }
         for part in parts_of(event, by_block):
-            step = Step(self._number, part)
+            step = Step(self._number, part, index)
             self._number += 1
             self._steps[index].append(step)
             self.open[step.number] = step
@@ -213,8 +249,27 @@ class _Search:
             raise TooMany(
                 f"more than {self.most_steps} steps to find an order: use fewer requests in flight"
             )
+        if self._too_late(config, step):
+            return []
         done = config.done | {step.number}
-        return [Config(done, state) for state in model.step((config.state,), step.event)]
+        image = self._known.images.get(step.request)
+        return [
+            Config(done, state)
+            for state in model.step((config.state,), step.event)
+            if image is None or _agrees(state, image)
+        ]
+
+    def _too_late(self, config: Config, step: Step) -> bool:
+        """Whether a write has taken effect that, by what is read later, comes after `step`."""
+        if step.event["op"] not in ("write", "unmap") or not self._known.later:
+            return False
+        return any(
+            other.number in config.done or other.number not in self.open
+            for lba in _live(step.event)
+            for index in self._known.later.get((step.request, lba), ())
+            for other in self._steps.get(index, ())
+            if lba in _live(other.event)
+        )
 
     def _depends(self, step: Step) -> set[int]:
         """The steps in flight that `step` may have to come after, and itself."""
@@ -251,7 +306,7 @@ class _Search:
         self.configs = _merged(Config(frozenset(), config.state) for config in found)
 
 
-def _timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
+def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
     """(position, whether it is an answer, index), in the order of the positions.
 
     Events without positions follow one another."""
@@ -341,6 +396,13 @@ def _live(event: Event) -> range:
         return range(0)
     count = len(event["tags"]) if event["op"] == "write" else event["count"]
     return range(event["lba"], event["lba"] + count)
+
+
+def _agrees(state: State, image: dict[int, int]) -> bool:
+    """Whether the live disk may hold these tags."""
+    return all(
+        tag in model.possible(state.live.get(lba, ZERO), state.bound) for lba, tag in image.items()
+    )
 
 
 def _key(config: Config) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ CLAUSES = {
     "prefix": "Crash (prefix): a power cut keeps the history up to some point, "
     "no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
+    "fua": "Write (fua): a write that carries `fua` is durable when it is answered",
     "devices": "Devices: while no more fail than are tolerated, every read returns its data",
     "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
     "space": "Space: a target that declares `holds` has space for so many different blocks",

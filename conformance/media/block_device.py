@@ -10,8 +10,8 @@ class BlockDevice(Protocol):
         """Return `length` bytes from `offset` on."""
         ...
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Write the data at `offset`."""
+    def write(self, offset: int, data: bytes, durable: bool = False) -> None:
+        """Write the data at `offset`; return when it is durable if that is asked for."""
         ...
 
     def zero(self, offset: int, length: int) -> None:

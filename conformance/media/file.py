@@ -19,10 +19,10 @@ class FileDevice:
         """Return `length` bytes from `offset` on; fewer at the end of the file."""
         return os.pread(self._file, length, offset)
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Write all of the data at `offset`."""
+    def write(self, offset: int, data: bytes, durable: bool = False) -> None:
+        """Write all of the data at `offset`; return when it is durable if that is asked for."""
         while data:
-            done = os.pwrite(self._file, data, offset)
+            done = os.pwritev(self._file, [data], offset, os.RWF_DSYNC if durable else 0)
             data, offset = data[done:], offset + done
 
     def zero(self, offset: int, length: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 LIBRARY = "libnbd.so.0"
 NO_HOLE = 2  # of nbd_aio_zero: allocate rather than punch
+FUA = 1  # of nbd_aio_pwrite: durable when it is answered
 
 
 class Unavailable(Exception):
@@ -108,9 +109,12 @@ class NbdDevice:
         self._command(self._nbd.nbd_aio_pread(self._handle, buffer, length, offset, NOTHING, 0))
         return buffer.raw
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Write the data at `offset`."""
-        self._command(self._nbd.nbd_aio_pwrite(self._handle, data, len(data), offset, NOTHING, 0))
+    def write(self, offset: int, data: bytes, durable: bool = False) -> None:
+        """Write the data at `offset`; with the flag FUA if it is to be durable when answered."""
+        flags = FUA if durable else 0
+        self._command(
+            self._nbd.nbd_aio_pwrite(self._handle, data, len(data), offset, NOTHING, flags)
+        )
 
     def zero(self, offset: int, length: int) -> None:
         """Make the range read as zeroes; the server may punch a hole.

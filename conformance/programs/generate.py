@@ -37,17 +37,19 @@ def program(
     cuts: bool = False,
     options: Mapping[str, Any] | None = None,
     asked: Asked | None = None,
+    any_length: bool = False,
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.
 
     `crashes` False leaves crashes out; `cuts` cuts the power in the middle of operations too.
     `options` are those that the target was opened with: their numbers tell where its structures may
     begin. `asked` counts what earlier programs asked in which situation, and this one is added to
-    it.
+    it. With `any_length` each operation is the last with a small chance: Hypothesis can then leave
+    out any of them when it shrinks.
     """
     return Writer(
         choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked
-    ).program(ops)
+    ).program(ops, any_length)
 
 
 def length(choose: Source, ops: int) -> int:

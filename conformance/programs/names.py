@@ -5,7 +5,7 @@ A name is 1 to 64 of letters, digits, `.`, `_`, `-` (ASCII).
 
 import string
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 
 LONGEST = 64  # characters
 ALLOWED = string.ascii_letters + string.digits + "._-"
@@ -18,7 +18,7 @@ NEIGHBOURS = "/:@[`{^,+'\"\\ *?\t\n\r\x00\x1f\x7f\x80é٠Ａſ"
 def some(choose: Source, count: int) -> list[str]:
     """Return `count` different allowed names; those of most programs are easy to read."""
     names = [f"s{number + 1}" for number in range(count)]
-    if choose.randrange(3) == 0:
+    if rarely(choose, 3):
         for at in range(count):
             name = allowed(choose)
             if name not in names:
@@ -28,7 +28,7 @@ def some(choose: Source, count: int) -> list[str]:
 
 def allowed(choose: Source) -> str:
     """Return an allowed name, of any length and any characters."""
-    if choose.randrange(3) == 0:
+    if rarely(choose, 3):
         return SPECIAL[choose.randrange(len(SPECIAL))]
     length = LENGTHS[choose.randrange(len(LENGTHS))]
     return "".join(ALLOWED[choose.randrange(len(ALLOWED))] for _ in range(length))

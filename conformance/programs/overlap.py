@@ -1,88 +1,136 @@
 """Writes programs whose requests overlap, on a few blocks that all of them meet in."""
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from conformance.contract.trace import OVERLAPPING
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
 NAMES = ("a", "b", "c")
+LONGEST_SCHEDULE = 1 << 48  # of a request: the choices of about twenty steps
 WEIGHTS = {
     "write": 30,
-    "read": 30,
-    "unmap": 4,
+    "read": 25,
+    "unmap": 5,
     "flush": 5,
     "snapshot": 9,
     "delete": 6,
-    "revert": 5,
-    "crash": 4,
-    "restart": 1,
+    "revert": 6,
 }
+ALONE = {"crash": 4, "restart": 1, "clean": 1, "checkpoint": 1, "settle": 1}  # between two bursts
+RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
+GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle",)}  # capability -> operations
+PAST_THE_END = 0.03  # of the requests
 
 
 def written(
-    choose: random.Random, hello: Message, ops: int, most: int, crashes: bool = True
+    choose: random.Random,
+    hello: Message,
+    ops: int,
+    most: int,
+    crashes: bool = True,
+    *,
+    cuts: bool = False,
+    schedules: bool = False,
 ) -> list[Message]:
     """A program of about `ops` requests with up to `most` in flight.
 
     `overlaps` of a request is the number of requests just before it that need not be answered when
-    it is called. Every view is read after a power cut and at the end."""
-    able = {*hello["capabilities"], "write", "read"}
+    it is called. The program is a row of bursts. Between two of them all views may be read, the
+    power may be cut, and background work may be asked for. With `cuts` some requests carry a
+    `cut`, with `schedules` they carry a `schedule`: see conformance.targets.overlapping."""
+    able = {"write", "read"}.union(*(GIVES.get(name, (name,)) for name in hello["capabilities"]))
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
-    return _Writer(choose, able, ops, most).program
+    return _Writer(choose, able, ops, most, cuts and "crash" in able, schedules).program
 
 
 class _Writer:
-    def __init__(self, choose: random.Random, able: Collection[str], ops: int, most: int):
+    def __init__(
+        self,
+        choose: random.Random,
+        able: Collection[str],
+        ops: int,
+        most: int,
+        cuts: bool,
+        schedules: bool,
+    ):
         self._choose, self._most = choose, most
+        self._cuts = choose.choice([0, 0.02, 0.1]) if cuts else 0
+        self._schedules = schedules
         self._blocks = choose.choice(SIZES)
-        self._names: list[str] = []
+        self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
-        self._busy = choose.choice([0.5, 0.8, 0.95, 1.0])
+        self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
+        self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
+        self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         kinds = [kind for kind in WEIGHTS if kind in able]
         # A swarm: each program leaves some kinds out and prefers others.
         weights = [WEIGHTS[kind] * choose.choice([0, 1, 1, 2]) for kind in kinds]
-        if not any(weights):
-            weights = [1] * len(kinds)
+        weights[kinds.index("write")] += 5
+        alone = [kind for kind in ALONE if kind in able]
         self.program: list[Message] = [{"op": "create", "blocks": self._blocks}]
         while len(self.program) < ops:
-            self._add(choose.choices(kinds, weights)[0])
+            for at in range(choose.randint(2, max(2, self._longest))):
+                self._add(choose.choices(kinds, weights)[0], at > 0)
+            if alone and choose.random() < 0.35:
+                self._pause(choose.choices(alone, [ALONE[kind] for kind in alone])[0])
+            elif choose.random() < self._looks:
+                self._look()
         self._look()
 
-    def _add(self, kind: str) -> None:
+    def _add(self, kind: str, overlapping: bool) -> None:
         request: dict[str, Any] = {"op": kind}
         if kind in ("write", "read", "unmap"):
             request |= self._range(kind)
         elif kind == "snapshot":
-            request["name"] = self._choose.choice(NAMES)
-            self._names.append(request["name"])
+            absent = [name for name in NAMES if name not in self._present]
+            request["name"] = self._name(absent, self._present)
+            self._present.append(request["name"])
         elif kind in ("delete", "revert"):
-            request["name"] = self._name()
-        if kind == "read" and self._names and self._choose.random() < 0.5:
-            request["view"] = self._name()
-        if kind != "restart" and self._most > 1 and self._choose.random() < self._busy:
+            request["name"] = self._name(self._present, NAMES)
+            if kind == "delete" and request["name"] in self._present:
+                self._present.remove(request["name"])
+        if kind == "read" and self._present and self._choose.random() < 0.5:
+            request["view"] = self._name(self._present, NAMES)
+        if overlapping and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(1, self._most - 1)
+        if self._cuts and self._choose.random() < self._cuts:
+            request["cut"] = {
+                "after": self._choose.choice([1, 2, 3, 5, 9, 20]),
+                "seed": self._choose.randrange(1 << 20),
+            }
+        if self._schedules and kind in OVERLAPPING:
+            request["schedule"] = self._choose.randrange(LONGEST_SCHEDULE)
         self.program.append(request)
-        if kind == "crash":
+
+    def _pause(self, kind: str) -> None:
+        """Cut the power, in flight or not, or let the disk do something alone."""
+        request: Message = {"op": kind}
+        if kind == "crash" and self._most > 1 and self._choose.random() < 0.7:
+            request["overlaps"] = self._most - 1
+        self.program.append(request)
+        if kind in ("crash", "restart"):
             self._look()
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)
         count = self._choose.choice([1, 1, 2, 2, 3, self._blocks])
-        if self._choose.random() > 0.03:
+        if self._choose.random() > PAST_THE_END:
             count = min(count, self._blocks - lba)
         if kind != "write":
             return {"lba": lba, "count": count}
         self._tag += count
         return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
-    def _name(self) -> str:
-        return self._choose.choice(self._names[-3:] or list(NAMES))
+    def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
+        likely = right if right and self._choose.random() < RIGHT else wrong
+        return self._choose.choice(likely or NAMES)
 
     def _look(self) -> None:
         """Read every view that there may be."""
-        for view in (None, *sorted(set(self._names))):
+        for view in (None, *dict.fromkeys(self._present)):
             request = {"op": "read", "lba": 0, "count": self._blocks}
             self.program.append(request | ({"view": view} if view else {}))

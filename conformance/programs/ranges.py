@@ -4,7 +4,7 @@ now and then past the end of the disk.
 
 from collections.abc import Iterable
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 
 HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
 FAR = 1 << 32  # an LBA that no disk here has
@@ -31,9 +31,9 @@ class Ranges:
         luck = choose.randrange(8)
         count = COUNTS[luck] if luck < len(COUNTS) else blocks
         place = choose.randrange(16)
-        if place == 0:
+        if place == 15:
             return self._past_the_end(count)
-        if self._edges and choose.randrange(4) == 0:
+        if self._edges and rarely(choose, 4):
             return self._at_an_edge(count)
         count = min(count, blocks)
         if place < 4 or self._mostly == ANYWHERE:

@@ -15,7 +15,8 @@ from itertools import combinations
 
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import Verdict
-from conformance.programs.simpler import Request, groups, simpler
+from conformance.judging.explain_overlap import drawn
+from conformance.programs.simpler import Request, groups, reshaped, simpler
 
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
 
@@ -85,7 +86,8 @@ class _Search:
                 failed, repeats = self._last_repeats()
         except KeyboardInterrupt:
             interrupted = True
-        return Shrunk(*self._best, failed, repeats, timed_out, interrupted)
+        trace, verdict = self._best
+        return Shrunk(trace, drawn(trace, verdict), failed, repeats, timed_out, interrupted)
 
     def _search(self) -> None:
         """Shorten until nothing helps any more. Raises _OutOfTime."""
@@ -132,6 +134,15 @@ class _Search:
             pass
 
     def _fails(self, candidate: list[Request]) -> bool:
+        """Whether the candidate fails alike, or another shape of it; that becomes the program then.
+
+        Raises _OutOfTime."""
+        return self._one_fails(candidate) or (
+            len(candidate) < len(self._program)
+            and any(self._one_fails(shape) for shape in reshaped(candidate))
+        )
+
+    def _one_fails(self, candidate: list[Request]) -> bool:
         """Whether the candidate fails alike; it becomes the program then. Raises _OutOfTime."""
         key = json.dumps(candidate)
         if key in self._tried or candidate == self._program:
@@ -197,10 +208,8 @@ def _longest(fits: Callable[[int], bool]) -> int:
 
 
 def _to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
-    """The events up to the failure: if requests overlap, those called before it was answered."""
-    if verdict.at is None:
+    """The events up to the failure; all, if requests overlap: what is called after a failure may
+    be what makes it happen."""
+    if verdict.at is None or trace.overlapping:
         return trace.events
-    end = trace.events[verdict.at].get("answered")
-    if end is None:
-        return trace.events[: verdict.at + 1]
-    return [event for event in trace.events if event["called"] < end]
+    return trace.events[: verdict.at + 1]

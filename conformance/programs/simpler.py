@@ -1,10 +1,14 @@
 """Simpler variants of a program, for the shrinker: groups of requests, and simpler requests."""
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 Request = dict[str, Any]
 Chosen = Callable[[Request], bool]
+
+MOST_SENT = 300  # requests, in variants of a program that differ in what is in flight together
+LEAST_SHAPES = 2  # variants, of a long program
 
 
 def groups(program: list[Request]) -> list[Chosen]:
@@ -55,6 +59,27 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
             yield [*program[:index], request, *program[index + 1 :]]
 
 
+def reshaped(program: list[Request]) -> Iterator[list[Request]]:
+    """Yield the program with other numbers of requests in flight.
+
+    Which step of which request comes first depends on all that is in flight, so a failure may be
+    gone when requests are left out, and come back in another shape."""
+    most = max((request.get("overlaps", 0) for request in program), default=0)
+    if not most:
+        return
+    for seed in range(max(MOST_SENT // len(program), LEAST_SHAPES)):
+        choose = random.Random(seed)
+        alone = choose.choice([0.0, 0.5, 1.0])  # of the requests that are alone, so many stay so
+        yield [
+            _overlapping(
+                {**request, "overlaps": choose.choice([most, choose.randint(0, most)])}, most
+            )
+            if request.get("overlaps") or at and choose.random() >= alone
+            else request
+            for at, request in enumerate(program)
+        ]
+
+
 def _overlapping(request: Request, most: int) -> Request:
     """The request, in flight together with at most so many of those before it."""
     together = min(request.get("overlaps", 0), most)
@@ -84,6 +109,10 @@ def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     if "cut" in request:
         yield {key: value for key, value in request.items() if key != "cut"}
+    if "fua" in request:
+        yield {key: value for key, value in request.items() if key != "fua"}
+    if "schedule" in request:
+        yield {key: value for key, value in request.items() if key != "schedule"}
     if "overlaps" in request:
         yield _overlapping(request, 0)
         yield _overlapping(request, request["overlaps"] - 1)

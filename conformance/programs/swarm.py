@@ -4,7 +4,7 @@ Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out rea
 mixture of all of them does not.
 """
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 
 # operation -> the capability that it needs, None where every target has it
 NEEDS = {
@@ -26,7 +26,8 @@ NEEDS = {
     "tick": "device",
     "settle": "device",
 }
-CAPABILITIES = sorted({need for need in NEEDS.values() if need})
+FUA = "fua"  # the capability of writes that are durable when they are answered
+CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
@@ -105,6 +106,6 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
                 weights[kind] = (1, 2, 6)[choose.randrange(3)]
     if can_crash:
         weights["crash"] = choose.randrange(4)
-    if "scrub" in capabilities and choose.randrange(4) == 0:
+    if "scrub" in capabilities and rarely(choose, 4):
         weights["scrub"] = 1
     return [kind for kind, weight in weights.items() for _ in range(weight)]

@@ -2,7 +2,7 @@
 data.
 """
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 from conformance.contract.tagged_block import ALIKE
 
 REPEATED = 32  # one tag in so many was written before
@@ -16,7 +16,7 @@ class Tags:
     def __init__(self, choose: Source) -> None:
         self._choose = choose
         self._last = 0
-        alike = choose.randrange(ALIKE_ONE_IN) == 0
+        alike = rarely(choose, ALIKE_ONE_IN)
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
 
     def next(self, count: int) -> list[int]:
@@ -26,7 +26,7 @@ class Tags:
     def _next(self) -> int:
         if self._pool and self._choose.randrange(4):
             return ALIKE * (1 + self._choose.randrange(self._pool))
-        if self._last and self._choose.randrange(REPEATED) == 0:
+        if self._last and rarely(self._choose, REPEATED):
             return self._new(1 + self._choose.randrange(self._last))
         self._last = self._new(self._last + 1)
         return self._last

@@ -5,11 +5,11 @@ granted.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from conformance.contract.source import Source
+from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
 from conformance.programs.ranges import Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
-from conformance.programs.swarm import BEYOND_TOLERANCE, NEEDS, SCENES
+from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
 Request = dict[str, Any]
@@ -23,6 +23,7 @@ CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 3  # operations, of which the one is sent that was asked least often
 FREE = 3  # one operation in so many is not led
+DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -52,19 +53,20 @@ class Writer:
         self._tags = Tags(choose)
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
+        self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
         self._now = Situation(self._blocks)
         self._asked = asked
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
 
-    def program(self, ops: int) -> list[Request]:
-        """Return the whole program, of about `ops` operations; half of them begin with a disk that
-        is full.
+    def program(self, ops: int, any_length: bool = False) -> list[Request]:
+        """Return the whole program, of about `ops` operations, or of up to so many if it may have
+        `any_length`; half of them begin with a disk that is full.
         """
         if self._upto(1):
             tags = self._tags.next(self._blocks)
             self._requests.append({"op": "write", "lba": 0, "tags": tags})
             self._now.note("write", lbas=range(self._blocks), written=self._blocks)
-        while len(self._requests) <= ops:
+        while len(self._requests) <= ops and not (any_length and self._upto(ops) == 0):
             kind = self._next()
             if kind in SCENES:
                 self._play(SCENES[kind])
@@ -81,9 +83,9 @@ class Writer:
         """The next operation or scene: of a few that the swarm offers, the one asked least often in
         this situation.
         """
-        offered = [self._one_of(self._kinds) for _ in range(OFFERED)]
         if self._upto(FREE - 1) == 0:
-            return offered[0]
+            return self._one_of(self._kinds)
+        offered = [self._one_of(self._kinds) for _ in range(OFFERED)]
         features, asked = self._now.features(), self._asked
         return min(offered, key=lambda kind: min([asked[feature, kind] for feature in features]))
 
@@ -108,7 +110,7 @@ class Writer:
             self._requests.append({"op": "read", **self._read()})
             return
         request = {"op": kind, **request}
-        if self._cuts and kind in CUTTABLE and self._upto(5) == 0:
+        if self._cuts and kind in CUTTABLE and rarely(self._choose, 6):
             self._requests.append({**request, "cut": self._cut()})
             self._crash(again=request if kind in AGAIN else None)
         else:
@@ -120,7 +122,7 @@ class Writer:
         `again` is a request that was cut short and is sent once more first: whether it took effect
         is not known.
         """
-        while self._cuts and self._upto(3) == 0:
+        while self._cuts and rarely(self._choose, 4):
             self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
         self._requests.append({"op": "crash"})
         self._now.note("crash")
@@ -142,7 +144,10 @@ class Writer:
     def _write(self) -> Request:
         lba, count = self._ranges.next()
         self._now.note("write", lbas=range(lba, min(lba + count, self._blocks)), written=count)
-        return {"lba": lba, "tags": self._tags.next(count)}
+        request: Request = {"lba": lba, "tags": self._tags.next(count)}
+        if self._durable_one_in and rarely(self._choose, self._durable_one_in):
+            request["fua"] = True
+        return request
 
     def _unmap(self) -> Request:
         lba, count = self._ranges.next()
@@ -206,7 +211,7 @@ class Writer:
             sound = [device for device in range(self._devices) if device not in failed]
             if not sound or len(failed) > self._tolerates:
                 return None
-            if len(failed) == self._tolerates and self._upto(11):
+            if len(failed) == self._tolerates and not rarely(self._choose, 12):
                 return None
             device = self._one_of(sound)
         mode = self._one_of((ABSENT, DEGRADED))
@@ -265,9 +270,9 @@ class Writer:
         not allowed.
         """
         luck = self._upto(15)
-        if luck == 0:
+        if luck == 15:
             return names.forbidden(self._choose, self._one_of(self._names))
-        return self._one_of(fitting if fitting and luck > 1 else self._names)
+        return self._one_of(fitting if fitting and luck < 14 else self._names)
 
     def _upto(self, most: int) -> int:
         return self._choose.randrange(most + 1)

@@ -56,6 +56,7 @@ class HooksTarget:
 
     def _hello(self, path: Path) -> Message:
         unmap = ["unmap"] if self._hooks.get("unmap", True) else []
+        fua = ["fua"] if self._hooks.get("fua", False) else []
         control = [op for op in CONTROL if op in self._hooks["commands"]]
         return {
             "ok": True,
@@ -63,7 +64,7 @@ class HooksTarget:
             "version": self._hooks.get("version", ""),
             "block_size": self._block,
             "crash_profile": self._hooks.get("crash_profile"),
-            "capabilities": ["flush", *unmap, *control],
+            "capabilities": ["flush", *unmap, *fua, *control],
             "devices": 1,
             "tolerates": 0,
         }
@@ -135,7 +136,7 @@ class HooksTarget:
         try:
             match op:
                 case "write":
-                    device.write(at, bytes(message["data"]))
+                    device.write(at, bytes(message["data"]), message.get("fua", False))
                 case "read":
                     return {"data": device.read(at, length)}
                 case "unmap":

@@ -6,7 +6,17 @@ from typing import Any
 from conformance.contract import model
 from conformance.targets.base import Message, PowerCut
 
-CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart", "clean"]
+CAPABILITIES = [
+    "unmap",
+    "flush",
+    "fua",
+    "snapshot",
+    "delete",
+    "revert",
+    "crash",
+    "restart",
+    "clean",
+]
 
 
 class ModelTarget:

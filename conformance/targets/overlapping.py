@@ -5,23 +5,35 @@ answers come back with their numbers, in any order.
 """
 
 import queue
+import traceback
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from conformance.targets.base import Message, Target, TargetFailure
+from conformance.targets.base import Message, PowerCut, Target, TargetFailure
+from conformance.targets.time_limit import SECONDS, TooLate, limit
+
+LEAST = 0.01  # seconds: a timer of 0 seconds never runs out
 
 
 class Calls(Protocol):
     """A target as the driver of overlapping programs sees it."""
 
     hello: Message
+    cuts: bool  # whether a request may carry `cut`
+    schedules: bool  # whether a request may carry `schedule`
 
     def call(self, number: int, message: Message) -> None:
-        """Send the request under this number. Raises TargetFailure."""
+        """Send the request under this number. Raises TargetFailure, PowerCut."""
+        ...
+
+    def answered(self) -> bool:
+        """Return whether an answer is there already."""
         ...
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        """The next answer and its number; None after so many seconds. Raises TargetFailure."""
+        """The next answer and its number; None after so many seconds.
+
+        Raises TargetFailure, PowerCut."""
         ...
 
     def cut(self) -> None:
@@ -32,29 +44,56 @@ class Calls(Protocol):
 class InProcess:
     """A target with `call(message, done)`: `done(response)` is called once, in any thread.
 
-    A target without threads has `step()` too: it takes one step and returns whether it did."""
+    A target without threads has `step()` too: it takes one step and returns whether it did. Its
+    request may carry `schedule` if it has the attribute `schedules`, and `cut` if it has `cuts`;
+    then `call` and `step` raise PowerCut where the power fails."""
 
     def __init__(self, target: Target):
         self.hello = target.hello
+        self.cuts = getattr(target, "cuts", False)
+        self.schedules = getattr(target, "schedules", False)
         self._call: Callable[[Message, Callable[[Message], None]], None] = target.call  # type: ignore[attr-defined]
         self._step: Callable[[], bool] | None = getattr(target, "step", None)
         self._answers: queue.SimpleQueue[tuple[int, Message]] = queue.SimpleQueue()
 
     def call(self, number: int, message: Message) -> None:
-        try:
-            self._call(message, lambda response: self._answers.put((number, response)))
-        except TargetFailure:
-            raise
-        except Exception as error:
-            raise TargetFailure("exit", f"it raised {type(error).__name__}: {error}") from None
+        self._guarded(
+            SECONDS,
+            lambda: self._call(message, lambda answer: self._answers.put((number, answer))),
+        )
+
+    def answered(self) -> bool:
+        return not self._answers.empty()
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        while self._step is not None and self._answers.empty() and self._step():
-            pass
+        if self._answers.empty() and self._step is not None:
+            self._guarded(seconds, self._steps)
+        wait = seconds > 0 and self._step is None
         try:
-            return self._answers.get(timeout=seconds) if seconds else self._answers.get_nowait()
+            return self._answers.get(timeout=seconds) if wait else self._answers.get_nowait()
         except queue.Empty:
             return None
+
+    def _steps(self) -> None:
+        """Let the target take steps until it answers, or cannot go on."""
+        while self._answers.empty() and self._step is not None and self._step():
+            pass
+
+    @staticmethod
+    def _guarded(seconds: float, work: Callable[[], None]) -> None:
+        """Let the target do something. What it raises is its failure, and so is to be too late."""
+        try:
+            with limit(max(seconds, LEAST)):
+                work()
+        except (PowerCut, TargetFailure):
+            raise
+        except TooLate as late:
+            text = f"it went on for {seconds:g} seconds without an answer"
+            raise TargetFailure("hang", text, late.stack) from None
+        except Exception as error:
+            raise TargetFailure(
+                "exit", f"it raised {type(error).__name__}: {error}", traceback.format_exc()[-4000:]
+            ) from None
 
     def cut(self) -> None:
         pass  # an answer that comes late is not in flight, which is the driver's to see
@@ -63,7 +102,10 @@ class InProcess:
 class OneAtATime:
     """Any target, one request at a time: what is called is answered at once."""
 
+    schedules = False
+
     def __init__(self, target: Target):
+        self.cuts = getattr(target, "cuts", False)
         self.hello = {**target.hello, "in_flight": 1}
         self._target = target
         self._answers: list[tuple[int, Message]] = []
@@ -73,6 +115,9 @@ class OneAtATime:
 
     def call(self, number: int, message: Message) -> None:
         self._answers.append((number, self._target.request(message)))
+
+    def answered(self) -> bool:
+        return bool(self._answers)
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
         return self._answers.pop(0) if self._answers else None

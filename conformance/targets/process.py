@@ -28,6 +28,8 @@ class ProcessTarget:
 
     Raises Unusable if it cannot be started or its hello is none. `patience` is in seconds."""
 
+    cuts = schedules = False
+
     def __init__(self, command: str, patience: float = PATIENCE):
         self._patience = patience
         self._output = b""
@@ -91,6 +93,10 @@ class ProcessTarget:
             self._number += 1
         except TargetFailure as failure:
             raise self._ended(failure) from None
+
+    def answered(self) -> bool:
+        """Return whether an answer is there already, as far as it was received."""
+        return b"\n" in self._received
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
         """The next answer of version 2, with the number of its call; None after so many seconds.

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.targets.base import Message, PowerCut
-from refmodel.adapter.engine_target import Adapter
+from refmodel.adapter.overlapping import Done, OverlappingAdapter
 from refmodel.core import errors
 from refmodel.registry import DEFAULT
 
@@ -64,7 +64,7 @@ FAMILIES: tuple[Knobs, ...] = tuple(
 )
 
 
-class ReferenceTarget(Adapter):
+class ReferenceTarget(OverlappingAdapter):
     """Options are those of refmodel.adapter.engine_target.Adapter."""
 
     cuts = True
@@ -77,3 +77,15 @@ class ReferenceTarget(Adapter):
             return super().request(message)
         except errors.PowerCut:
             raise PowerCut(self.drain_events()) from None
+
+    def call(self, message: Message, done: Done) -> None:
+        try:
+            super().call(message, done)
+        except errors.PowerCut:
+            raise PowerCut from None
+
+    def step(self) -> bool:
+        try:
+            return super().step()
+        except errors.PowerCut:
+            raise PowerCut from None

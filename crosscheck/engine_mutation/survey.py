@@ -1,6 +1,6 @@
 """Mutants of the engines, drawn by seed: each is tried by the campaign of the default command, and
-those that survive by the engine's unit tests. What was found is kept, so that a run that was cut
-off goes on.
+those that survive by the engine's unit tests. What came of each is kept, so that a run that was cut
+off goes on, and a run with more seconds tries again only those that survived.
 """
 
 import hashlib
@@ -9,10 +9,9 @@ import os
 import random
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,22 +22,21 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("log_structured", "journal", "array", "inplace", "redolog", "cache", "media", "engine")
 EQUIPMENT = ("power_supply", "faults")  # of the kit: they fail devices on purpose
 KEPT = ROOT / "build" / "engine-mutation.jsonl"
-EXPLAINED = Path(__file__).with_name(
-    "explained.toml"
-)  # survivors: equivalents, and what only costs
 HANG_FACTOR = 6  # a process that takes so many times its seconds hangs, on a machine that is busy
 UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
+UNFOUND = BY[3:]  # by the kit
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `note` why it is
-    no bug, if it is none.
+    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `reached` whether
+    the changed statement ran; `seconds` of the processor were taken.
     """
 
     module: str
+    number: int
     line: int
     change: str
     by: str
@@ -47,7 +45,10 @@ class Tried:
     seconds: float
     reached: bool
     message: str
-    note: str = ""
+
+    def settles(self, seconds: float) -> bool:
+        """Whether a trial of so many seconds would come out the same."""
+        return self.by not in UNFOUND or self.seconds >= seconds
 
 
 def population() -> list[tuple[str, Change]]:
@@ -74,14 +75,13 @@ def survey(
 
     def attempt(one: tuple[str, Change]) -> Tried:
         name, change = one
-        key = f"{kit} {name} {change.number} {seconds:g} {seed}"
-        tried = known.get(key) or _tried(name, change, seconds, seed)
+        key = f"{kit} {name} {change.number} {seed}"
+        tried = known.get(key)
+        if tried is None or not tried.settles(seconds):
+            tried = _keep(key, _tried(name, change, seconds, seed))
         if tried.by == "nothing" and unit_tests and _fails_unit_tests(name, change):
-            tried = Tried(**{**asdict(tried), "by": "unit tests"})
-        KEPT.parent.mkdir(exist_ok=True)
-        with KEPT.open("a") as out:
-            out.write(json.dumps({"key": key, **asdict(tried)}) + "\n")
-        return Tried(**{**asdict(tried), "note": notes().get((name, str(change)), "")})
+            tried = _keep(key, replace(tried, by="unit tests"))
+        return tried
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(attempt, chosen)
@@ -111,6 +111,7 @@ def _tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
     )
     return Tried(
         name,
+        change.number,
         change.line,
         str(change),
         by,
@@ -146,10 +147,11 @@ def fingerprint() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def notes() -> dict[tuple[str, str], str]:
-    """Return the survivors that are explained: (module, change) -> why."""
-    listed = tomllib.loads(EXPLAINED.read_text())["mutant"]
-    return {(one["module"], one["change"]): f"{one['kind']}: {one['why']}" for one in listed}
+def _keep(key: str, tried: Tried) -> Tried:
+    KEPT.parent.mkdir(exist_ok=True)
+    with KEPT.open("a") as out:
+        out.write(json.dumps({"key": key, **asdict(tried)}) + "\n")
+    return tried
 
 
 def _known() -> dict[str, Tried]:

@@ -36,8 +36,11 @@ def run(
     *,
     timeout: float | None = None,
     folder: Path = tlc.SPECS,
+    most: int | None = None,
 ) -> tlc.Result:
     """Follow the traces through a module of `folder`. Returns the output of TLC.
+
+    A trace is given up once it has more than `most` states.
 
     Raises Inconclusive and tlc.Unavailable."""
     with tempfile.TemporaryDirectory(prefix="traces-") as scratch:
@@ -51,7 +54,7 @@ def run(
             tlc.SPECS / f"{config}.cfg",
             heap="4g",
             stack="256m",
-            properties={"traces": str(path)},
+            properties={"traces": str(path)} | ({"most": str(most)} if most else {}),
             classpath=[reader()],
             timeout=timeout,
             short=True,
@@ -69,6 +72,12 @@ def reached_in(result: tlc.Result, count: int) -> list[int]:
             if len(reached) == count:
                 return reached
     raise Inconclusive(f"TLC ended, but did not say how far it followed the {count} traces")
+
+
+def given_up(result: tlc.Result) -> set[int]:
+    """Read from TLC's output which traces it gave up, by their indices."""
+    lines = result.output.splitlines()
+    return {int(i) for line in lines if line.startswith("Given up:") for i in line.split()[2:]}
 
 
 def reader() -> Path:

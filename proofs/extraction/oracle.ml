@@ -9,6 +9,7 @@ module J = Yojson.Safe
 open Checker
 
 exception Bad of string
+exception Unjudged of string
 
 let most_worlds = 10_000
 let most_work = 400_000 (* steps tried, and images made, for one trace whose requests overlap *)
@@ -69,7 +70,7 @@ let returned r result =
 (* An event that the contract never admits: a disk that is not created is no disk. *)
 let never = Event (Crash (Refused Unsupported))
 
-let entry capabilities members =
+let entry profile capabilities members =
   let get key = find key members in
   let number key = integer key (get key) and name () = text "name" (get "name") in
   let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
@@ -82,6 +83,8 @@ let entry capabilities members =
   | "create" ->
       let blocks = integer ~least:1 "blocks" (get "blocks") in
       (match r with Ok -> Event (Create blocks) | _ -> never)
+  | "write" when get "fua" = `Bool true && profile <> Ack ->
+      raise (Unjudged "a write that is durable by itself (fua) is not in the proved contract")
   | "write" -> Event (Write (number "lba", tags 0 (get "tags"), r))
   | "unmap" -> Event (Unmap (number "lba", number "count", r))
   | "snapshot" -> Event (Snapshot (name (), r))
@@ -133,14 +136,14 @@ let members line =
   | exception Yojson.Json_error message -> bad "not JSON: %s" message
 
 (* The entries of the lines that follow the header, and whether a failure of the target ends them. *)
-let rec entries channel number capabilities trace =
+let rec entries channel number profile capabilities trace =
   incr number;
   match input_line channel with
   | exception End_of_file -> (List.rev trace, false)
   | line ->
       let line = members line in
       if List.exists (fun (key, _) -> String.equal key "failure") line then (List.rev trace, true)
-      else entries channel number capabilities (entry capabilities line :: trace)
+      else entries channel number profile capabilities (entry profile capabilities line :: trace)
 
 let clause = function
   | ReadClause -> "Read: a view reads as the operations before it left it"
@@ -155,7 +158,7 @@ let undecided at text counted = (3, [ ("accepted", `Null); ("at", `Int at); erro
 
 (* One request at a time. *)
 let in_order channel number profile tolerates capabilities =
-  let trace, failed = entries channel number capabilities [] in
+  let trace, failed = entries channel number profile capabilities [] in
   let counted = ("operations", `Int (List.length trace)) in
   if failed && trace = [] then accepted counted
   else
@@ -178,7 +181,7 @@ let size = function
   | _ -> 1
 
 (* The calls and answers of the lines that follow the header, and where a failure of the target ends them. *)
-let rec placed channel number capabilities last over moments =
+let rec placed channel number profile capabilities last over moments =
   incr number;
   match input_line channel with
   | exception End_of_file -> (moments, over)
@@ -193,9 +196,9 @@ let rec placed channel number capabilities last over moments =
       in
       let last = max last (Option.value answered ~default:called) in
       if List.exists (fun (key, _) -> String.equal key "failure") line then
-        placed channel number capabilities last (min over (Option.value answered ~default:called)) moments
+        placed channel number profile capabilities last (min over (Option.value answered ~default:called)) moments
       else
-        let en = entry capabilities line in
+        let en = entry profile capabilities line in
         if size en > most_blocks then bad "a request of more than %d blocks" most_blocks;
         let call = { position = called; answers = false; index; moment = Called (index, en) } in
         let here = match answered with
@@ -204,7 +207,7 @@ let rec placed channel number capabilities last over moments =
           | None -> [ call ]
           | Some position -> [ { position; answers = true; index; moment = Answered index }; call ]
         in
-        placed channel number capabilities last over (here @ moments)
+        placed channel number profile capabilities last over (here @ moments)
 
 (* Whether the operations say when they were called; the first one tells. *)
 let overlap channel =
@@ -218,7 +221,7 @@ let overlap channel =
 
 (* Requests that overlap. *)
 let in_flight channel number granularity profile tolerates capabilities =
-  let moments, over = placed channel number capabilities (-1) max_int [] in
+  let moments, over = placed channel number profile capabilities (-1) max_int [] in
   let moments =
     List.sort (fun a b -> compare (a.position, a.answers, a.index) (b.position, b.answers, b.index)) moments
     |> List.filter (fun m -> m.position < over)
@@ -250,6 +253,7 @@ let verdict path =
   with
   | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
   | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
+  | exception Unjudged text -> (3, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
   | verdict -> verdict
 
 let judged path =

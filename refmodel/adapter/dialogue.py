@@ -6,11 +6,20 @@ docs/traces.md describes the requests and the answers.
 import base64
 import binascii
 import json
+import os
+import select
+from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
 from refmodel.core.errors import BadRequest, DiskError, PowerCut
 
 Message = dict[str, Any]
+VERSION_2 = ("protocol", "in_flight", "atomic")  # fields of a hello
+POWER_CUT: Message = {
+    "ok": False,
+    "error": "unknown-outcome",
+    "message": "the power was cut: the next request must be crash",
+}
 
 
 class Answering(Protocol):
@@ -22,29 +31,107 @@ class Answering(Protocol):
     def drain_events(self) -> list[Message]:
         """Return the inner events since the last call, and forget them."""
 
+    def call(self, message: Message, done: Callable[[Message], None]) -> None:
+        """Call a request that may overlap others. Raises PowerCut."""
+
+    def step(self) -> bool:
+        """Take a step of what is in flight. Return False if there is none. Raises PowerCut."""
+
+
+class _Lines:
+    """Lines of a stream, as far as they have come."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._buffer = b""
+        self._ended = False
+
+    def next(self, *, wait: bool) -> bytes | None:
+        """Return the next line; nothing at the end; None if it has not come, unless to `wait`."""
+        while b"\n" not in self._buffer and not self._ended:
+            if not wait and not select.select([self._stream], [], [], 0)[0]:
+                return None
+            part = os.read(self._stream.fileno(), 1 << 16)
+            self._buffer += part
+            self._ended = not part
+        line, end, self._buffer = self._buffer.partition(b"\n")
+        return line + end
+
 
 def serve(adapter: Answering, requests: BinaryIO, responses: BinaryIO) -> None:
-    """Answer requests until `bye`, or until there are no more."""
-    for line in requests:
+    """Answer requests until `bye`, or until there are no more.
+
+    One at a time, in version 1. If the first request asks for version 2, as they come.
+    """
+    lines = _Lines(requests)
+    while line := lines.next(wait=True):
         message: Message = {}
         try:
             message = decoded(line)
             response = adapter.request(message)
         except DiskError as refusal:
-            response = {"ok": False, "error": refusal.code, "message": str(refusal)}
+            response = refused(refusal)
         except PowerCut:
-            response = {
-                "ok": False,
-                "error": "unknown-outcome",
-                "message": "the power was cut: the next request must be crash",
-                "events": adapter.drain_events(),
-            }
-        if "data" in response:
-            response = {**response, "data": base64.b64encode(response["data"]).decode()}
-        responses.write(json.dumps(response).encode() + b"\n")
-        responses.flush()
+            response = POWER_CUT | {"events": adapter.drain_events()}
+        if message.get("op") == "hello" and message.get("protocol", 1) < 2:
+            response = {key: response[key] for key in response if key not in VERSION_2}
+        _send(responses, response)
         if message.get("op") == "bye":
             return
+        if response.get("protocol") == 2:
+            _serve_together(adapter, lines, responses)
+            return
+
+
+def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> None:
+    """Answer numbered requests in any order: take steps while no request comes."""
+    flying: set[Any] = set()  # the ids of the requests in flight
+
+    def called(message: Message) -> None:
+        id = message.pop("id", None)
+        flying.add(id)
+
+        def done(answer: Message) -> None:
+            if message.get("op") == "crash":
+                flying.clear()
+            flying.discard(id)
+            _send(responses, {**answer, "id": id})
+
+        try:
+            adapter.call(message, done)
+        except DiskError as refusal:
+            done(refused(refusal))
+
+    while True:
+        line = lines.next(wait=not flying)
+        try:
+            if line is None:
+                if not adapter.step():
+                    flying.clear()  # nothing may go on
+            elif not line or (message := decoded(line)).get("op") == "bye":
+                while flying and adapter.step():
+                    pass
+                return
+            else:
+                called(message)
+        except BadRequest as refusal:
+            _send(responses, refused(refusal))
+        except PowerCut:
+            for id in sorted(flying):
+                _send(responses, {**POWER_CUT, "id": id})
+            flying.clear()
+
+
+def _send(responses: BinaryIO, response: Message) -> None:
+    if "data" in response:
+        response = {**response, "data": base64.b64encode(response["data"]).decode()}
+    responses.write(json.dumps(response).encode() + b"\n")
+    responses.flush()
+
+
+def refused(refusal: DiskError) -> Message:
+    """Return the answer of a refusal."""
+    return {"ok": False, "error": refusal.code, "message": str(refusal)}
 
 
 def decoded(line: bytes) -> Message:

@@ -15,7 +15,7 @@ from refmodel.adapter.shape import created, plan_disk
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest, DataLost, DiskError, Unsupported
+from refmodel.core.errors import BadRequest, DataLost, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.shape import Shape
 from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
 from refmodel.log_structured.geometry import Geometry
@@ -26,6 +26,7 @@ from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
 MOST_BATCHED = 4  # blocks
+IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
 class Adapter:
@@ -84,9 +85,16 @@ class Adapter:
             "version": __version__,
             "block_size": shape.block_bytes,
             "crash_profile": shape.crash_profile,
-            "capabilities": [*shape.capabilities, *(["scrub"] if engine == DEFAULT else [])],
+            "capabilities": [
+                *shape.capabilities,
+                "fua",
+                *(["scrub"] if engine == DEFAULT else []),
+            ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
+            "protocol": 2,
+            "in_flight": IN_FLIGHT if engine == DEFAULT and not cache_bytes else 1,
+            "atomic": "request",
         }
 
     def request(self, message: Message) -> Message:
@@ -159,6 +167,8 @@ class Adapter:
         match op:
             case "write":
                 self._write(disk, integer(message, "lba"), data(message))
+                if message.get("fua"):
+                    self._force(disk)
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return {
@@ -203,13 +213,26 @@ class Adapter:
 
     def _write(self, disk: Disk, lba: int, data: bytes) -> None:
         """Write blocks; with `batch` a few of them as writes that are in flight together."""
-        size = disk.geometry.block_bytes
-        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+        if parts := self._parts(lba, data):
+            disk.write_many(parts)
+        else:
             disk.write(lba, data)
+
+    def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
+        """Return the blocks of a write as writes of their own; none if it is to be one write."""
+        size = self.hello["block_size"]
+        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+            return []
+        return [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+
+    def _force(self, disk: Disk) -> None:
+        """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""
+        if disk.geometry.crash_profile == "ack":
             return
-        disk.write_many(
-            [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
-        )
+        try:
+            disk.flush()
+        except DiskError as error:
+            raise UnknownOutcome(f"written, and not durable: {error}") from None
 
     def _answer_closed(self, message: Message) -> Message:
         """Answer while too few devices are present to open the disk. Raises DataLost."""

@@ -216,9 +216,10 @@ class Array(Generic[G]):
     # After the disk was opened.
 
     def emit_members(self) -> None:
-        """Emit an event with the members and their states, as the disk was found."""
+        """Emit an event with the members, their states and the spares, as the disk was found."""
         states = [[member.index, str(member.state)] for member in self.members]
-        self.events.emit("members", members=states)
+        spares = [index for index, _ in self.spares]
+        self.events.emit("members", members=states, spares=spares)
 
     def record_missing(self) -> None:
         """Put on record the members that were found missing, before the log is replayed.

@@ -10,7 +10,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from refmodel.array.layout import ArrayGeometry
@@ -127,20 +126,20 @@ class ActionDone(NamedTuple):
 class Clients:
     """Run the stretches of a profile on a disk.
 
-    They hold `turn` while they use the disk, and release it in between. `data` returns what is
+    `between` is called between two batches: others may use the disk then. `data` returns what is
     written, for a number of blocks; without it the same random bytes are written again and again.
     """
 
     def __init__(
         self,
         disk: Disk,
-        turn: AbstractContextManager[None],
+        between: Callable[[], object],
         watch: Stopwatch,
         repair_clock: RepairClock,
         data: Callable[[int], bytes] | None = None,
     ) -> None:
         self._disk = disk
-        self._turn = turn
+        self._between = between
         self._watch = watch
         self._repair_clock = repair_clock
         noise = memoryview(os.urandom(LONGEST_WRITE * BLOCK))
@@ -182,17 +181,17 @@ class Clients:
         An action is done before its request. In a closed loop it is not part of the latency; at a
         constant rate the request waits for it. The clients' own preparation is never part of it.
         """
-        with self._turn:
-            requests = stretch.requests[start : start + batch]
-            prepared = self._prepared(requests)
-            if arrives is not None:
-                self._idle_until(arrives)
-            for number in range(start, start + len(requests)):
-                for action in stretch.actions.get(number, ()):
-                    self.act(action, stretch.phase.name)
-            asked = self._watch.now() if arrives is None else arrives
-            self._ask(*prepared)
-            return self._watch.now() - asked
+        self._between()
+        requests = stretch.requests[start : start + batch]
+        prepared = self._prepared(requests)
+        if arrives is not None:
+            self._idle_until(arrives)
+        for number in range(start, start + len(requests)):
+            for action in stretch.actions.get(number, ()):
+                self.act(action, stretch.phase.name)
+        asked = self._watch.now() if arrives is None else arrives
+        self._ask(*prepared)
+        return self._watch.now() - asked
 
     def perform(self, requests: list[Request]) -> None:
         """Do requests together."""

@@ -1,8 +1,8 @@
 """The bench over NBD: the same fio job on three servers, in turns.
 
-The servers are the engine in nbdkit, qcow2 in qemu-nbd, and memory in nbdkit's Python plugin. IOPS
-by wall-clock time are what clients see; they are noise if the machine does anything else. CPU time
-per operation is what the server itself needs. The median of a few rounds counts.
+The servers are the engine, qcow2 in qemu-nbd, and memory in the engine's server. IOPS by wall-clock
+time are what clients see; they are noise if the machine does anything else. CPU time per operation
+is what the server itself needs. The median of a few rounds counts.
 """
 
 import json
@@ -23,15 +23,10 @@ from refmodel.bench.workloads.fio_jobs import kind
 from refmodel.bench.workloads.workload import BLOCK, Access
 from refmodel.core.errors import NotADisk
 from refmodel.registry import DEFAULT, create, open_disk, plan
-from refmodel.serving.nbdkit_launch import environment, nbdkit
 
-TOOLS = ("nbdkit", "fio", "qemu-img", "qemu-nbd")
+TOOLS = ("fio", "qemu-img", "qemu-nbd")
 ACCESS = Access(0.5, 2, in_flight=16)
-ENGINE, QCOW2, MEMORY = (
-    "the engine, in nbdkit",
-    "qcow2, in qemu-nbd",
-    "memory, in nbdkit's Python plugin",
-)
+ENGINE, QCOW2, MEMORY = "the engine", "qcow2, in qemu-nbd", "memory, in the same server"
 FILL = 64  # blocks per write that fills the disk
 ROUNDS = 3
 TIMEOUT = 60.0  # seconds that a tool may take
@@ -171,8 +166,8 @@ def _qcow2(folder: Path, socket: Path, blocks: int) -> Server:
 
 
 def _memory(socket: Path, blocks: int) -> Server:
-    script = Path(__file__).with_name("nbdkit_memory.py")
-    return Server(nbdkit(socket, script, f"bytes={blocks * BLOCK}"), environment())
+    module = "refmodel.bench.memory_disk"
+    return Server([sys.executable, "-m", module, str(socket), str(blocks)], os.environ)
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import inspect
 import random
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.families.views import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
-from refmodel.serving.command_socket import Listener, RunCommand, Turn
+from refmodel.serving.callbacks import Callbacks
+from refmodel.serving.command_socket import CommandSocket, RunCommand
 
 SEGMENT = 128  # blocks per segment, as in refmodel.log_structured.geometry.plan
 FILL = 64  # blocks per write that fills the disk
@@ -99,7 +101,7 @@ def run(
         parts = [part._replace(actions={}) for part in parts]
     if depth:
         parts = [part._replace(access=part.access._replace(in_flight=depth)) for part in parts]
-    stopwatch, repair_clock, turn = Stopwatch(wall=sync), RepairClock(), Turn()
+    stopwatch, repair_clock = Stopwatch(wall=sync), RepairClock()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         reductions = {"compression": compression, "deduplication": deduplication}
@@ -110,13 +112,13 @@ def run(
         )
         with (
             closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
-            closing(Listener(path, disk, turn, run_command)) if run_command else nullcontext(),
+            closing(Callbacks()) as callbacks,
+            _commands(path, callbacks, disk, run_command),
         ):
             reduced = compression or deduplication
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
-            clients = Clients(disk, turn, stopwatch, repair_clock, data)
-            with turn:
-                prepare(clients, disk, blocks, snapshots, seed)
+            clients = Clients(disk, partial(callbacks.run, 0), stopwatch, repair_clock, data)
+            prepare(clients, disk, blocks, snapshots, seed)
             windows = _measure(clients, parts, watch)
             ratio = _reduction(disk) if reduced else None
         batches = _batches(parts) if compare else []
@@ -141,6 +143,15 @@ def run(
         peers=peers,
         reduction=ratio,
     )
+
+
+def _commands(
+    path: Path, callbacks: Callbacks, disk: Disk, run_command: RunCommand | None
+) -> AbstractContextManager[CommandSocket | None]:
+    """The socket for commands of other processes, if anything runs them."""
+    if run_command is None:
+        return nullcontext()
+    return closing(CommandSocket(path, callbacks, partial(run_command, disk)))
 
 
 def prepare(clients: Clients, disk: Disk, blocks: int, snapshots: int, seed: int) -> None:

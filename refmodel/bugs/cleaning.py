@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from refmodel.bugs.registry import after, bug, override
 from refmodel.core.errors import NoSpace
 from refmodel.journal.record import Record
+from refmodel.log_structured.chunks.chunk_store import Located
 from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.node import MiddleEntry, Node
@@ -38,20 +39,20 @@ def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
 @bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")
 def reader_keeps_old_address(disk: LogStructuredDisk) -> None:
     chunks = disk.state.chunks
-    read_many, lookup = chunks.read_many, chunks.middle.get_many
+    locate, lookup = chunks.locate, chunks.middle.get_many
     known: dict[int, MiddleEntry | None] = {}
 
     def remembered(mbas: Sequence[int]) -> list[MiddleEntry | None]:
         return [known.setdefault(mba, entry) for mba, entry in zip(mbas, lookup(mbas), strict=True)]
 
-    def read_where_it_was(mbas: Sequence[int | None], cause: str = "foreground") -> list[bytes]:
+    def locate_where_it_was(mbas: Sequence[int | None], cause: str = "foreground") -> Located:
         override(chunks.middle, "get_many", remembered if cause == "foreground" else lookup)
         try:
-            return read_many(mbas, cause)
+            return locate(mbas, cause)
         finally:
             override(chunks.middle, "get_many", lookup)
 
-    override(chunks, "read_many", read_where_it_was)
+    override(chunks, "locate", locate_where_it_was)
 
 
 @bug(5, "f2fs 1dc0f8991d4d", "a checkpoint counts before what it refers to is durable")

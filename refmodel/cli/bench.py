@@ -82,7 +82,7 @@ from refmodel.cli.commands import (
     "--nbd",
     is_flag=True,
     help="Compare servers in place of a profile: fio over NBD on the engine (RAID-6), on qcow2 in "
-    "qemu-nbd, and on memory in nbdkit's Python plugin.",
+    "qemu-nbd, and on memory in the engine's server.",
 )
 @click.option(
     "--json",

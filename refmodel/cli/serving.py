@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from refmodel.adapter.dialogue import serve as serve_requests
-from refmodel.adapter.engine_target import Adapter
+from refmodel.adapter.overlapping import OverlappingAdapter
 from refmodel.array.layout import LAYOUTS
 from refmodel.bugs import BUGS
 from refmodel.cli.commands import (
@@ -20,10 +20,10 @@ from refmodel.cli.commands import (
     UNSYNCED,
     given,
     main,
+    run_on,
 )
-from refmodel.serving.nbdkit_launch import serve as become_nbdkit
-
-SCRIPT = Path(__file__).with_name("nbdkit_script.py")
+from refmodel.serving.server import serve as serve_over_nbd
+from refmodel.serving.sockets import LOOPBACK
 
 
 @main.command(
@@ -35,17 +35,23 @@ SCRIPT = Path(__file__).with_name("nbdkit_script.py")
     "--socket",
     "socket_path",
     type=click.Path(path_type=Path),
-    required=True,
     metavar="PATH",
     help="Unix socket to listen on.",
 )
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"TCP port of {LOOPBACK} to listen on; 0: any free one.",
+)
 @UNSYNCED
-def serve(disk: Path, socket_path: Path, no_sync: bool) -> None:
+def serve(disk: Path, socket_path: Path | None, port: int | None, no_sync: bool) -> None:
     """Serve the disk over NBD until SIGTERM or SIGINT.
 
     The live view is the default export. Each snapshot is a read-only export of its name.
     """
-    become_nbdkit(disk, socket_path, SCRIPT, sync=not no_sync)
+    if socket_path is None and port is None:
+        raise click.UsageError("say where to listen: --socket, --port, or both")
+    serve_over_nbd(disk, run_on, socket_path=socket_path, port=port, sync=not no_sync)
 
 
 @main.command(epilog="docs/traces.md describes the dialogue.")
@@ -96,7 +102,7 @@ def adapter(ctx: click.Context, /, engine: str, plant: str | None, **options: An
     A request is one JSON object per line on stdin, an answer one on stdout. The disk is in a
     temporary folder, which is removed at the end.
     """
-    adapted = Adapter(engine=engine, plant=plant or "", **given(ctx, options))
+    adapted = OverlappingAdapter(engine=engine, plant=plant or "", **given(ctx, options))
     try:
         serve_requests(adapted, sys.stdin.buffer, sys.stdout.buffer)
     finally:

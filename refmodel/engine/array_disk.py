@@ -82,26 +82,26 @@ class ArrayDisk(OpenDisk[G]):
 
         Raises BadRequest if the device is not in use, or is gone already.
         """
-        self._require_usable()
-        self._guarded(self.array.fail, device, mode)
+        self.require_usable()
+        self.guarded(self.array.fail, device, mode)
         self._rebuild()
 
     def return_(self, device: int) -> None:
         """Bring an absent device back; what it missed is resynced. Raises BadRequest."""
-        self._require_usable()
-        self._begin(self._guarded(self.array.return_, device))
+        self.require_usable()
+        self._begin(self.guarded(self.array.return_, device))
 
     def replace(self, device: int) -> None:
         """Put a new device in the place of one that is gone; it is rebuilt.
 
         Raises BadRequest, or DataLost if nothing is left to rebuild it from.
         """
-        self._require_usable()
-        self._begin(self._guarded(self.array.replace, device))
+        self.require_usable()
+        self._begin(self.guarded(self.array.replace, device))
 
     def tick(self) -> None:
         """Look at the repair clock: what was absent for too long is rebuilt on a spare."""
-        self._require_usable()
+        self.require_usable()
         self._rebuild()
 
     def status(self) -> list[ComponentStatus]:
@@ -110,7 +110,7 @@ class ArrayDisk(OpenDisk[G]):
 
     # How it is done.
 
-    def _repair(self) -> None:
+    def repair(self) -> None:
         """Do some resync or rebuild: as many device I/Os as the share of repair allows."""
         self._rebuild()
         ios = self.array.performance.ios + self.array.capacity.ios
@@ -125,15 +125,15 @@ class ArrayDisk(OpenDisk[G]):
 
     def _rebuild(self) -> None:
         """Begin to rebuild every member that is due, as far as there are spares."""
-        while (member := self._guarded(self.array.rebuild)) is not None:
+        while (member := self.guarded(self.array.rebuild)) is not None:
             self._begin(member)
 
     def _begin(self, member: Member | None) -> None:
         if member is not None and member.reachable and member.state is not ACTIVE:
             self.resync.begin(member)
 
-    def _require_writable(self) -> None:
+    def require_writable(self) -> None:
         """Raises UnknownOutcome if the disk is unusable, DataLost if too many devices are gone."""
-        self._require_usable()
+        self.require_usable()
         if not self.array.redundant:
             self.array.require_writable()

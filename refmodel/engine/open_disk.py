@@ -14,6 +14,7 @@ from refmodel.engine.disk import Disk
 from refmodel.engine.shape import Shape
 from refmodel.media.enclosure import Enclosure
 from refmodel.media.power_supply import PowerSupply
+from refmodel.runtime.scheduler import Scheduler
 
 S = TypeVar("S", bound=Shape)
 P = ParamSpec("P")
@@ -68,8 +69,9 @@ class OpenDisk(Disk, Generic[S]):
         self._enclosure = enclosure
         self._geometry = geometry
         self._events = events
-        self._broken = False
+        self.broken = False
         self.operations = OperationStats()
+        self.scheduler = Scheduler()  # of the requests, and of what happens by itself
 
     @property
     def geometry(self) -> S:
@@ -84,7 +86,7 @@ class OpenDisk(Disk, Generic[S]):
     @property
     def usable(self) -> bool:
         """Whether the disk is open, and no error has made it unusable."""
-        return not self._broken
+        return not self.broken
 
     @property
     def events(self) -> list[Event] | None:
@@ -97,10 +99,11 @@ class OpenDisk(Disk, Generic[S]):
 
     def abandon(self) -> None:
         """Close the disk as it is, without a flush: what a crash of the process does."""
-        self._broken = True
+        self.scheduler.drop()
+        self.broken = True
         self._enclosure.close()
 
-    def _guarded(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Do work that no operation depends on yet, and return its result.
 
         A DiskError changed nothing. Any other error leaves the disk unusable.
@@ -110,10 +113,10 @@ class OpenDisk(Disk, Generic[S]):
         except DiskError:
             raise
         except BaseException:
-            self._broken = True
+            self.broken = True
             raise
 
-    def _require_usable(self) -> None:
+    def require_usable(self) -> None:
         """Raises UnknownOutcome if the disk is closed or unusable."""
-        if self._broken:
+        if self.broken:
             raise UnknownOutcome("the disk is closed, or an error made it unusable: open it again")

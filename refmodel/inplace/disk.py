@@ -74,7 +74,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
         """
         started = perf_counter_ns()
         counts = whole_blocks(self.geometry, writes)
-        self._require_writable()
+        self.require_writable()
         for lba, data in writes:
             self._require_room(lba, data)
         for number, batch in enumerate(self._batches(writes)):
@@ -83,7 +83,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
             except DataLost as lost:
                 if number == 0:
                     raise
-                self._broken = True
+                self.broken = True
                 raise UnknownOutcome(
                     f"some of the writes happened, open the disk again: {lost}"
                 ) from lost
@@ -93,13 +93,13 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on. Raises OutOfRange, NoSuchSnapshot, DataLost."""
         started = perf_counter_ns()
-        self._require_usable()
+        self.require_usable()
         if view is not None:
             raise _no_such(view)
         require_range(self.geometry, lba, count)
         size = self.geometry.block_bytes
         data = b"".join(
-            self._guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
+            self.guarded(lambda: list(self.stripes.read(lba * size, count * size, "foreground")))
         )
         self.operations.add("read", started, count)
         return data
@@ -136,21 +136,21 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
     def flush(self) -> None:
         """Do nothing: an acknowledged write is in the journal, so it is durable."""
         started = perf_counter_ns()
-        self._require_usable()
+        self.require_usable()
         self.operations.add("flush", started)
 
     def close(self) -> None:
         """Empty the journal, and close the disk."""
-        if not self._broken and self.array.writable:
-            self._guarded(self.checkpoint)
+        if not self.broken and self.array.writable:
+            self.guarded(self.checkpoint)
         self.abandon()
 
     # Background work, on demand.
 
     def checkpoint(self) -> None:
         """Make the stripes durable, and empty the journal. Raises DataLost."""
-        self._require_writable()
-        self._guarded(self._checkpoint)
+        self.require_writable()
+        self.guarded(self._checkpoint)
 
     def clean(self) -> bool:
         """Empty the journal. Returns whether it held anything. Raises DataLost."""
@@ -160,16 +160,16 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
 
     def settle(self) -> None:
         """Finish resync and rebuild, as far as devices are there. Raises DataLost."""
-        self._require_writable()
+        self.require_writable()
         self._rebuild()
-        while self._guarded(self.resync.step):
+        while self.guarded(self.resync.step):
             self._rebuild()
 
     def background(self) -> bool:
         """Do one step of resync or rebuild. Returns whether there was any. Raises DataLost."""
-        self._require_writable()
+        self.require_writable()
         self._rebuild()
-        return self._guarded(self.resync.step)
+        return self.guarded(self.resync.step)
 
     # How it is done.
 
@@ -198,7 +198,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
         """Journal writes to different stripes, and write them in place."""
         size = self.geometry.block_bytes
         planned = [
-            (lba, len(data) // size, self._guarded(self.stripes.plan_write, lba * size, data))
+            (lba, len(data) // size, self.guarded(self.stripes.plan_write, lba * size, data))
             for lba, data in writes
         ]
         records = [
@@ -206,17 +206,17 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
             for lba, count, extents in planned
         ]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):
-            self._guarded(self._checkpoint)
+            self.guarded(self._checkpoint)
         try:
             self._write(records, [extent for _, _, extents in planned for extent in extents])
         except (DiskError, OSError) as error:
-            self._broken = True
+            self.broken = True
             raise UnknownOutcome(f"write was cut short, open the disk again: {error}") from error
         except BaseException:
-            self._broken = True
+            self.broken = True
             raise
         if not self.array.redundant:
-            self._guarded(self._repair)
+            self.guarded(self.repair)
 
     def _write(self, records: list[Record], extents: list[Extent]) -> None:
         self.journal.append(*records)
@@ -226,7 +226,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
     def _checkpoint_and_begin(self) -> None:
         """Empty the journal, and begin its generation."""
         self.checkpoint()
-        self._guarded(self.journal.begin)
+        self.guarded(self.journal.begin)
 
     def _checkpoint(self) -> None:
         """Make the stripes durable, and only then write the slot that forgets the journal."""

@@ -6,36 +6,28 @@
 
 An operation is written to the durable log, made durable unless write-back is on, and applied to
 the maps in memory. Everything else (cleaning, checkpoints, reclaim) happens before it, when space
-is reserved for it. Only destage also happens after it.
+is reserved for it. Only destage also happens after it. How an operation goes, in steps between
+which others may come, is in requests.py; the methods here wait for its end.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
-from time import perf_counter_ns
 
 from refmodel.array.array import Array
 from refmodel.array.label import DEFAULT_ENGINE
 from refmodel.core.errors import (
     BadRequest,
-    DiskError,
-    NoSuchSnapshot,
-    SnapshotExists,
-    UnknownOutcome,
 )
-from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
+from refmodel.core.validation import require_range
 from refmodel.engine.array_disk import ArrayDisk
-from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.requests import Requests
 from refmodel.log_structured.resync import Resync
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.media.enclosure import Enclosure
-
-RECLAIM_STEPS = 1  # of background reclaim before each change
 
 
 class LogStructuredDisk(ArrayDisk[Geometry]):
@@ -58,6 +50,8 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.cleaner = Cleaner(self.state.chunks, self.state.space_usage, policy, emit)
         self.space = SpaceReservation(self.state, self.cleaner)
         self.resync = Resync(self.state, array)
+        self.requests = Requests(self, self.state, self.space)
+        self.scheduler.start(self.requests.log())
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
@@ -74,16 +68,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
 
     def write(self, lba: int, data: bytes) -> None:
         """Write whole blocks from `lba` on. Raises OutOfRange, NoSpace, BadRequest, DataLost."""
-        (count,) = whole_blocks(self.geometry, [(lba, data)])
-        record = Record(RecordKind.WRITE, lba, count, data=data)
-        if (
-            len(data) < self.geometry.segment_bytes
-            or self.geometry.reduces
-            and self.state.log.could_ever_fit(record.stored_bytes)
-        ):
-            self._perform(record, [count])
-        else:
-            self._write_large(record)
+        self.scheduler.run(self.requests.write(lba, data))
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> None:
         """Write several extents, each an LBA and whole blocks, in one record of the log.
@@ -91,13 +76,11 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         After a power cut either all of them have happened, or none. Raises what `write` raises;
         then none of them has happened.
         """
-        counts = whole_blocks(self.geometry, writes)
-        self._perform(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
+        self.scheduler.run(self.requests.write_many(writes))
 
     def unmap(self, lba: int, count: int) -> None:
         """Let `count` blocks from `lba` on read as zeroes. Raises OutOfRange, NoSpace, DataLost."""
-        require_range(self.geometry, lba, count)
-        self._perform(Record(RecordKind.UNMAP, lba, count), [count])
+        self.scheduler.run(self.requests.unmap(lba, count))
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on, of a snapshot, or of live if `view` is None.
@@ -108,29 +91,14 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
 
     def read_many(self, reads: list[tuple[int, int]], view: str | None = None) -> list[bytes]:
         """Return the data of extents, each an LBA and a count. Raises what `read` raises."""
-        started = perf_counter_ns()
-        self._require_usable()
-        source = self.state.views.live if view is None else self.state.views.named(view)
-        require_ranges(self.geometry, reads)
-        counts = [count for _, count in reads]
-        lbas = (
-            [at for lba, count in reads for at in range(lba, lba + count)]
-            if any([count > 1 for count in counts])
-            else [lba for lba, _ in reads]
-        )
-        found = self.state.chunks.read_many(source.map.get_many(lbas))
-        self.operations.add("read", started, *counts)
-        if len(found) == len(counts):
-            return found
-        blocks = iter(found)
-        return [b"".join(islice(blocks, count)) for count in counts]
+        return self.scheduler.run(self.requests.read_many(reads, view))
 
     def mapped(self, lba: int, count: int, view: str | None = None) -> list[int]:
         """Return which of `count` blocks from `lba` on a view maps; the others read as zeroes.
 
         Raises what `read` raises.
         """
-        self._require_usable()
+        self.require_usable()
         source = self.state.views.live if view is None else self.state.views.named(view)
         require_range(self.geometry, lba, count)
         return [lba for lba, _ in source.map.items(lba, lba + count)]
@@ -151,31 +119,24 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
 
         Raises SnapshotExists, BadRequest for a bad name, NoSpace, DataLost.
         """
-        require_name(name)
-        if name in self.state.views.names:
-            raise SnapshotExists(f"a snapshot named {name!r} exists")
-        self._perform(Record(RecordKind.SNAPSHOT, name=name))
+        self.scheduler.run(self.requests.snapshot(name))
 
     def delete(self, name: str) -> None:
         """Delete a snapshot; what only it held is freed later. Raises NoSuchSnapshot."""
-        self._require_snapshot(name)
-        self._perform(Record(RecordKind.DELETE, name=name), refusable=False)
+        self.scheduler.run(self.requests.delete(name))
 
     def revert(self, name: str) -> None:
         """Make live what the snapshot is; every snapshot stays. Raises NoSuchSnapshot, NoSpace."""
-        self._require_snapshot(name)
-        self._perform(Record(RecordKind.REVERT, name=name))
+        self.scheduler.run(self.requests.revert(name))
 
     def flush(self) -> None:
         """Make everything durable that was acknowledged."""
-        started = perf_counter_ns()
-        self._require_usable()
-        self.state.log.flush()
-        self.operations.add("flush", started)
+        self.scheduler.run(self.requests.flush())
 
     def close(self) -> None:
-        """Flush, and close the disk."""
-        if not self._broken and self.array.writable:
+        """Flush, and close the disk. Requests that are in flight happen first."""
+        if not self.broken and self.array.writable:
+            self._quiesce()
             self.state.log.flush()
         self.abandon()
 
@@ -183,78 +144,41 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
 
     def checkpoint(self) -> None:
         """Write a checkpoint, and truncate the log. Raises NoSpace, DataLost."""
-        self._require_writable()
-        self._guarded(self.state.checkpoint)
+        self.require_writable()
+        self._quiesce()
+        self.guarded(self.state.checkpoint)
 
     def clean(self) -> bool:
         """Finish reclaim, and clean until a segment has become free. Raises NoSpace, DataLost.
 
         Returns False if there was nothing to gain.
         """
-        self._require_writable()
-        return self._guarded(self._clean)
+        self.require_writable()
+        self._quiesce()
+        return self.guarded(self._clean)
 
     def settle(self) -> None:
         """Finish reclaim, resync and rebuild. Raises DataLost if devices are missing."""
-        self._require_writable()
-        self._guarded(self._settle)
+        self.require_writable()
+        self._quiesce()
+        self.guarded(self._settle)
 
     def background(self) -> bool:
         """Do one step of reclaim, resync or rebuild. Returns False if there was nothing to do.
 
         Raises DataLost.
         """
-        self._require_writable()
-        return self._guarded(self._background)
+        self.require_writable()
+        self._quiesce()
+        return self.guarded(self._background)
 
     # How it is done.
 
-    def _write_large(self, write: Record) -> None:
-        """Write a segment or more to the capacity leg, and only where it is to the log."""
-        payload = bytes(self.state.large_writes.payload_bytes(len(write.data)))
-        record = Record(RecordKind.PLACE, write.lba, write.count, data=payload)
-
-        def place() -> None:
-            record.data = self.state.large_writes.place(write.data)
-
-        self._perform(record, [write.count], before=place)
-
-    def _perform(
-        self,
-        record: Record,
-        counts: Sequence[int] = (),
-        *,
-        refusable: bool = True,
-        before: Callable[[], None] | None = None,
-    ) -> None:
-        """Log an operation and make it happen. `counts` says how many blocks each of its parts has.
-
-        `before` runs when there is space, and before the operation is logged.
-        """
-        started = perf_counter_ns()
-        self._require_writable()
-        self._guarded(self._prepare, record, refusable)
-        if before is not None:
-            self._guarded(before)
-        kind = OPERATIONS[record.kind]
-        try:
-            self.state.submit(record)
-            if not self.geometry.write_back:
-                self.state.log_append(record)
-            self.state.chunks.destage_full()
-        except (DiskError, OSError) as error:
-            self._broken = True
-            raise UnknownOutcome(f"{kind} was cut short, open the disk again: {error}") from error
-        self.operations.add(kind, started, *counts)
-
-    def _prepare(self, record: Record, refusable: bool) -> None:
-        """Do some background work, and reserve space for an operation."""
-        self.state.merge(record.count)
-        for _ in range(RECLAIM_STEPS):
-            self.state.reclaimer.reclaim()
-        if not self.array.redundant:
-            self._repair()  # before space is reserved: the checkpoint that ends it takes a segment
-        self.space.reserve(record, refusable=refusable)
+    def _quiesce(self) -> None:
+        """Let everything happen that is in flight. Raises UnknownOutcome."""
+        while self.state.in_flight:
+            self.scheduler.step()
+            self.require_usable()
 
     def _checkpointed(self) -> None:
         self.resync.keep_progress()
@@ -274,11 +198,6 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         if reclaimed:
             self.state.checkpoint()
         return self.space.clean() or reclaimed
-
-    def _require_snapshot(self, name: str) -> None:
-        require_name(name)
-        if name not in self.state.views.names:
-            raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
 
 
 create, open_disk = LogStructuredDisk.create, LogStructuredDisk.open

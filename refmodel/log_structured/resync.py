@@ -82,14 +82,12 @@ class Resync:
         return False
 
     def keep_progress(self) -> None:
-        """After a checkpoint: put on record how far each member is."""
-        durable = self._state.clock.durable
-        self._array.record_progress(
-            {
-                device: min(durable, queue[0].born - 1 if queue else durable)
-                for device, queue in self._queues.items()
-            }
-        )
+        """After a checkpoint: put on record how far each member is that takes part in writes."""
+        durable, progress = self._state.clock.durable, {}
+        for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
+            if (queue := self._queues.get(member.index)) is not None:
+                progress[member.index] = min(durable, queue[0].born - 1 if queue else durable)
+        self._array.record_progress(progress)
 
     def progress(self) -> dict[int, int]:
         """Return device -> how many stripes are left to copy."""

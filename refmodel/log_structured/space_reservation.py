@@ -54,6 +54,21 @@ class SpaceReservation:
         if not state.log.fits(logged):
             state.checkpoint()
 
+    def has_room(self, record: Record, refusable: bool = True) -> bool:
+        """Return whether there is space for an operation besides those in flight, as it is now.
+
+        Raises DataLost.
+        """
+        state = self._state
+        coming = [record, *state.in_flight]
+        blocks = sum([other.count for other in coming if other.kind in WRITES])
+        if not state.log.fits(record.stored_bytes) or not self._has_space(blocks):
+            return False
+        return not refusable or (
+            not self._lacks_pages(sum([other.count for other in coming]))
+            and state.segments.free_count >= self._segments_for(blocks)
+        )
+
     def clean(self) -> bool:
         """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
 
@@ -120,10 +135,7 @@ class SpaceReservation:
         streams = self._state.chunks.streams.count
         if segments.free_count <= streams + AHEAD and usage.mixes_little:
             self.clean()
-        chunk = self._state.geometry.chunk_units
-        # less than one chunk of a segment may stay empty
-        units = usage.bank_units + blocks * chunk + chunk - 1
-        needed = -(-units // segments.units) + streams
+        needed = self._segments_for(blocks)
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:
                 return
@@ -133,6 +145,13 @@ class SpaceReservation:
             f"{segments.free_count} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
+
+    def _segments_for(self, blocks: int) -> int:
+        """Return how many free segments the bank and so many blocks need, and the cleaner."""
+        chunk = self._state.geometry.chunk_units
+        # less than one chunk of a segment may stay empty
+        units = self._state.space_usage.bank_units + blocks * chunk + chunk - 1
+        return -(-units // self._state.segments.units) + self._state.chunks.streams.count
 
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""

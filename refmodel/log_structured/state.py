@@ -6,6 +6,7 @@ A method that is named as an action of specs/LogStructuredDisk.tla does what tha
 in reclaim.py.)
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -54,6 +55,7 @@ class DiskState:
         self.reclaimer = Reclaimer(
             self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
         )
+        self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
         self._on_checkpoint = on_checkpoint
         # What the operation that is being applied did, for its event.
@@ -68,11 +70,17 @@ class DiskState:
         self.log.append(record)
         if self.geometry.write_back:
             self.apply(record)
+        else:
+            self.in_flight.append(record)
 
-    def log_append(self, record: Record) -> None:
-        """Make a submitted record durable, and its operation happen (without write-back)."""
-        self.log.flush()
-        self.apply(record)
+    def log_append(self) -> None:
+        """Make the operation of the oldest record in flight happen, which is durable by now."""
+        self.apply(self.in_flight[0])
+        self.in_flight.popleft()
+
+    def awaits(self, record: Record) -> bool:
+        """Return whether a record that was submitted is still in flight."""
+        return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
 
     def apply(self, record: Record) -> None:
         """Make the operation of a record happen in the maps: the only place where one takes effect.
@@ -175,7 +183,11 @@ class DiskState:
     # A checkpoint.
 
     def checkpoint(self) -> None:
-        """Make the maps durable, truncate the log, and free what only older checkpoints used."""
+        """Make the maps durable, truncate the log, and free what only older checkpoints used.
+
+        The log is forgotten as a whole, so nothing may be in flight.
+        """
+        assert not self.in_flight
         self.chunks.destage_all()
         self.checkpoint_nodes()
         self.checkpoint_commit(self.describe())

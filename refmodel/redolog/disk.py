@@ -111,10 +111,10 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
     def read(self, lba: int, count: int = 1, view: str | None = None) -> bytes:
         """Return `count` blocks from `lba` on. Raises OutOfRange, NoSuchSnapshot, DataLost."""
         started = perf_counter_ns()
-        self._require_usable()
+        self.require_usable()
         layers = self.tree.chain(view)
         require_range(self.geometry, lba, count)
-        data = self._guarded(self._read, layers, range(lba, lba + count))
+        data = self.guarded(self._read, layers, range(lba, lba + count))
         self.operations.add("read", started, count)
         return b"".join(data.values())
 
@@ -123,10 +123,10 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
 
         The base is flat, so it maps blocks that were never written. Raises as `read` does.
         """
-        self._require_usable()
+        self.require_usable()
         layers = self.tree.chain(view)
         require_range(self.geometry, lba, count)
-        found = self._guarded(chain.look_up, layers, range(lba, lba + count), "foreground")
+        found = self.guarded(chain.look_up, layers, range(lba, lba + count), "foreground")
         return [at for at, offset in found.items() if offset != ZERO]
 
     def snapshots(self) -> list[str]:
@@ -168,13 +168,13 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
     def flush(self) -> None:
         """Make every acknowledged write durable."""
         started = perf_counter_ns()
-        self._require_usable()
-        self._guarded(self.store.flush, "foreground")
+        self.require_usable()
+        self.guarded(self.store.flush, "foreground")
         self.operations.add("flush", started)
 
     def close(self) -> None:
         """Flush, and close the disk."""
-        if not self._broken:
+        if not self.broken:
             self.store.flush("foreground")
         self.abandon()
 
@@ -186,22 +186,22 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
 
     def clean(self) -> bool:
         """Finish one consolidation. Returns whether there was any. Raises DataLost."""
-        self._require_usable()
+        self.require_usable()
         dropped = self.consolidation.dropped
-        while self.consolidation.dropped == dropped and self._guarded(self.consolidation.step):
+        while self.consolidation.dropped == dropped and self.guarded(self.consolidation.step):
             pass
         return self.consolidation.dropped > dropped
 
     def settle(self) -> None:
         """Finish all consolidations. Raises DataLost."""
-        self._require_usable()
-        while self._guarded(self.consolidation.step):
+        self.require_usable()
+        while self.guarded(self.consolidation.step):
             pass
 
     def background(self) -> bool:
         """Do one step of a consolidation. Returns whether there was any. Raises DataLost."""
-        self._require_usable()
-        return self._guarded(self.consolidation.step)
+        self.require_usable()
+        return self.guarded(self.consolidation.step)
 
     # How it is done.
 
@@ -257,17 +257,17 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
 
     def _change(self, name: str, work: Callable[[], None]) -> None:
         """Do an operation that changes the disk, after one step of a consolidation."""
-        self._require_usable()
-        self._guarded(self.consolidation.step)
+        self.require_usable()
+        self.guarded(self.consolidation.step)
         try:
             work()
         except DiskError:
             raise  # it was refused before anything was changed
         except OSError as error:
-            self._broken = True
+            self.broken = True
             raise UnknownOutcome(f"{name} was cut short, open the disk again: {error}") from error
         except BaseException:
-            self._broken = True
+            self.broken = True
             raise
 
 

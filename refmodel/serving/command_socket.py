@@ -2,7 +2,8 @@
 
 Only one process can have a disk open. So that other commands work meanwhile, that process listens
 on the Unix socket `control` in the disk's folder. A second process sends its command line there,
-and prints the answer: the same code runs, with the same words and the same exit status.
+and prints the answer: the same code runs, with the same words and the same exit status. Commands
+and the process's own work take turns, in one thread.
 
 A request is one line of JSON: the arguments of the command line, the folder that the command was
 called in, and what it read from stdin (base64). The answer is one line of JSON: stdout and stderr
@@ -13,17 +14,16 @@ import base64
 import json
 import os
 import socket
-import socketserver
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from refmodel.registry import Disk
+from refmodel.serving.callbacks import READ, WRITE, Callbacks
 
 SOCKET_NAME = "control"
-TIMEOUT = 10  # seconds that a client has to send its request, or to take the answer
+PART = 1 << 18  # bytes that are received at a time
 
 
 class Answer(NamedTuple):
@@ -40,57 +40,94 @@ class RunCommand(Protocol):
     def __call__(self, disk: Disk, arguments: list[str], stdin: bytes) -> Answer: ...
 
 
-class Turn:
-    """A fair lock: a thread that waits gets the lock before its holder can take it again."""
+class CommandSocket:
+    """The socket, and the commands that arrive there. They run when the callbacks do."""
 
-    def __init__(self) -> None:
-        self._next = threading.Lock()
-        self._held = threading.Lock()
-
-    def __enter__(self) -> None:
-        with self._next:
-            self._held.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._held.release()
-
-    def acquire_forever(self, timeout: float) -> bool:
-        """Acquire the lock and never release it. Return False if it stayed held for `timeout` s."""
-        return self._held.acquire(timeout=timeout)
-
-
-class Listener:
-    """Runs commands on an open disk, in a thread of its own. It holds `turn` while one runs."""
-
-    def __init__(self, folder: Path, disk: Disk, turn: Turn, run_command: RunCommand) -> None:
+    def __init__(
+        self, folder: Path, callbacks: Callbacks, run: Callable[[list[str], bytes], Answer]
+    ) -> None:
         """Listen in the disk's folder. Raises OSError if the socket cannot be made."""
-        self._socket = folder / SOCKET_NAME
+        self._path = folder / SOCKET_NAME
+        self._callbacks = callbacks
+        self._run = run
         # Only the process that has the disk open gets here, so nobody else listens: a socket
         # that exists was left behind by a process that was killed.
-        self._socket.unlink(missing_ok=True)
-
-        class Handler(socketserver.StreamRequestHandler):
-            timeout = TIMEOUT
-
-            def handle(self) -> None:
-                request = json.loads(self.rfile.readline())
-                with turn, chdir(request["folder"]):
-                    stdin = base64.b64decode(request["stdin"])
-                    answer = run_command(disk, request["arguments"], stdin)
-                self.wfile.write(json.dumps(_encoded(answer)).encode() + b"\n")
-
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX)
         with _short_path(folder) as address:
-            self._server = socketserver.UnixStreamServer(address, Handler)
-        self._socket.chmod(0o600)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+            self._socket.bind(address)
+        self._path.chmod(0o600)
+        self._socket.listen()
+        self._socket.setblocking(False)
+        callbacks.watch(self._socket, READ, self._accept)
 
     def close(self) -> None:
-        """Finish the command that runs, stop listening, and remove the socket."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-        self._socket.unlink(missing_ok=True)
+        """Stop listening, and remove the socket."""
+        self._callbacks.forget(self._socket)
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+    def _accept(self, _: int) -> None:
+        with suppress(OSError):
+            client, _address = self._socket.accept()
+            client.setblocking(False)
+            _Client(client, self._callbacks, self._run)
+
+
+class _Client:
+    """A process that sends one command line, and waits for the answer."""
+
+    def __init__(
+        self,
+        client: socket.socket,
+        callbacks: Callbacks,
+        run: Callable[[list[str], bytes], Answer],
+    ) -> None:
+        self._socket, self._callbacks, self._run = client, callbacks, run
+        self._request = bytearray()
+        self._answer = b""
+        callbacks.watch(client, READ, self._receive)
+
+    def _receive(self, _: int) -> None:
+        try:
+            part = self._socket.recv(PART)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        self._request += part
+        if not part:
+            self._close()
+        elif part.endswith(b"\n"):
+            self._callbacks.watch(self._socket, 0, self._receive)
+            self._answer = json.dumps(_encoded(self._performed())).encode() + b"\n"
+            self._send(WRITE)
+
+    def _performed(self) -> Answer:
+        try:
+            request = json.loads(self._request)
+            with chdir(request["folder"]):
+                return self._run(request["arguments"], base64.b64decode(request["stdin"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return Answer(b"", f"refmodel: the command cannot run there: {error}\n".encode(), 1)
+
+    def _send(self, _: int) -> None:
+        try:
+            sent = self._socket.send(self._answer)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._close()
+            return
+        self._answer = self._answer[sent:]
+        if self._answer:
+            self._callbacks.watch(self._socket, WRITE, self._send)
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._callbacks.forget(self._socket)
+        self._socket.close()
 
 
 def forward(folder: Path, arguments: list[str], stdin: bytes) -> Answer | None:

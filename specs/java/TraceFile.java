@@ -10,6 +10,8 @@ public class TraceFile {
     private static final Set<String> names = new TreeSet<>();
     private static final Value traces = read(Path.of(System.getProperty("traces")));
     private static final int[] reached = new int[((TupleValue) traces).elems.length];
+    private static final int[] states = new int[reached.length];
+    private static final int most = Integer.getInteger("most", Integer.MAX_VALUE);    // states of one trace
 
     public static Value Traces() { return traces; }
 
@@ -20,12 +22,18 @@ public class TraceFile {
     public static synchronized Value Reached(Value trace, Value next) {
         int t = ((IntValue) trace).val - 1;
         reached[t] = Math.max(reached[t], ((IntValue) next).val);
-        return BoolValue.ValTrue;
+        return ++states[t] <= most ? BoolValue.ValTrue : BoolValue.ValFalse;
     }
 
     static {
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println(
-            "Reached: " + Arrays.stream(reached).mapToObj(Integer::toString).collect(Collectors.joining(" ")))));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            System.out.println("Reached: " + listed(IntStream.of(reached)));
+            System.out.println("Given up: " + listed(IntStream.range(0, states.length).filter(t -> states[t] > most)));
+        }));
+    }
+
+    private static String listed(IntStream numbers) {
+        return numbers.mapToObj(Integer::toString).collect(Collectors.joining(" "));
     }
 
     private static Value read(Path path) {

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance import strategies, targets
@@ -50,6 +51,29 @@ def test_hypothesis_draws_a_trace_that_fails():
 
     with pytest.raises(strategies.Broken, match="clause"):
         test()
+
+
+def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database():
+    factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
+    remembered, seen = InMemoryExampleDatabase(), []
+
+    def failing(*phases):
+        @settings(QUICK, max_examples=300, database=remembered, phases=phases)
+        @given(strategies.traces(factory, ops=30))
+        def test(trace):
+            seen.append(trace)
+            strategies.check(trace)
+
+        with pytest.raises(strategies.Broken, match="clause"):
+            test()
+
+    failing(Phase.reuse, Phase.generate, Phase.shrink)
+    shrunk = seen[-1]
+    ops = {event["op"] for event in shrunk.events}
+    assert shrunk.operations <= 12 and {"write", "snapshot", "delete"} <= ops, shrunk.program
+    seen.clear()
+    failing(Phase.reuse)
+    assert [trace.program for trace in seen] == [shrunk.program] * len(seen)
 
 
 def test_a_state_machine_finds_it_too():

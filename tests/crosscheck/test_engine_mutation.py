@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crosscheck.engine_mutation import survey
+from crosscheck.engine_mutation import severity, survey
 from crosscheck.engine_mutation.changes import REACHED, changed, changes
+from crosscheck.engine_mutation.survey import Tried
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''
@@ -81,4 +82,46 @@ def test_a_trial_finds_a_bug_and_says_that_it_ran(tmp_path):
 
 def test_survivors_that_are_explained_are_changes_that_exist():
     known = {(name, str(change)) for name, change in survey.population()}
-    assert set(survey.notes()) <= known
+    assert set(severity.explained()) <= known
+
+
+def of(by: str, how: str, *, module: str = "refmodel.none", seconds: float = 20.0) -> Tried:
+    return Tried(module, 0, 1, "a  ->  b", by, how, 10, seconds, True, "")
+
+
+def test_a_mutant_is_of_the_class_that_its_failure_shows_and_an_unexplained_survivor_loses_data():
+    tried = [of("contract", "stale"), of("contract", "wrong-refusal"), of("crash", "exit")]
+    rows = severity.table(severity.sort([*tried, of("nothing", "survived")]))
+    assert severity.share(rows[severity.DATA]) == 0.5 and not severity.enough(rows)
+    assert severity.share(rows[severity.CONTRACT]) == 1
+    assert severity.enough(severity.table(severity.sort(tried)))
+
+
+def test_what_is_explained_has_its_class_and_contract_breakers_may_escape_one_in_ten(monkeypatch):
+    known = {("refmodel.known", "a  ->  b"): severity.Explained(severity.CONTRACT, "because")}
+    monkeypatch.setattr(severity, "explained", lambda: known)
+    survivor = of("unit tests", "survived", module="refmodel.known")
+    found = [of("crash", "exit")] * 9
+    assert severity.sort([survivor])[0].why == "because"
+    assert severity.enough(severity.table(severity.sort([survivor, *found])))
+    assert not severity.enough(severity.table(severity.sort([survivor, *found[1:]])))
+
+
+def test_a_run_with_more_seconds_tries_only_the_survivors_again(tmp_path, monkeypatch):
+    asked = []
+
+    def tried(name, change, seconds, seed):
+        asked.append((name, change.number, seconds))
+        by, how = ("contract", "stale") if change.number % 2 else ("nothing", "survived")
+        return Tried(name, change.number, change.line, str(change), by, how, 1, seconds, True, "")
+
+    monkeypatch.setattr(survey, "KEPT", tmp_path / "build" / "kept.jsonl")
+    monkeypatch.setattr(survey, "_tried", tried)
+    first = list(survey.survey(20, 1, 5.0, 1, False))
+    assert list(survey.survey(20, 1, 5.0, 1, False)) == first and len(asked) == 20
+    survivors = {(one.module, one.number) for one in first if one.by == "nothing"}
+    assert 0 < len(survivors) < 20
+    again = list(survey.survey(20, 1, 9.0, 1, False))
+    assert [one.by for one in again] == [one.by for one in first]
+    assert {(name, number) for name, number, seconds in asked if seconds == 9.0} == survivors
+    assert len(asked) == 20 + len(survivors)

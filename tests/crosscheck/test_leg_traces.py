@@ -23,7 +23,7 @@ BUGS = {
     "returned-without-resync": {"return"},
     "write-skips-resyncing": {"write"},
     "missed-is-cleared": {"missed"},
-    "good-one-is-thrown-away": {"members", "rebuild"},
+    "good-one-is-thrown-away": {"resync", "rebuild"},
     "rebuild-without-snapshots": {"missed"},
     "half-built-is-read": {"resync"},
 }
@@ -126,6 +126,21 @@ def never_stale(trace: Trace) -> None:
                 return
 
 
+def read_though_stale(trace: Trace) -> None:
+    """Who is back and not yet copied to is read, of what it does not lack."""
+    found, missed = next(events(trace, "missed"))
+    spared = min(set(missed["living"]) - set(missed["stripes"]))
+    read = {"event": "read", "leg": missed["leg"], "devices": [missed["device"]]}
+    found.append(read | {"stripes": [spared]})
+
+
+def only_absent(inside: Inside) -> object:
+    """The members as if none had been degraded."""
+    return [
+        [device, "absent" if state == "degraded" else state] for device, state in inside["members"]
+    ]
+
+
 def onto_a_member(inside: Inside) -> int:
     return inside["device"] + 1
 
@@ -185,7 +200,16 @@ CHANGES: dict[str, tuple[Change, str]] = {  # what is changed -> where it is not
         other("replace", "device", lambda replace: 0, lambda replace: replace["device"] != 0),
         "replace",
     ),
+    "a disk opens without one of its spares": (
+        other("members", "spares", lambda inside: []),
+        "members",
+    ),
+    "a stale component is read of what it does not lack": (read_though_stale, "read"),
     "a disk opens with a stale component active": (never_stale, "members"),
+    "a disk opens and has forgotten a failure on record": (
+        other("members", "members", only_absent),
+        "members",
+    ),
 }
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 ENGINE = [sys.executable, "-m", "refmodel"]
-PROGRAMS = ("nbdkit", "fio", "qemu-io", "qemu-img", "nbdcopy", "nbdinfo")
+PROGRAMS = ("fio", "qemu-io", "qemu-img", "nbdcopy", "nbdinfo")
 MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
 BOUND = 120  # seconds; the machine may be busy
 
@@ -67,6 +67,13 @@ class Server:
         assert self._process is not None
         self._process.send_signal(how)
         return self._process.wait(BOUND)
+
+    def peak_bytes(self) -> int:
+        """Return the most memory that the server has held, in bytes."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024
 
     def stop(self) -> None:
         """Kill the server, if it runs."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from conformance.contract.trace import Trace, check_inside
 from conformance.judging.oracles import Opinion, legs
 from conformance.judging.oracles.legs import Line, Place
-from conformance.judging.oracles.tlc import LARGEST_DISK, asked, profile_of
+from conformance.judging.oracles.spec_lines import asked
+from conformance.judging.oracles.tlc import LARGEST_DISK, profile_of
 from modelcheck.checkers import tlc
 from modelcheck.runs import traces
 

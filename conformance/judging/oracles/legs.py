@@ -14,7 +14,7 @@ Place = tuple[
 
 LEGS = ("performance", "capacity")
 CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
-    "members": "a disk opens with the components that it was left with; "
+    "members": "a disk opens with the components and the spares that it was left with; "
     "a component that lacks something is not active",
     "fail": "Fail: what fails is a component that can be reached, or a spare",
     "return": "Return: who comes back was absent, and is stale if it missed anything",
@@ -29,6 +29,7 @@ CLAUSES = {  # event -> what it has to be, in the words of specs/Redundancy.tla
     "submit": "Write: what is written can be read",
 }
 EVENTS = frozenset(CLAUSES)
+COMMANDS = frozenset(("fail", "return", "replace"))
 ALSO = frozenset(("checkpoint_nodes", "checkpoint_commit"))  # LogStructuredDisk's own
 
 
@@ -48,7 +49,8 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
 
 def _header(geometry: Event, leg: str, events: list[Line]) -> Line:
     k, m = geometry["k"], geometry["m"]
-    stripes = sorted({stripe for line in events for stripe in _stripes(line)})
+    own = [line for line in events if line.get("leg", leg) == leg]
+    stripes = sorted({stripe for line in own for stripe in _stripes(line)})
     return {
         "trace": 1,
         "leg": leg,
@@ -68,9 +70,21 @@ def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
         if event["op"] == "tick":
             yield {"event": "tick", "seconds": event["seconds"]}, (index, None)
         for number, inside in enumerate(event.get("events", ())):
-            of_leg = inside["event"] in EVENTS | ALSO and inside.get("leg", leg) == leg
-            if of_leg and (leg == "performance" or inside["event"] != "submit"):
+            if _concerns(inside, leg):
                 yield inside, (index, number)
+        if event["op"] in COMMANDS and event["result"] is None:
+            yield {"event": "cut", "device": event["device"]}, (index, None)
+
+
+def _concerns(inside: Event, leg: str) -> bool:
+    """Whether an event is followed on a leg. A member resyncs as one: both legs are told of it."""
+    match inside["event"]:
+        case "resync":
+            return True
+        case "submit":
+            return leg == "performance"
+        case event:
+            return event in EVENTS | ALSO and inside.get("leg", leg) == leg
 
 
 def _tells(line: Line) -> bool:

@@ -1,34 +1,39 @@
-"""The oracle that is TLC: each trace followed through specs/TraceVirtualDisk.tla."""
+"""The oracle that is TLC: each trace is followed through specs/TraceVirtualDisk.tla.
 
+If its requests overlap, it is followed through specs/TraceOverlappingDisk.tla.
+"""
+
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
-from conformance.contract.trace import Event, Trace
+from conformance.contract.trace import Trace
 from conformance.judging.oracles import Opinion
+from conformance.judging.oracles.spec_lines import Line, overlapping, sequential
 from modelcheck.checkers import tlc
 from modelcheck.runs import traces
 
 LARGEST_DISK = 1 << 16  # blocks; TLC keeps a state an event, each with every block in it
-NEEDED = ("op", "blocks", "lba", "count", "tags", "view", "name", "device")
+MOST_STATES = 50_000  # of one trace whose requests overlap
+SPECS = {False: "TraceVirtualDisk", True: "TraceOverlappingDisk"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order; one run of TLC for each crash profile among them."""
-    opinions: dict[int, Opinion] = {}
-    for profile in sorted({profile_of(trace) for trace in batch}):
-        indices = [i for i, trace in enumerate(batch) if profile_of(trace) == profile]
-        small = [i for i in indices if batch[i].events[0]["blocks"] <= LARGEST_DISK]
-        unsure = Opinion(None, f"the disk has more than {LARGEST_DISK} blocks: too many for TLC")
-        opinions.update((i, unsure) for i in indices if i not in small)
-        inputs = [_lines(batch[i]) for i in small]
-        try:
-            reached = traces.follow(inputs, "TraceVirtualDisk", f"TraceVirtualDisk-{profile}")
-        except (tlc.Unavailable, traces.Inconclusive) as reason:
-            opinions.update((i, Opinion(None, str(reason))) for i in small)
+    """One opinion a trace, in their order; one run of TLC for each spec and crash profile among
+    them.
+    """
+    opinions = [Opinion(None)] * len(batch)
+    groups = defaultdict(list)
+    for index, trace in enumerate(batch):
+        if trace.events[0].get("blocks", 0) > LARGEST_DISK:
+            reason = f"the disk has more than {LARGEST_DISK} blocks: too many for TLC"
+            opinions[index] = Opinion(None, reason)
         else:
-            for i, lines, matched in zip(small, inputs, reached, strict=False):
-                opinions[i] = Opinion(None if matched == len(lines) - 1 else matched)
-    return [opinions[i] for i in range(len(batch))]
+            groups[SPECS[trace.overlapping], profile_of(trace)].append(index)
+    for (spec, profile), indices in sorted(groups.items()):
+        given = _followed([batch[index] for index in indices], spec, profile)
+        for index, opinion in zip(indices, given, strict=True):
+            opinions[index] = opinion
+    return opinions
 
 
 def profile_of(trace: Trace) -> str:
@@ -36,22 +41,31 @@ def profile_of(trace: Trace) -> str:
     return trace.hello.get("crash_profile") or "ack"
 
 
-def _lines(trace: Trace) -> list[dict[str, Any]]:
-    """What the specification reads of a trace, up to a failure of the target, which is no event of
-    the contract.
-    """
-    lines: list[dict[str, Any]] = [{"trace": 1, "hello": trace.hello}]
-    for event in trace.events:
-        if "failure" in event:
-            break
-        lines.append(asked(event))
-    return lines
+def _followed(batch: Sequence[Trace], spec: str, profile: str) -> list[Opinion]:
+    most = MOST_STATES if spec == SPECS[True] else None
+    inputs = [_lines(trace) for trace in batch]
+    try:
+        result = traces.run([lines for lines, _ in inputs], spec, f"{spec}-{profile}", most=most)
+        reached = traces.reached_in(result, len(batch))
+    except (tlc.Unavailable, traces.Inconclusive) as reason:
+        return [Opinion(None, str(reason))] * len(batch)
+    given_up = traces.given_up(result)
+    return [
+        _opinion(places, matched, index in given_up)
+        for index, ((_, places), matched) in enumerate(zip(inputs, reached, strict=True))
+    ]
 
 
-def asked(event: Event) -> dict[str, Any]:
-    """The operation and its result, as the Trace specs read them."""
-    line = {key: event[key] for key in NEEDED if event.get(key) is not None}
-    result = event["result"]
-    if result is not None:
-        line["result"] = {key: result[key] for key in ("ok", "error", "tags") if key in result}
-    return line
+def _lines(trace: Trace) -> tuple[list[Line], Sequence[int]]:
+    if trace.overlapping:
+        return overlapping(trace)
+    lines = sequential(trace)
+    return lines, range(len(lines) - 1)
+
+
+def _opinion(places: Sequence[int], matched: int, given_up: bool) -> Opinion:
+    if matched == len(places):
+        return Opinion(None)
+    if given_up:
+        return Opinion(None, f"more than {MOST_STATES} states: use fewer requests in flight")
+    return Opinion(places[matched])

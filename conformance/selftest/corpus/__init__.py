@@ -39,6 +39,8 @@ DISKS = {
     "create-keeps-the-old-disk": ({"foreign"}, 2),
     "swaps-neighbours": ({"misplaced", "stale", "zeroed", "lost-acknowledgement"}, 3),
     "tears-blocks": ({"torn", "garbage"}, 3),
+    "fua-ignored": ({"lost-acknowledgement"}, 3),
+    "fua-of-the-first-block": ({"lost-acknowledgement", "not-a-prefix"}, 3),
 }
 
 # fault -> the class, and what the words must say

@@ -25,6 +25,7 @@ def main() -> None:
         sys.exit(f"no such fault: {fault}")
     disk = {**FAULTS, **HONEST}.get(fault, DictDisk)()
     HELLO["crash_profile"] = getattr(disk, "profile", "ack")
+    HELLO["capabilities"] += getattr(disk, "also", ())
     say = LINES.get(fault, obeys)
     for line in sys.stdin:
         request = json.loads(line)

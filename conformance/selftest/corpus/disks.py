@@ -3,6 +3,7 @@
 import re
 
 from conformance.examples.dict_disk import BLOCK, Answer, DictDisk, Refused
+from conformance.selftest.corpus.honest import HonestBlock, HonestPrefix
 
 FAULTS: dict[str, type[DictDisk]] = {}
 
@@ -187,3 +188,15 @@ class TearsBlocks(DictDisk):
 class CreatesNothing(DictDisk):
     def create(self, blocks: int) -> None:
         raise Refused("no-space")
+
+
+@wrong
+class FuaIgnored(HonestBlock):
+    def force(self, lba: int, count: int) -> None:
+        pass
+
+
+@wrong
+class FuaOfTheFirstBlock(HonestPrefix):
+    def force(self, lba: int, count: int) -> None:
+        super().force(lba, 1)

@@ -1,8 +1,10 @@
-"""Disks that are honest in another way: they have a cache that a power cut takes."""
+"""Disks that are honest in another way: they have a cache that a power cut takes. A write with
+`fua` is durable at once, and nothing else becomes so.
+"""
 
 import random
 
-from conformance.examples.dict_disk import DictDisk
+from conformance.examples.dict_disk import BLOCK, DictDisk
 
 Blocks = dict[int, bytes]  # LBA -> data
 Contents = tuple[Blocks, dict[str, Blocks]]  # the live disk, and the snapshots by name
@@ -14,6 +16,7 @@ class HonestBlock(DictDisk):
     """
 
     profile = "block"
+    also = ("fua",)  # capabilities
 
     def create(self, blocks: int) -> None:
         super().create(blocks)
@@ -21,9 +24,16 @@ class HonestBlock(DictDisk):
         self.since: list[Contents] = []
         self.flush()
 
-    def write(self, lba: int, data: bytes) -> None:
+    def write(self, lba: int, data: bytes, fua: bool = False) -> None:
         super().write(lba, data)
         self.remember()
+        if fua:
+            self.force(lba, len(data) // BLOCK)
+
+    def force(self, lba: int, count: int) -> None:
+        """Make these blocks durable: they are so in all that a power cut may leave."""
+        for live, _ in self.since:
+            live.update({at_lba: self.live[at_lba] for at_lba in range(lba, lba + count)})
 
     def unmap(self, lba: int, count: int) -> None:
         super().unmap(lba, count)

@@ -169,19 +169,23 @@ class StaleCacheFill(Disk):
 class UnmapPassesWrite(Disk):
     """An unmap waits for other requests and takes effect after a write that was called later."""
 
+    def create(self, message: Message) -> Message:
+        self.later: Message | None = None
+        return super().create(message)
+
     def unmap(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
         if len(self.flying) > 1:
-            self.later: Message | None = message
+            self.later = message
             return OK
         self.live[message["lba"] : message["lba"] + message["count"]] = [0] * message["count"]
         return OK
 
     def write(self, message: Message) -> Steps:
         answer = yield from super().write(message)
-        late, self.later = getattr(self, "later", None), None
+        late, self.later = self.later, None
         if late and late["lba"] + late["count"] <= len(self.live):
             self.live[late["lba"] : late["lba"] + late["count"]] = [0] * late["count"]
         return answer
@@ -199,25 +203,22 @@ class DeleteUnderARead(Disk):
         if error := self.fault(message):
             return refused(error)
         yield
-        if error := self.fault(message):
-            return refused(error)
         blocks = self.snaps.get(view, self.live)
         return OK | {"tags": blocks[message["lba"] : message["lba"] + message["count"]]}
 
 
 @wrong
-class RevertLosesAWrite(Disk):
-    """A revert replaces the live disk by a copy that it made two steps before."""
+class RevertInTwoHalves(Disk):
+    """A revert replaces the live disk in two steps."""
 
     def revert(self, message: Message) -> Steps:
         yield
         if error := self.fault(message):
             return refused(error)
-        copy = list(self.snaps[message["name"]])
-        self.live[:] = copy
+        copy, half = list(self.snaps[message["name"]]), len(self.live) // 2
+        self.live[:half] = copy[:half]
         yield
-        yield
-        self.live[:] = copy
+        self.live[half:] = copy[half:]
         return OK
 
 
@@ -274,6 +275,10 @@ class GroupAcknowledgedEarly(Disk):
 class CutWriteComesBack(Disk):
     """A write that was in flight at a power cut takes effect some time after recovery."""
 
+    def create(self, message: Message) -> Message:
+        self.left: list[Message] = []
+        return super().create(message)
+
     def call(self, message: Message, done: Callable[[Message], None]) -> None:
         if message["op"] == "crash":
             self.left = [entry[2] for entry in self.flying if len(entry) > 2]
@@ -283,7 +288,7 @@ class CutWriteComesBack(Disk):
 
     def read(self, message: Message) -> Steps:
         answer = yield from super().read(message)
-        for late in getattr(self, "left", ()):
+        for late in self.left:
             if late["lba"] + len(late["tags"]) <= len(self.live):
                 self.live[late["lba"] : late["lba"] + len(late["tags"])] = late["tags"]
         self.left = []

@@ -7,7 +7,7 @@ The cleaner moves a chunk through `moving`: until it is destaged again, its old 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
@@ -23,6 +23,13 @@ from refmodel.log_structured.maps.page_store import PageStore
 
 Emit = Callable[..., None]
 MOST_DROPPED = 4096  # dropped chunks that the maps may still hold when a segment is destaged
+
+
+class Located(NamedTuple):
+    """Where chunks are: the data of each that is in memory, else None; and the others' extents."""
+
+    found: list[Any]
+    extents: list[tuple[int, int, int]]  # offset and length in bytes, checksum
 
 
 class ChunkStore:
@@ -109,21 +116,21 @@ class ChunkStore:
 
         Chunks that lie side by side are read in one I/O.
         """
-        if self._compressor is None:
-            return self._read_stored(mbas, cause)
-        return [
-            data if mba is None else self._compressor.decompress(data)
-            for mba, data in zip(mbas, self._read_stored(mbas, cause), strict=True)
-        ]
+        return self.fetch(self.locate(mbas, cause), cause)
 
-    def _read_stored(self, mbas: Sequence[int | None], cause: str) -> list[bytes]:
-        """Return what is stored of each chunk: from the bank, else from the capacity leg."""
+    def locate(self, mbas: Sequence[int | None], cause: str = "foreground") -> Located:
+        """Find out where chunks are; those in the bank are found at once. Raises DataLost."""
         bank, zero = self.bank, self._zero
         found: list[Any] = [zero if mba is None else bank.get(mba) for mba in mbas]
         stored: list[Any] = [mba for mba, data in zip(mbas, found, strict=True) if data is None]
         self.banked[cause] += len(mbas) - len(stored) - mbas.count(None)
+        if self._compressor is not None:
+            found = [
+                data if mba is None or data is None else self._compressor.decompress(data)
+                for mba, data in zip(mbas, found, strict=True)
+            ]
         if not stored:
-            return found
+            return Located(found, [])
         entries: list[Any] = self.middle.get_many(stored)
         if self._deduplicates:
             entries = self.deduplication.resolve(entries)
@@ -132,10 +139,22 @@ class ChunkStore:
                 f"chunk {stored[entries.index(None)]} is in no map:"
                 " devices lost what they said was durable"
             )
-        data_of_stored = self._leg.read_many(self._addressing.extents(entries), cause)
+        return Located(found, self._addressing.extents(entries))
+
+    def fetch(self, located: Located, cause: str = "foreground") -> list[bytes]:
+        """Return the data of chunks that were located, verified. Raises DataLost.
+
+        Nothing else may have been written in their places meanwhile.
+        """
+        found, extents = located
+        if not extents:
+            return found
+        stored = self._leg.read_many(extents, cause)
+        if self._compressor is not None:
+            stored = [self._compressor.decompress(data) for data in stored]
         if len(stored) == len(found):
-            return data_of_stored
-        rest = iter(data_of_stored)
+            return stored
+        rest = iter(stored)
         return [next(rest) if data is None else data for data in found]
 
     # Moving and destaging.
@@ -169,12 +188,23 @@ class ChunkStore:
 
     def destage_full(self) -> None:
         """Destage as many whole segments as there is data for. Raises NoSpace, DataLost."""
+        for _ in self.destages():
+            pass
+
+    def destages(self) -> Iterator[None]:
+        """Destage as many whole segments as there is data for, one in each step behind a yield.
+
+        Raises NoSpace, DataLost.
+        """
         if len(self.bank) + len(self.moving) < self.segments.blocks:
             return
         self.deduplicate()
         for stream, queue in enumerate(self.queues):
             while queue.units >= self.segments.units:
-                self.destage(queue.items(), stream=stream)
+                yield
+                self.deduplicate()  # what came meanwhile
+                if queue.units >= self.segments.units:
+                    self.destage(queue.items(), stream=stream)
 
     def destage_all(self) -> None:
         """Destage the whole bank; the last segment may not be full. Raises NoSpace, DataLost."""

@@ -49,6 +49,32 @@ class Segments:
         self._free: list[int] = []  # a heap of freed segments below `_fresh`
         self._fresh = 0  # segments from here on were never used
         self._reserved: set[int] = set()
+        self._pins: dict[int, int] = {}  # segment -> how many reads in flight read it
+        self._bytes = geometry.segment_bytes
+
+    @property
+    def held_by_reads(self) -> bool:
+        """Whether a dead segment cannot be freed because a read in flight reads it."""
+        return bool(self._pins) and not self._pins.keys().isdisjoint(self.dead)
+
+    def pin(self, extents: list[tuple[int, int, int]]) -> set[int]:
+        """Keep the segments of extents, each (offset, length, checksum), from being freed.
+
+        Returns the segments, for `unpin`.
+        """
+        pins, pinned = self._pins, {extent[0] // self._bytes for extent in extents}
+        for segment in pinned:
+            pins[segment] = pins.get(segment, 0) + 1
+        return pinned
+
+    def unpin(self, pinned: set[int]) -> None:
+        """A read has ended."""
+        pins = self._pins
+        for segment in pinned:
+            if pins[segment] == 1:
+                del pins[segment]
+            else:
+                pins[segment] -= 1
 
     @property
     def free_count(self) -> int:
@@ -156,9 +182,12 @@ class Segments:
     def free(self) -> list[int]:
         """Free every dead segment; the action Free of the specs, for each. Returns the segments.
 
-        A checkpoint that does not refer to them must be durable.
+        A checkpoint that does not refer to them must be durable. What a read in flight reads stays.
         """
         freed, self.dead = self.dead, []
+        if self._pins:
+            self.dead = [segment for segment in freed if segment in self._pins]
+            freed = [segment for segment in freed if segment not in self._pins]
         for segment in freed:
             self.add_free(segment)
         return freed

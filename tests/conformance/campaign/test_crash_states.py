@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conformance.campaign.crash_states import SIZES, Explorer, Workload, workloads
 from conformance.campaign.driver import drive
 from conformance.campaign.exhaustive_campaign import campaign
-from conformance.campaign.resume_log import BadProgress, Progress
+from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import main
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named

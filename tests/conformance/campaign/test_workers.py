@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from conformance.campaign import batches, workers
 from conformance.campaign.random_campaign import campaign
-from conformance.campaign.saved_campaign import BadKept, Kept
+from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.cli import main
 from conformance.contract.trace import Passed
 from conformance.judging.oracles import named

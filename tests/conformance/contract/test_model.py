@@ -90,6 +90,19 @@ class Literal:
         left = survivors
         if op in ("write", "unmap"):
             left = self.buffered(after, snaps, survivors)
+            if event.get("fua") and not faults:
+                changed = range(lba, lba + len(event["tags"]))
+                forced = frozenset(
+                    (
+                        tuple(
+                            frozenset([after[at]]) if at in changed else s
+                            for at, s in enumerate(sets)
+                        ),
+                        kept_,
+                    )
+                    for sets, kept_ in survivors
+                )
+                left = forced if r == "ok" else forced | left
         elif op in ("snapshot", "delete", "revert"):
             left = frozenset([exactly(after, kept)]) | (
                 survivors if self.profile == "prefix" else set()
@@ -159,6 +172,7 @@ def random_event(choose, names, ops):
         count = choose.choice((1, 1, 2))
         if op == "write":
             event["tags"] = [choose.choice(VALUES) for _ in range(count)]
+            event["fua"] = choose.random() < 0.5
         else:
             event["count"] = count
         if op == "read" and choose.random() < 0.5:
@@ -241,6 +255,15 @@ def op(kind, result="ok", **fields):
         answer["tags"] = fields.pop("tags")
         fields["count"] = len(answer["tags"])
     return {"op": kind, **fields, "result": answer}
+
+
+def test_a_write_with_fua_is_durable_and_nothing_else_becomes_so():
+    first, durable = op("write", lba=0, tags=[1]), op("write", lba=1, tags=[2], fua=True)
+    for profile in ("prefix", "block"):
+        for kept, allowed in (([1, 2], True), ([0, 2], True), ([1, 0], False), ([0, 0], False)):
+            read = op("read", lba=0, tags=kept)
+            found = run(profile, first, durable, op("crash"), read)
+            assert found == (None if allowed else 4), (profile, kept)
 
 
 def test_a_choice_is_shared_by_the_views_that_copied_it():

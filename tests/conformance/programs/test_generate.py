@@ -247,3 +247,16 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(m
     monkeypatch.setattr(swarm, "DEVICE_THEMES", swarm.DEVICE_THEMES[:2])
     lucky = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
     assert played > 2 * lucky, (played, lucky)
+
+
+def test_writes_are_durable_at_once_only_for_targets_that_declare_it():
+    def durable(capabilities: list[str]) -> int:
+        hello = {**HELLO, "capabilities": capabilities}
+        return sum(
+            bool(request.get("fua"))
+            for program in islice(generate.programs(hello, 30, 7), 100)
+            for request in program
+        )
+
+    assert durable(CAPABILITIES) > 50
+    assert durable([one for one in CAPABILITIES if one != "fua"]) == 0

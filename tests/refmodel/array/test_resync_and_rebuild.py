@@ -52,6 +52,25 @@ def test_a_device_that_missed_nothing_becomes_active_without_copies(
     assert one.states() == ["active"] * 3 and one.bytes("resync") == 0
 
 
+def test_a_device_that_leaves_again_before_it_is_active_misses_what_a_checkpoint_covers(
+    tracked: Callable[..., TrackedDisk],
+) -> None:
+    one = tracked("raid5-2+1")
+    one.fill()
+    one.disk.checkpoint()
+    one.disk.fail(2)
+    one.disk.return_(2)  # stale, and it lacks nothing so far
+    assert one.states()[2] == "stale"
+    one.disk.fail(2)
+    one.fill()
+    one.disk.checkpoint()
+    one.disk.return_(2)
+    one.disk.settle()
+    assert one.bytes("resync") > 0 and scrub(one.disk).clean
+    one.disk.fail(0)
+    assert one.is_right()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_an_absent_device_is_rebuilt_after_the_timer_and_a_degraded_one_at_once(
     tracked: Callable[..., TrackedDisk], layout: str

@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from contextlib import nullcontext
 from pathlib import Path
 from typing import cast
 
@@ -106,7 +105,7 @@ def test_a_stall_counts_for_every_request_that_it_delays() -> None:
     """
     watch, access = SimulatedTime(), Access(0, 1, in_flight=1)
     asked = list(requests(access, 64, 200, random.Random(1)))
-    clients = Clients(cast(Disk, Stalling(watch)), nullcontext(), watch, RepairClock())
+    clients = Clients(cast(Disk, Stalling(watch)), lambda: None, watch, RepairClock())
     stretch = Stretch(Phase("run", 1, rate=0.5), access, asked, {})
     (window,) = clients.run(stretch, 500, 1)
     late = [latency for latency in window.latencies if latency > 0.0015]

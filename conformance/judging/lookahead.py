@@ -1,0 +1,149 @@
+"""What later reads say of earlier requests: orders that these reads rule out are not tried.
+
+An observation is what the disk held at one step: a read of the live disk, or a snapshot that was
+read later. If it holds the tag of a write W at a block, and nothing can have brought the tag back
+(no revert, no power cut that may undo), then every other change of the block that was answered
+before the observation was called takes effect before W. So the search for an order leaves out
+what would fail in the end, and finds the same answer: a trace whose prefix up to the last of
+these reads has an order, has one that agrees with the observations.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from conformance.contract.model import answer_of
+from conformance.contract.trace import Event
+
+END = 1 << 62  # later than every position of a trace
+
+
+class Observation(NamedTuple):
+    """What the disk held at a step between the positions `called` and `answered`."""
+
+    called: int
+    answered: int
+    tags: dict[int, int]  # LBA -> tag
+
+
+@dataclass
+class Lookahead:
+    """`images`: index of a snapshot -> what it will be read to hold. `later`: (index of a change,
+    LBA) -> indices of the writes that take effect after it."""
+
+    images: dict[int, dict[int, int]] = field(default_factory=dict)
+    later: defaultdict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+
+
+def lookahead(events: Sequence[Event], undoes: bool) -> Lookahead:
+    """Return what the reads of the trace say. `undoes`: a power cut may undo what was answered."""
+    found = Lookahead()
+    observations = [
+        Observation(event["called"], event["answered"], _tags(event))
+        for event in _reads(events)
+        if event.get("view") is None
+    ]
+    for index, event in enumerate(events):
+        if event["op"] == "snapshot" and answer_of(event) == "ok":
+            image = _image(events, index, undoes)
+            if image:
+                found.images[index] = image
+                observations.append(Observation(event["called"], event["answered"], image))
+    writers = _writers(events)
+    breaks = [event for event in events if _breaks(event, undoes)]
+    changes = _changes(events)
+    for observation in observations:
+        for lba, tag in observation.tags.items():
+            writer = writers.get((lba, tag))
+            if writer is None or _between(breaks, events[writer]["called"], observation.answered):
+                continue
+            for index in changes.get(lba, ()):
+                if (
+                    index != writer
+                    and events[index]["answered"] < observation.called
+                    and events[index]["answered"] > events[writer]["called"]
+                ):
+                    found.later[index, lba].add(writer)
+    return found
+
+
+def _reads(events: Sequence[Event]) -> Iterator[Event]:
+    for event in events:
+        if event["op"] == "read" and event["answered"] is not None and answer_of(event) == "ok":
+            yield event
+
+
+def _tags(event: Event) -> dict[int, int]:
+    return dict(enumerate(event["result"]["tags"], event["lba"]))
+
+
+def _image(events: Sequence[Event], index: int, undoes: bool) -> dict[int, int]:
+    """What reads say that this snapshot holds; of reads that can be of no other snapshot."""
+    snapshot = events[index]
+    name = snapshot["name"]
+    others = [
+        event
+        for at, event in enumerate(events)
+        if at != index
+        and event["op"] in ("snapshot", "delete")
+        and event["name"] == name
+        and answer_of(event) in ("ok", "cut", "unknown-outcome")
+    ]
+    power_cuts = [event for event in events if undoes and event["op"] == "crash"]
+    image: dict[int, int] = {}
+    for read in _reads(events):
+        if read.get("view") != name or read["called"] < snapshot["answered"]:
+            continue
+        if any(event["called"] < read["answered"] for event in power_cuts):
+            sure = not any(event["called"] < read["answered"] for event in others)
+        else:
+            sure = not _between(others, snapshot["called"], read["answered"])
+        if sure:
+            image |= _tags(read)
+    return image
+
+
+def _writers(events: Sequence[Event]) -> dict[tuple[int, int], int]:
+    """(LBA, tag) -> the index of the one write that wrote it; none if several may have."""
+    writers: dict[tuple[int, int], int] = {}
+    several = set()
+    for index, event in enumerate(events):
+        if event["op"] != "write":
+            continue
+        for lba, tag in enumerate(event["tags"], event["lba"]):
+            if (lba, tag) in writers or not tag:
+                several.add((lba, tag))
+            writers[lba, tag] = index
+    return {key: index for key, index in writers.items() if key not in several}
+
+
+def _changes(events: Sequence[Event]) -> dict[int, list[int]]:
+    """LBA -> the indices of the writes and unmaps of it that were acknowledged."""
+    changes: dict[int, list[int]] = {}
+    for index, event in enumerate(events):
+        if event["op"] in ("write", "unmap") and event["answered"] and answer_of(event) == "ok":
+            count = len(event["tags"]) if event["op"] == "write" else event["count"]
+            for lba in range(event["lba"], event["lba"] + count):
+                changes.setdefault(lba, []).append(index)
+    return changes
+
+
+def _breaks(event: Event, undoes: bool) -> bool:
+    """Whether the event may bring back what was overwritten."""
+    if event["op"] == "crash":
+        return undoes
+    return event["op"] == "revert" and answer_of(event) in ("ok", "cut", "unknown-outcome")
+
+
+def _between(events: Sequence[Event], start: int, end: int) -> bool:
+    """Whether one of the events may take effect between two positions."""
+    return any(event["called"] < end and _last(event) > start for event in events)
+
+
+def _last(event: Event) -> int:
+    """The last position at which an event may take effect."""
+    if event["answered"] is None or answer_of(event) == "unknown-outcome":
+        return END
+    answered: int = event["answered"]
+    return answered

@@ -1,0 +1,93 @@
+"""How bad each mutant is, and whether the kit finds as many of each class as it should.
+
+A mutant that was found is of the class that its failure shows. A survivor is of the class that
+explained.toml gives it with a reason; one that is not explained there counts as one that can lose
+data.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from conformance.judging.verdict import WRONG_DATA
+from crosscheck.engine_mutation.survey import BY, UNFOUND, Tried
+
+EXPLAINED = Path(__file__).with_name("explained.toml")
+DATA, CONTRACT, COST, EQUIVALENT = "data", "contract", "cost", "equivalent"
+WORDS = {
+    DATA: "can lose or change data",
+    CONTRACT: "breaks the contract otherwise",
+    COST: "only costs more",
+    EQUIVALENT: "equivalent",
+}
+SHARE_WANTED = {DATA: 1.0, CONTRACT: 0.9}  # found by the kit alone
+LOSES_DATA = WRONG_DATA | {
+    "torn",
+    "garbage",
+    "half-done",
+    "not-a-prefix",
+    "lost-snapshot",
+    "resurrected-snapshot",
+    "lost-data",
+    "unopenable",
+}
+
+
+class Explained(NamedTuple):
+    """Why a survivor survives, and of which class it is."""
+
+    kind: str
+    why: str
+
+
+class Sorted(NamedTuple):
+    """A mutant that was tried, its class, and the explanation if it is a survivor that has one."""
+
+    tried: Tried
+    kind: str
+    why: str
+
+
+def explained() -> dict[tuple[str, str], Explained]:
+    """Return the survivors that are explained: (module, change) -> class and reason.
+
+    Raises ValueError if a class is none.
+    """
+    listed = tomllib.loads(EXPLAINED.read_text())["mutant"]
+    for one in listed:
+        if one["kind"] not in WORDS:
+            raise ValueError(f"{EXPLAINED.name}: there is no class {one['kind']!r}")
+    return {(one["module"], one["change"]): Explained(one["kind"], one["why"]) for one in listed}
+
+
+def sort(tried: Iterable[Tried]) -> list[Sorted]:
+    """Return each mutant with its class."""
+    known = explained()
+    return [_sorted(one, known.get((one.module, one.change))) for one in tried]
+
+
+def _sorted(one: Tried, known: Explained | None) -> Sorted:
+    if one.by not in UNFOUND:
+        return Sorted(one, DATA if one.how in LOSES_DATA else CONTRACT, "")
+    return Sorted(one, *(known or (DATA, "")))
+
+
+def table(mutants: Iterable[Sorted]) -> dict[str, Counter[str]]:
+    """Return how many mutants of each class were found by what: class -> one of BY -> number."""
+    rows = {kind: Counter(dict.fromkeys(BY, 0)) for kind in WORDS}
+    for one in mutants:
+        rows[one.kind][one.tried.by] += 1
+    return rows
+
+
+def share(row: Counter[str]) -> float:
+    """Return which share of the mutants of a class the kit found; 1 if there are none."""
+    found = sum(number for by, number in row.items() if by not in UNFOUND)
+    return found / row.total() if row.total() else 1.0
+
+
+def enough(rows: dict[str, Counter[str]]) -> bool:
+    """Whether the kit found as many of each class as it should."""
+    return all(share(rows[kind]) >= wanted for kind, wanted in SHARE_WANTED.items())

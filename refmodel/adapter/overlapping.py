@@ -1,0 +1,128 @@
+"""The engine as a target that takes several requests at a time: version 2 of the dialogue.
+
+    adapter.call(message, done)     # done(answer) is called by some later step, or by the call
+    while adapter.step(): ...       # one process of the engine takes one step
+
+The field `schedule` of a request is a number that says how the steps go until the next call: its
+last digit, how many are taken at once; the others, whose turn it is (refmodel.runtime.scheduler).
+So a run depends on nothing but its requests. Without the field the process that has waited longest
+takes the next step.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from refmodel.adapter.dialogue import Message, data, integer, refused, text
+from refmodel.adapter.engine_target import Adapter
+from refmodel.core.errors import BadRequest, DiskError, Unsupported
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.requests import Requests
+from refmodel.runtime.effects import Process
+from refmodel.runtime.scheduler import Schedule
+
+TOGETHER = frozenset(["read", "write", "unmap", "flush", "snapshot", "delete", "revert"])
+STEPS = 8  # the base of the last digit of a schedule
+
+Done = Callable[[Message], None]
+
+
+class OverlappingAdapter(Adapter):
+    """An adapter with `call` and `step` beside `request`. Calls report no events inside.
+
+    Engines that cannot overlap answer each call at once; their hello says that one request may be
+    in flight.
+    """
+
+    schedules = True  # a request may have the field `schedule`
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._cutting: object = None  # which call has set the power to fail
+
+    def call(self, message: Message, done: Done) -> None:
+        """Call a request. Raises PowerCut if its `cut` took effect; then nothing is in flight.
+
+        What cannot overlap is answered at once. It is refused while something is in flight, except
+        for `crash`, which ends what is in flight: nothing of that is answered any more.
+        """
+        disk = self._disk
+        if (
+            message.get("op") not in TOGETHER
+            or not isinstance(disk, LogStructuredDisk)
+            or self._lost
+        ):
+            done(self._alone(message))
+            return
+        digits, steps = divmod(message.get("schedule", 0), STEPS)
+        disk.scheduler.choose = Schedule(digits)
+        try:
+            process = self._process(disk.requests, message)
+        except DiskError as refusal:
+            done(refused(refusal))
+            return
+        call = object()
+        if (cut := message.get("cut")) is not None:
+            self._seed, self._cutting = cut["seed"], call
+            self.power.cut_at(cut["after"])
+
+        def ended(result: bytes | None, error: Exception | None) -> None:
+            if self._cutting is call:
+                self._cutting = None
+                self.power.cut_at(None)
+            if error is None:
+                done({"ok": True} if result is None else {"ok": True, "data": result})
+            elif isinstance(error, DiskError):
+                done(refused(error))
+            else:
+                raise error
+
+        disk.scheduler.start(process, ended)
+        for _ in range(steps):
+            self.step()
+
+    def step(self) -> bool:
+        """Let one process of the engine take a step. Return False if none may go on.
+
+        Raises PowerCut if the `cut` of a call took effect; then nothing is in flight.
+        """
+        disk = self._disk
+        moved = isinstance(disk, LogStructuredDisk) and disk.scheduler.step()
+        self.drain_events()
+        return moved
+
+    def _alone(self, message: Message) -> Message:
+        """Answer a request with which nothing may be in flight."""
+        disk = self._disk
+        self._cutting = None
+        if (
+            message.get("op") != "crash"
+            and isinstance(disk, LogStructuredDisk)
+            and disk.scheduler.in_flight
+        ):
+            return refused(BadRequest(f"{message.get('op')} is sent when nothing is in flight"))
+        answer = self.request(message)
+        return {key: value for key, value in answer.items() if key != "events"}
+
+    def _process(self, requests: Requests, message: Message) -> Process[Any]:
+        """Return the process that a request asks for. Raises BadRequest."""
+        match message.get("op"):
+            case "write":
+                return self._writing(requests, integer(message, "lba"), data(message))
+            case "read":
+                view = None if message.get("view") is None else text(message, "view")
+                return requests.read(integer(message, "lba"), integer(message, "count"), view)
+            case "unmap":
+                return requests.unmap(integer(message, "lba"), integer(message, "count"))
+            case "flush":
+                return requests.flush()
+            case "snapshot":
+                return requests.snapshot(text(message, "name"))
+            case "delete":
+                return requests.delete(text(message, "name"))
+            case "revert":
+                return requests.revert(text(message, "name"))
+        raise Unsupported(f"there is no operation {message.get('op')!r}")
+
+    def _writing(self, requests: Requests, lba: int, data: bytes) -> Process[None]:
+        parts = self._parts(lba, data)
+        return requests.write_many(parts) if parts else requests.write(lba, data)

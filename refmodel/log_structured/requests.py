@@ -1,0 +1,276 @@
+"""The requests of a disk as processes: what users ask, in steps between which others may come.
+
+A change is admitted alone: room is found for it, and its record goes to the log. Then others are
+admitted while it waits for the log process, which makes all records that wait durable with one
+flush, and their operations happen one after another in the order of the log. A read notes where
+its chunks are, in one step, and pins their segments until it has read them.
+
+What is not yet durable is shown to nobody: a request whose answer depends on a record in flight
+waits until that has happened.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from time import perf_counter_ns
+
+from refmodel.core.errors import (
+    DiskError,
+    NoSpace,
+    NoSuchSnapshot,
+    SnapshotExists,
+    UnknownOutcome,
+)
+from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.journal.record import OPERATIONS, Record, RecordKind
+from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.space_reservation import SpaceReservation
+from refmodel.log_structured.state import DiskState
+from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
+
+RECLAIM_STEPS = 1  # of background reclaim before each change
+
+
+class Requests:
+    """The requests of one disk, each a process, which raises what the disk's method raises.
+
+    An error behind the point of no return makes the disk unusable, and every request in flight ends
+    with UnknownOutcome.
+    """
+
+    def __init__(
+        self, disk: ArrayDisk[Geometry], state: DiskState, space: SpaceReservation
+    ) -> None:
+        self._disk = disk
+        self._state = state
+        self._space = space
+        self._admitting = False  # whether a change is being admitted
+        self._error: Exception | None = None  # what made the disk unusable
+
+    # What users ask.
+
+    def write(self, lba: int, data: bytes) -> Process[None]:
+        """Write whole blocks from `lba` on."""
+        geometry = self._disk.geometry
+        (count,) = whole_blocks(geometry, [(lba, data)])
+        record = Record(RecordKind.WRITE, lba, count, data=data)
+        if (
+            len(data) < geometry.segment_bytes
+            or geometry.reduces
+            and self._state.log.could_ever_fit(record.stored_bytes)
+        ):
+            yield from self._change(record, [count])
+        else:
+            yield from self._write_large(record)
+
+    def write_many(self, writes: list[tuple[int, bytes]]) -> Process[None]:
+        """Write several extents, each an LBA and whole blocks, in one record of the log."""
+        counts = whole_blocks(self._disk.geometry, writes)
+        yield from self._change(Record(RecordKind.WRITES, count=sum(counts), writes=writes), counts)
+
+    def unmap(self, lba: int, count: int) -> Process[None]:
+        """Let `count` blocks from `lba` on read as zeroes."""
+        require_range(self._disk.geometry, lba, count)
+        yield from self._change(Record(RecordKind.UNMAP, lba, count), [count])
+
+    def read_many(
+        self, reads: list[tuple[int, int]], view: str | None = None
+    ) -> Process[list[bytes]]:
+        """Return the data of extents, each an LBA and a count."""
+        started = perf_counter_ns()
+        chunks, segments = self._state.chunks, self._state.segments
+        located = chunks.locate(self._chunks_of(reads, view))
+        if located.extents:
+            pinned = segments.pin(located.extents)
+            try:
+                yield READ
+                found = chunks.fetch(located)
+            finally:
+                segments.unpin(pinned)
+        else:
+            found = located.found
+        counts = [count for _, count in reads]
+        self._disk.operations.add("read", started, *counts)
+        return joined(found, counts)
+
+    def read(self, lba: int, count: int = 1, view: str | None = None) -> Process[bytes]:
+        """Return `count` blocks from `lba` on, of a snapshot, or of live if `view` is None."""
+        return (yield from self.read_many([(lba, count)], view))[0]
+
+    def snapshot(self, name: str) -> Process[None]:
+        """Take a snapshot of live."""
+        require_name(name)
+
+        def check() -> None:
+            if name in self._state.views.names:
+                raise SnapshotExists(f"a snapshot named {name!r} exists")
+
+        yield from self._change(Record(RecordKind.SNAPSHOT, name=name), check=check)
+
+    def delete(self, name: str) -> Process[None]:
+        """Delete a snapshot; what only it held is freed later."""
+        require_name(name)
+        record = Record(RecordKind.DELETE, name=name)
+        yield from self._change(record, refusable=False, check=lambda: self._require(name))
+
+    def revert(self, name: str) -> Process[None]:
+        """Make live what the snapshot is; every snapshot stays."""
+        require_name(name)
+        record = Record(RecordKind.REVERT, name=name)
+        yield from self._change(record, check=lambda: self._require(name))
+
+    def flush(self) -> Process[None]:
+        """Make everything durable that was called before. What happens at its flush has done so."""
+        started = perf_counter_ns()
+        self._disk.require_usable()
+        state, last = self._state, self._state.log.sequence - 1
+        if state.in_flight:
+            yield self._until(
+                "applied", lambda: not state.in_flight or state.in_flight[0].sequence > last
+            )
+            self._disk.require_usable()
+        yield FLUSH
+        state.log.flush()
+        self._disk.operations.add("flush", started)
+
+    # Background.
+
+    def log(self) -> Process[None]:
+        """Make records durable, all that wait together, and let them happen in their order."""
+        state = self._state
+        records = Effect("records", lambda: bool(state.in_flight) and not self._disk.broken)
+        while True:
+            yield records
+            yield FLUSH
+            last = state.log.sequence - 1
+            try:
+                state.log.flush()
+                while state.in_flight and state.in_flight[0].sequence <= last:
+                    state.log_append()
+                    if state.in_flight:
+                        yield TURN
+            except (DiskError, OSError) as error:
+                self._disk.broken, self._error = True, error
+
+    # How it is done.
+
+    def _chunks_of(self, reads: list[tuple[int, int]], view: str | None) -> list[int | None]:
+        """Return the chunk of each block of extents, as it is now."""
+        self._disk.require_usable()
+        views = self._state.views
+        source = views.live if view is None else views.named(view)
+        require_ranges(self._disk.geometry, reads)
+        lbas = (
+            [at for lba, count in reads for at in range(lba, lba + count)]
+            if any([count > 1 for _, count in reads])
+            else [lba for lba, _ in reads]
+        )
+        return source.map.get_many(lbas)
+
+    def _write_large(self, write: Record) -> Process[None]:
+        """Write a segment or more to the capacity leg, and only where it is to the log."""
+        large_writes = self._state.large_writes
+        payload = bytes(large_writes.payload_bytes(len(write.data)))
+        record = Record(RecordKind.PLACE, write.lba, write.count, data=payload)
+
+        def place() -> None:
+            record.data = large_writes.place(write.data)
+
+        yield from self._change(record, [write.count], place=place)
+
+    def _change(
+        self,
+        record: Record,
+        counts: Sequence[int] = (),
+        *,
+        refusable: bool = True,
+        check: Callable[[], None] | None = None,
+        place: Callable[[], None] | None = None,
+    ) -> Process[None]:
+        """Log an operation and make it happen. `counts` says how many blocks each of its parts has.
+
+        `check` says why it has to be refused. `place` runs when there is space, and before the
+        operation is logged.
+        """
+        started, state = perf_counter_ns(), self._state
+        kind = OPERATIONS[record.kind]
+        while self._admitting:
+            yield Effect("turn", lambda: not self._admitting)
+        self._admitting = True
+        try:
+            if check is not None:
+                if any([other.name == record.name for other in state.in_flight]):
+                    yield self._until("names", lambda: not state.in_flight)
+                check()
+            self._disk.require_writable()
+            yield from self._room(record, refusable)
+            if place is not None:
+                yield WRITE
+                self._disk.guarded(place)
+            try:
+                state.submit(record)
+            except (DiskError, OSError) as error:
+                raise self._cut_short(kind, error) from error
+        finally:
+            self._admitting = False
+        if state.in_flight:
+            yield self._until("applied", lambda: not state.awaits(record))
+        if self._disk.broken:
+            raise self._cut_short(kind, self._error) from self._error
+        try:
+            for _ in state.chunks.destages():
+                yield WRITE
+        except (DiskError, OSError) as error:
+            raise self._cut_short(kind, error) from error
+        self._disk.operations.add(kind, started, *counts)
+
+    def _room(self, record: Record, refusable: bool) -> Process[None]:
+        """Do some background work, and find space for an operation.
+
+        Where there is none at once, the operations in flight happen first, and then it is made.
+        """
+        state, disk = self._state, self._disk
+        disk.guarded(self._work, record.count)
+        if state.in_flight:
+            if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
+                return
+            yield self._until("room", lambda: not state.in_flight)
+            disk.require_writable()
+        if not disk.array.redundant:
+            disk.guarded(disk.repair)  # before space is reserved: its checkpoint takes a segment
+        while True:
+            try:
+                disk.guarded(self._space.reserve, record, refusable=refusable)
+                return
+            except NoSpace:
+                if not state.segments.held_by_reads:
+                    raise
+            yield self._until("reads", lambda: not state.segments.held_by_reads)
+            disk.require_writable()
+
+    def _work(self, blocks: int) -> None:
+        """Do the background work that a change of so many blocks earns."""
+        self._state.merge(blocks)
+        for _ in range(RECLAIM_STEPS):
+            self._state.reclaimer.reclaim()
+
+    def _until(self, what: str, ready: Callable[[], bool]) -> Effect:
+        """Wait until something holds, or the disk has become unusable."""
+        return Effect(what, lambda: ready() or self._disk.broken)
+
+    def _cut_short(self, kind: str, error: Exception | None) -> UnknownOutcome:
+        """Return the end of an operation that may have happened: the disk is unusable."""
+        self._disk.broken, self._error = True, error
+        return UnknownOutcome(f"{kind} was cut short, open the disk again: {error}")
+
+    def _require(self, name: str) -> None:
+        if name not in self._state.views.names:
+            raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
+
+
+def joined(found: list[bytes], counts: list[int]) -> list[bytes]:
+    """Return the blocks of extents that have so many blocks each, put together."""
+    if len(found) == len(counts):
+        return found
+    blocks = iter(found)
+    return [b"".join(islice(blocks, count)) for count in counts]

@@ -1,0 +1,1 @@
+"""Processes: requests and background work as generators, and whose turn it is."""

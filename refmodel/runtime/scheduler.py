@@ -1,0 +1,116 @@
+"""The scheduler: which of the processes that may go on takes the next step.
+
+One thread runs all processes, and a chooser decides. So every interleaving can be repeated: the
+same requests with the same choices give the same run.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from refmodel.core.errors import PowerCut
+from refmodel.runtime.effects import TURN, Effect, Process
+
+R = TypeVar("R")
+Chooser = Callable[[int], int]  # how many processes may go on -> which one does
+Done = Callable[[Any, Exception | None], None]  # the result of a process, or its error
+
+
+def first_come(ready: int) -> int:
+    """Choose the process that has waited longest."""
+    return 0
+
+
+class Schedule:
+    """The choices that a number stands for: its digits, the last one first.
+
+    The base of a digit is how many processes may go on. When the number is used up, the process
+    that has waited longest goes on; so 0 is first come, first served.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def __call__(self, ready: int) -> int:
+        self._left, choice = divmod(self._left, ready)
+        return choice
+
+
+class _Running:
+    """A process, what it waits for, and who is told when it has ended (None: nobody)."""
+
+    __slots__ = ("done", "effect", "process")
+
+    def __init__(self, process: Process[Any], done: Done | None) -> None:
+        self.process = process
+        self.effect: Effect = TURN
+        self.done = done
+
+
+class Scheduler:
+    """The processes of one disk."""
+
+    def __init__(self) -> None:
+        self.choose: Chooser = first_come
+        self._running: list[_Running] = []  # the one that has waited longest first
+
+    def start(self, process: Process[Any], done: Done | None = None) -> None:
+        """Start a process. It takes no step yet. Background work has no `done`."""
+        self._running.append(_Running(process, done))
+
+    @property
+    def in_flight(self) -> int:
+        """How many processes are under way that somebody waits for."""
+        return sum(running.done is not None for running in self._running)
+
+    def step(self) -> bool:
+        """Let one process take a step. Return False if none may go on.
+
+        Raises PowerCut; then no process is left. Raises what background work raises.
+        """
+        ready = [
+            running
+            for running in self._running
+            if running.effect.ready is None or running.effect.ready()
+        ]
+        if not ready:
+            return False
+        chosen = ready[self.choose(len(ready)) if len(ready) > 1 else 0]
+        self._running.remove(chosen)
+        done = chosen.done
+        try:
+            chosen.effect = next(chosen.process)
+        except StopIteration as end:
+            if done is not None:
+                done(end.value, None)
+        except PowerCut:
+            self.drop()
+            raise
+        except Exception as error:
+            if done is None:
+                raise
+            done(None, error)
+        else:
+            self._running.append(chosen)
+        return True
+
+    def run(self, process: Process[R]) -> R:
+        """Run a process to its end, and return its result. Raises what it raises.
+
+        The others take steps only while it waits for them.
+        """
+        step = self.step
+        try:
+            while True:
+                ready = next(process).ready
+                while ready is not None and not ready():
+                    moved = step()
+                    assert moved, "a process waits for what no other process does"
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    def drop(self) -> None:
+        """End all processes where they are."""
+        dropped, self._running = self._running, []
+        for running in dropped:
+            running.process.close()

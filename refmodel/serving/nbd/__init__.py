@@ -1,0 +1,1 @@
+"""The server's side of the NBD protocol: bytes in, requests out; answers in, bytes out."""

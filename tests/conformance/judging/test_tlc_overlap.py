@@ -1,0 +1,103 @@
+"""TLC through specs/TraceOverlappingDisk and the search in Python reject the same traces, at the
+same answer.
+"""
+
+import random
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from conformance.campaign.driver import Bench
+from conformance.contract.trace import Trace
+from conformance.judging import overlapping
+from conformance.judging.judge import judge
+from conformance.judging.oracles import Opinion, named, tlc
+from conformance.programs import overlap
+from conformance.selftest import corrupt
+from conformance.selftest.corpus.overlapping import WRONG
+from conformance.selftest.overlapping_histories import history
+from conformance.targets import Factory
+from support.buffering_disk import BufferingDisk
+
+PROFILES = ("ack", "prefix", "block")
+
+
+def recorded(count: int, ops: int = 24) -> list[Trace]:
+    """So many traces of the honest disk, with up to 8 requests in flight."""
+    bench = Bench(Factory("buffering", BufferingDisk))
+    found = []
+    for seed in range(count):
+        atomic = "block" if seed % 2 else "request"
+        options = {"profile": PROFILES[seed % 3], "atomic": atomic, "seed": seed}
+        choose = random.Random(f"program {seed}")
+        program = overlap.written(choose, bench.hello(options), ops, choose.choice([2, 4, 8]))
+        found.append(bench.drive(program, seed, options))
+    return found
+
+
+def corrupted(traces: list[Trace], count: int) -> list[Trace]:
+    """So many traces with one fault each, of every kind that there is a place for."""
+    kinds = corrupt.CONSTRUCTED | corrupt.CHOSEN
+    found: list[Trace] = []
+    for number, trace in enumerate(traces * len(kinds)):
+        kind = [*kinds][(number + number // len(traces)) % len(kinds)]
+        choose = random.Random(f"{kind} {number}")
+        for at, event in islice(kinds[kind](trace, choose), 1):
+            after = [event] if event is not None else []
+            events = [*trace.events[:at], *after, *trace.events[at + 1 :]]
+            if event is None or event["op"] == trace.events[at]["op"]:
+                found.append(Trace(trace.hello, events, trace.seed, trace.options))
+    return found[:count]
+
+
+def agree(traces: list[Trace]) -> Counter[str]:
+    """Require that both say the same of each trace; count what they say."""
+    said: Counter[str] = Counter()
+    for number, (trace, opinion) in enumerate(zip(traces, tlc.judge(traces), strict=True)):
+        outcome = overlapping.judge(trace)
+        if opinion.unsure or outcome.unsure:
+            said["given up"] += 1
+            continue
+        assert opinion.at == outcome.at, (number, trace.hello)
+        said["accepted" if opinion.at is None else "rejected"] += 1
+    return said
+
+
+def test_both_agree_on_histories_and_on_what_no_disk_could_answer() -> None:
+    said = agree([history(random.Random(seed), 9, 3) for seed in range(400)])
+    assert min(said["accepted"], said["rejected"]) > 60 and not said["given up"], said
+
+
+def test_both_accept_an_honest_disk_and_agree_on_its_traces_corrupted() -> None:
+    honest = recorded(60)
+    said = agree([*honest, *corrupted(honest, 200)])
+    assert said["rejected"] > 120 and said["accepted"] >= 60 and said["given up"] <= 5, said
+
+
+def test_both_agree_on_the_wrong_disks() -> None:
+    found = []
+    for name, disk in WRONG.items():
+        bench = Bench(Factory(name, lambda options, disk=disk: disk({"seed": options["seed"]})))
+        for seed in range(6):
+            hello = bench.hello({"seed": seed})
+            program = overlap.written(random.Random(f"wrong {seed}"), hello, 24, 8)
+            found.append(bench.drive(program, seed, {"seed": seed}))
+    said = agree(found)
+    assert said["rejected"] >= 10 and not said["given up"], said
+
+
+def test_the_verdict_is_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    (trace,) = corrupted(recorded(1), 1)
+    at = overlapping.judge(trace).at
+    oracles = {"model": named("model"), "tlc": tlc.judge}
+    [verdict] = judge([trace], oracles)
+    assert at is not None and (verdict.verdict, verdict.at) == ("fail", at)
+    [verdict] = judge([trace], oracles | {"tlc": lambda traces: [Opinion(None)] * len(traces)})
+    assert verdict.verdict == "inconclusive" and "disagree" in verdict.reason
+
+
+def test_what_takes_too_many_states_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tlc, "MOST_STATES", 30)
+    [opinion] = tlc.judge(recorded(1))
+    assert opinion.at is None and "more than 30 states" in opinion.unsure

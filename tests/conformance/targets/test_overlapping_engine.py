@@ -1,0 +1,127 @@
+"""The reference engine takes several requests at a time, and every answer has an order."""
+
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from conformance import targets
+from conformance.campaign.driver import Bench
+from conformance.contract.trace import OVERLAPPING, Event, Trace
+from conformance.judging.overlapping import judge
+from conformance.programs import overlap
+
+TARGET = "refmodel:log-structured"
+
+
+def driven(seed: int, bench: Bench, **fixed: object) -> Trace:
+    choose = random.Random(seed)
+    options = targets.resolve(TARGET).draw(choose) | {"cache_bytes": 0} | fixed
+    hello = bench.hello(options)
+    program = overlap.written(choose, hello, 50, hello["in_flight"], cuts=True, schedules=True)
+    return bench.drive(program, seed, options)
+
+
+@pytest.fixture
+def bench():
+    bench = Bench(targets.resolve(TARGET))
+    yield bench
+    bench.clear()
+
+
+def without_overlaps(trace: Trace) -> list[Event]:
+    """Return the events, all but how far a crash overlaps: a crash that was added has no such."""
+    return [{key: event[key] for key in event if key != "overlaps"} for event in trace.events]
+
+
+def most_in_flight(trace: Trace) -> int:
+    """Return the largest number of requests that were in flight at a call."""
+    return max(
+        sum(
+            other["called"] <= event["called"]
+            and (other["answered"] is None or other["answered"] > event["called"])
+            for other in trace.events[max(0, index - 8) : index + 1]
+            if other["op"] in OVERLAPPING
+        )
+        for index, event in enumerate(trace.events)
+    )
+
+
+def test_answers_have_an_order_through_power_cuts(bench: Bench) -> None:
+    reached = cut = exchanged = 0
+    for seed in range(60):
+        trace = driven(seed, bench)
+        found = judge(trace)
+        assert found.at is None and not found.unsure, (seed, found)
+        assert not any("failure" in event for event in trace.events), seed
+        reached = max(reached, most_in_flight(trace))
+        answers = [event["answered"] for event in trace.events if event["answered"] is not None]
+        exchanged += answers != sorted(answers)
+        cut += sum(event["answered"] is None for event in trace.events)
+    assert reached >= 6
+    assert cut > 20  # requests that a power cut ended
+    assert exchanged > 20  # traces in which answers came in another order than the calls
+
+
+def test_a_run_depends_on_nothing_but_its_requests(bench: Bench) -> None:
+    for seed in range(10):
+        first = driven(seed, bench)
+        again = bench.drive(first.program, first.seed, first.options)
+        assert without_overlaps(again) == without_overlaps(first), seed
+
+
+def test_the_schedule_decides(bench: Bench) -> None:
+    """The same requests with other schedules are answered in other orders."""
+    orders = set()
+    program = driven(3, bench).program
+    for seed in range(8):
+        choose = random.Random(seed)
+        other = [
+            {**request, "schedule": choose.randrange(1 << 40)} if "schedule" in request else request
+            for request in program
+        ]
+        trace = bench.drive(other, 3, {"layout": "mirror", "block_bytes": 512})
+        orders.add(tuple(event["answered"] for event in trace.events))
+    assert len(orders) > 4
+
+
+def test_engines_that_cannot_overlap_say_so() -> None:
+    for name in ("refmodel:redo-vsan", "refmodel:in-place-raid6", "refmodel:cache_bytes=8192"):
+        bench = Bench(targets.resolve(name))
+        hello = bench.hello({"block_bytes": 512})
+        bench.clear()
+        assert (hello["protocol"], hello["in_flight"]) == (2, 1)
+
+
+def test_the_adapter_of_another_process_takes_eight() -> None:
+    bench = Bench(targets.resolve(f"exec:{sys.executable} -m refmodel adapter --block-bytes 512"))
+    try:
+        hello = bench.hello({})
+        assert (hello["protocol"], hello["in_flight"], hello["atomic"]) == (2, 8, "request")
+        reached = 0
+        for seed in range(5):
+            program = overlap.written(random.Random(seed), hello, 50, 8)
+            trace = bench.drive(program, seed, {})
+            assert judge(trace).at is None
+            assert not any("failure" in event for event in trace.events), seed
+            reached = max(reached, most_in_flight(trace))
+        assert reached > 3
+    finally:
+        bench.clear()
+
+
+def test_the_adapter_speaks_version_1_where_it_is_asked_to() -> None:
+    requests = [{"op": "hello", "protocol": 1}, {"op": "create", "blocks": 8}, {"op": "bye"}]
+    done = subprocess.run(
+        [sys.executable, "-m", "refmodel", "adapter"],
+        input="".join(json.dumps(request) + "\n" for request in requests),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    hello, create, bye = map(json.loads, done.stdout.splitlines())
+    assert hello["ok"] and not {"protocol", "in_flight", "id"} & hello.keys()
+    assert create["ok"] and bye["ok"] and "id" not in create
