@@ -7,12 +7,13 @@
 
 module J = Yojson.Safe
 open Checker
-
 exception Bad of string
 exception Unjudged of string
+exception Too_long
 
 let most_worlds = 10_000
 let most_work = 400_000 (* steps tried, and images made, for one trace whose requests overlap *)
+let most_seconds = 10. (* of processor time, for one such trace *)
 let weigh block tag = ((tag + (31 * block)) * 40503) land 0xffffff
 let most_blocks = 1 lsl 20 (* of one request, where each block is a step *)
 let largest = 1 lsl 53
@@ -188,11 +189,12 @@ let rec placed channel number profile capabilities last over moments =
   | line ->
       let line = members line in
       let index = !number - 2 in
-      let called = match find "called" line with `Null -> last + 1 | value -> integer "called" value in
-      let answered = match (find "called" line, find "answered" line) with
-        | `Null, _ -> Some (called + 1)
-        | _, `Null -> None
-        | _, value -> Some (integer ~least:(called + 1) "answered" value)
+      let called, answered = match (find "called" line, find "answered" line) with
+        | `Null, _ -> (last + 1, Some (last + 2))
+        | called, `Null -> (integer "called" called, None)
+        | called, answered ->
+            let called = integer "called" called in
+            (called, Some (integer ~least:(called + 1) "answered" answered))
       in
       let last = max last (Option.value answered ~default:called) in
       if List.exists (fun (key, _) -> String.equal key "failure") line then
@@ -212,12 +214,14 @@ let rec placed channel number profile capabilities last over moments =
 (* Whether the operations say when they were called; the first one tells. *)
 let overlap channel =
   let start = pos_in channel in
-  let found = match members (input_line channel) with
-    | exception (End_of_file | Bad _) -> false
-    | first -> List.mem_assoc "called" first
-  in
-  seek_in channel start;
-  found
+  Fun.protect ~finally:(fun () -> seek_in channel start) @@ fun () ->
+  try List.mem_assoc "called" (members (input_line channel)) with End_of_file | Bad _ -> false
+
+let at_most seconds judge =
+  let set it_value = ignore (Unix.setitimer ITIMER_VIRTUAL { it_interval = 0.; it_value }) in
+  Sys.set_signal Sys.sigvtalrm (Signal_handle (fun _ -> raise Too_long));
+  set seconds;
+  Fun.protect ~finally:(fun () -> set 0.) judge
 
 (* Requests that overlap. *)
 let in_flight channel number granularity profile tolerates capabilities =
@@ -230,16 +234,14 @@ let in_flight channel number granularity profile tolerates capabilities =
   if over < max_int && moments = [] then accepted counted
   else
     let at moment = match List.nth_opt moments moment with Some m -> m.index | None -> 0 in
-    match
-      judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) (List.map (fun m -> m.moment) moments)
-    with
+    let judge = judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) in
+    match at_most most_seconds (fun () -> judge (List.map (fun m -> m.moment) moments)) with
     | Fit -> accepted counted
     | Unfit moment ->
         rejected (at moment) "Order: what overlapping requests answered fits one order of their effects" counted
     | Unknown moment ->
-        undecided (at moment)
-          (Printf.sprintf "operation %d: too many orders are possible here: use fewer requests in flight" (at moment))
-          counted
+        let text = Printf.sprintf "operation %d: too many orders are possible: use fewer in flight" (at moment) in
+        undecided (at moment) text counted
 
 (* The verdict on a trace, and the exit status that it asks for. *)
 let verdict path =
@@ -260,6 +262,7 @@ let judged path =
   try verdict path with
   | Sys_error message -> (2, [ ("accepted", `Null); error message ])
   | Stack_overflow | Out_of_memory -> (3, [ ("accepted", `Null); error "too large to judge here" ])
+  | Too_long -> (3, [ ("accepted", `Null); error (Printf.sprintf "no order was found in %.0f s" most_seconds) ])
 
 let () =
   Gc.set { (Gc.get ()) with space_overhead = 1000 };
