@@ -10,11 +10,13 @@ waits until that has happened.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
     DiskError,
+    HostRefused,
     NoSpace,
     NoSuchSnapshot,
     SnapshotExists,
@@ -157,6 +159,9 @@ class Requests:
                         yield TURN
             except (DiskError, OSError) as error:
                 self._disk.broken, self._error = True, error
+            except Exception:
+                self._disk.broken = True
+                raise
 
     # How it is done.
 
@@ -217,6 +222,9 @@ class Requests:
                 state.submit(record)
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
+            except Exception:
+                self._disk.broken = True
+                raise
         finally:
             self._admitting = False
         if state.in_flight:
@@ -224,8 +232,9 @@ class Requests:
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
         try:
-            for _ in state.chunks.destages():
-                yield WRITE
+            with suppress(HostRefused):  # what the host refuses waits in the bank
+                for _ in state.chunks.destages():
+                    yield WRITE
         except (DiskError, OSError) as error:
             raise self._cut_short(kind, error) from error
         self._disk.operations.add(kind, started, *counts)
@@ -239,6 +248,7 @@ class Requests:
         disk.guarded(self._work, record)
         if state.in_flight:
             if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
+                disk.guarded(state.log.allocate, record.stored_bytes)
                 return
             yield self._until("room", lambda: not state.in_flight)
             disk.require_writable()
@@ -257,7 +267,8 @@ class Requests:
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
         self._state.merge(record.count)
-        self._checkpoints.step(record.stored_bytes)
+        with suppress(HostRefused):  # it is tried again, and needed only when the log is full
+            self._checkpoints.step(record.stored_bytes)
         for _ in range(RECLAIM_STEPS):
             self._state.reclaimer.reclaim()
 

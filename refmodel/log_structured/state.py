@@ -6,12 +6,13 @@ A method that is named as an action of specs/LogStructuredDisk.tla does what tha
 `reclaim` in reclaim.py.)
 """
 
+import errno
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
@@ -192,9 +193,16 @@ class DiskState:
     def freeze(self) -> Checkpoint:
         """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
 
-        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost.
+        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost;
+        OSError if no segment is free: the host has refused checkpoints again and again. What they
+        would have freed is free when the disk is opened again.
         """
-        self.chunks.destage_all()
+        try:
+            self.chunks.destage_all()
+        except HostRefused:
+            raise
+        except NoSpace as error:
+            raise OSError(errno.ENOSPC, str(error)) from error
         self.segments.store()
         self.views.store()
         self.pages.freeze()
@@ -241,8 +249,15 @@ class DiskState:
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
-        """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        checkpoints.write(self.performance, checkpoint)
+        """Write the slot of a checkpoint and make it durable: from then on it counts.
+
+        Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows
+        whether it counts, and the disk must be opened again.
+        """
+        try:
+            checkpoints.write(self.performance, checkpoint)
+        except HostRefused as refusal:
+            raise OSError(refusal.errno, str(refusal)) from refusal
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
