@@ -43,6 +43,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     shape = Geometry
     legs_emit = True
     resync: Resync
+    requests: Requests
 
     def __init__(self, enclosure: Enclosure, array: Array[Geometry]) -> None:
         super().__init__(enclosure, array)
