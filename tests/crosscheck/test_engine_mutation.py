@@ -73,9 +73,7 @@ def trial(module: str, text: str, tmp_path: Path) -> dict:
 
 
 def test_a_trial_finds_a_bug_and_says_that_it_ran(tmp_path):
-    found = trial(
-        "refmodel.log_structured.state", "self.pages.write_dirty()  ->  (dropped)", tmp_path
-    )
+    found = trial("refmodel.log_structured.state", "self.pages.freeze()  ->  (dropped)", tmp_path)
     assert found["how"] not in ("survived", "hang") and found["reached"], found
     assert not list(tmp_path.iterdir()), "the devices of its disks are cleared away"
 
