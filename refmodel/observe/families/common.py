@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from refmodel.array.component import Meter
 from refmodel.cache.disk import LEG as CACHE_LEG
+from refmodel.core.histogram import Histogram
 from refmodel.observe.families.family import COUNTER, GAUGE, HISTOGRAM, Family, Samples, single
 from refmodel.registry import Disk
 
@@ -38,6 +39,11 @@ def _length(disk: Disk) -> Samples:
     return [
         ((name,), found) for name, found in sorted(disk.operations.blocks.items()) if found.total
     ]
+
+
+def _if_any(get: Callable[[Disk], Histogram]) -> Callable[[Disk], Samples]:
+    """The sample of a histogram that has counted something."""
+    return lambda disk: [((), found)] if (found := get(disk)).count else []
 
 
 def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
@@ -76,6 +82,20 @@ FAMILIES = [
         "operations.latency", HISTOGRAM, "seconds", "time per operation", _latency, BY_OPERATION
     ),
     Family("operations.length", HISTOGRAM, "blocks", "blocks per operation", _length, BY_OPERATION),
+    Family(
+        "serving.group",
+        HISTOGRAM,
+        "requests",
+        "requests of clients that the server performed together",
+        _if_any(lambda disk: disk.operations.groups),
+    ),
+    Family(
+        "serving.in_flight",
+        HISTOGRAM,
+        "requests",
+        "requests that the server had taken and not answered when it began a group",
+        _if_any(lambda disk: disk.operations.in_flight),
+    ),
     _device_family("reads", "I/Os", "reads of devices"),
     _device_family("writes", "I/Os", "writes to devices"),
     _device_family("flushes", "I/Os", "flushes of devices"),
