@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 from refmodel.array.component import Meter
 from refmodel.cache.disk import LEG as CACHE_LEG
-from refmodel.core.histogram import Histogram
 from refmodel.observe.families.family import COUNTER, GAUGE, HISTOGRAM, Family, Samples, single
 from refmodel.registry import Disk
 
@@ -41,9 +40,10 @@ def _length(disk: Disk) -> Samples:
     ]
 
 
-def _if_any(get: Callable[[Disk], Histogram]) -> Callable[[Disk], Samples]:
-    """The sample of a histogram that has counted something."""
-    return lambda disk: [((), found)] if (found := get(disk)).count else []
+def _serving(disk: Disk) -> Samples:
+    stats = disk.operations
+    found = (("group", stats.groups), ("in flight", stats.in_flight))
+    return [((which,), histogram) for which, histogram in found if histogram.count]
 
 
 def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
@@ -83,18 +83,13 @@ FAMILIES = [
     ),
     Family("operations.length", HISTOGRAM, "blocks", "blocks per operation", _length, BY_OPERATION),
     Family(
-        "serving.group",
+        "serving.requests",
         HISTOGRAM,
         "requests",
-        "requests of clients that the server performed together",
-        _if_any(lambda disk: disk.operations.groups),
-    ),
-    Family(
-        "serving.in_flight",
-        HISTOGRAM,
-        "requests",
-        "requests that the server had taken and not answered when it began a group",
-        _if_any(lambda disk: disk.operations.in_flight),
+        "requests of clients that a server performs together (group), and that it has taken and "
+        "not answered when it begins a group (in flight)",
+        _serving,
+        ("which",),
     ),
     _device_family("reads", "I/Os", "reads of devices"),
     _device_family("writes", "I/Os", "writes to devices"),
