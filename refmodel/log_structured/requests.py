@@ -204,7 +204,7 @@ class Requests:
         self._admitting = True
         try:
             if check is not None:
-                if any([other.name == record.name for other in state.in_flight]):
+                if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)
                 check()
             self._disk.require_writable()

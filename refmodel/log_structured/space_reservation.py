@@ -150,7 +150,7 @@ class SpaceReservation:
         for _ in range(4 * segments.count):
             if segments.free_count >= needed:
                 return
-            if not self.clean():
+            if not self.clean() and not self._state.reclaimer.reclaim_all():
                 break
         raise NoSpace(
             f"{segments.free_count} segments are free, {needed} are needed,"

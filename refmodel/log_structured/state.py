@@ -83,6 +83,10 @@ class DiskState:
         """Return whether a record that was submitted is still in flight."""
         return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
 
+    def speaks_of(self, name: str) -> bool:
+        """Return whether a record in flight is about a snapshot of this name."""
+        return any([record.name == name for record in self.in_flight])
+
     def apply(self, record: Record) -> None:
         """Make the operation of a record happen in the maps: the only place where one takes effect.
 
