@@ -20,10 +20,11 @@ from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
 from conformance.programs import generate, overlap
+from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 
-MOST_TRACES = 50  # of a part
+MOST_TRACES = 100  # of a part
 SAMPLE = 20  # traces of a campaign that are kept though they passed
 SLOW, SLOW_PARTS = (
     "tlc",
@@ -49,7 +50,7 @@ class Plan:
     @property
     def length(self) -> int:
         """Traces in a part."""
-        return max(2, min(MOST_TRACES, 3000 // self.ops)) * (
+        return max(2, min(MOST_TRACES, 6000 // self.ops)) * (
             SLOW_PARTS if SLOW in self.oracles else 1
         )
 
@@ -122,6 +123,7 @@ def _drive(
     cuts = bench.cuts(factory.first)
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
     failures = 0
+    explored = Explored()
     cases = generate.cases(
         factory.draw,
         bench.hello,
@@ -130,6 +132,7 @@ def _drive(
         crashes=plan.crashes,
         cuts=cuts,
         long=True,
+        explored=explored,
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)
@@ -150,6 +153,7 @@ def _drive(
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
         part.coverage.add(trace)
+        explored.learn(trace)
         part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)

@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any
 
 from conformance.contract.source import Source
+from conformance.programs.explored import Begun, Explored
 from conformance.programs.situation import Asked
 from conformance.programs.writer import Writer
 
@@ -38,6 +39,7 @@ def program(
     options: Mapping[str, Any] | None = None,
     asked: Asked | None = None,
     any_length: bool = False,
+    begun: Begun | None = None,
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.
 
@@ -45,10 +47,10 @@ def program(
     `options` are those that the target was opened with: their numbers tell where its structures may
     begin. `asked` counts what earlier programs asked in which situation, and this one is added to
     it. With `any_length` each operation is the last with a small chance: Hypothesis can then leave
-    out any of them when it shrinks.
+    out any of them when it shrinks. The program goes on from where `begun` ends, if that is given.
     """
     return Writer(
-        choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked
+        choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked, begun
     ).program(ops, any_length)
 
 
@@ -68,27 +70,31 @@ def cases(
     crashes: bool = True,
     cuts: bool = False,
     long: bool = False,
+    explored: Explored | None = None,
 ) -> Iterator[tuple[dict[str, Any], list[Request]]]:
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
     The same seed gives the same ones. `hello_of` tells what a target with these options says. With
     `long` one program in LONG_ONE_IN is a long one. What the earlier ones asked leads the later
-    ones.
+    ones, and so does what they showed, if the caller tells it to `explored`.
     """
     asked: Asked = Counter()
     for number in count():
         choose = random.Random(f"{seed} {number}")
-        options = draw(choose)
+        begun = explored.beginning(choose) if explored else None
+        options = dict(begun.options) if begun else draw(choose)
+        most = length(choose, ops) if long else ops
         yield (
             options,
             program(
                 choose,
                 hello_of(options),
-                length(choose, ops) if long else ops,
+                most // 2 + len(begun.requests) if begun else most,
                 crashes=crashes,
                 cuts=cuts,
                 options=options,
                 asked=asked,
+                begun=begun,
             ),
         )
 

@@ -8,6 +8,7 @@ a situation like this one.
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import deepcopy
 
 ABSENT, DEGRADED, BACK = "absent", "degraded", "back"  # of a failed device
 Feature = tuple[object, ...]
@@ -28,6 +29,10 @@ class Situation:
         self._logged = 0  # blocks written since the last checkpoint
         self._last = ("", "create")
         self._features: list[Feature] | None = None
+
+    def copy(self) -> "Situation":
+        """Return a situation that changes by itself."""
+        return deepcopy(self)
 
     def features(self) -> list[Feature]:
         """Return what describes this situation, each in a few values."""

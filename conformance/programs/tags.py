@@ -2,6 +2,9 @@
 data.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from conformance.contract.source import Source, rarely
 from conformance.contract.tagged_block import ALIKE
 
@@ -18,6 +21,11 @@ class Tags:
         self._last = 0
         alike = rarely(choose, ALIKE_ONE_IN)
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
+
+    def go_on_after(self, requests: Iterable[Mapping[str, Any]]) -> None:
+        """Draw tags that are newer than those of these requests."""
+        written = [tag for request in requests for tag in request.get("tags", ())]
+        self._last = max((tag for tag in written if tag % ALIKE), default=0)
 
     def next(self, count: int) -> list[int]:
         """Return `count` tags."""

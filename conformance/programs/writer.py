@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
+from conformance.programs.explored import Begun
 from conformance.programs.ranges import Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
@@ -30,7 +31,8 @@ SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 class Writer:
     """Writes one program for a target that says `hello` and was opened with `options`.
 
-    `asked` counts what was asked in which situation, and is counted up."""
+    `asked` counts what was asked in which situation, and is counted up. The program goes on where
+    `begun` ends, if that is given."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Writer:
         cuts: bool,
         options: Mapping[str, Any],
         asked: Asked,
+        begun: Begun | None = None,
     ) -> None:
         self._choose = choose
         capabilities = set(hello["capabilities"])
@@ -48,21 +51,27 @@ class Writer:
         self._capabilities = capabilities
         self._cuts = cuts and "crash" in capabilities
         self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
-        self._blocks = self._one_of(SIZES)
+        self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
         self._ranges = Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1))
         self._tags = Tags(choose)
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
+        if begun:
+            self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
         self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
         self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
-        self._now = Situation(self._blocks)
+        self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
+        self._begun = begun is not None
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
+        if begun:
+            self._requests = list(begun.requests)
+            self._tags.go_on_after(self._requests)
 
     def program(self, ops: int, any_length: bool = False) -> list[Request]:
         """Return the whole program, of about `ops` operations, or of up to so many if it may have
         `any_length`; half of them begin with a disk that is full.
         """
-        if self._upto(1):
+        if self._upto(1) and not self._begun:
             tags = self._tags.next(self._blocks)
             self._requests.append({"op": "write", "lba": 0, "tags": tags})
             self._now.note("write", lbas=range(self._blocks), written=self._blocks)

@@ -50,7 +50,8 @@ def history(
             after = model.step(states[:1], {**part, "result": answer})
             if after:
                 states = after[:1]
-                return dict(answer)
+                given: Event = answer
+                return given
         raise AssertionError(part)
 
     while len(events) <= requests or flying:

@@ -4,9 +4,9 @@
     while adapter.step(): ...       # one process of the engine takes one step
 
 The field `schedule` of a request is a number that says how the steps go until the next call: its
-last digit, how many are taken at once; the others, whose turn it is (refmodel.runtime.scheduler).
-So a run depends on nothing but its requests. Without the field the process that has waited longest
-takes the next step.
+last octal digit, how many are taken at once; the others, whose turn it is (Schedule of
+refmodel.runtime.scheduler). So a run depends on nothing but its requests. Without the field the
+process that has waited longest takes the next step.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,9 @@ from refmodel.core.errors import BadRequest, DiskError, Unsupported
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.requests import Requests
 from refmodel.runtime.effects import Process
-from refmodel.runtime.scheduler import Schedule
+from refmodel.runtime.scheduler import DIGIT, Schedule
 
 TOGETHER = frozenset(["read", "write", "unmap", "flush", "snapshot", "delete", "revert"])
-STEPS = 8  # the base of the last digit of a schedule
 
 Done = Callable[[Message], None]
 
@@ -53,7 +52,7 @@ class OverlappingAdapter(Adapter):
         ):
             done(self._alone(message))
             return
-        digits, steps = divmod(message.get("schedule", 0), STEPS)
+        digits, steps = divmod(message.get("schedule", 0), DIGIT)
         disk.scheduler.choose = Schedule(digits)
         try:
             process = self._process(disk.requests, message)

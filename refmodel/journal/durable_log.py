@@ -24,6 +24,7 @@ from refmodel.journal.record import (
 )
 
 SEARCH_BYTES = 1 << 20  # of the ring, read together when it is searched for later records
+ALLOCATED_BYTES = 1 << 20  # of the ring, for which the host is asked to keep room at a time
 
 
 class DurableLog:
@@ -41,6 +42,7 @@ class DurableLog:
         self._events = events
         self._base = base
         self._size = size
+        self._allocated: set[int] = set()  # parts of the ring that the host keeps room for
         self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed
         self.head = 0  # position behind the newest record
@@ -63,6 +65,21 @@ class DurableLog:
     def could_ever_fit(self, bytes: int) -> bool:
         """Return whether records of so many bytes fit into an empty log."""
         return RECORD_UNIT + bytes <= self._size
+
+    def allocate(self, bytes: int) -> None:
+        """Have the host keep room for records of so many bytes at the head.
+
+        So an append that is to come cannot fail on one mirror for want of room. Raises HostFull if
+        there is none; then nothing has changed.
+        """
+        at, parts = self.head % self._size, -(-self._size // ALLOCATED_BYTES)
+        end = at + bytes + RECORD_UNIT  # the record that begins a generation may come first
+        for number in range(at // ALLOCATED_BYTES, end // ALLOCATED_BYTES + 1):
+            if (part := number % parts) not in self._allocated:
+                start = part * ALLOCATED_BYTES
+                length = min(ALLOCATED_BYTES, self._size - start)
+                self._leg.allocate(self._base + start, length)
+                self._allocated.add(part)
 
     def append(self, *records: Record) -> None:
         """Write records to every component, in one I/O each; the next flush makes them durable.

@@ -51,13 +51,13 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.space = SpaceReservation(self.state, self.cleaner)
         self.resync = Resync(self.state, array)
         self.requests = Requests(self, self.state, self.space)
-        self.scheduler.start(self.requests.log())
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
         self.array.emit_members()
         self.state.recover(self.array.record_missing)
         self.resync.begin_all()
+        self.scheduler.start(self.requests.log())
 
     @property
     def from_memory(self) -> Counter[str]:

@@ -10,11 +10,13 @@ waits until that has happened.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
     DiskError,
+    HostRefused,
     NoSpace,
     NoSuchSnapshot,
     SnapshotExists,
@@ -151,6 +153,9 @@ class Requests:
                         yield TURN
             except (DiskError, OSError) as error:
                 self._disk.broken, self._error = True, error
+            except Exception:
+                self._disk.broken = True
+                raise
 
     # How it is done.
 
@@ -199,7 +204,7 @@ class Requests:
         self._admitting = True
         try:
             if check is not None:
-                if any([other.name == record.name for other in state.in_flight]):
+                if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)
                 check()
             self._disk.require_writable()
@@ -211,6 +216,9 @@ class Requests:
                 state.submit(record)
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
+            except Exception:
+                self._disk.broken = True
+                raise
         finally:
             self._admitting = False
         if state.in_flight:
@@ -218,8 +226,9 @@ class Requests:
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
         try:
-            for _ in state.chunks.destages():
-                yield WRITE
+            with suppress(HostRefused):  # what the host refuses waits in the bank
+                for _ in state.chunks.destages():
+                    yield WRITE
         except (DiskError, OSError) as error:
             raise self._cut_short(kind, error) from error
         self._disk.operations.add(kind, started, *counts)
@@ -233,6 +242,7 @@ class Requests:
         disk.guarded(self._work, record.count)
         if state.in_flight:
             if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
+                disk.guarded(state.log.allocate, record.stored_bytes)
                 return
             yield self._until("room", lambda: not state.in_flight)
             disk.require_writable()

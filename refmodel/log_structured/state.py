@@ -6,12 +6,13 @@ A method that is named as an action of specs/LogStructuredDisk.tla does what tha
 in reclaim.py.)
 """
 
+import errno
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
@@ -81,6 +82,10 @@ class DiskState:
     def awaits(self, record: Record) -> bool:
         """Return whether a record that was submitted is still in flight."""
         return bool(self.in_flight) and self.in_flight[0].sequence <= record.sequence
+
+    def speaks_of(self, name: str) -> bool:
+        """Return whether a record in flight is about a snapshot of this name."""
+        return any([record.name == name for record in self.in_flight])
 
     def apply(self, record: Record) -> None:
         """Make the operation of a record happen in the maps: the only place where one takes effect.
@@ -185,10 +190,17 @@ class DiskState:
     def checkpoint(self) -> None:
         """Make the maps durable, truncate the log, and free what only older checkpoints used.
 
-        The log is forgotten as a whole, so nothing may be in flight.
+        The log is forgotten as a whole, so nothing may be in flight. Raises OSError if no segment
+        is free: the host has refused checkpoints again and again. What they would have freed is
+        free when the disk is opened again.
         """
         assert not self.in_flight
-        self.chunks.destage_all()
+        try:
+            self.chunks.destage_all()
+        except HostRefused:
+            raise
+        except NoSpace as error:
+            raise OSError(errno.ENOSPC, str(error)) from error
         self.checkpoint_nodes()
         self.checkpoint_commit(self.describe())
         self.truncate()
@@ -231,8 +243,15 @@ class DiskState:
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
-        """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        checkpoints.write(self.performance, checkpoint)
+        """Write the slot of a checkpoint and make it durable: from then on it counts.
+
+        Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows
+        whether it counts, and the disk must be opened again.
+        """
+        try:
+            checkpoints.write(self.performance, checkpoint)
+        except HostRefused as refusal:
+            raise OSError(refusal.errno, str(refusal)) from refusal
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)

@@ -25,6 +25,7 @@ from refmodel.serving.callbacks import READ, Callbacks
 from refmodel.serving.command_socket import CommandSocket, RunCommand
 from refmodel.serving.connection import Connection
 from refmodel.serving.exports import DiskExports, Servable
+from refmodel.serving.lasting_disk import LastingDisk
 from refmodel.serving.nbd.session import Request, Session
 from refmodel.serving.requests import Performer, Steps
 from refmodel.serving.sockets import LOOPBACK, listen_at, listen_on, require_free
@@ -189,9 +190,11 @@ def serve(
     if socket_path is not None:
         require_free(socket_path)
     with ExitStack() as stack:
-        disk = stack.enter_context(closing(open_disk(folder, sync=sync)))
+        disk = stack.enter_context(closing(LastingDisk(partial(open_disk, folder, sync=sync))))
         callbacks = stack.enter_context(closing(Callbacks()))
-        commands = CommandSocket(folder, callbacks, partial(run_command, disk))
+        commands = CommandSocket(
+            folder, callbacks, lambda words, stdin: run_command(disk.disk, words, stdin)
+        )
         stack.enter_context(closing(commands))
         serve_disk(disk, callbacks, str(folder), socket_path=socket_path, port=port, house=disk)
 

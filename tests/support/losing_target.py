@@ -1,10 +1,10 @@
-"""A target that loses block 2 of a disk of 4 in its fourth crash: only some traces reach it."""
+"""A target that loses block 2 of a disk of 4 in its sixth crash: only some traces reach it."""
 
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the fourth power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
+    """From the sixth power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -15,7 +15,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 3
+            self._crashes > 5
             and self._blocks == 4
             and message["op"] == "read"
             and answer["ok"]

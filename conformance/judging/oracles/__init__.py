@@ -32,7 +32,7 @@ Oracle = Callable[[Sequence[Trace]], list[Opinion]]
 
 INNER = "tlc inner"  # the oracle that comes with "tlc"
 NAMES = ("model", "certified", "tlc")
-OVERLAP = ("certified", "tlc")  # those that take requests that overlap; the model searches itself
+OF_ORDERS = NAMES  # those that judge requests that overlap
 
 
 class NoSuchOracle(Exception):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, DiskError
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Segments
@@ -236,9 +236,13 @@ class ChunkStore:
         new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
         size = self.segments.blocks * self._block_bytes
-        self._leg.write(
-            segment * size, b"".join(chunks).ljust(size, b"\0"), "destage" if new else "clean"
-        )
+        try:
+            self._leg.write(
+                segment * size, b"".join(chunks).ljust(size, b"\0"), "destage" if new else "clean"
+            )
+        except DiskError:
+            self.segments.add_free(segment)
+            raise
         pbas = self._addressing.assign(segment, lengths)
         self.segments.seal(segment, pbas, mbas, sum(lengths), stream)
         entries = dict(zip(mbas, zip(pbas, map(crc32c, chunks), strict=True), strict=True))
