@@ -23,7 +23,7 @@ def judges(**others):
     return {"certified": certified.judge, "model": model.judge, **others}
 
 
-def test_it_agrees_with_the_model():
+def test_it_agrees_with_the_model() -> None:
     """A small part of what agreement.py, which `make proofs` runs, asks of TLC as well."""
     good = [trace for profile in PROFILES for trace in driven(profile, 11, 8, 40)]
     batch = good + [scrambled(trace, step) for step in range(3) for trace in good]
@@ -34,7 +34,7 @@ def test_it_agrees_with_the_model():
     assert found == {} and {each["certified"].at is None for each in said} == {True, False}
 
 
-def test_a_dispute_is_found():
+def test_a_dispute_is_found() -> None:
     batch = driven("ack", 3, 4, 20)
     found, _ = disputed(
         batch, judges(liar=lambda some: [Opinion(1 if i == 2 else None) for i in range(len(some))])
@@ -45,19 +45,19 @@ def test_a_dispute_is_found():
     )
 
 
-def test_what_gives_up_alone_is_in_dispute():
+def test_what_gives_up_alone_is_in_dispute() -> None:
     found, _ = disputed(
         driven("ack", 3, 2, 20), judges(lazy=lambda some: [Opinion(None, "too hard")] * len(some))
     )
     assert len(found) == 2
 
 
-def test_it_joins_every_run():
+def test_it_joins_every_run() -> None:
     result = CliRunner().invoke(main, ["run", "--target", "model", "--traces", "2", "--seed", "1"])
     assert result.exit_code == 0 and "judge: model, certified" in " ".join(result.output.split())
 
 
-def test_clauses_are_those_of_the_kit():
+def test_clauses_are_those_of_the_kit() -> None:
     source = (Path(__file__).parents[2] / "proofs" / "extraction" / "oracle.ml").read_text()
     clauses = dict(re.findall(r'(\w+)Clause -> "(.*)"', source))
     kit = {"Read": "read", "Snapshot": "snapshot", "Answer": "refusal", "Open": "open"}
@@ -90,7 +90,27 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
         ([{**CREATE, "result": None, "failure": FAILURE["failure"]}], None),
     ],
 )
-def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
+def test_refusals_and_failures_are_judged_as_the_model_does(
+    events: list[
+        dict[str, dict[str, bool | str] | int | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+    ]
+    | list[
+        dict[str, dict[str, bool | str] | int | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, str] | str | None]
+    ]
+    | list[dict[str, dict[str, bool | str] | int | str] | dict[str, dict[str, bool] | int | str]]
+    | list[dict[str, dict[str, bool | str] | int | str]]
+    | list[
+        dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+        | dict[str, dict[str, str] | str | None]
+    ]
+    | list[dict[str, dict[str, str] | int | str | None]],
+    at: int | None,
+) -> None:
     """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is
     not judged."""
     trace = Trace(
