@@ -83,7 +83,8 @@ def require_steady(samples: list[Sample], *, rates: bool) -> None:
 
     Raises Wrong if memory or open files grew, or the rate fell.
     """
-    quarter = len(samples) // 4
+    if not (quarter := len(samples) // 4):
+        raise Wrong("there are too few samples: let it run for longer")
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     memory = [median(one.memory for one in part) for part in (early, late)]
     rate = [median(one.rate for one in part) for part in (early, late)]
