@@ -17,7 +17,7 @@ def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
     "late, said",
     [
         ({"memory": 70 << 20}, "memory grew"),
-        ({"files": 16}, "open files grew"),
+        ({"files": 20}, "open files grew"),
         ({"rate": 5_000}, "the rate fell"),
     ],
 )
