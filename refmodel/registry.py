@@ -8,6 +8,7 @@ import functools
 import inspect
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from refmodel.inplace import disk as inplace
 from refmodel.inplace.geometry import plan as plan_in_place
 from refmodel.log_structured import disk as log_structured
 from refmodel.log_structured.geometry import plan as plan_log_structured
+from refmodel.media.enclosure import Enclosure
 from refmodel.media.power_supply import PowerSupply
 from refmodel.redolog import disk as redolog
 from refmodel.redolog.geometry import plan as plan_redo_log
@@ -83,13 +85,27 @@ def plan(engine: str, blocks: int, **options: Any) -> Shape:
 
 
 def create(
-    path: Path, shape: Shape, *, sync: bool = True, cache: CacheSettings | None = None
+    path: Path,
+    shape: Shape,
+    *,
+    sync: bool = True,
+    cache: CacheSettings | None = None,
+    allocate: bool = False,
 ) -> None:
     """Make a new disk in an empty or absent folder, with a read cache if `cache` says which.
 
-    Raises NotADisk if the folder is in use.
+    With `allocate` the host keeps room for all devices from now on; otherwise files grow as they
+    are written. Raises NotADisk if the folder is in use, HostFull.
     """
     ENGINES[shape.engine].create(path, shape, sync=sync)
+    if allocate:
+        try:
+            with closing(Enclosure(path, sync=sync)) as enclosure:
+                enclosure.allocate()
+        except BaseException:
+            for file in path.iterdir():  # the folder was empty before
+                file.unlink()
+            raise
     if cache is not None:
         cache.save(path)
 

@@ -100,7 +100,7 @@ class _Run:
     def recover(self) -> None:
         """After a power cut: send crashes until one is answered. Raises TargetFailure."""
         while self._dark:
-            self.call({"op": "crash"})
+            self.call({"op": "crash", "overlaps": 0})  # sent again, it waits for the cut
             while self.flying:
                 self.wait()
 

@@ -79,6 +79,16 @@ class Trace:
         """Whether the trace is of version 2: events say when they were called and answered."""
         return any("called" in event for event in self.events)
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether each request was answered before the next was called."""
+        last = -1
+        for event in self.events:
+            if event.get("called", last + 1) < last or event.get("answered", 0) is None:
+                return False
+            last = event.get("answered", last)
+        return True
+
     def _together(self, index: int) -> int:
         """How many requests back the first one is that was in flight when this one was called."""
         event = self.events[index]

@@ -5,13 +5,14 @@ from dataclasses import replace
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES, PASS, Verdict
+from conformance.judging.oracles import Opinion
+from conformance.judging.verdict import NO_ORDER
 
-NO_ORDER = "no-order"  # the class of the failure
 WIDTH = 40  # characters of the time line
 
 
-def overlapping_verdict(trace: Trace, outcome: overlapping.Outcome) -> Verdict:
-    """The verdict on a trace of version 2; `drawn` explains it."""
+def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
+    """The verdict on a trace of version 2, on what the oracles say; `drawn` explains it."""
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)

@@ -1,12 +1,13 @@
 """What several oracles together make of traces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from conformance.contract.trace import Trace
-from conformance.judging import overlapping, promises
+from conformance.judging import promises
 from conformance.judging.explain import PASS, Verdict, broken_promise, disallowed_inside, explain
 from conformance.judging.explain_overlap import overlapping_verdict
-from conformance.judging.oracles import INNER, OVERLAP, Opinion, Oracle
+from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
@@ -14,29 +15,54 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
-    requests overlap is judged by the search for an order, and by those oracles that take it.
+    requests overlap is judged by those of the oracles that search for an order, or by the model if
+    none of them does. If none does overlap after all, it is judged as a sequence.
     """
-    given = {
-        name: dict(zip(map(id, taken), oracle(taken), strict=True))
-        for name, oracle in oracles.items()
-        for taken in [[trace for trace in traces if name in OVERLAP or not trace.overlapping]]
-    }
+    traces = [_in_turn(trace) for trace in traces]
+    overlapping = {name: oracle for name, oracle in oracles.items() if name in OF_ORDERS}
+    alone = _opinions([trace for trace in traces if not trace.overlapping], oracles)
+    others = _opinions(
+        [trace for trace in traces if trace.overlapping], overlapping or {"model": model.judge}
+    )
     return [
-        (_overlapping if trace.overlapping else _together)(
-            trace, {name: said[id(trace)] for name, said in given.items() if id(trace) in said}
-        )
+        _of_orders(trace, next(others)) if trace.overlapping else _together(trace, next(alone))
         for trace in traces
     ]
 
 
-def _overlapping(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
-    outcome = overlapping.judge(trace)
+def _in_turn(trace: Trace) -> Trace:
+    """The trace without positions if no requests overlap, so that they add nothing to its order."""
+    if not trace.overlapping or trace.hello.get("atomic") == "block" or not trace.in_turn:
+        return trace
+    events = [
+        {key: value for key, value in event.items() if key not in ("called", "answered")}
+        for event in trace.events
+    ]
+    return replace(trace, events=events)
+
+
+def _opinions(
+    traces: Sequence[Trace], oracles: Mapping[str, Oracle]
+) -> Iterator[dict[str, Opinion]]:
+    """What each oracle says of each trace, by name."""
+    given = {name: oracle(traces) for name, oracle in oracles.items()} if traces else {}
+    for index in range(len(traces)):
+        yield {name: opinions[index] for name, opinions in given.items()}
+
+
+def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
+    """The verdict on requests that overlap. Each oracle is exact or undecided: one is enough.
+
+    They may differ in the answer at which they see that there is no order."""
+    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
-    if not outcome.unsure:
-        sure["search"] = outcome.at
-    if len({at is None for at in sure.values()}) > 1:  # where it ends may differ
+    failed = [at for at in sure.values() if at is not None]
+    if failed and len(failed) < len(sure):
         return _disagreement(sure)
-    return overlapping_verdict(trace, outcome)
+    if sure:
+        return overlapping_verdict(trace, Opinion(min(failed, default=None)))
+    unsure = "; ".join(f"{name}: {opinion.unsure}" for name, opinion in opinions.items())
+    return overlapping_verdict(trace, Opinion(None, unsure))
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:

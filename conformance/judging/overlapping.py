@@ -199,7 +199,7 @@ class _Search:
                 **event,
                 "tags": [tag if tag in self._seen else UNSEEN for tag in event["tags"]],
             }
-        for part in _parts(event, by_block):
+        for part in parts_of(event, by_block):
             step = Step(self._number, part, index)
             self._number += 1
             self._steps[index].append(step)
@@ -325,7 +325,7 @@ def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
     return sorted(line)
 
 
-def _parts(event: Event, by_block: bool) -> list[Event]:
+def parts_of(event: Event, by_block: bool) -> list[Event]:
     """The steps of a request, as events. One without an answer takes effect as if acknowledged."""
     answer = model.answer_of(event)
     if answer in ("cut", "unknown-outcome"):

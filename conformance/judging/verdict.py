@@ -134,8 +134,14 @@ WRONG_DATA = frozenset(
 )
 
 
+NO_ORDER = "no-order"
+OF_DIALOGUE = frozenset(["hang", "exit", "protocol"])
+
+
 def alike(one: Verdict, other: Verdict) -> bool:
-    """Whether two failures may be the same bug: what class wrong data is of depends on what else a
-    trace does.
-    """
-    return one.kind == other.kind or one.kind in WRONG_DATA and other.kind in WRONG_DATA
+    """Whether two failures may be the same bug.
+
+    What class wrong data is of depends on what else a trace does, and a failure among requests
+    that overlap may remain when they do not."""
+    kinds = {one.kind, other.kind}
+    return len(kinds) == 1 or kinds <= WRONG_DATA or NO_ORDER in kinds and not kinds & OF_DIALOGUE

@@ -136,6 +136,9 @@ class OverlaidDevice:
         self._require()
         self._media.written(self.name, offset, data)
 
+    def allocate(self, offset: int, length: int) -> None:
+        """Do nothing: the writes are recorded in memory."""
+
     def flush(self) -> None:
         """Record a flush."""
         self._require()

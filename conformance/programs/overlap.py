@@ -9,12 +9,12 @@ from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
 NAMES = ("a", "b", "c")
-LONGEST_SCHEDULE = 1 << 48  # of a request: the choices of about twenty steps
+CHOICES = 20  # digits of a schedule
 WEIGHTS = {
     "write": 30,
     "read": 25,
     "unmap": 5,
-    "flush": 5,
+    "flush": 8,
     "snapshot": 9,
     "delete": 6,
     "revert": 6,
@@ -58,8 +58,9 @@ class _Writer:
         schedules: bool,
     ):
         self._choose, self._most = choose, most
-        self._cuts = choose.choice([0, 0.02, 0.1]) if cuts else 0
+        self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = schedules
+        self._goes_on = choose.choice([0, 0.5, 0.9])
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
@@ -99,11 +100,11 @@ class _Writer:
             request["overlaps"] = self._choose.randint(1, self._most - 1)
         if self._cuts and self._choose.random() < self._cuts:
             request["cut"] = {
-                "after": self._choose.choice([1, 2, 3, 5, 9, 20]),
+                "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
                 "seed": self._choose.randrange(1 << 20),
             }
         if self._schedules and kind in OVERLAPPING:
-            request["schedule"] = self._choose.randrange(LONGEST_SCHEDULE)
+            request["schedule"] = self._schedule()
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:
@@ -114,6 +115,16 @@ class _Writer:
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
+
+    def _schedule(self) -> int:
+        """Octal digits: how many steps come at once, and who takes each of the next ones.
+
+        Where nearly all are 7, one process goes on until it waits, and others are left behind."""
+        choose = self._choose
+        digits = [
+            7 if choose.random() < self._goes_on else choose.randrange(8) for _ in range(CHOICES)
+        ]
+        return sum(digit << 3 * place for place, digit in enumerate([choose.randrange(8), *digits]))
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

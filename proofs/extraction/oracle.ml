@@ -2,15 +2,20 @@
 
    This file and the mappings of Extract.v are all that is trusted: it reads JSON Lines and prints one JSON
    object a trace, {"trace":...,"accepted":...,"at":...,"clause":...}; "accepted" is null, with an "error", where
-   there is no verdict. Exit status: 0 all accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is
+   there is no verdict. A trace of version 2, whose requests overlap, goes to the checker of orders. Exit status: 0 all accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is
    no trace, or wrong usage. *)
 
 module J = Yojson.Safe
 open Checker
-
 exception Bad of string
+exception Unjudged of string
+exception Too_long
 
 let most_worlds = 10_000
+let most_work = 400_000 (* steps tried, and images made, for one trace whose requests overlap *)
+let most_seconds = 10. (* of processor time, for one such trace *)
+let weigh block tag = ((tag + (31 * block)) * 40503) land 0xffffff
+let most_blocks = 1 lsl 20 (* of one request, where each block is a step *)
 let largest = 1 lsl 53
 
 (* What was read may be in a message: as printable ASCII, on one line. *)
@@ -66,7 +71,7 @@ let returned r result =
 (* An event that the contract never admits: a disk that is not created is no disk. *)
 let never = Event (Crash (Refused Unsupported))
 
-let entry capabilities members =
+let entry profile capabilities members =
   let get key = find key members in
   let number key = integer key (get key) and name () = text "name" (get "name") in
   let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
@@ -79,6 +84,8 @@ let entry capabilities members =
   | "create" ->
       let blocks = integer ~least:1 "blocks" (get "blocks") in
       (match r with Ok -> Event (Create blocks) | _ -> never)
+  | "write" when get "fua" = `Bool true && profile <> Ack ->
+      raise (Unjudged "a write that is durable by itself (fua) is not in the proved contract")
   | "write" -> Event (Write (number "lba", tags 0 (get "tags"), r))
   | "unmap" -> Event (Unmap (number "lba", number "count", r))
   | "snapshot" -> Event (Snapshot (name (), r))
@@ -98,7 +105,9 @@ let entry capabilities members =
   | other -> bad "%s is no operation" other
 
 let header members =
-  (match find "trace" members with `Int 1 -> () | _ -> bad "the first line must be a header with \"trace\":1");
+  (match find "trace" members with
+   | `Int (1 | 2) -> ()
+   | _ -> bad "the first line must be a header with \"trace\":1 or 2");
   match find "hello" members with
   | `Assoc hello ->
       let profile = match find "crash_profile" hello with
@@ -113,7 +122,12 @@ let header members =
         | `List names -> List.map (text "a capability") names
         | _ -> bad "capabilities must be a list"
       in
-      (profile, tolerates, capabilities)
+      let granularity = match find "atomic" hello with
+        | `Null | `String "request" -> ByRequest
+        | `String "block" -> ByBlock
+        | _ -> bad "atomic must be request or block"
+      in
+      (granularity, profile, tolerates, capabilities)
   | _ -> bad "hello must be an object"
 
 let members line =
@@ -123,14 +137,14 @@ let members line =
   | exception Yojson.Json_error message -> bad "not JSON: %s" message
 
 (* The entries of the lines that follow the header, and whether a failure of the target ends them. *)
-let rec entries channel number capabilities trace =
+let rec entries channel number profile capabilities trace =
   incr number;
   match input_line channel with
   | exception End_of_file -> (List.rev trace, false)
   | line ->
       let line = members line in
       if List.exists (fun (key, _) -> String.equal key "failure") line then (List.rev trace, true)
-      else entries channel number capabilities (entry capabilities line :: trace)
+      else entries channel number profile capabilities (entry profile capabilities line :: trace)
 
 let clause = function
   | ReadClause -> "Read: a view reads as the operations before it left it"
@@ -139,33 +153,116 @@ let clause = function
   | OpenClause -> "Crash: after a power cut, as after a restart, the disk opens again"
   | CreateClause -> "Create: a disk is created first"
 
+let accepted counted = (0, [ ("accepted", `Bool true); ("at", `Null); ("clause", `Null); counted ])
+let rejected at clause counted = (1, [ ("accepted", `Bool false); ("at", `Int at); ("clause", `String clause); counted ])
+let undecided at text counted = (3, [ ("accepted", `Null); ("at", `Int at); error text; counted ])
+
+(* One request at a time. *)
+let in_order channel number profile tolerates capabilities =
+  let trace, failed = entries channel number profile capabilities [] in
+  let counted = ("operations", `Int (List.length trace)) in
+  if failed && trace = [] then accepted counted
+  else
+    match judge Int.equal 0 profile tolerates (Some most_worlds) trace with
+    | Accepted _ -> accepted counted
+    | Rejected (at, worlds) ->
+        let why = match List.nth_opt trace at with Some e -> clause_of worlds e | None -> CreateClause in
+        rejected at (clause why) counted
+    | Undecided at ->
+        undecided at (Printf.sprintf "operation %d: more than %d disks are possible here" at most_worlds) counted
+
+(* A call or an answer: its position in their one count, the operation that it is of, and what it says. *)
+type placed = { position : int; answers : bool; index : int; moment : int moment }
+
+let overlapping = [ "read"; "write"; "unmap"; "flush"; "snapshot"; "delete"; "revert" ]
+
+let size = function
+  | Event (Write (_, data, _)) -> List.length data
+  | Event (Unmap (_, count, _)) | Event (Read (_, _, count, _, _)) -> count
+  | _ -> 1
+
+(* The calls and answers of the lines that follow the header, and where a failure of the target ends them. *)
+let rec placed channel number profile capabilities last over moments =
+  incr number;
+  match input_line channel with
+  | exception End_of_file -> (moments, over)
+  | line ->
+      let line = members line in
+      let index = !number - 2 in
+      let called, answered = match (find "called" line, find "answered" line) with
+        | `Null, _ -> (last + 1, Some (last + 2))
+        | called, `Null -> (integer "called" called, None)
+        | called, answered ->
+            let called = integer "called" called in
+            (called, Some (integer ~least:(called + 1) "answered" answered))
+      in
+      let last = max last (Option.value answered ~default:called) in
+      if List.exists (fun (key, _) -> String.equal key "failure") line then
+        placed channel number profile capabilities last (min over (Option.value answered ~default:called)) moments
+      else
+        let en = entry profile capabilities line in
+        if size en > most_blocks then bad "a request of more than %d blocks" most_blocks;
+        let call = { position = called; answers = false; index; moment = Called (index, en) } in
+        let here = match answered with
+          | _ when not (List.mem (text "op" (find "op" line)) overlapping) ->
+              [ { call with position = Option.value answered ~default:called; answers = true; moment = Alone en } ]
+          | None -> [ call ]
+          | Some position -> [ { position; answers = true; index; moment = Answered index }; call ]
+        in
+        placed channel number profile capabilities last over (here @ moments)
+
+(* Whether the operations say when they were called; the first one tells. *)
+let overlap channel =
+  let start = pos_in channel in
+  Fun.protect ~finally:(fun () -> seek_in channel start) @@ fun () ->
+  try List.mem_assoc "called" (members (input_line channel)) with End_of_file | Bad _ -> false
+
+let at_most seconds judge =
+  let set it_value = ignore (Unix.setitimer ITIMER_VIRTUAL { it_interval = 0.; it_value }) in
+  Sys.set_signal Sys.sigvtalrm (Signal_handle (fun _ -> raise Too_long));
+  set seconds;
+  Fun.protect ~finally:(fun () -> set 0.) judge
+
+(* Requests that overlap. *)
+let in_flight channel number granularity profile tolerates capabilities =
+  let moments, over = placed channel number profile capabilities (-1) max_int [] in
+  let moments =
+    List.sort (fun a b -> compare (a.position, a.answers, a.index) (b.position, b.answers, b.index)) moments
+    |> List.filter (fun m -> m.position < over)
+  in
+  let counted = ("operations", `Int (!number - 2)) in
+  if over < max_int && moments = [] then accepted counted
+  else
+    let at moment = match List.nth_opt moments moment with Some m -> m.index | None -> 0 in
+    let judge = judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) in
+    match at_most most_seconds (fun () -> judge (List.map (fun m -> m.moment) moments)) with
+    | Fit -> accepted counted
+    | Unfit moment ->
+        rejected (at moment) "Order: what overlapping requests answered fits one order of their effects" counted
+    | Unknown moment ->
+        let text = Printf.sprintf "operation %d: too many orders are possible: use fewer in flight" (at moment) in
+        undecided (at moment) text counted
+
 (* The verdict on a trace, and the exit status that it asks for. *)
 let verdict path =
   let channel = open_in_bin path in
   Fun.protect ~finally:(fun () -> close_in_noerr channel) @@ fun () ->
   let number = ref 1 in
   match
-    let profile, tolerates, capabilities = header (members (input_line channel)) in
-    (profile, tolerates, entries channel number capabilities [])
+    let granularity, profile, tolerates, capabilities = header (members (input_line channel)) in
+    if overlap channel then in_flight channel number granularity profile tolerates capabilities
+    else in_order channel number profile tolerates capabilities
   with
   | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
   | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
-  | _, _, ([], true) -> (0, [ ("accepted", `Bool true); ("at", `Null); ("clause", `Null); ("operations", `Int 0) ])
-  | profile, tolerates, (trace, _) -> (
-      let counted = ("operations", `Int (List.length trace)) in
-      match judge Int.equal 0 profile tolerates (Some most_worlds) trace with
-      | Accepted _ -> (0, [ ("accepted", `Bool true); ("at", `Null); ("clause", `Null); counted ])
-      | Rejected (at, worlds) ->
-          let why = match List.nth_opt trace at with Some e -> clause_of worlds e | None -> CreateClause in
-          (1, [ ("accepted", `Bool false); ("at", `Int at); ("clause", `String (clause why)); counted ])
-      | Undecided at ->
-          let text = Printf.sprintf "operation %d: more than %d disks are possible here" at most_worlds in
-          (3, [ ("accepted", `Null); ("at", `Int at); error text; counted ]))
+  | exception Unjudged text -> (3, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
+  | verdict -> verdict
 
 let judged path =
   try verdict path with
   | Sys_error message -> (2, [ ("accepted", `Null); error message ])
   | Stack_overflow | Out_of_memory -> (3, [ ("accepted", `Null); error "too large to judge here" ])
+  | Too_long -> (3, [ ("accepted", `Null); error (Printf.sprintf "no order was found in %.0f s" most_seconds) ])
 
 let () =
   Gc.set { (Gc.get ()) with space_overhead = 1000 };

@@ -224,9 +224,8 @@ class Array(Generic[G]):
     def record_missing(self) -> None:
         """Put on record the members that were found missing, before the log is replayed.
 
-        Else a later opening would believe what they alone have of the log. The last checkpoint must
-        be loaded. Raises DataLost if nothing may be written without them.
-        """
+        Else a later opening would believe what they alone have of the log. The last checkpoint is
+        loaded by then. Raises DataLost if nothing may be written without them."""
         missing = [member for member in self.members if not member.recorded]
         for member in missing:
             member.caught_up_to(self.clock.durable)
@@ -292,8 +291,10 @@ class Array(Generic[G]):
         """Whether a member that is gone has to be rebuilt now."""
         if member.state is ComponentState.DEGRADED:
             return True
-        waited = self.now() - member.left
-        return member.state is ComponentState.ABSENT and waited >= self.geometry.repair_timer
+        if member.state is not ComponentState.ABSENT:
+            return False
+        member.clock_shows(self.now())
+        return self.now() - member.left >= self.geometry.repair_timer
 
     def _emit_state(self, event: str, device: int, member: Member | None) -> None:
         """Emit an event with the state of a device that is new or back."""

@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from refmodel.array.member import ACTIVE, Member
+from refmodel.core.errors import HostRefused
 from refmodel.core.events import Events
 
 Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
@@ -22,7 +24,8 @@ class Meter:
 
 
 class Component:
-    """One component. Its I/O methods may raise PowerCut, or OSError if the device is gone.
+    """One component. Its I/O methods may raise PowerCut, HostRefused, or OSError if the device is
+    gone.
 
     Offsets and lengths are bytes of the component.
     """
@@ -49,6 +52,12 @@ class Component:
         assert device is not None, "only components of reachable members are written"
         device.write(self.base + offset, data)
 
+    def allocate(self, offset: int, length: int) -> None:
+        """Have the host keep room for bytes that are to be written."""
+        device = self.member.device
+        assert device is not None, "only components of reachable members are written"
+        device.allocate(self.base + offset, length)
+
     def flush(self, cause: str) -> None:
         """Make durable what was written, counted under a cause."""
         self.meter.flushes[cause] += 1
@@ -74,8 +83,8 @@ class ComponentSet:
 
     `cause` is what device I/O is counted under. `failed` is called with a member whose device
     raised OSError; it raises DataLost if the disk cannot go on without it, and so does then every
-    method that does I/O. Events of reads, writes and copies are emitted while a component is not
-    active.
+    method that does I/O. What the host refuses makes no member fail: HostRefused passes. Events of
+    reads, writes and copies are emitted while a component is not active.
     """
 
     def __init__(
@@ -101,6 +110,18 @@ class ComponentSet:
     def active(self) -> list[Component]:
         """Return the active components."""
         return [component for component in self.components if component.member.state is ACTIVE]
+
+    def allocate(self, offset: int, length: int) -> None:
+        """Have the host keep room on every component, for bytes that are to be written.
+
+        Raises HostFull, and DataLost as `write` does.
+        """
+        for component in self.components:
+            if component.member.reachable:
+                try:
+                    component.allocate(offset, length)
+                except OSError as error:
+                    self._failed(component.member, error)
 
     def flush(self, cause: str) -> None:
         """Make durable what was written before. Raises DataLost as `write` does."""
@@ -139,8 +160,9 @@ class ComponentSet:
         return True
 
     def _repair(self, component: Component, offset: int, data: bytes | memoryview) -> None:
-        self.write_component(component, offset, data, "repair")
-        self.repairs += 1
+        with suppress(HostRefused):  # what was read is good all the same
+            self.write_component(component, offset, data, "repair")
+            self.repairs += 1
 
     def _emit(self, event: str, used: list[Component], **facts: object) -> None:
         """Emit which components an action used, unless all components are active."""

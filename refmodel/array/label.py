@@ -6,6 +6,7 @@ This layer stores the geometry and does not interpret it: each engine has its ow
 import json
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from uuid import UUID
 
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c, stored_checksum
-from refmodel.core.errors import DataLost, NotADisk
+from refmodel.core.errors import DataLost, HostRefused, NotADisk
 from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
 
@@ -73,7 +74,8 @@ def read(device: Device) -> Label | None:
         copies = [decode(device.read(at, PAGE)) for at in (0, PAGE)]
         found = copies[0] or copies[1]
         if found is not None and None in copies:
-            write(device, found)
+            with suppress(HostRefused):
+                write(device, found)
     except OSError:
         return None
     return found

@@ -91,6 +91,11 @@ class Member:
             self.since, self.catches_up, self.recorded = durable, "resync", False
         self.state, self.left, self.device = state, now, None
 
+    def clock_shows(self, now: float) -> None:
+        """The repair clock shows a time. If it went back, it counts from there: else a member that
+        is absent could wait for years."""
+        self.left = min(self.left, now)
+
     def put_on_record(self) -> None:
         """The membership record has its state now, so writes that it misses may be made."""
         self.recorded = True

@@ -22,11 +22,11 @@ LONGEST_WRITE = 256  # blocks: size of the random data that writes take theirs f
 class Stopwatch:
     """The clock of a run, in seconds.
 
-    It shows CPU time of this thread, and skips idle time; or wall-clock time, and sleeps through
+    It shows wall-clock time, and sleeps through idle time; or CPU time of this thread, and skips
     idle time.
     """
 
-    def __init__(self, *, wall: bool = False) -> None:
+    def __init__(self, *, wall: bool) -> None:
         self._read = time.perf_counter if wall else time.thread_time
         self._wall = wall
         self._skipped = -self._read()
@@ -108,6 +108,7 @@ class Window(NamedTuple):
     phase: str
     began: float  # seconds since the run began
     seconds: float  # in a closed loop: without the actions
+    processor: float  # CPU seconds, of the operations alone
     operations: int
     latencies: list[float]  # seconds, per operation at a constant rate, per batch in a closed loop
     devices: Tally
@@ -144,6 +145,7 @@ class Clients:
         self._repair_clock = repair_clock
         noise = memoryview(os.urandom(LONGEST_WRITE * BLOCK))
         self._data = data or (lambda count: noise[: count * BLOCK].tobytes())
+        self._processor = 0.0  # CPU seconds that operations took
         self._taken = 0
         self._names: list[str] = []
         self.done: list[ActionDone] = []
@@ -161,6 +163,7 @@ class Clients:
             for number in range(1, windows + 1)
         } | {count}
         began, at, before, latencies = first, 0, tally(self._disk), []
+        processor = self._processor
         for start in range(0, count, batch):
             arrives = first + start / rate if rate else None
             latencies.append(self._together(stretch, start, batch, arrives))
@@ -170,8 +173,9 @@ class Clients:
                     tally(self._disk),
                     self._watch.now() - began if rate else sum(latencies),
                 )
+                spent, processor = self._processor - processor, self._processor
                 yield Window(
-                    stretch.phase.name, began, seconds, end - at, latencies, after - before
+                    stretch.phase.name, began, seconds, spent, end - at, latencies, after - before
                 )
                 began, at, before, latencies = self._watch.now(), end, after, []
 
@@ -190,7 +194,9 @@ class Clients:
             for action in stretch.actions.get(number, ()):
                 self.act(action, stretch.phase.name)
         asked = self._watch.now() if arrives is None else arrives
+        processor = time.thread_time()
         self._ask(*prepared)
+        self._processor += time.thread_time() - processor
         return self._watch.now() - asked
 
     def perform(self, requests: list[Request]) -> None:

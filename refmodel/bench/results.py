@@ -10,6 +10,8 @@ from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
 
+PERCENTILES = (50, 90, 99, 99.9)
+
 
 class Measured(ABC):
     """What a run and a phase of a run have in common: windows, and what devices did in them."""
@@ -33,8 +35,13 @@ class Measured(ABC):
 
     @property
     def seconds(self) -> float:
-        """Seconds by the run's clock: CPU time, or wall-clock time with `--sync`."""
+        """Seconds by the run's clock: wall-clock time or CPU time."""
         return sum(window.seconds for window in self.windows)
+
+    @property
+    def processor(self) -> float:
+        """CPU seconds per operation."""
+        return sum(window.processor for window in self.windows) / self.operations
 
     @property
     def iops(self) -> float:
@@ -56,7 +63,13 @@ class Measured(ABC):
             "operations": self.operations,
             "seconds": self.seconds,
             "iops": self.iops,
-            "latency_us": {f"p{percent}": self.latency(percent) for percent in (50, 99)},
+            "bw_bytes": self.user_bytes / self.seconds,
+            "cpu_ns_per_io": round(1e9 * self.processor),
+            "clat_ns": {
+                "percentile": {
+                    f"{percent:.6f}": round(1e3 * self.latency(percent)) for percent in PERCENTILES
+                }
+            },
             "device_ios_by_cause": dict(self.devices.ios),
             "device_bytes_by_cause": dict(self.devices.bytes),
             "user_bytes": self.user_bytes,
@@ -210,17 +223,19 @@ def _phases(result: Result) -> list[str]:
     """A row per phase."""
     clock = "wall" if result.wall else "CPU"
     lines = [
-        f"  {'':<16} {'':>10} {'ops per':>10} {'latency':>8} {'latency':>8} "
-        f"{'foreground':>11} {'background':>11}",
-        f"  {'phase':<16} {'operations':>10} {clock + ' second':>10} {'p50, us':>8} {'p99, us':>8} "
-        f"{'I/Os per op':>11} {'I/Os per op':>11}",
+        f"  {'':<16} {'':>10} {'ops per':>11} {'':>7} {'CPU us':>7} "
+        f"{f'latency by {clock} time, us':^35} {'foreground':>11} {'background':>11}",
+        f"  {'phase':<16} {'operations':>10} {clock + ' second':>11} {'MiB/s':>7} {'per op':>7} "
+        + "".join(f"{f'p{percent:g}':>9}" for percent in PERCENTILES)
+        + f"{'I/Os per op':>12} {'I/Os per op':>11}",
     ]
     for part in result.phases:
         background = (part.devices.ios.total() - part.devices.ios["foreground"]) / part.operations
         lines.append(
-            f"  {part.name:<16} {part.operations:>10,} {part.iops:>10,.0f} "
-            f"{part.latency(50):>8.0f} {part.latency(99):>8.0f} "
-            f"{part.foreground:>11.4f} {background:>11.4f}"
+            f"  {part.name:<16} {part.operations:>10,} {part.iops:>11,.0f} "
+            f"{part.user_bytes / part.seconds / 2**20:>7,.1f} {1e6 * part.processor:>7.1f} "
+            + "".join(f"{part.latency(percent):>9,.0f}" for percent in PERCENTILES)
+            + f"{part.foreground:>12.4f} {background:>11.4f}"
         )
     return lines
 

@@ -67,6 +67,7 @@ def run(
     still: bool = False,
     compare: bool = False,
     sync: bool = False,
+    wall: bool = False,
     seed: int = 1,
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
@@ -85,7 +86,8 @@ def run(
     snapshots: snapshots that are taken before the run. room: the disk has room for as many.
     still: do none of the profile's actions. This is the control run of one with actions.
     compare: do the same operations on peers, too.
-    sync: wait for the medium at every flush, and measure wall-clock time.
+    sync: wait for the medium at every flush.
+    wall: the clock of the run shows wall-clock time, else CPU time.
     path: folder of the disk, which stays; by default the disk is temporary.
     watch: called after each window.
     run_command: runs commands of other processes on the disk meanwhile (`refmodel top`).
@@ -101,7 +103,7 @@ def run(
         parts = [part._replace(actions={}) for part in parts]
     if depth:
         parts = [part._replace(access=part.access._replace(in_flight=depth)) for part in parts]
-    stopwatch, repair_clock = Stopwatch(wall=sync), RepairClock()
+    stopwatch, repair_clock = Stopwatch(wall=wall), RepairClock()
     with tempfile.TemporaryDirectory(dir=_memory(sync)) as folder:
         path = path or Path(folder) / "disk"
         reductions = {"compression": compression, "deduplication": deduplication}
@@ -136,7 +138,7 @@ def run(
         cache_bytes=cache_bytes,
         seed=seed,
         digest=digest(parts),
-        wall=sync,
+        wall=wall,
         windows=windows,
         actions=clients.done,
         requests={part.phase.name: part.requests for part in parts},

@@ -119,6 +119,12 @@ COUNT = click.argument("count", type=int, default=1)
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
+@click.option(
+    "--allocate",
+    is_flag=True,
+    help="Have the file system keep room for the whole disk now. Otherwise files grow as they are "
+    "written, and a write is refused with no-space if the file system is full.",
+)
 @click.pass_context
 def create_command(
     ctx: click.Context,
@@ -128,6 +134,7 @@ def create_command(
     blocks: int,
     cache_bytes: int,
     cache_block_bytes: int | None,
+    allocate: bool,
     **options: Any,
 ) -> None:
     """Make a new disk in the folder DIR.
@@ -135,7 +142,8 @@ def create_command(
     The folder must be empty, or not exist.
     """
     shape = plan(engine, blocks, **given(ctx, options))
-    create(disk, shape, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes))
+    cache = CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
+    create(disk, shape, cache=cache, allocate=allocate)
 
 
 @main.command(epilog="Examples: refmodel write d 8 --text hello; printf hello | refmodel write d 8")

@@ -57,6 +57,25 @@ class Unsupported(DiskError):
     code = "unsupported"
 
 
+class HostRefused(DiskError):
+    """The host's operating system refuses I/O on the file of a device: the device is not to blame.
+
+    `errno` is its reason. Nothing that was durable is lost; the operation may be tried again.
+    """
+
+    code = "unsupported"
+
+    def __init__(self, message: str, errno: int) -> None:
+        super().__init__(message)
+        self.errno = errno
+
+
+class HostFull(HostRefused, NoSpace):
+    """The host's file system has no room, or a quota allows no more."""
+
+    code = "no-space"
+
+
 class UnknownOutcome(DiskError):
     """The operation may have happened or not. The disk must be opened again."""
 

@@ -207,6 +207,7 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
         ]
         if not self.journal.fits(sum(record_bytes(len(record.data)) for record in records)):
             self.guarded(self._checkpoint)
+        self.guarded(self.journal.allocate, sum(record_bytes(len(one.data)) for one in records))
         try:
             self._write(records, [extent for _, _, extents in planned for extent in extents])
         except (DiskError, OSError) as error:

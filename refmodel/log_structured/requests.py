@@ -10,11 +10,13 @@ waits until that has happened.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
     DiskError,
+    HostRefused,
     NoSpace,
     NoSuchSnapshot,
     SnapshotExists,
@@ -23,6 +25,7 @@ from refmodel.core.errors import (
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
@@ -39,11 +42,16 @@ class Requests:
     """
 
     def __init__(
-        self, disk: ArrayDisk[Geometry], state: DiskState, space: SpaceReservation
+        self,
+        disk: ArrayDisk[Geometry],
+        state: DiskState,
+        space: SpaceReservation,
+        checkpoints: Checkpointer,
     ) -> None:
         self._disk = disk
         self._state = state
         self._space = space
+        self._checkpoints = checkpoints
         self._admitting = False  # whether a change is being admitted
         self._error: Exception | None = None  # what made the disk unusable
 
@@ -151,6 +159,9 @@ class Requests:
                         yield TURN
             except (DiskError, OSError) as error:
                 self._disk.broken, self._error = True, error
+            except Exception:
+                self._disk.broken = True
+                raise
 
     # How it is done.
 
@@ -199,7 +210,7 @@ class Requests:
         self._admitting = True
         try:
             if check is not None:
-                if any([other.name == record.name for other in state.in_flight]):
+                if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)
                 check()
             self._disk.require_writable()
@@ -211,6 +222,9 @@ class Requests:
                 state.submit(record)
             except (DiskError, OSError) as error:
                 raise self._cut_short(kind, error) from error
+            except Exception:
+                self._disk.broken = True
+                raise
         finally:
             self._admitting = False
         if state.in_flight:
@@ -218,8 +232,9 @@ class Requests:
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
         try:
-            for _ in state.chunks.destages():
-                yield WRITE
+            with suppress(HostRefused):  # what the host refuses waits in the bank
+                for _ in state.chunks.destages():
+                    yield WRITE
         except (DiskError, OSError) as error:
             raise self._cut_short(kind, error) from error
         self._disk.operations.add(kind, started, *counts)
@@ -230,9 +245,10 @@ class Requests:
         Where there is none at once, the operations in flight happen first, and then it is made.
         """
         state, disk = self._state, self._disk
-        disk.guarded(self._work, record.count)
+        disk.guarded(self._work, record)
         if state.in_flight:
             if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
+                disk.guarded(state.log.allocate, record.stored_bytes)
                 return
             yield self._until("room", lambda: not state.in_flight)
             disk.require_writable()
@@ -248,9 +264,11 @@ class Requests:
             yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
-    def _work(self, blocks: int) -> None:
-        """Do the background work that a change of so many blocks earns."""
-        self._state.merge(blocks)
+    def _work(self, record: Record) -> None:
+        """Do the background work that a change earns."""
+        self._state.merge(record.count)
+        with suppress(HostRefused):  # it is tried again, and needed only when the log is full
+            self._checkpoints.step(record.stored_bytes)
         for _ in range(RECLAIM_STEPS):
             self._state.reclaimer.reclaim()
 

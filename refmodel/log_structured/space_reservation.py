@@ -7,6 +7,7 @@ still delete, clean and recover.
 
 from refmodel.core.errors import BadRequest, NoSpace
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.space_report import pinned
@@ -27,11 +28,13 @@ AHEAD = 3  # free segments more than are needed, at which to clean as soon as th
 class SpaceReservation:
     """Makes space for operations, by cleaning, reclaim and checkpoints."""
 
-    def __init__(self, state: DiskState, cleaner: Cleaner) -> None:
+    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
         self._state = state
+        self._checkpoints = checkpoints
         self._cleaner = cleaner
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
+        self._cleaned = False  # whether the checkpoint after cleaning is still to be written
 
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
@@ -52,7 +55,10 @@ class SpaceReservation:
             self._reserve_pages(record.count)
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
-            state.checkpoint()
+            self._checkpoints.finish()
+        if not state.log.fits(logged):
+            self._checkpoints.run()
+        state.log.allocate(logged)
 
     def has_room(self, record: Record, refusable: bool = True) -> bool:
         """Return whether there is space for an operation besides those in flight, as it is now.
@@ -76,6 +82,9 @@ class SpaceReservation:
         together, so that the next call gains a segment.
         """
         state, segments = self._state, self._state.segments
+        if self._cleaned:  # the host refused that checkpoint: no more is cleaned without it
+            self._free_cleaned()
+            return True
         state.chunks.remove_dropped()
         while len(segments.dead) <= state.geometry.cleaning_batch:
             if segments.dead and segments.free_count <= state.chunks.streams.count:
@@ -85,8 +94,14 @@ class SpaceReservation:
         if not segments.dead:
             return False
         self._cleaner.top_up()
-        state.checkpoint()
+        self._free_cleaned()
         return True
+
+    def _free_cleaned(self) -> None:
+        """Write the checkpoint that frees what was cleaned."""
+        self._cleaned = True
+        self._checkpoints.run()
+        self._cleaned = False
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
         """Make sure that views hold no more chunks than the cleaner can work with."""
@@ -157,7 +172,7 @@ class SpaceReservation:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         if self._lacks_pages(blocks):
             self._state.reclaimer.reclaim_all()
-            self._state.checkpoint()
+            self._checkpoints.run()
             if self._lacks_pages(blocks):
                 raise NoSpace(
                     f"the maps have only {self._state.pages.free_count} pages left;"

@@ -38,15 +38,33 @@ class Enclosure:
     def build(path: Path, devices: int, device_bytes: int, witness_bytes: int) -> None:
         """Put new, all-zero devices into an empty or absent folder.
 
-        With 0 `witness_bytes` there is no witness. Raises NotADisk if the folder is in use.
+        With 0 `witness_bytes` there is no witness. Raises NotADisk if the folder is in use,
+        HostRefused; then no files are left behind.
         """
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise NotADisk(f"{path} exists and is not an empty folder")
         path.mkdir(parents=True, exist_ok=True)
-        for index in range(devices):
-            FileDevice.create(path / _name(index), device_bytes)
+        sizes = {_name(index): device_bytes for index in range(devices)}
         if witness_bytes:
-            FileDevice.create(path / WITNESS, witness_bytes)
+            sizes[WITNESS] = witness_bytes
+        made: list[Path] = []
+        try:
+            for name, size in sizes.items():
+                FileDevice.create(path / name, size)
+                made.append(path / name)
+        except BaseException:
+            for file in made:
+                file.unlink()
+            raise
+
+    def allocate(self) -> None:
+        """Have the host keep room for all devices, so that it cannot refuse a write later.
+
+        Raises HostFull, OSError.
+        """
+        for index in self.present():
+            size = (self.path / _name(index)).stat().st_size
+            self.device(index).allocate(0, size)
 
     def present(self) -> list[int]:
         """Return the numbers of the devices that are present, in ascending order."""

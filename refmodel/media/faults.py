@@ -38,6 +38,10 @@ class FaultyDevice:
         """Write bytes at a byte offset."""
         self.below.write(offset, data)
 
+    def allocate(self, offset: int, length: int) -> None:
+        """Have the host keep room for bytes."""
+        self.below.allocate(offset, length)
+
     def flush(self) -> None:
         """Make every earlier write durable."""
         self.below.flush()

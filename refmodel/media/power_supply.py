@@ -119,6 +119,11 @@ class VolatileDevice:
         self._device.write(offset, data)
         self._supply.spend_write()
 
+    def allocate(self, offset: int, length: int) -> None:
+        """Have the host keep room for bytes."""
+        self._supply.require()
+        self._device.allocate(offset, length)
+
     def flush(self) -> None:
         """Make every earlier write durable."""
         self._supply.require()

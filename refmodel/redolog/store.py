@@ -1,9 +1,14 @@
-"""The one device of a redo-log chain, with its I/Os counted by leg."""
+"""The one device of a redo-log chain, with its I/Os counted by leg.
+
+A chain writes in place, so a write that the host refuses may leave an operation half done: that is
+an OSError here, as any other error of the device, and makes the disk unusable until it is opened.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from refmodel.array.component import Meter
+from refmodel.core.errors import HostRefused
 from refmodel.media.device import Device
 
 METADATA, DATA = "metadata", "data"  # the legs: descriptors, grain directories and tables; grains
@@ -29,7 +34,10 @@ class Store:
         meter = self.meters[leg, 0]
         meter.writes[cause] += 1
         meter.bytes_written[cause] += len(data)
-        self._device.write(offset, data)
+        try:
+            self._device.write(offset, data)
+        except HostRefused as refusal:
+            raise OSError(refusal.errno, str(refusal)) from refusal
 
     def write_blocks(self, places: list[tuple[int, bytes]], cause: str) -> None:
         """Write blocks, each (offset, data), in as few writes as neighbours allow."""

@@ -12,6 +12,7 @@ from refmodel.runtime.effects import TURN, Effect, Process
 
 R = TypeVar("R")
 Chooser = Callable[[int], int]  # how many processes may go on -> which one does
+DIGIT = 8  # the base of a schedule
 Done = Callable[[Any, Exception | None], None]  # the result of a process, or its error
 
 
@@ -21,18 +22,18 @@ def first_come(ready: int) -> int:
 
 
 class Schedule:
-    """The choices that a number stands for: its digits, the last one first.
+    """The choices that a number stands for: its octal digits, the last one first.
 
-    The base of a digit is how many processes may go on. When the number is used up, the process
-    that has waited longest goes on; so 0 is first come, first served.
+    0 is the process that has waited longest, 1 the next one, and so on; 7, or any digit that is too
+    large, is the one that has just gone. A number that is used up is all zeroes.
     """
 
     def __init__(self, number: int) -> None:
         self._left = number
 
     def __call__(self, ready: int) -> int:
-        self._left, choice = divmod(self._left, ready)
-        return choice
+        self._left, digit = divmod(self._left, DIGIT)
+        return min(digit, ready - 1)
 
 
 class _Running:

@@ -13,7 +13,14 @@ import errno
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from refmodel.core.errors import DiskError, NoSpace, OutOfRange, Unsupported
+from refmodel.core.errors import (
+    DiskError,
+    HostFull,
+    HostRefused,
+    NoSpace,
+    OutOfRange,
+    Unsupported,
+)
 from refmodel.engine.shape import Shape
 from refmodel.journal.record import RECORD_UNIT
 from refmodel.log_structured.geometry import Geometry
@@ -289,4 +296,7 @@ def _view(request: Request) -> str | None:
 
 def _fail(request: Request, error: BaseException) -> None:
     code = f"{error.code}: " if isinstance(error, DiskError) else ""
-    request.fail(ERRNO.get(type(error), errno.EIO), f"{code}{error}")
+    number = next((ERRNO[kind] for kind in ERRNO if isinstance(error, kind)), errno.EIO)
+    if isinstance(error, HostRefused) and not isinstance(error, HostFull):
+        number = errno.ENOMEM if error.errno == errno.ENOMEM else errno.EPERM
+    request.fail(number, f"{code}{error}")

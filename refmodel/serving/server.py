@@ -25,6 +25,7 @@ from refmodel.serving.callbacks import READ, Callbacks
 from refmodel.serving.command_socket import CommandSocket, RunCommand
 from refmodel.serving.connection import Connection
 from refmodel.serving.exports import DiskExports, Servable
+from refmodel.serving.lasting_disk import LastingDisk
 from refmodel.serving.nbd.session import Request, Session
 from refmodel.serving.requests import Performer, Steps
 from refmodel.serving.sockets import LOOPBACK, listen_at, listen_on, require_free
@@ -85,6 +86,9 @@ class Server:
     def _perform(self, group: list[Request]) -> None:
         """Perform requests that are in flight together, and answer those that need no more."""
         rest: list[tuple[Request, Steps]] = []
+        if self._house is not None:
+            self._house.operations.groups.add(len(group))
+            self._house.operations.in_flight.add(len(group) + len(self._in_steps))
         try:
             rest = self._performer.perform(group)
         except Exception as error:
@@ -189,9 +193,11 @@ def serve(
     if socket_path is not None:
         require_free(socket_path)
     with ExitStack() as stack:
-        disk = stack.enter_context(closing(open_disk(folder, sync=sync)))
+        disk = stack.enter_context(closing(LastingDisk(partial(open_disk, folder, sync=sync))))
         callbacks = stack.enter_context(closing(Callbacks()))
-        commands = CommandSocket(folder, callbacks, partial(run_command, disk))
+        commands = CommandSocket(
+            folder, callbacks, lambda words, stdin: run_command(disk.disk, words, stdin)
+        )
         stack.enter_context(closing(commands))
         serve_disk(disk, callbacks, str(folder), socket_path=socket_path, port=port, house=disk)
 

@@ -87,6 +87,8 @@ class History:
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
+            self.phase = self.disk.checkpoints.phase.name.lower()
+            self.seen[f"{op} in {self.phase}"] += 1
             if self.disk.state.views.frozen_maps:
                 self.seen[f"{op} over a frozen map"] += 1
             if op in ("write", "write_many", "unmap", "snapshot", "delete", "revert"):
@@ -165,7 +167,7 @@ class History:
         name = self.random.choice(sorted(self.snaps))
         return lambda: self.disk.revert(name), (self.snaps[name], dict(self.snaps))
 
-    def fail_device(self):
+    def fail_device(self) -> None:
         """Fail a device, unless as many as the layout tolerates are not active."""
         out = [member for member in self.disk.array.members if member.state != "active"]
         if len(out) < self.shape.m:
@@ -174,15 +176,15 @@ class History:
             )
             self.disk.fail(device, self.random.choice(["absent", "degraded"]))
 
-    def return_device(self):
+    def return_device(self) -> None:
         for member in self.disk.array.in_state("absent"):
             self.disk.return_(member.index)
 
-    def replace_device(self):
+    def replace_device(self) -> None:
         for member in self.disk.array.in_state("degraded"):
             self.disk.replace(member.index)
 
-    def tick_device(self):
+    def tick_device(self) -> None:
         self.seconds += 2000
         self.disk.tick()
 
@@ -203,6 +205,7 @@ class History:
     def recover(self, in_flight: Content | None) -> None:
         """Open the disk after a power cut, through further cuts. Its content must be allowed."""
         self.seen["cut"] += 1
+        self.seen[f"cut in {self.phase}"] += 1
         self.disk.abandon()
         self.power.restore(self.random.randrange(1 << 30))
         if self.random.random() < 0.3 and self.redundant and self.disk.array.redundant:

@@ -32,7 +32,7 @@ Oracle = Callable[[Sequence[Trace]], list[Opinion]]
 
 INNER = "tlc inner"  # the oracle that comes with "tlc"
 NAMES = ("model", "certified", "tlc")
-OVERLAP = ("tlc",)  # those that take traces whose requests overlap; the model searches for an order
+OF_ORDERS = NAMES  # those that judge requests that overlap
 
 
 class NoSuchOracle(Exception):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from conformance.contract import model
 from conformance.contract.trace import Trace
+from conformance.judging import overlapping
 from conformance.judging.oracles import Opinion
 
 
@@ -14,8 +15,11 @@ def judge(traces: Sequence[Trace]) -> list[Opinion]:
 
 def judge_one(trace: Trace) -> Opinion:
     """Where the trace leaves the contract. A failure of the target is no event of the contract: it
-    ends it.
+    ends it. Requests that overlap are judged by the search for an order.
     """
+    if trace.overlapping:
+        outcome = overlapping.judge(trace)
+        return Opinion(outcome.at, outcome.unsure)
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events):
         if "failure" in event:

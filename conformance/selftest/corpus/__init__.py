@@ -27,7 +27,7 @@ DISKS = {
     "loses-acknowledged-writes": ({"lost-acknowledgement"}, 4),
     "crash-loses-flushed-data": ({"lost-acknowledgement"}, 4),
     "crash-loses-snapshots": ({"lost-snapshot"}, 3),
-    "unmap-ignored": ({"resurrected"}, 3),
+    "unmap-ignored": ({"resurrected", "stale"}, 3),
     "unmap-forgotten-by-crash": ({"resurrected", "lost-acknowledgement"}, 5),
     "revert-deletes-snapshots": ({"lost-snapshot", "missing-refusal"}, 4),
     "revert-ignored": ({"stale", "resurrected", "foreign", "zeroed", "misplaced"}, 5),

@@ -30,8 +30,9 @@ fio takes no snapshots and fails no devices. If a profile does, a comment in its
 - **Constant rate.** A rate of 25 % is a quarter of what the first phase could do. Requests arrive
   at that rate, whatever the disk does. The latency of a request counts from the moment at which it
   was due. So a stall counts for every request that it delays (no coordinated omission).
-- **Time** is CPU time of the engine, so other work on the machine does not change it. `--sync`
-  waits for the medium at every flush, and measures wall-clock time.
+- **Time** is wall-clock time, and CPU time per operation stands beside it. `--clock processor`
+  measures rates and latencies by CPU time: other work on the machine does not change it, and it
+  contains no waiting. `--sync` waits for the medium at every flush.
 - **Snapshots.** With `--snapshots N` the disk has N snapshots before the run, with writes between
   them.
 
@@ -50,8 +51,9 @@ data.
 | `scale`, `blocks`, `seed` | scale, size of the disk in blocks, seed |
 | `digest` | digest of the operations |
 | `clock` | `processor` (CPU seconds) or `wall` |
-| `operations`, `seconds`, `iops` | operations, time, operations per second |
-| `latency_us` | `p50` and `p99` of the latency in microseconds |
+| `operations`, `seconds`, `iops`, `bw_bytes` | operations, time, operations and bytes per second |
+| `cpu_ns_per_io` | CPU time per operation in nanoseconds |
+| `clat_ns` | `percentile`: the latency in nanoseconds, as in fio's JSON |
 | `foreground_device_ios` | device I/Os that operations waited for |
 | `device_ios_by_cause`, `device_bytes_by_cause` | reads and writes of devices, by cause |
 | `device_bytes_written_by_cause` | writes of devices, by cause |

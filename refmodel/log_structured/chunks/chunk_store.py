@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, DiskError
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Segments
@@ -93,13 +93,14 @@ class ChunkStore:
             if successor is not None and successor in bank:  # else it is dropped as well
                 self._enqueue([successor], [None])
 
-    def remove_dropped(self) -> None:
-        """Remove the dropped chunks from the maps. Raises DataLost if a map cannot be read.
+    def remove_dropped(self, most: int | None = None) -> None:
+        """Remove at most so many dropped chunks from the maps, or all. Raises DataLost.
 
-        All at once: this costs one walk for each leaf, not one for each chunk.
+        Many at once: this costs one walk for each leaf, not one for each chunk.
         """
         if self.dropped:
-            dropped, self.dropped = sorted(self.dropped), []
+            dropped = sorted(self.dropped)
+            dropped, self.dropped = dropped[:most], [] if most is None else dropped[most:]
             if self._deduplicates:
                 dropped = self.deduplication.release(dropped)
                 self._dequeue([mba for mba in dropped if self.moving.pop(mba, None) is not None])
@@ -236,9 +237,13 @@ class ChunkStore:
         new = sum(map(bank.__contains__, mbas))
         segment = self.segments.open()
         size = self.segments.blocks * self._block_bytes
-        self._leg.write(
-            segment * size, b"".join(chunks).ljust(size, b"\0"), "destage" if new else "clean"
-        )
+        try:
+            self._leg.write(
+                segment * size, b"".join(chunks).ljust(size, b"\0"), "destage" if new else "clean"
+            )
+        except DiskError:
+            self.segments.add_free(segment)
+            raise
         pbas = self._addressing.assign(segment, lengths)
         self.segments.seal(segment, pbas, mbas, sum(lengths), stream)
         entries = dict(zip(mbas, zip(pbas, map(crc32c, chunks), strict=True), strict=True))

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.contract.trace import numbered
 from conformance.judging import overlapping
-from support.overlap import admitted, history
+from conformance.selftest.overlapping_histories import history
+from support.overlap import admitted
 
 
 @pytest.mark.parametrize("part", range(4))

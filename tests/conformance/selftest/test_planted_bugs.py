@@ -1,4 +1,4 @@
-"""docs/self-test.md says of each of the 51 bugs where it is planted, or why it is not; and it says
+"""docs/self-test.md says of each of the 53 bugs where it is planted, or why it is not; and it says
 what is so.
 """
 
@@ -12,12 +12,12 @@ ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
-def test_the_table_is_true():
+def test_the_table_is_true() -> None:
     rows = {
         int(number): (engines, specs)
         for number, engines, specs in ROW.findall((ROOT / "docs" / "self-test.md").read_text())
     }
-    assert list(rows) == list(range(1, 52))
+    assert list(rows) == list(range(1, 54))
     mutants: dict[int, set[str]] = {}
     for file in (ROOT / "specs" / "mutants").glob("*.toml"):
         for mutant in tomllib.loads(file.read_text())["mutant"]:

@@ -1,6 +1,7 @@
 """Every engine of this project keeps the contract, alone and behind a read cache."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -80,7 +81,7 @@ def test_an_engine_that_does_not_exist() -> None:
         targets.resolve("refmodel:zfs")
 
 
-def test_commands_that_an_engine_lacks_say_so(tmp_path) -> None:
+def test_commands_that_an_engine_lacks_say_so(tmp_path: Path) -> None:
     from refmodel.cli import main
 
     def run(*arguments: str):

@@ -49,9 +49,20 @@ def test_the_bench_of_the_command_line(tmp_path: Path) -> None:
     ]
     done = CliRunner().invoke(main, [*arguments, "--json", str(file)])
     assert done.exit_code == 0, done.output
-    for text in ("times that of SQLite", "CPU second", "per user byte", "scale 1:"):
+    for text in (
+        "times that of SQLite",
+        "wall second",
+        "CPU us",
+        "p99.9",
+        "per user byte",
+        "scale 1:",
+    ):
         assert text in done.output
     result = json.loads(file.read_text())
+    assert result["clock"] == "wall" and result["cpu_ns_per_io"] > 0 and result["bw_bytes"] > 0
+    latencies = result["clat_ns"]["percentile"]
+    assert [*latencies] == ["50.000000", "90.000000", "99.000000", "99.900000"]
+    assert 0 < latencies["50.000000"] <= latencies["99.900000"]
     assert result["operations"] == 64 and result["user_bytes"] == 64 * 4096
     assert result["foreground_device_ios"] == 2 * 64 / 16 and result["device_bytes_by_cause"][
         "foreground"
