@@ -63,7 +63,7 @@ def requested(choose: random.Random, content: Content) -> tuple[dict, Content]:
 class Process:
     """The adapter on the disk in `folder`."""
 
-    def __init__(self, folder: Path, *options: str | Path):
+    def __init__(self, folder: Path, *options: str | Path) -> None:
         self.child = subprocess.Popen(
             [PROGRAM, "adapter", "--disk", folder, *options],
             text=True,

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.contract import model
 from conformance.contract.trace import Event, Trace
-from conformance.judging.overlapping import parts_of
+from conformance.judging.steps import parts_of
 
 OK = {"ok": True}
 
@@ -50,8 +50,7 @@ def history(
             after = model.step(states[:1], {**part, "result": answer})
             if after:
                 states = after[:1]
-                given: Event = answer
-                return given
+                return dict(answer)
         raise AssertionError(part)
 
     while len(events) <= requests or flying:

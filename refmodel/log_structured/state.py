@@ -249,15 +249,8 @@ class DiskState:
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
-        """Write the slot of a checkpoint and make it durable: from then on it counts.
-
-        Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows
-        whether it counts, and the disk must be opened again.
-        """
-        try:
-            checkpoints.write(self.performance, checkpoint)
-        except HostRefused as refusal:
-            raise OSError(refusal.errno, str(refusal)) from refusal
+        """Write the slot of a checkpoint and make it durable: from then on it counts."""
+        checkpoints.write(self.performance, checkpoint)
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)

@@ -29,38 +29,38 @@ class Forgetful(ModelTarget):
 
 
 @pytest.mark.parametrize("name", ["model", "refmodel"])
-def test_an_honest_target_passes(name):
+def test_an_honest_target_passes(name: str) -> None:
     factory = targets.resolve(name)
 
     @QUICK
     @given(strategies.traces(factory, ops=15))
-    def test(trace):
+    def test(trace) -> None:
         strategies.check(trace)
 
     test()
 
 
-def test_hypothesis_draws_a_trace_that_fails():
+def test_hypothesis_draws_a_trace_that_fails() -> None:
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
     short = settings(QUICK, max_examples=100, phases=[Phase.generate])
 
     @short
     @given(strategies.traces(factory, ops=15))
-    def test(trace):
+    def test(trace) -> None:
         strategies.check(trace)
 
     with pytest.raises(strategies.Broken, match="clause"):
         test()
 
 
-def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database():
+def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database() -> None:
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
     remembered, seen = InMemoryExampleDatabase(), []
 
-    def failing(*phases):
+    def failing(*phases) -> None:
         @settings(QUICK, max_examples=300, database=remembered, phases=phases)
         @given(strategies.traces(factory, ops=30))
-        def test(trace):
+        def test(trace) -> None:
             seen.append(trace)
             strategies.check(trace)
 
@@ -76,7 +76,7 @@ def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database():
     assert [trace.program for trace in seen] == [shrunk.program] * len(seen)
 
 
-def test_a_state_machine_finds_it_too():
+def test_a_state_machine_finds_it_too() -> None:
     honest = strategies.machine(targets.resolve("model:ack"))
     run_state_machine_as_test(honest, settings=QUICK)
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)

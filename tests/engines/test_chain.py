@@ -37,7 +37,7 @@ def run(name, count, without=(), **more):
 @pytest.mark.parametrize(
     "options, without", [("merge=commit", ()), ("merge=stream", ()), ("format=vmdk", ("delete",))]
 )
-def test_without_power_cuts_it_keeps_the_contract(options, without):
+def test_without_power_cuts_it_keeps_the_contract(options: str, without: tuple[str, ...]) -> None:
     result = run(f"chain:{options}", 20, without, crashes=False)
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures
@@ -46,7 +46,7 @@ def test_without_power_cuts_it_keeps_the_contract(options, without):
     assert result.coverage["delete", "ok"] or without
 
 
-def test_committing_keeps_it_through_power_cuts():
+def test_committing_keeps_it_through_power_cuts() -> None:
     result = run("chain:merge=commit", 20)
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures
@@ -62,7 +62,7 @@ def driven(options, program):
         target.close()
 
 
-def test_a_tree_of_files_is_merged_as_it_loses_branches():
+def test_a_tree_of_files_is_merged_as_it_loses_branches() -> None:
     """Two reverts make three branches; then every snapshot is deleted, branching points first."""
     program = [
         {"op": "create", "blocks": 4},
@@ -100,7 +100,7 @@ def test_a_tree_of_files_is_merged_as_it_loses_branches():
 # The findings of docs/findings/. If a newer qemu has mended one, its test fails: then say so there.
 
 
-def test_the_finding_stream_not_durable():
+def test_the_finding_stream_not_durable() -> None:
     program = [
         {"op": "create", "blocks": 5},
         {"op": "write", "lba": 4, "tags": [8]},
@@ -120,7 +120,7 @@ def test_the_finding_stream_not_durable():
     )
 
 
-def test_the_finding_vmdk_commit():
+def test_the_finding_vmdk_commit() -> None:
     program = [
         {"op": "create", "blocks": 1},
         {"op": "snapshot", "name": "s3"},

@@ -9,7 +9,7 @@ from support.examples import EXAMPLES, passes
 BUILT = EXAMPLES.parents[1] / "build" / "examples"
 
 
-def test_rust():
+def test_rust() -> None:
     subprocess.run(
         [
             "cargo",
@@ -27,7 +27,7 @@ def test_rust():
     assert passes(f"exec:{BUILT / 'rust' / 'release' / 'rust-disk'}").crashes > 0
 
 
-def test_go():
+def test_go() -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         ["go", "build", "-C", EXAMPLES / "go_disk", "-o", BUILT / "go-disk"],
@@ -37,14 +37,14 @@ def test_go():
     assert passes(f"exec:{BUILT / 'go-disk'}").crashes > 0
 
 
-def test_c():
+def test_c() -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
     command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", BUILT / "c-disk"]
     subprocess.run([*command, EXAMPLES / "c_disk" / "main.c"], check=True, timeout=600)
     assert passes(f"exec:{BUILT / 'c-disk'}").crashes > 0
 
 
-def test_the_c_header_has_no_undefined_behaviour():
+def test_the_c_header_has_no_undefined_behaviour() -> None:
     """Names and data of all kinds go through the header; the sanitizers of the compiler watch."""
     BUILT.mkdir(parents=True, exist_ok=True)
     command = ["cc", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

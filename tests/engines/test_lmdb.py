@@ -23,7 +23,7 @@ MODEL = {"model": named("model")}
 
 
 @pytest.mark.parametrize("metasync, profile", lmdb.PROFILES.items())
-def test_it_keeps_the_contract_through_power_cuts(metasync, profile):
+def test_it_keeps_the_contract_through_power_cuts(metasync, profile) -> None:
     result = campaign(
         targets.resolve(f"lmdb:metasync={metasync}"), count=25, ops=30, seed=2, oracles=MODEL
     )
@@ -37,7 +37,7 @@ def test_it_keeps_the_contract_through_power_cuts(metasync, profile):
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 10
 
 
-def test_without_metasync_it_is_not_ack(monkeypatch):
+def test_without_metasync_it_is_not_ack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(lmdb.PROFILES, "off", "ack")
     result = campaign(
         targets.resolve("lmdb:metasync=off"),
@@ -55,7 +55,7 @@ def test_without_metasync_it_is_not_ack(monkeypatch):
     )
 
 
-def test_without_syncing_it_is_not_even_prefix(monkeypatch):
+def test_without_syncing_it_is_not_even_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     """lmdb.h: with MDB_NOSYNC a power cut can corrupt the database. So the media lose data."""
     really = lmdb.lmdb.open
     monkeypatch.setattr(
@@ -74,7 +74,7 @@ def test_without_syncing_it_is_not_even_prefix(monkeypatch):
     assert result.verdict == "fail"
 
 
-def test_a_snapshot_is_a_read_view_while_the_environment_is_open_and_a_copy_after_that():
+def test_a_snapshot_is_a_read_view_while_the_environment_is_open_and_a_copy_after_that() -> None:
     target = targets.resolve("lmdb")({})
     whole = {"op": "read", "lba": 0, "count": 3}
     program = [
@@ -116,7 +116,7 @@ def test_a_snapshot_is_a_read_view_while_the_environment_is_open_and_a_copy_afte
     assert not target._daemon.folder.joinpath("db").is_mount()
 
 
-def test_what_it_refuses():
+def test_what_it_refuses() -> None:
     target = targets.resolve("lmdb")({})
 
     def ask(op, **more):
@@ -136,7 +136,7 @@ def test_what_it_refuses():
     target.close()
 
 
-def test_the_finding_fuse_export_mixes_writes():
+def test_the_finding_fuse_export_mixes_writes() -> None:
     """docs/findings. If a newer qemu has mended it: say so there, and offer MDB_WRITEMAP."""
     daemon = qemu.Daemon()
     try:

@@ -1,19 +1,21 @@
 """Hooks files that name an NBD URI."""
 
+from pathlib import Path
+
 from conformance import targets
 from conformance.campaign.random_campaign import campaign
 from conformance.targets.hooks import HooksTarget
 from support.examples import EXAMPLES, MODEL
 
 
-def test_qcow2_behind_qemu_nbd_keeps_the_contract_when_killed():
+def test_qcow2_behind_qemu_nbd_keeps_the_contract_when_killed() -> None:
     result = campaign(
         targets.resolve(str(EXAMPLES / "qemu_nbd.toml")), count=4, ops=20, seed=1, oracles=MODEL
     )
     assert result.verdict == "pass", result.failures or result.reason
 
 
-def test_a_socket_that_nobody_serves_is_named(tmp_path):
+def test_a_socket_that_nobody_serves_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     text = (EXAMPLES / "file_copies.toml").read_text()
     assert 'data = "disk"' in text
@@ -24,7 +26,7 @@ def test_a_socket_that_nobody_serves_is_named(tmp_path):
     assert verdict.kind == "exit" and "No such file" in verdict.actual, verdict
 
 
-def test_an_export_that_does_not_exist_is_a_missing_snapshot(tmp_path):
+def test_an_export_that_does_not_exist_is_a_missing_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "exports.toml"
     path.write_text(
         'data = "nbd+unix:///live?socket=$DIR/s"\n'

@@ -4,6 +4,7 @@ import json
 import subprocess
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ from conformance.judging.linearizable import judge
 from conformance.media import nbd
 
 
-def test_a_run_of_qcow2_has_them(tmp_path):
+def test_a_run_of_qcow2_has_them(tmp_path: Path) -> None:
     said = CliRunner().invoke(
         main,
         [
@@ -46,7 +47,7 @@ def test_a_run_of_qcow2_has_them(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["raw", "qcow2"])
-def test_qemu_nbd(tmp_path, kind):
+def test_qemu_nbd(tmp_path: Path, kind: str) -> None:
     subprocess.run(["qemu-img", "create", "-q", "-f", kind, tmp_path / "disk", "64k"], check=True)
     server = subprocess.Popen(
         ["qemu-nbd", "-f", kind, "-t", "-e", "4", "-k", tmp_path / "socket", tmp_path / "disk"]

@@ -37,7 +37,7 @@ def ask(target, op, **more):
     return target.request({"op": op, **more})
 
 
-def test_the_operations(target):
+def test_the_operations(target) -> None:
     a, b = b"a" * 512, b"b" * 512
     assert ask(target, "create", blocks=8)["ok"]
     assert ask(target, "write", lba=1, data=a + b)["ok"]
@@ -61,7 +61,7 @@ def test_the_operations(target):
     assert ask(target, "tick", seconds=1)["error"] == "unsupported"
 
 
-def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target):
+def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target) -> None:
     found = set()
     for after in range(1, 7):
         for seed in range(6):
@@ -80,7 +80,7 @@ def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target):
     assert (3, 4, 5, 0) in found and len(found) > 1
 
 
-def test_without_power_cuts_it_keeps_the_contract():
+def test_without_power_cuts_it_keeps_the_contract() -> None:
     result = campaign(
         targets.resolve("qcow2"), count=40, ops=40, seed=1, oracles=MODEL, crashes=False
     )
@@ -92,7 +92,9 @@ def test_without_power_cuts_it_keeps_the_contract():
 @pytest.mark.parametrize(
     "options", [{"cluster_size": 512}, {"cluster_size": 65536, "refcount_bits": 64}]
 )
-def test_the_daemon_reads_snapshots_as_qemu_img_does(options, monkeypatch):
+def test_the_daemon_reads_snapshots_as_qemu_img_does(
+    options: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And where it would not, the comparison notices."""
     monkeypatch.setattr("conformance.targets.engines.qcow2.CONFIRM", 1)
     opened = targets.resolve("qcow2")(options)
@@ -119,7 +121,7 @@ def test_the_daemon_reads_snapshots_as_qemu_img_does(options, monkeypatch):
     assert "qemu-img convert reads s1.longer-name otherwise" in failure["message"]
 
 
-def test_a_daemon_that_ends_is_noticed_at_once(target):
+def test_a_daemon_that_ends_is_noticed_at_once(target) -> None:
     assert ask(target, "create", blocks=8)["ok"]
     target._daemon._process.kill()
     with pytest.raises(TargetFailure) as failure:
@@ -130,7 +132,7 @@ def test_a_daemon_that_ends_is_noticed_at_once(target):
 # The findings of docs/findings/. If a newer qemu has mended one, its test fails: then say so there.
 
 
-def test_the_finding_reuse_before_durable(target):
+def test_the_finding_reuse_before_durable(target) -> None:
     """A freed cluster is reused before the freeing is durable: block 2 has the data of block 0."""
     program = [
         {"op": "create", "blocks": 3},
@@ -163,7 +165,7 @@ def verdict_of(program, options):
         opened.close()
 
 
-def test_the_finding_revert_killed():
+def test_the_finding_revert_killed() -> None:
     program = [
         {"op": "create", "blocks": 1},
         {"op": "write", "lba": 0, "tags": [1]},
@@ -178,7 +180,7 @@ def test_the_finding_revert_killed():
     assert verdict.kind == "snapshot-bleed" and verdict.at == 7
 
 
-def test_the_finding_data_after_metadata():
+def test_the_finding_data_after_metadata() -> None:
     program = [
         {"op": "create", "blocks": 4},
         {"op": "write", "lba": 1, "tags": [3]},

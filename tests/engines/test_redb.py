@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "durability, profile", [("immediate", "ack"), ("eventual", "prefix"), ("none", "prefix")]
 )
-def test_it_keeps_the_contract_through_power_cuts(durability, profile):
+def test_it_keeps_the_contract_through_power_cuts(durability: str, profile: str) -> None:
     result = campaign(
         targets.resolve(f"redb:durability={durability},recovery=whole"),
         count=15,
@@ -40,7 +40,7 @@ def test_it_keeps_the_contract_through_power_cuts(durability, profile):
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 5
 
 
-def test_power_cuts_lose_what_was_not_synced():
+def test_power_cuts_lose_what_was_not_synced() -> None:
     """With durability none, what was not flushed is gone after some crash: the media lose data."""
     target = targets.resolve("redb:durability=none")({})
     program = [
@@ -58,7 +58,7 @@ def test_power_cuts_lose_what_was_not_synced():
     assert judge([trace], MODEL)[0].kind == "lost-acknowledgement"
 
 
-def test_the_finding_abandoned_restore():
+def test_the_finding_abandoned_restore() -> None:
     """Reading an older savepoint makes newer ones invalid in memory: the adapter opens it again."""
     target = targets.resolve("redb")({})
     read = {"op": "read", "lba": 0, "count": 1}
@@ -76,7 +76,7 @@ def test_the_finding_abandoned_restore():
     assert judge([trace], MODEL)[0].verdict == "pass" and trace.events[5]["result"]["tags"] == [1]
 
 
-def test_the_finding_repair_without_barrier():
+def test_the_finding_repair_without_barrier() -> None:
     """docs/findings: the header says that the allocator state is valid before that is durable.
 
     The order of redb's writes varies."""

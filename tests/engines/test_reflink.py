@@ -36,14 +36,14 @@ def obstacle(kind, folder):
 
 
 @pytest.fixture(params=["xfs", "btrfs"])
-def hooks(request, tmp_path):
+def hooks(request: pytest.FixtureRequest, tmp_path: Path):
     trouble = obstacle(request.param, tmp_path)
     if trouble:
         pytest.skip(f"NOT RUN: no {request.param} on a loop device: {trouble}")
     return str(EXAMPLES / f"{request.param}_reflink.toml")
 
 
-def test_it_keeps_the_contract(hooks):
+def test_it_keeps_the_contract(hooks: str) -> None:
     result = campaign(targets.resolve(hooks), count=8, ops=30, seed=1, oracles=MODEL)
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures
@@ -53,7 +53,7 @@ def test_it_keeps_the_contract(hooks):
 
 
 @pytest.mark.parametrize("hooks", ["xfs"], indirect=True)
-def test_the_power_cut_is_no_fake(hooks):
+def test_the_power_cut_is_no_fake(hooks: str) -> None:
     target = targets.resolve(hooks)({})
     program = [
         {"op": "create", "blocks": 2},

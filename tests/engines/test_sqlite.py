@@ -18,7 +18,7 @@ MODEL = {"model": named("model")}
 
 
 @pytest.mark.parametrize("mode, profile", MODES.items())
-def test_it_keeps_the_contract_through_power_cuts(mode, profile):
+def test_it_keeps_the_contract_through_power_cuts(mode, profile) -> None:
     result = campaign(
         targets.resolve(f"sqlite:mode={mode}"), count=25, ops=30, seed=2, oracles=MODEL
     )
@@ -43,7 +43,9 @@ def lies(mode, profile, monkeypatch):
 
 
 @pytest.mark.parametrize("mode", ["wal-normal", "delete-full"])
-def test_a_mode_that_may_lose_the_last_transaction_is_not_ack(mode, monkeypatch):
+def test_a_mode_that_may_lose_the_last_transaction_is_not_ack(
+    mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SQLite's documentation says so of both. In the second, a journal that was removed is back."""
     assert lies(mode, "ack", monkeypatch).failures[0].verdict.kind in (
         "lost-acknowledgement",
@@ -53,11 +55,11 @@ def test_a_mode_that_may_lose_the_last_transaction_is_not_ack(mode, monkeypatch)
     )
 
 
-def test_without_syncing_it_is_not_even_prefix(monkeypatch):
+def test_without_syncing_it_is_not_even_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lies("wal-off", "prefix", monkeypatch).verdict == "fail"
 
 
-def test_files_keep_what_was_synced_and_some_of_the_rest():
+def test_files_keep_what_was_synced_and_some_of_the_rest() -> None:
     found = set()
     for seed in range(40):
         files = Files()
@@ -82,7 +84,7 @@ def test_files_keep_what_was_synced_and_some_of_the_rest():
     assert {(b"1", b"2"), (b"2", b"\0")} <= {(first, second) for first, second, *_ in found}, "torn"
 
 
-def test_a_removal_is_certain_once_the_folder_is_synced():
+def test_a_removal_is_certain_once_the_folder_is_synced() -> None:
     files = Files()
     files.make("c")
     files.sync("c")
@@ -91,7 +93,7 @@ def test_a_removal_is_certain_once_the_folder_is_synced():
     assert not any("c" in files.after_failure(random.Random(seed)) for seed in range(20))
 
 
-def test_what_it_refuses():
+def test_what_it_refuses() -> None:
     target = targets.resolve("sqlite")({})
 
     def ask(op, **more):
@@ -124,7 +126,7 @@ def test_what_it_refuses():
     ]
 
 
-def test_the_finding_rolled_back_comes_back():
+def test_the_finding_rolled_back_comes_back() -> None:
     """docs/findings: where a newer SQLite has mended it, this fails: then say so there."""
     program = [
         {"op": "create", "blocks": 4},

@@ -11,6 +11,6 @@ MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
 @pytest.fixture
-def needs_guest():
+def needs_guest() -> None:
     if MISSING:
         pytest.skip(f"NOT RUN: {', '.join(MISSING)} missing: make kernel")

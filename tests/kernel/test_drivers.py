@@ -11,7 +11,7 @@ from conformance.targets.engines.recorded_disk import BLOCK
 BLOCKS = 8
 
 
-def test_a_driver_that_is_not_there_is_no_target():
+def test_a_driver_that_is_not_there_is_no_target() -> None:
     with pytest.raises(NoSuchTarget, match="dm-thin"):
         resolve("kernel:zfs")
 
@@ -21,7 +21,7 @@ def filled(tag, count=BLOCKS):
 
 
 @pytest.fixture(params=DRIVERS)
-def disk(request, needs_guest):
+def disk(request: pytest.FixtureRequest, needs_guest: None):
     opened = DRIVERS[request.param]({})
     yield opened
     opened.close()
@@ -35,7 +35,7 @@ def read(disk, **view):
     return ask(disk, "read", lba=0, count=BLOCKS, **view).get("data")
 
 
-def test_operations_and_power_cuts(disk):
+def test_operations_and_power_cuts(disk: str) -> None:
     assert ask(disk, "create", blocks=BLOCKS)["ok"]
     assert read(disk) == filled(0)
     ask(disk, "write", lba=0, data=filled(1))
@@ -60,7 +60,7 @@ def test_operations_and_power_cuts(disk):
     assert ask(disk, "write", lba=BLOCKS - 1, data=filled(1, 2))["error"] == "out-of-range"
 
 
-def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk):
+def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk: str) -> None:
     ask(disk, "create", blocks=BLOCKS)
     ask(disk, "write", lba=0, data=filled(1))
     ask(disk, "flush")
@@ -71,7 +71,9 @@ def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk):
     assert read(disk, view="s") in (None, filled(1))
 
 
-def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_it(disk):
+def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_it(
+    disk: str,
+) -> None:
     """So the guest has no cache of the disk that outlives a power cut."""
     ask(disk, "create", blocks=BLOCKS)
     ask(disk, "write", lba=0, data=filled(1))
@@ -94,11 +96,11 @@ class _Nothing:
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_the_judge_finds_a_disk_that_ignores_flushes(driver, needs_guest):
+def test_the_judge_finds_a_disk_that_ignores_flushes(driver: str, needs_guest: None) -> None:
     assert kernel.hunt(driver, "drop-flushes", seed=1).came.startswith("found")
 
 
 @pytest.mark.parametrize("driver", ["dm-thin", "dm-snapshot"])
-def test_the_judge_finds_nothing_wrong_in_a_few_traces(driver, needs_guest):
+def test_the_judge_finds_nothing_wrong_in_a_few_traces(driver: str, needs_guest: None) -> None:
     row = kernel.honest(driver, minutes=0.2, seed=1, traces=3)
     assert row.good and row.crashes > 0, str(row)

@@ -32,7 +32,7 @@ def lost_and_synced(seed):
     ]
 
 
-def test_nilfs2_brings_back_logs_that_a_power_cut_had_lost():
+def test_nilfs2_brings_back_logs_that_a_power_cut_had_lost() -> None:
     disk = Nilfs2({"spread": 1})
     try:
         for seed in SEEDS:

@@ -24,7 +24,7 @@ def booted():
     borrowed.close()
 
 
-def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted):
+def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted) -> None:
     booted.mailbox[:1024] = b"a" * 512 + b"b" * 512
     booted.ask("write", DISK, "512:512", "65536:512")
     booted.mailbox[:1024] = bytes(1024)
@@ -53,7 +53,7 @@ def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted):
     assert ended.value.kind == "exit"
 
 
-def test_a_guest_ends_with_its_host_even_in_the_middle_of_a_request():
+def test_a_guest_ends_with_its_host_even_in_the_middle_of_a_request() -> None:
     """The host is killed while the guest writes, so that its disk ends before the agent reads."""
     program = (
         "import os, signal, threading\n"

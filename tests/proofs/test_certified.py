@@ -1,6 +1,7 @@
 """The certified checker as an oracle: it judges every run, in the kit's words; and what
 `agreement` would catch."""
 
+import random
 import re
 from pathlib import Path
 
@@ -10,15 +11,18 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.contract.trace import Trace
+from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES
 from conformance.judging.oracles import Opinion, certified, model
+from conformance.selftest.overlapping_histories import history
+from support.overlap import admitted
 
 
 def judges(**others):
     return {"certified": certified.judge, "model": model.judge, **others}
 
 
-def test_it_agrees_with_the_model():
+def test_it_agrees_with_the_model() -> None:
     """A small part of what agreement.py, which `make proofs` runs, asks of TLC as well."""
     good = [trace for profile in PROFILES for trace in driven(profile, 11, 8, 40)]
     batch = good + [scrambled(trace, step) for step in range(3) for trace in good]
@@ -29,7 +33,7 @@ def test_it_agrees_with_the_model():
     assert found == {} and {each["certified"].at is None for each in said} == {True, False}
 
 
-def test_a_dispute_is_found():
+def test_a_dispute_is_found() -> None:
     batch = driven("ack", 3, 4, 20)
     found, _ = disputed(
         batch, judges(liar=lambda some: [Opinion(1 if i == 2 else None) for i in range(len(some))])
@@ -40,19 +44,19 @@ def test_a_dispute_is_found():
     )
 
 
-def test_what_gives_up_alone_is_in_dispute():
+def test_what_gives_up_alone_is_in_dispute() -> None:
     found, _ = disputed(
         driven("ack", 3, 2, 20), judges(lazy=lambda some: [Opinion(None, "too hard")] * len(some))
     )
     assert len(found) == 2
 
 
-def test_it_joins_every_run():
+def test_it_joins_every_run() -> None:
     result = CliRunner().invoke(main, ["run", "--target", "model", "--traces", "2", "--seed", "1"])
     assert result.exit_code == 0 and "judge: model, certified" in " ".join(result.output.split())
 
 
-def test_clauses_are_those_of_the_kit():
+def test_clauses_are_those_of_the_kit() -> None:
     source = (Path(__file__).parents[2] / "proofs" / "extraction" / "oracle.ml").read_text()
     clauses = dict(re.findall(r'(\w+)Clause -> "(.*)"', source))
     kit = {"Read": "read", "Snapshot": "snapshot", "Answer": "refusal", "Open": "open"}
@@ -85,7 +89,27 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
         ([{**CREATE, "result": None, "failure": FAILURE["failure"]}], None),
     ],
 )
-def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
+def test_refusals_and_failures_are_judged_as_the_model_does(
+    events: list[
+        dict[str, dict[str, bool | str] | int | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+    ]
+    | list[
+        dict[str, dict[str, bool | str] | int | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, str] | str | None]
+    ]
+    | list[dict[str, dict[str, bool | str] | int | str] | dict[str, dict[str, bool] | int | str]]
+    | list[dict[str, dict[str, bool | str] | int | str]]
+    | list[
+        dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+        | dict[str, dict[str, str] | str | None]
+    ]
+    | list[dict[str, dict[str, str] | int | str | None]],
+    at: int | None,
+) -> None:
     """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is
     not judged."""
     trace = Trace(
@@ -94,3 +118,37 @@ def test_refusals_and_failures_are_judged_as_the_model_does(events, at):
     assert [
         opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])
     ] == [at, at]
+
+
+def overlapped(seed: int, requests: int, **shape) -> Trace:
+    return history(random.Random(seed), requests, **shape)
+
+
+def test_it_agrees_on_requests_that_overlap():
+    """Small histories of all profiles and both granularities; a quarter of them are wrong."""
+    some = [overlapped(seed, 12, blocks=3, in_flight=6, wrong=0.08) for seed in range(300)]
+    said = certified.judge(some)
+    found = [overlapping.judge(trace) for trace in some]
+    assert [opinion.at is None for opinion in said] == [outcome.at is None for outcome in found]
+    assert sum(opinion.at is not None for opinion in said) > 30
+    assert not any(opinion.unsure for opinion in said)
+
+
+def test_its_verdict_is_by_definition_on_small_histories():
+    some = [overlapped(seed, 6) for seed in range(200)]
+    said = certified.judge(some)
+    assert [opinion.at is None for opinion in said] == [admitted(trace) for trace in some]
+
+
+def test_too_many_orders_are_undecided():
+    """Sixteen writes at once that a power cut may all have let through or not."""
+    hello = {"crash_profile": "prefix", "capabilities": ["crash"], "in_flight": 16}
+    create = {**CREATE, "blocks": 16, "called": 0, "answered": 1}
+    writes = [
+        {"op": "write", "lba": n, "tags": [n + 1], "result": None, "called": n + 2}
+        | {"answered": None}
+        for n in range(16)
+    ]
+    crash = {"op": "crash", "result": OK, "called": 20, "answered": 21}
+    (opinion,) = certified.judge([Trace(hello, [create, *writes, crash])])
+    assert opinion.at is None and "too many orders" in opinion.unsure

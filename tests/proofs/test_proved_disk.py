@@ -25,12 +25,12 @@ def call(*arguments, status=0, text=None) -> bytes:
 
 
 @pytest.fixture
-def disk(tmp_path):
+def disk(tmp_path: Path):
     call("create", tmp_path / "d", "--blocks", 64)
     return tmp_path / "d"
 
 
-def test_views_last(disk):
+def test_views_last(disk) -> None:
     call("write", disk, 3, text=b"one" * 3000)
     call("snapshot", disk, "s")
     call("write", disk, 3, "--text", "two")
@@ -45,7 +45,7 @@ def test_views_last(disk):
     assert b"live: 3 blocks mapped" in call("inspect", disk)
 
 
-def test_mistakes_are_one_line_and_a_status(disk, tmp_path):
+def test_mistakes_are_one_line_and_a_status(disk, tmp_path: Path) -> None:
     call("write", disk, 64, "--text", "x", status=1)
     call("snapshot", disk, "no name", status=1)
     call("revert", disk, "absent", status=1)
@@ -58,7 +58,7 @@ def test_mistakes_are_one_line_and_a_status(disk, tmp_path):
     call("ls", tmp_path / "other", status=5)
 
 
-def test_one_process_at_a_time(disk):
+def test_one_process_at_a_time(disk) -> None:
     first = subprocess.Popen(
         [PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -70,7 +70,7 @@ def test_one_process_at_a_time(disk):
     call("ls", disk)
 
 
-def test_what_is_no_request_is_refused():
+def test_what_is_no_request_is_refused() -> None:
     lines = [
         b"",
         b"[]",
@@ -87,7 +87,7 @@ def test_what_is_no_request_is_refused():
     assert [json.loads(line)["ok"] for line in out] == [False] * 6 + [True, False, False, True]
 
 
-def test_memory_is_gone_with_the_power():
+def test_memory_is_gone_with_the_power() -> None:
     """A cut in a write, then one in recovery: until recovery has ended there is no disk."""
     data = base64.b64encode(b"a" * BLOCK).decode()
     requests = [
@@ -106,7 +106,7 @@ def test_memory_is_gone_with_the_power():
 
 
 @pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])
-def test_the_kit_finds_nothing(target, monkeypatch):
+def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     arguments = [
         "run",
@@ -140,7 +140,9 @@ def test_the_kit_finds_nothing(target, monkeypatch):
         },
     ],
 )
-def test_the_kit_finds_a_device_that_breaks_its_promise(bug, tmp_path):
+def test_the_kit_finds_a_device_that_breaks_its_promise(
+    bug: dict[str, str], tmp_path: Path
+) -> None:
     """What is trusted is not vacuous: without it the disk loses data, and the kit says so."""
     program = built(tmp_path, bug, bug["file"])
     arguments = [
@@ -159,7 +161,7 @@ def test_the_kit_finds_a_device_that_breaks_its_promise(bug, tmp_path):
     )
 
 
-def test_a_wrong_scheduler_does_no_harm(tmp_path):
+def test_a_wrong_scheduler_does_no_harm(tmp_path: Path) -> None:
     bug = {
         "what": "places in use",
         "new": "(places_of y g) in\n      let taken",

@@ -1,5 +1,7 @@
 """The gates find what they guard against."""
 
+from pathlib import Path
+
 import pytest
 import trust_gates
 from trust_gates import Broken, code, no_escape, outside_sections
@@ -22,7 +24,7 @@ def written(tmp_path, text):
         '(* " *) Axiom hidden : False. (* " *) Parameter x : False.',
     ],
 )
-def test_escapes_are_found(tmp_path, monkeypatch, text):
+def test_escapes_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(trust_gates, "THEORIES", [written(tmp_path, text)])
     if text.startswith('(* " *) Axiom hidden'):
         assert "Axiom" not in code(
@@ -33,7 +35,7 @@ def test_escapes_are_found(tmp_path, monkeypatch, text):
         no_escape()
 
 
-def test_what_only_looks_like_an_escape(tmp_path, monkeypatch):
+def test_what_only_looks_like_an_escape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         trust_gates, "THEORIES", [written(tmp_path, '(* Axiom *) Definition s := "Admitted".')]
     )
@@ -53,5 +55,5 @@ def test_what_only_looks_like_an_escape(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_assumptions_outside_of_sections_are_found(text, lines):
+def test_assumptions_outside_of_sections_are_found(text: str, lines) -> None:
     assert outside_sections(text) == lines

@@ -167,7 +167,7 @@ class History:
         name = self.random.choice(sorted(self.snaps))
         return lambda: self.disk.revert(name), (self.snaps[name], dict(self.snaps))
 
-    def fail_device(self):
+    def fail_device(self) -> None:
         """Fail a device, unless as many as the layout tolerates are not active."""
         out = [member for member in self.disk.array.members if member.state != "active"]
         if len(out) < self.shape.m:
@@ -176,15 +176,15 @@ class History:
             )
             self.disk.fail(device, self.random.choice(["absent", "degraded"]))
 
-    def return_device(self):
+    def return_device(self) -> None:
         for member in self.disk.array.in_state("absent"):
             self.disk.return_(member.index)
 
-    def replace_device(self):
+    def replace_device(self) -> None:
         for member in self.disk.array.in_state("degraded"):
             self.disk.replace(member.index)
 
-    def tick_device(self):
+    def tick_device(self) -> None:
         self.seconds += 2000
         self.disk.tick()
 

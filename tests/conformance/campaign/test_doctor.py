@@ -17,7 +17,7 @@ def doctor(target):
 
 
 @pytest.mark.parametrize("target", ["refmodel", "model:block", f"exec:python3 {FAULTY} none"])
-def test_a_sound_target_is_usable(target):
+def test_a_sound_target_is_usable(target: str) -> None:
     status, output = doctor(target)
     assert status == 0 and output.endswith("usable\n") and "WRONG" not in output
     assert "crash profile" in output and "device        " in output
@@ -33,12 +33,12 @@ def test_a_sound_target_is_usable(target):
         ("prints-garbage", "not JSON"),
     ],
 )
-def test_what_is_wrong_at_once_is_said(fault, says):
+def test_what_is_wrong_at_once_is_said(fault: str, says: str) -> None:
     status, output = doctor(f"exec:python3 {FAULTY} {fault}")
     assert status == 1 and says in output and "will fail" in output
 
 
-def test_what_cannot_be_tested():
+def test_what_cannot_be_tested() -> None:
     for target in (
         "exec:/nonexistent/engine",
         f"exec:python3 {FAULTY} exits-in-hello",
@@ -48,18 +48,20 @@ def test_what_cannot_be_tested():
         assert status == 3 and "unusable" in output
 
 
-def test_it_does_not_wait_twice_for_what_hangs(monkeypatch):
+def test_it_does_not_wait_twice_for_what_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.targets.process.ProcessTarget.__init__.__defaults__", (2.0,))
     status, output = doctor(f"exec:python3 {FAULTY} hangs")
     assert status == 1 and output.count("WRONG") == 1 and "no answer to write" in output, output
 
 
-def test_every_capability_has_a_meaning():
+def test_every_capability_has_a_meaning() -> None:
     assert set(MEANINGS) == set(CAPABILITIES)
 
 
 @pytest.mark.parametrize("op", ["write", "unmap", "snapshot", "revert"])
-def test_what_refuses_without_reason_cannot_be_tested(op, monkeypatch):
+def test_what_refuses_without_reason_cannot_be_tested(
+    op: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The contract allows it, full disks being what they are; `run` would pass it with nothing
     tested.
     """

@@ -38,7 +38,7 @@ class Deaf(ModelTarget):
         return super().request(message)
 
 
-def test_a_failure_is_short_and_explained():
+def test_a_failure_is_short_and_explained() -> None:
     result = campaign(
         Factory("deaf", Deaf, {}, Deaf.knobs),
         count=100,
@@ -67,7 +67,7 @@ def test_a_failure_is_short_and_explained():
     assert again.failures[0].trace.events == failure.trace.events
 
 
-def test_json_and_junit():
+def test_json_and_junit() -> None:
     result = campaign(
         Factory("deaf", Deaf, {}, Deaf.knobs), count=100, ops=40, seed=2, oracles=MODEL
     )
@@ -91,7 +91,7 @@ def test_json_and_junit():
     assert machine.as_junit(result).count("<failure") == len(grouped(result.failures))
 
 
-def test_what_never_happened_is_a_row():
+def test_what_never_happened_is_a_row() -> None:
     result = campaign(Factory("model", ModelTarget), count=1, ops=20, seed=1, oracles=MODEL)
     assert any(times == 0 for *_, times in summary.coverage(result))
     result.coverage["revert", "no-space"] += 1
@@ -102,7 +102,7 @@ def test_what_never_happened_is_a_row():
     assert not any(op == "fail" for op, _ in rows), "not declared"
 
 
-def test_an_operation_cut_short_is_followed_by_a_crash():
+def test_an_operation_cut_short_is_followed_by_a_crash() -> None:
     class Cut(ModelTarget):
         def request(self, message):
             if message["op"] in ("write", "crash") and "cut" in message:
@@ -119,7 +119,7 @@ def test_an_operation_cut_short_is_followed_by_a_crash():
     assert [event["result"] is None for event in trace.events] == [False, True, True, False]
 
 
-def test_targets_in_process_may_do_anything():
+def test_targets_in_process_may_do_anything() -> None:
     class Raises(ModelTarget):
         def request(self, message):
             if message["op"] == "write":
@@ -140,7 +140,7 @@ def test_targets_in_process_may_do_anything():
     assert trace.events[-1]["failure"]["kind"] == "protocol"
 
 
-def test_oracles_that_disagree_make_it_inconclusive():
+def test_oracles_that_disagree_make_it_inconclusive() -> None:
     trace = drive(ModelTarget({}), PROGRAM)
     other = {"other": lambda traces: [Opinion(1) for _ in traces]}
     verdict = judge([trace], MODEL | other)[0]
@@ -246,7 +246,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_classes(case):
+def test_classes(case: str) -> None:
     events, kind, source = REJECTED[case]
     trace = Trace(HELLO, START + events)
     verdict = judge([trace], MODEL)[0]
@@ -265,7 +265,7 @@ class Full(ModelTarget):
         return super().request(message)
 
 
-def test_a_target_that_refuses_everything_was_not_tested():
+def test_a_target_that_refuses_everything_was_not_tested() -> None:
     result = campaign(Factory("full", Full), count=40, ops=30, seed=1, oracles=MODEL)
     assert result.verdict == "inconclusive" and not result.failures
     assert "too little succeeded: 0 of " in result.reason and "no-space" in result.reason
@@ -279,7 +279,7 @@ class Promising(Full):
         return {**response, "holds": 4} if message["op"] == "create" else response
 
 
-def test_a_target_that_has_promised_space_must_not_refuse_for_want_of_it():
+def test_a_target_that_has_promised_space_must_not_refuse_for_want_of_it() -> None:
     result = campaign(Factory("promising", Promising), count=40, ops=30, seed=1, oracles=MODEL)
     assert {failure.verdict.kind for failure in result.failures} == {"false-no-space"}
     assert "the target holds 4" in result.failures[0].verdict.expected
@@ -298,12 +298,12 @@ class Leaking(ModelTarget):
             self.leaked = message["op"] == "delete"
         return response
 
-    def __init__(self, options):
+    def __init__(self, options) -> None:
         super().__init__(options)
         self.hello = {**self.hello, "capabilities": [*self.hello["capabilities"], "scrub"]}
 
 
-def test_a_leak_that_scrub_reports_is_a_failure():
+def test_a_leak_that_scrub_reports_is_a_failure() -> None:
     result = campaign(Factory("leaking", Leaking), count=40, ops=30, seed=1, oracles=MODEL)
     kinds = {failure.verdict.kind for failure in result.failures}
     assert kinds == {"scrub"} and "page 7" in result.failures[0].verdict.actual

@@ -19,12 +19,12 @@ from conformance.targets import Factory, resolve
 from conformance.targets.base import Unusable
 
 MODEL = {"model": named("model")}
-COUNT = 130  # two parts and some
+COUNT = 230  # two parts and some
 LOSES = "python:support.losing_target:Loses"
 
 
 @pytest.fixture(autouse=True)
-def beside(monkeypatch):
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes find `support` too."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
@@ -55,7 +55,7 @@ def essence(result):
     )
 
 
-def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_built():
+def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_built() -> None:
     """Which judges as soon as it is there."""
     asked = []
 
@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_bu
 
 
 @pytest.mark.parametrize("target", ["refmodel", LOSES])
-def test_the_same_seed_gives_the_same_wherever_it_runs(target):
+def test_the_same_seed_gives_the_same_wherever_it_runs(target: str) -> None:
     alone = run(target)
     assert essence(alone) == essence(run(target, workers=workers.on_this_machine(2)))
     assert (alone.verdict == "fail") == (target == LOSES)
@@ -84,7 +84,9 @@ def where(seconds: float) -> set[int]:
 
 
 @pytest.mark.parametrize("jobs, each", [(1, 2), (2, 1), (3, 1)])
-def test_one_process_for_each_processor_stays_there(monkeypatch, jobs, each):
+def test_one_process_for_each_processor_stays_there(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, each: int
+) -> None:
     some = sorted(os.sched_getaffinity(0))[:2]
     if len(some) < 2:
         pytest.skip("NOT RUN: there is one processor only")
@@ -99,23 +101,23 @@ def test_one_process_for_each_processor_stays_there(monkeypatch, jobs, each):
     assert set().union(*places) == set(some) and {len(place) for place in places} == {each}
 
 
-def test_and_on_a_cluster():
+def test_and_on_a_cluster() -> None:
     pytest.importorskip(
         "distributed", reason="NOT RUN: dask.distributed is not installed: requirements-cluster.txt"
     )
     assert essence(run()) == essence(run(workers=workers.on_cluster("local")))
 
 
-def test_what_passed_is_forgotten_but_a_sample():
+def test_what_passed_is_forgotten_but_a_sample() -> None:
     whole = [trace for trace, _ in run().judged if not isinstance(trace, Passed)]
     assert len(whole) == batches.SAMPLE
 
 
 @pytest.mark.parametrize("target", ["refmodel", LOSES])
-def test_it_goes_on_where_it_was(tmp_path, target):
+def test_it_goes_on_where_it_was(tmp_path: Path, target: str) -> None:
     file = tmp_path / "kept"
     once = run(target)
-    for count in (50, 110, COUNT):
+    for count in (batches.MOST_TRACES, batches.MOST_TRACES + 60, COUNT):
         result = run(target, count=count, kept=Kept(file))
     assert essence(once) == essence(result)
     file.write_text(file.read_text()[:-40])
@@ -123,13 +125,13 @@ def test_it_goes_on_where_it_was(tmp_path, target):
         run(target, kept=Kept(file))
 
 
-def test_another_campaign_is_not_gone_on_with(tmp_path):
-    run(count=50, kept=Kept(tmp_path / "kept"))
+def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:
+    run(count=batches.MOST_TRACES, kept=Kept(tmp_path / "kept"))
     with pytest.raises(BadKept, match="of another campaign"):
-        run(count=50, seed=10, kept=Kept(tmp_path / "kept"))
+        run(count=batches.MOST_TRACES, seed=10, kept=Kept(tmp_path / "kept"))
 
 
-def test_it_stops_in_time_and_when_interrupted():
+def test_it_stops_in_time_and_when_interrupted() -> None:
     result = run(count=None, minutes=1e-6)
     assert (
         len(result.judged) == batches.MOST_TRACES
@@ -138,7 +140,7 @@ def test_it_stops_in_time_and_when_interrupted():
     )
 
     def interrupt(result):
-        if len(result.judged) > 60:
+        if len(result.judged) > batches.MOST_TRACES:
             raise KeyboardInterrupt
 
     result = run(count=None, progress=interrupt)
@@ -149,8 +151,8 @@ def test_it_stops_in_time_and_when_interrupted():
     )
 
 
-def test_what_workers_cannot_open_is_said():
-    def opened(options):
+def test_what_workers_cannot_open_is_said() -> None:
+    def opened(options) -> None:
         raise Unusable("no such engine")
 
     result = campaign(Factory("none", opened), count=10, ops=5, seed=1, oracles=MODEL)
@@ -159,7 +161,7 @@ def test_what_workers_cannot_open_is_said():
     assert result.verdict == "inconclusive" and "cannot start" in result.reason
 
 
-def test_the_command_line(tmp_path):
+def test_the_command_line(tmp_path: Path) -> None:
     def invoked(*words):
         done = CliRunner().invoke(
             main, ["run", "--target", "model", "--ops", "10", "--oracle", "model", *words]

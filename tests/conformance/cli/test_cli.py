@@ -20,7 +20,7 @@ EXAMPLE = ROOT / "conformance" / "examples" / "dict_disk.py"
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are kept in the working directory."""
     monkeypatch.chdir(tmp_path)
 
@@ -29,7 +29,7 @@ def call(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-def test_a_run_leaves_everything_behind(tmp_path):
+def test_a_run_leaves_everything_behind(tmp_path: Path) -> None:
     result = call(
         "run",
         "--target",
@@ -61,7 +61,7 @@ def test_a_run_leaves_everything_behind(tmp_path):
     assert replayed.exit_code == 0 and "create" in replayed.output
 
 
-def test_a_failure_can_be_replayed(tmp_path):
+def test_a_failure_can_be_replayed(tmp_path: Path) -> None:
     faulty = f"exec:python3 {SCRIPT} unmap-ignored"
     result = call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", tmp_path)
     assert result.exit_code == 1 and "resurrected" in result.output and "--target" in result.output
@@ -71,7 +71,7 @@ def test_a_failure_can_be_replayed(tmp_path):
     assert call("check", failing).exit_code == 1
 
 
-def test_the_summary_says_that_nothing_certified_judged(monkeypatch):
+def test_the_summary_says_that_nothing_certified_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", "--target", "model", "--traces", 2, "--seed", 1)
     assert "judge: model (optional: the certified checker, which `make proofs` builds)" in " ".join(
@@ -79,7 +79,7 @@ def test_the_summary_says_that_nothing_certified_judged(monkeypatch):
     )
 
 
-def test_inconclusive_is_three(tmp_path):
+def test_inconclusive_is_three(tmp_path: Path) -> None:
     assert call("run", "--target", "exec:/nonexistent/engine").exit_code == 3
     bad = tmp_path / "bad.jsonl"
     bad.write_text("{}\n")
@@ -112,14 +112,14 @@ def test_inconclusive_is_three(tmp_path):
         ([], "--target"),
     ],
 )
-def test_wrong_usage_is_two(words, says, monkeypatch):
+def test_wrong_usage_is_two(words, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", *words)
     assert result.exit_code == 2 and says in result.output, result.output
     assert "Traceback" not in result.output
 
 
-def test_a_folder_is_replayed(tmp_path):
+def test_a_folder_is_replayed(tmp_path: Path) -> None:
     faulty = f"exec:python3 {SCRIPT} unmap-ignored"
     call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
     result = call("replay", "out/traces", "--target", faulty)
@@ -132,7 +132,7 @@ def test_a_folder_is_replayed(tmp_path):
     assert call("replay", tmp_path, "--target", "model:ack").exit_code == 2
 
 
-def test_shrinking_goes_on_from_a_file(tmp_path):
+def test_shrinking_goes_on_from_a_file(tmp_path: Path) -> None:
     faulty = f"exec:python3 {SCRIPT} unmap-ignored"
     call("run", "--target", faulty, "--traces", 60, "--seed", 1, "--report", "out")
     failing = sorted(Path("out/traces").glob("failure-*.jsonl"))[0]
@@ -150,7 +150,7 @@ def test_shrinking_goes_on_from_a_file(tmp_path):
     assert call("shrink", "missing.jsonl", "--target", "model:ack").exit_code == 3
 
 
-def test_failures_are_kept_run_first_and_forgotten():
+def test_failures_are_kept_run_first_and_forgotten() -> None:
     wrong = f"exec:python3 {SCRIPT} unmap-ignored"
     result = call("run", "--target", wrong, "--traces", 60, "--seed", 1)
     kept = sorted(Path(".conformance/failures").rglob("*.jsonl"))
@@ -165,7 +165,7 @@ def test_failures_are_kept_run_first_and_forgotten():
     assert other.exit_code == 0, "another target has its own"
 
 
-def test_a_kept_failure_that_passes_is_forgotten(tmp_path):
+def test_a_kept_failure_that_passes_is_forgotten(tmp_path: Path) -> None:
     flag = tmp_path / "fixed"
     module = tmp_path / "mine.py"
     module.write_text(
@@ -190,7 +190,7 @@ def test_a_kept_failure_that_passes_is_forgotten(tmp_path):
     assert not list(Path(".conformance/failures").rglob("*.jsonl"))
 
 
-def test_ctrl_c_is_130_and_inconclusive(tmp_path):
+def test_ctrl_c_is_130_and_inconclusive(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "conformance", "run", "--target", "model", "--minutes", "5"]
     where = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -213,12 +213,12 @@ def test_ctrl_c_is_130_and_inconclusive(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--version"], ["run", "--version"], ["doctor", "--version"]])
-def test_every_command_says_its_version(words):
+def test_every_command_says_its_version(words: list[str]) -> None:
     result = call(*words)
     assert result.exit_code == 0 and result.output == f"conformance {__version__}\n"
 
 
-def test_help_and_targets():
+def test_help_and_targets() -> None:
     for words in (
         ["--help"],
         ["run", "--help"],

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -46,14 +47,14 @@ anything = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory):
+def sound(tmp_path_factory: pytest.TempPathFactory):
     """The lines of a sound trace, and a place for damaged ones."""
     folder = tmp_path_factory.mktemp("fuzz")
     traces.write(drive(ModelTarget({"profile": "block"}), PROGRAM, 7), folder / "sound.jsonl")
     return (folder / "sound.jsonl").read_bytes(), folder / "damaged.jsonl"
 
 
-def read_or_refused(path):
+def read_or_refused(path) -> None:
     try:
         trace = traces.read(path)
     except traces.BadTrace as error:
@@ -66,7 +67,7 @@ def read_or_refused(path):
 
 @LOOSE
 @given(st.data())
-def test_damaged_bytes(sound, data):
+def test_damaged_bytes(sound, data) -> None:
     content, path = sound
     at = data.draw(st.integers(0, len(content)))
     gone, new = data.draw(st.integers(0, 60)), data.draw(st.binary(max_size=20))
@@ -76,7 +77,7 @@ def test_damaged_bytes(sound, data):
 
 @LOOSE
 @given(st.data())
-def test_wrong_values(sound, data):
+def test_wrong_values(sound, data) -> None:
     """Sound JSON, with a value of a line replaced by anything."""
     content, path = sound
     lines = [json.loads(line) for line in content.splitlines()]
@@ -103,7 +104,9 @@ def test_wrong_values(sound, data):
         (b"\x00" * 4096, ":1:"),
     ],
 )
-def test_hostile_files_are_one_line_and_status_three(tmp_path, content, says):
+def test_hostile_files_are_one_line_and_status_three(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
     path = tmp_path / "hostile.jsonl"
     path.write_bytes(content)
     result = CliRunner().invoke(main, ["check", str(path)])
@@ -125,7 +128,7 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def echo(tmp_path_factory):
+def echo(tmp_path_factory: pytest.TempPathFactory):
     """Makes a target answer with these bytes, through the driver; the event that records it."""
     script = tmp_path_factory.mktemp("fuzz") / "echo.py"
     script.write_text(ECHO)
@@ -136,7 +139,7 @@ def echo(tmp_path_factory):
 
         hello = {"block_size": 512, "crash_profile": None, "capabilities": []}
 
-        def __init__(self, answer):
+        def __init__(self, answer) -> None:
             self.answer = answer
 
         def request(self, message):
@@ -174,7 +177,7 @@ def echo(tmp_path_factory):
         ).map(lambda value: json.dumps(value).encode()),
     )
 )
-def test_whatever_a_target_answers(echo, answer):
+def test_whatever_a_target_answers(echo, answer) -> None:
     event = echo(answer)
     trace = traces.Trace(
         {"block_size": 512, "crash_profile": None, "capabilities": []},
@@ -211,7 +214,7 @@ def test_whatever_a_target_answers(echo, answer):
         (b'{"op":"read","lba":0,"count":9999999999999999999,"result":{"ok":true,"tags":[]}}', ""),
     ],
 )
-def test_wrong_lines_are_one_line_and_status_three(tmp_path, line, says):
+def test_wrong_lines_are_one_line_and_status_three(tmp_path: Path, line: bytes, says: str) -> None:
     path = tmp_path / "wrong.jsonl"
     hello = b'{"trace":1,"hello":{"block_size":512,"crash_profile":"ack","capabilities":["crash"]}}'
     path.write_bytes(

@@ -18,7 +18,7 @@ class Literal:
     power).
     """
 
-    def __init__(self, profile):
+    def __init__(self, profile) -> None:
         self.profile = profile
         self.states = None
 
@@ -195,7 +195,10 @@ def random_event(choose, names, ops):
 @pytest.mark.parametrize(
     "profile, ops", [(profile, MIXED) for profile in model.PROFILES] + [("block", OPEN)]
 )
-def test_equal_to_the_specification(profile, ops):
+def test_equal_to_the_specification(
+    profile: str,
+    ops: tuple[str, ...],
+) -> None:
     """Verdicts and indices are equal on random traces, most of whose events the specification
     allows.
     """
@@ -257,7 +260,7 @@ def op(kind, result="ok", **fields):
     return {"op": kind, **fields, "result": answer}
 
 
-def test_a_write_with_fua_is_durable_and_nothing_else_becomes_so():
+def test_a_write_with_fua_is_durable_and_nothing_else_becomes_so() -> None:
     first, durable = op("write", lba=0, tags=[1]), op("write", lba=1, tags=[2], fua=True)
     for profile in ("prefix", "block"):
         for kept, allowed in (([1, 2], True), ([0, 2], True), ([1, 0], False), ([0, 0], False)):
@@ -266,7 +269,7 @@ def test_a_write_with_fua_is_durable_and_nothing_else_becomes_so():
             assert found == (None if allowed else 4), (profile, kept)
 
 
-def test_a_choice_is_shared_by_the_views_that_copied_it():
+def test_a_choice_is_shared_by_the_views_that_copied_it() -> None:
     before = [
         op("write", lba=0, tags=[1]),
         op("flush"),
@@ -297,7 +300,7 @@ def test_a_choice_is_shared_by_the_views_that_copied_it():
     )
 
 
-def test_what_came_through_another_choice_decides_that_one_too():
+def test_what_came_through_another_choice_decides_that_one_too() -> None:
     before = [
         op("write", lba=0, tags=[1]),
         op("flush"),
@@ -321,7 +324,7 @@ def test_what_came_through_another_choice_decides_that_one_too():
     )
 
 
-def test_a_refused_write_changes_nothing():
+def test_a_refused_write_changes_nothing() -> None:
     assert run("ack", op("write", "no-space", lba=0, tags=[1]), op("read", lba=0, tags=[1])) == 2
     assert (
         run("ack", op("write", "out-of-range", lba=3, tags=[1, 2]), op("read", lba=3, tags=[0]))
@@ -329,13 +332,13 @@ def test_a_refused_write_changes_nothing():
     )
 
 
-def test_reads_flushes_and_deletes_have_no_excuse():
+def test_reads_flushes_and_deletes_have_no_excuse() -> None:
     assert run("ack", op("flush", "no-space")) == 1
     assert run("ack", op("snapshot", name="s"), op("delete", "no-space", name="s")) == 2
     assert run("ack", op("read", "data-lost", lba=0, count=1)) == 1
 
 
-def test_data_may_be_lost_only_beyond_what_is_tolerated():
+def test_data_may_be_lost_only_beyond_what_is_tolerated() -> None:
     lost, fail = op("read", "data-lost", lba=0, count=1), op("fail", device=1, mode="absent")
     assert run("ack", fail, lost, tolerates=1) == 2
     assert run("ack", fail, op("fail", device=2, mode="absent"), lost, tolerates=1) is None
@@ -348,7 +351,7 @@ def test_data_may_be_lost_only_beyond_what_is_tolerated():
     assert run("ack", *both[:2], write, tolerates=1) == 3, "a change is no read"
 
 
-def test_a_disk_that_cannot_be_opened_does_not_know_its_views_or_its_size():
+def test_a_disk_that_cannot_be_opened_does_not_know_its_views_or_its_size() -> None:
     both = [op("fail", device=device, mode="absent") for device in (1, 2)]
     for unknown in ({"lba": 0, "view": "s"}, {"lba": 99}):
         lost = op("read", "data-lost", count=1, **unknown)
@@ -356,13 +359,13 @@ def test_a_disk_that_cannot_be_opened_does_not_know_its_views_or_its_size():
         assert run("ack", both[0], lost, tolerates=1) == 2
 
 
-def test_unsupported_is_for_what_was_not_declared():
+def test_unsupported_is_for_what_was_not_declared() -> None:
     assert run("ack", op("unmap", "unsupported", lba=0, count=1)) is None
     assert run("ack", op("unmap", "unsupported", lba=0, count=1), capabilities=["unmap"]) == 1
     assert run("ack", op("write", "unsupported", lba=0, tags=[1])) == 1
 
 
-def test_too_many_states_are_said_to_be_so(monkeypatch):
+def test_too_many_states_are_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "MOST_STATES", 8)
     writes = [op("write", "unknown-outcome", lba=at_lba, tags=[at_lba + 1]) for at_lba in range(4)]
     with pytest.raises(model.Undecided):
@@ -370,7 +373,7 @@ def test_too_many_states_are_said_to_be_so(monkeypatch):
 
 
 @pytest.mark.parametrize("profile", model.PROFILES)
-def test_long_histories_stay_linear(profile):
+def test_long_histories_stay_linear(profile: str) -> None:
     states = model.init(hello(profile))
     states = model.step(states, op("create", blocks=8))
     for index in range(20_000):

@@ -11,14 +11,14 @@ SIZES = (512, 1024, 4096, 65536)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_round_trip(size):
+def test_round_trip(size: int) -> None:
     for tag in (0, 1, 7, 2**31 - 1):
         data = encode(tag, 3, 12, size, 99)
         assert len(data) == size and decode(data, 3, 99) == tag
     assert encode(0, 3, 12, size) == bytes(size)
 
 
-def test_every_bit_counts():
+def test_every_bit_counts() -> None:
     data = encode(7, 3, 12, 1024)
     for at in range(0, len(data), 7):
         damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
@@ -26,7 +26,7 @@ def test_every_bit_counts():
 
 
 @pytest.mark.parametrize("size", SIZES[1:])
-def test_torn(size):
+def test_torn(size: int) -> None:
     new, old = encode(7, 3, 12, size), encode(5, 3, 4, size)
     half = size // 2
     found = decode(new[:half] + old[half:], 3)
@@ -35,35 +35,35 @@ def test_torn(size):
     assert decode(bytes(half) + new[half:], 3).kind == "torn"
 
 
-def test_torn_says_which_sectors():
+def test_torn_says_which_sectors() -> None:
     new, old = encode(7, 3, 12, 4096), encode(5, 3, 4, 4096)
     found = decode(new[: 4 * SECTOR] + old[4 * SECTOR :], 3)
     assert found.detail == "sectors 0-3 tag 7 (operation 12), 4-7 tag 5 (operation 4)"
 
 
-def test_misplaced():
+def test_misplaced() -> None:
     found = decode(encode(7, 4, 12, 1024), 3)
     assert found.kind == "misplaced" and "LBA 4" in found.detail
 
 
-def test_sectors_in_the_wrong_order():
+def test_sectors_in_the_wrong_order() -> None:
     data = encode(7, 3, 12, 1024)
     found = decode(data[SECTOR:] + data[:SECTOR], 3)
     assert isinstance(found, Damage) and "another place" in found.detail
 
 
-def test_a_smaller_block_size_is_not_the_same_block():
+def test_a_smaller_block_size_is_not_the_same_block() -> None:
     assert isinstance(decode(encode(7, 3, 12, 512) * 2, 3), Damage)
 
 
-def test_foreign_and_garbage():
+def test_foreign_and_garbage() -> None:
     assert decode(b"\xaa" * 1024, 3).kind == "foreign"
     assert decode(encode(7, 3, 12, 1024, trace=1), 3, trace=2).kind == "foreign"
     assert decode(encode(7, 3, 12, 1024)[:SECTOR] + b"\xaa" * SECTOR, 3).kind == "garbage"
     assert decode(bytes(SECTOR) + b"\xaa" * SECTOR, 3).kind == "foreign"
 
 
-def test_no_checksum_of_an_engine_takes_one_block_for_another():
+def test_no_checksum_of_an_engine_takes_one_block_for_another() -> None:
     """A CRC at the end of data makes the CRC of the whole a constant."""
     blocks = [
         encode(tag, lba, 1, size, 7) for size in (512, 4096) for tag in (1, 2) for lba in (0, 3)

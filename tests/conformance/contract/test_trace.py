@@ -1,6 +1,7 @@
 """Trace files: what is written is read again, and damage is named by file and line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +30,7 @@ def read(tmp_path, content):
     return traces.read(path)
 
 
-def test_round_trip(tmp_path):
+def test_round_trip(tmp_path: Path) -> None:
     events = [
         CREATE,
         {"op": "write", "lba": 1, "tags": [5], "cut": {"after": 2, "seed": 9}, "result": None},
@@ -116,7 +117,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_has_a_name_and_a_line(tmp_path, damage):
+def test_damage_has_a_name_and_a_line(tmp_path: Path, damage: str) -> None:
     content, number, words = DAMAGE[damage]
     with pytest.raises(BadTrace) as caught:
         read(tmp_path, content)
@@ -125,20 +126,20 @@ def test_damage_has_a_name_and_a_line(tmp_path, damage):
     assert "\n" not in message and len(message) < 600
 
 
-def test_unreadable_files(tmp_path):
+def test_unreadable_files(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", tmp_path):
         with pytest.raises(BadTrace) as caught:
             traces.read(path)
         assert str(caught.value).startswith(str(path))
 
 
-def test_a_crash_needs_a_promise(tmp_path):
+def test_a_crash_needs_a_promise(tmp_path: Path) -> None:
     header = {"trace": 1, "hello": {**HELLO, "crash_profile": None}}
     with pytest.raises(BadTrace, match="promises nothing"):
         read(tmp_path, text(header, CREATE, {"op": "crash", "result": {"ok": True}}))
 
 
-def test_the_schema_is_valid_json_schema():
+def test_the_schema_is_valid_json_schema() -> None:
     """Every line of a good trace is valid for the schema as it stands, not only for its parts."""
     import fastjsonschema
 

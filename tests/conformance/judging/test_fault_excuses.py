@@ -3,6 +3,7 @@ beyond is told from what it may not.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +35,7 @@ def run(name, count=40, target="refmodel", seed=4):
 
 
 @pytest.mark.parametrize("name", fault_excuses.FAULTS)
-def test_the_reference_engine_stands_a_fault_of_one_device(name):
+def test_the_reference_engine_stands_a_fault_of_one_device(name: str) -> None:
     result = run(name)
     assert result.verdict == "pass" and not sum(result.excused.values()), [
         f.verdict for f in result.failures
@@ -42,13 +43,13 @@ def test_the_reference_engine_stands_a_fault_of_one_device(name):
 
 
 @pytest.mark.parametrize("name", fault_excuses.FAULTS)
-def test_on_every_device_it_bites(name):
+def test_on_every_device_it_bites(name: str) -> None:
     result = run(name + "@all", 60)
     assert sum(result.excused.values()) > 0 and not result.excused["exit"]
     assert result.verdict == "pass", [failure.verdict for failure in result.failures]
 
 
-def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_off():
+def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_off() -> None:
     """The witness of a mirror among them, and all of them while the disk is opened."""
     result = run("vanishing-device@all", 60, "refmodel:layout=mirror")
     assert result.verdict == "pass" and result.excused["lost-data"] > 30, [
@@ -57,17 +58,19 @@ def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_
 
 
 @pytest.mark.parametrize("name", ["lost-write", "lying-flush", "misdirected-write"])
-def test_an_engine_that_believes_whatever_is_whole_is_found(name, monkeypatch):
+def test_an_engine_that_believes_whatever_is_whole_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PageStore, "newest_birth", lambda pages, page, kind, cause: 0)
     assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
 
 
-def test_a_device_that_vanishes_while_the_disk_is_opened(monkeypatch):
+def test_a_device_that_vanishes_while_the_disk_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "MOST_IOS", 12)
     assert run("vanishing-device").verdict == "pass"
 
 
-def test_what_is_excused():
+def test_what_is_excused() -> None:
     trace = Trace(
         {"tolerates": 1},
         [{"op": "read", "lba": 0, "count": 1, "result": {"ok": False, "error": "data-lost"}}],
@@ -91,7 +94,7 @@ def test_what_is_excused():
     ) and fault_excuses.without_lost_reads(("bit-flip",), trace)
 
 
-def test_what_was_acknowledged_since_the_last_recovery_is_not_excused():
+def test_what_was_acknowledged_since_the_last_recovery_is_not_excused() -> None:
     """What a fault may have made forgotten is what a recovery read; the rest the engine still
     knows.
     """
@@ -118,7 +121,7 @@ def call(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
-def test_on_the_command_line(tmp_path):
+def test_on_the_command_line(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     done = call(
         "run",
@@ -158,7 +161,7 @@ def test_on_the_command_line(tmp_path):
         ),
     ],
 )
-def test_wrong_usage(words, says):
+def test_wrong_usage(words: list[str], says: str) -> None:
     done = call("run", *words)
     assert (
         done.exit_code == 2

@@ -44,7 +44,7 @@ def by_all_orders(calls):
     return "fail"
 
 
-def test_it_agrees_with_the_definition():
+def test_it_agrees_with_the_definition() -> None:
     choose, found = random.Random(1), []
     for _ in range(1500):
         calls = []
@@ -70,7 +70,7 @@ def test_it_agrees_with_the_definition():
     assert found.count("pass") > 100 < found.count("fail")
 
 
-def test_blocks_are_judged_each_by_itself_and_the_culprit_is_named():
+def test_blocks_are_judged_each_by_itself_and_the_culprit_is_named() -> None:
     calls = [
         Call("write", 0, 1, 0, 1),
         Call("write", 1, 2, 0, 1),
@@ -81,7 +81,7 @@ def test_blocks_are_judged_each_by_itself_and_the_culprit_is_named():
     assert opinion.verdict == "fail" and opinion.lba == 1 and opinion.stuck == (calls[3],)
 
 
-def test_it_gives_up_and_says_so():
+def test_it_gives_up_and_says_so() -> None:
     calls = [Call("write", 0, number, 0, 10) for number in range(1, 15)] + [
         Call("read", 0, 99, 11, 12)
     ]
@@ -96,7 +96,7 @@ class Shared:
     and then.
     """
 
-    def __init__(self, caches):
+    def __init__(self, caches) -> None:
         self.content, self.lock, self.caches = bytearray(512 * 8), threading.Lock(), caches
 
     def connect(self):
@@ -104,10 +104,10 @@ class Shared:
 
 
 class Connection:
-    def __init__(self, disk):
+    def __init__(self, disk) -> None:
         self.disk, self.kept, self.reads = disk, None, 0
 
-    def write(self, offset, data):
+    def write(self, offset, data) -> None:
         with self.disk.lock:
             self.disk.content[offset : offset + len(data)] = data
         time.sleep(0)
@@ -119,16 +119,16 @@ class Connection:
                 self.kept = bytes(self.disk.content)
         return self.kept[offset : offset + length]
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
 @pytest.mark.parametrize("caches, verdict", [(False, "pass"), (True, "fail")])
-def test_a_cache_that_other_connections_write_behind_is_found(caches, verdict):
+def test_a_cache_that_other_connections_write_behind_is_found(caches: bool, verdict: str) -> None:
     assert judge(overlap.drive(Shared(caches).connect, 4, 200, seed=1)).verdict == verdict
 
 
-def test_what_nobody_wrote_is_said():
+def test_what_nobody_wrote_is_said() -> None:
     disk = Shared(False)
     disk.content[:] = b"x" * len(disk.content)
     with pytest.raises(overlap.Wrong, match="foreign"):
@@ -152,7 +152,7 @@ class Disk:
     }
     caches = loses = False
 
-    def __init__(self, options):
+    def __init__(self, options) -> None:
         self.disk = Shared(self.caches)
         self.connect = self.disk.connect
 
@@ -175,12 +175,14 @@ class Disk:
                 self.disk.content[:512] = bytes(512)
         return {"ok": True}
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
 @pytest.mark.parametrize("fault, verdict", [(None, "pass"), ("caches", "fail"), ("loses", "fail")])
-def test_a_target_with_connections_is_judged_by_rounds(fault, verdict, monkeypatch):
+def test_a_target_with_connections_is_judged_by_rounds(
+    fault: str | None, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if fault:
         monkeypatch.setattr(Disk, fault, True)
     found = overlap.run(
@@ -190,15 +192,15 @@ def test_a_target_with_connections_is_judged_by_rounds(fault, verdict, monkeypat
     assert found.rounds == 3 or verdict == "fail" and "no order explains read of tag" in found.said
 
 
-def test_rounds_are_inconclusive_where_the_checker_gives_up_and_where_requests_cannot_overlap():
+def test_rounds_are_inconclusive_where_the_checker_gives_up_or_requests_cannot_overlap() -> None:
     found = overlap.run(targets.Factory("shared", Disk), 4, 1, 100, seed=1, most_steps=3)
     assert found.verdict == "inconclusive" and found.rounds == 1
     said = CliRunner().invoke(main, ["run", "--target", "model", "--traces", "2", "--overlap", "3"])
     assert said.exit_code == 3 and "one request at a time" in " ".join(said.output.split())
 
 
-def test_a_connection_that_breaks_is_a_failure(monkeypatch):
-    def refuse(self, offset, length):
+def test_a_connection_that_breaks_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self, offset, length) -> None:
         raise nbd.NbdError("broken pipe", 32)
 
     monkeypatch.setattr(Connection, "read", refuse)
@@ -206,7 +208,7 @@ def test_a_connection_that_breaks_is_a_failure(monkeypatch):
     assert found.verdict == "fail" and "broken pipe" in found.said
 
 
-def test_no_server_is_inconclusive():
+def test_no_server_is_inconclusive() -> None:
     done = CliRunner().invoke(main, ["overlap", "nbd+unix:///?socket=/nonexistent"])
     assert (
         done.exit_code == 3 and "Traceback" not in done.output and "inconclusive: " in done.output

@@ -2,6 +2,7 @@
 
 import random
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,7 @@ def entry(at, data=b"", flags=0, sectors=None):
 SUPERBLOCK = struct.pack("<QQQI", MAGIC, 1, 3, SECTOR).ljust(SECTOR, b"\0")
 
 
-def test_a_log_is_read_from_where_it_was_left(tmp_path):
+def test_a_log_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(SUPERBLOCK + entry(4, sector("a") + sector("b")) + entry(0, flags=FLUSH))
     found, end = read(log)
@@ -48,13 +49,13 @@ def test_a_log_is_read_from_where_it_was_left(tmp_path):
     ]
 
 
-def test_zeroes_at_the_end_may_be_a_hole(tmp_path):
+def test_zeroes_at_the_end_may_be_a_hole(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(SUPERBLOCK + entry(0, sectors=2))
     assert read(log)[0] == [Write(0, bytes(2 * SECTOR), 0)]
 
 
-def test_the_superblock_comes_with_the_first_flush(tmp_path):
+def test_the_superblock_comes_with_the_first_flush(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(bytes(SECTOR) + entry(0, sector("a")))
     assert len(read(log)[0]) == 1
@@ -73,20 +74,20 @@ def outcomes(*writes, seeds=400):
     return found
 
 
-def test_what_no_flush_covers_may_survive_or_not():
+def test_what_no_flush_covers_may_survive_or_not() -> None:
     a, b, flush = Write(0, sector("a"), 0), Write(SECTOR, sector("b"), 0), Write(0, b"", FLUSH)
     assert outcomes(a, b) == {"...", "a..", ".b.", "ab."}
     assert outcomes(a, flush, b) == {"a..", "ab."}
     assert outcomes(a, b, flush) == {"ab."}
 
 
-def test_a_write_tears_at_sectors():
+def test_a_write_tears_at_sectors() -> None:
     assert outcomes(Write(0, sector("a") * 3, 0)) == {
         x + y + z for x in ".a" for y in ".a" for z in ".a"
     }
 
 
-def test_fua_makes_itself_durable_and_nothing_else():
+def test_fua_makes_itself_durable_and_nothing_else() -> None:
     a, b = Write(0, sector("a"), 0), Write(SECTOR, sector("b"), FUA)
     assert outcomes(a, b) == {".b.", "ab."}
     assert outcomes(Write(0, sector("a"), 0), Write(0, sector("b"), FUA)) == {"b.."}, (
@@ -103,7 +104,9 @@ def test_fua_makes_itself_durable_and_nothing_else():
     ),
     st.integers(0, 2**32),
 )
-def test_every_sector_holds_what_it_held_at_the_last_flush_or_was_given_since(history, seed):
+def test_every_sector_holds_what_it_held_at_the_last_flush_or_was_given_since(
+    history, seed
+) -> None:
     media, may = Media(sector(".") * 3), [{"."}, {"."}, {"."}]
     now = list("...")
     for at, letter, flags in history:
@@ -118,7 +121,7 @@ def test_every_sector_holds_what_it_held_at_the_last_flush_or_was_given_since(hi
     assert all(letter in allowed for letter, allowed in zip(left, may, strict=True))
 
 
-def test_the_power_fails_at_the_nth_write(tmp_path):
+def test_the_power_fails_at_the_nth_write(tmp_path: Path) -> None:
     disk, log = tmp_path / "disk", tmp_path / "log"
     disk.write_bytes(b"")
     log.write_bytes(b"")

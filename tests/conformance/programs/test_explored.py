@@ -22,7 +22,7 @@ def beginnings(explored: Explored, number: int = 40) -> list[list[dict]]:
     return [list(begun.requests) for begun in found if begun is not None]
 
 
-def test_a_trace_is_kept_up_to_where_it_showed_most_that_is_new():
+def test_a_trace_is_kept_up_to_where_it_showed_most_that_is_new() -> None:
     explored = Explored()
     assert beginnings(explored) == []
     explored.learn(Trace(HELLO, [CREATED, TAKEN, READ, READ, READ]))
@@ -35,7 +35,7 @@ def test_a_trace_is_kept_up_to_where_it_showed_most_that_is_new():
     assert {"op": "snapshot", "name": "s2"} in [requests[-1] for requests in found]
 
 
-def test_what_a_power_cut_left_open_is_not_gone_on_from():
+def test_what_a_power_cut_left_open_is_not_gone_on_from() -> None:
     explored = Explored()
     cut = {"op": "fail", "device": 0, "mode": ABSENT, "cut": {"after": 1, "seed": 1}}
     crash = {"op": "crash", "result": OK}
@@ -43,14 +43,14 @@ def test_what_a_power_cut_left_open_is_not_gone_on_from():
     assert beginnings(explored) == []
 
 
-def test_a_failure_that_is_refused_because_it_took_effect_before_counts():
+def test_a_failure_that_is_refused_because_it_took_effect_before_counts() -> None:
     now = Situation(4)
     refused = {"ok": False, "error": "bad-request"}
     follow(now, {"op": "fail", "device": 2, "mode": ABSENT, "result": refused})
     assert now.failed == {2: ABSENT}
 
 
-def test_a_program_goes_on_from_where_another_one_ended():
+def test_a_program_goes_on_from_where_another_one_ended() -> None:
     explored = Explored()
     written = {"op": "write", "lba": 1, "tags": [1, 2, 3], "result": OK}
     explored.learn(Trace(HELLO, [CREATED, written, TAKEN, READ, REFUSED]))

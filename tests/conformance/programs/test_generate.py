@@ -23,12 +23,12 @@ def programs(number, seed=1, ops=30, **more):
     return list(islice(generate.programs({**HELLO, **more}, ops, seed, cuts=True), number))
 
 
-def test_the_same_seed_gives_the_same_programs():
+def test_the_same_seed_gives_the_same_programs() -> None:
     assert programs(60) == programs(60)
     assert programs(60) != programs(60, seed=2)
 
 
-def test_only_what_is_declared_is_asked_for():
+def test_only_what_is_declared_is_asked_for() -> None:
     asked = {r["op"] for p in programs(50, capabilities=["flush"]) for r in p}
     assert asked == {"create", "write", "read", "flush"}
     asked = {r["op"] for p in programs(50, crash_profile=None) for r in p}
@@ -37,11 +37,11 @@ def test_only_what_is_declared_is_asked_for():
     assert {"fail", "return", "replace", "tick", "settle"} <= asked
 
 
-def test_a_target_that_can_is_scrubbed_at_the_end():
+def test_a_target_that_can_is_scrubbed_at_the_end() -> None:
     assert all(p[-1] == {"op": "scrub"} for p in programs(20, capabilities=["scrub"]))
 
 
-def test_at_most_one_device_too_many_fails_and_then_nothing_is_written():
+def test_at_most_one_device_too_many_fails_and_then_nothing_is_written() -> None:
     exceeded = 0
     for program in programs(120, capabilities=["device", "crash"], tolerates=1):
         failed, back = set(), set()
@@ -61,7 +61,7 @@ def test_at_most_one_device_too_many_fails_and_then_nothing_is_written():
     assert exceeded
 
 
-def test_devices_fail_again_before_they_have_caught_up_and_operations_on_them_are_cut():
+def test_devices_fail_again_before_they_have_caught_up_and_operations_on_them_are_cut() -> None:
     again, cut = 0, Counter()
     for program in programs(150, capabilities=["device", "crash"], tolerates=2):
         back = set()
@@ -78,7 +78,7 @@ def test_devices_fail_again_before_they_have_caught_up_and_operations_on_them_ar
     assert all(cut[op] for op in swarm.DEVICE_OPS), cut
 
 
-def test_what_was_cut_short_on_a_device_is_sent_again_before_anything_is_read():
+def test_what_was_cut_short_on_a_device_is_sent_again_before_anything_is_read() -> None:
     for program in programs(100, capabilities=["device", "crash"]):
         for at, request in enumerate(program):
             if request["op"] in ("fail", "return", "replace", "settle") and "cut" in request:
@@ -86,7 +86,7 @@ def test_what_was_cut_short_on_a_device_is_sent_again_before_anything_is_read():
                 assert after == {key: request[key] for key in request if key != "cut"}
 
 
-def test_the_rare_is_in_it():
+def test_the_rare_is_in_it() -> None:
     """Refusals of every sort, cuts in every operation, cut recoveries."""
     seen = Counter()
     target = ModelTarget({"profile": "prefix"})
@@ -104,7 +104,7 @@ def test_the_rare_is_in_it():
     assert seen["snapshot", "bad-request"] and seen["read", "no-such-snapshot"]
 
 
-def test_long_lives_large_disks_and_blocks_that_are_alike():
+def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
     draws = generate.cases(lambda choose: {}, lambda options: HELLO, 30, 1, long=True)
     drawn = [program for _, program in islice(draws, 300)]
     long = sum(len(program) >= generate.LONG_LIFE for program in drawn)
@@ -117,7 +117,7 @@ def test_long_lives_large_disks_and_blocks_that_are_alike():
     assert 30 < alike < 150
 
 
-def test_trees_of_views_take_many_shapes():
+def test_trees_of_views_take_many_shapes() -> None:
     """Most of all where each delete and revert is led by the shapes that were made before."""
 
     def shapes(led):
@@ -141,7 +141,7 @@ def test_trees_of_views_take_many_shapes():
     assert shapes(True) > shapes(False) > 50
 
 
-def test_a_situation_knows_the_tree_of_views():
+def test_a_situation_knows_the_tree_of_views() -> None:
     tree = Situation(4)
     for op, name in (
         ("write", ""),
@@ -159,7 +159,7 @@ def test_a_situation_knows_the_tree_of_views():
     assert tree.views == {"b": None, "c": None} and tree.shape()[2:] == before[2:]
 
 
-def test_names_of_all_lengths_and_characters_and_those_next_to_them():
+def test_names_of_all_lengths_and_characters_and_those_next_to_them() -> None:
     choose = random.Random(1)
     good = [names.allowed(choose) for _ in range(3000)]
     assert all(NAME.fullmatch(name) for name in good)
@@ -172,7 +172,7 @@ def test_names_of_all_lengths_and_characters_and_those_next_to_them():
 
 
 @pytest.mark.parametrize("profile", ("ack", "prefix", "block"))
-def test_any_part_of_a_program_is_a_program(profile):
+def test_any_part_of_a_program_is_a_program(profile: str) -> None:
     choose = random.Random(3)
     target = ModelTarget({"profile": profile})
     for program in programs(25):
@@ -181,12 +181,12 @@ def test_any_part_of_a_program_is_a_program(profile):
         assert "failure" not in trace.events[-1] and judge_one(trace).at is None
 
 
-def test_long_programs_can_be_drawn():
+def test_long_programs_can_be_drawn() -> None:
     drawn = islice(generate.programs(HELLO, generate.MOST_OPS, 1), 2)
     assert all(len(program) > generate.MOST_OPS for program in drawn)
 
 
-def test_ranges_begin_and_end_where_structures_do():
+def test_ranges_begin_and_end_where_structures_do() -> None:
     """Clusters of 8 blocks: ranges begin with one, or a block before, more often than by chance."""
 
     def share(options):
@@ -200,7 +200,7 @@ def test_ranges_begin_and_end_where_structures_do():
     assert share((4096,)) > 1.25 * share(())
 
 
-def test_what_was_seldom_asked_is_asked():
+def test_what_was_seldom_asked_is_asked() -> None:
     """Of operations that follow each other, in as many requests; both counts are in the message."""
 
     def triples(led, seed):
@@ -222,7 +222,9 @@ def test_what_was_seldom_asked_is_asked():
         assert led > 1.05 * plain, (plain, led)
 
 
-def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(monkeypatch):
+def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What a rebuild left out shows only if nothing reads, and so repairs, it in between: luck
     alone seldom does that.
     """
@@ -249,7 +251,7 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(m
     assert played > 2 * lucky, (played, lucky)
 
 
-def test_writes_are_durable_at_once_only_for_targets_that_declare_it():
+def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:
     def durable(capabilities: list[str]) -> int:
         hello = {**HELLO, "capabilities": capabilities}
         return sum(

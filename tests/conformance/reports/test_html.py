@@ -36,7 +36,7 @@ def failed(events):
     return trace, judge([trace], MODEL)[0]
 
 
-def test_the_picture_shows_what_was_allowed_and_what_came():
+def test_the_picture_shows_what_was_allowed_and_what_came() -> None:
     trace, verdict = failed(BLEED)
     drawn = picture.picture(trace, verdict)
     assert [band.view for band in drawn.bands] == ["live", "s"] and list(drawn.bands[0].rows) == [
@@ -54,7 +54,9 @@ def test_the_picture_shows_what_was_allowed_and_what_came():
     assert drawn.arrow[0] < drawn.arrow[2] and drawn.left_out == "38 blocks"
 
 
-def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(monkeypatch):
+def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     events = [
         BLEED[0],
         *({"op": "write", "lba": n % 40, "tags": [n + 1], "result": OK} for n in range(200)),
@@ -102,14 +104,37 @@ def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(monkeypatch):
         ],
     ],
 )
-def test_every_kind_of_failure_can_be_drawn(events):
+def test_every_kind_of_failure_can_be_drawn(
+    events: list[
+        dict[str, dict[str, bool | list[dict[str, int | str]] | list[int]] | int | str]
+        | dict[str, dict[str, bool] | int | list[int] | str]
+        | dict[str, dict[str, bool] | int | str]
+    ]
+    | list[
+        dict[str, dict[str, bool | str] | str]
+        | dict[str, dict[str, bool] | int | list[int] | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+        | dict[str, int | list[int] | str | None]
+    ]
+    | list[
+        dict[str, dict[str, bool] | int | list[int] | str]
+        | dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, bool] | str]
+    ]
+    | list[
+        dict[str, dict[str, bool] | int | str]
+        | dict[str, dict[str, str] | int | list[int] | str | None]
+    ]
+    | list[dict[str, dict[str, str] | int | str | None]],
+) -> None:
     trace, verdict = failed(events)
     result = Campaign("t", 1, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 0, 9)])
     text = html.page(result)
     assert verdict.kind in text and "<svg" in text and "<b>" not in text
 
 
-def test_the_page_needs_nothing_else_and_trusts_nothing():
+def test_the_page_needs_nothing_else_and_trusts_nothing() -> None:
     trace, verdict = failed(BLEED)
     result = Campaign(
         "exec:<img src=x>", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)]
@@ -123,14 +148,14 @@ def test_the_page_needs_nothing_else_and_trusts_nothing():
     assert "conformance run --target" in text
 
 
-def test_the_same_failure_is_shown_once():
+def test_the_same_failure_is_shown_once() -> None:
     trace, verdict = failed(BLEED)
     many = [Failure(trace, verdict, number, 50) for number in (3, 8, 9)]
     text = html.page(Campaign("t", 7, judged=[(trace, verdict)], failures=many))
     assert text.count('class="failure"') == 1 and "trace 3, again in trace 8, 9" in text
 
 
-def test_the_legend_has_four_items_and_explains_the_notation():
+def test_the_legend_has_four_items_and_explains_the_notation() -> None:
     trace, verdict = failed(BLEED)
     text = html.page(
         Campaign("t", 7, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 3, 50)])
@@ -140,7 +165,7 @@ def test_the_legend_has_four_items_and_explains_the_notation():
     assert "read 2 blocks, from logical block address (LBA) 20 on" in " ".join(text.split())
 
 
-def test_what_cannot_happen_is_not_called_never():
+def test_what_cannot_happen_is_not_called_never() -> None:
     trace, verdict = failed(BLEED)
     result = Campaign("t", 7, judged=[(trace, verdict)])
     result.coverage.update({("write", "ok"): 5, ("write", "cut"): 0, ("unmap", "ok"): 0})
@@ -152,7 +177,7 @@ def test_what_cannot_happen_is_not_called_never():
     assert html.page(result).count("never happened") == 2, "its power can be cut after all"
 
 
-def test_every_class_has_a_meaning():
+def test_every_class_has_a_meaning() -> None:
     source = Path(explain.__file__).read_text()
     named_there = set(
         re.findall(r'kind(?:, clause)?(?:, source)? = "([a-z-]+)"|return "([a-z-]+)", "', source)

@@ -38,28 +38,28 @@ def bad(good):
     return found
 
 
-def test_there_are_enough(bad):
+def test_there_are_enough(bad) -> None:
     kinds = Counter(one.kind for one in bad)
     assert len(bad) >= 200 and len(kinds) >= 10
     assert min(kinds.values()) >= 10, kinds
 
 
-def test_the_model_accepts_the_good_ones(good):
+def test_the_model_accepts_the_good_ones(good) -> None:
     assert [opinion.at for opinion in model_oracle.judge(good)] == [None] * len(good)
 
 
-def test_the_model_rejects_the_bad_ones_there(bad):
+def test_the_model_rejects_the_bad_ones_there(bad) -> None:
     for one in bad:
         assert model_oracle.judge_one(one.trace).at == one.at, one.kind
 
 
-def test_the_same_seed_corrupts_alike(good):
+def test_the_same_seed_corrupts_alike(good) -> None:
     for kind in corrupt.KINDS:
         one, other = corrupt.corrupt(good[5], kind, 1), corrupt.corrupt(good[5], kind, 1)
         assert one == other
 
 
-def test_tlc_agrees(good, bad):
+def test_tlc_agrees(good, bad) -> None:
     from conformance.judging.oracles import tlc as tlc_oracle
     from modelcheck.checkers import tlc
 

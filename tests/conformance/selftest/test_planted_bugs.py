@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[3]
 ROW = re.compile(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 
-def test_the_table_is_true():
+def test_the_table_is_true() -> None:
     rows = {
         int(number): (engines, specs)
         for number, engines, specs in ROW.findall((ROOT / "docs" / "self-test.md").read_text())

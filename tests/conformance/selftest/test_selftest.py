@@ -4,7 +4,9 @@ should be.
 
 import json
 import re
+from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from conformance.cli import selftest as command
@@ -17,7 +19,7 @@ def call(*words):
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_finds_what_is_planted_and_nothing_else(tmp_path):
+def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     status, said = call(
         HONEST,
         "overwrite-drops-shared",
@@ -33,7 +35,7 @@ def test_finds_what_is_planted_and_nothing_else(tmp_path):
     assert all(bug["shrunk"] <= 10 and set(bug["checks"]) == set(CHECKS) for bug in planted)
 
 
-def test_goes_on_where_it_was(tmp_path):
+def test_goes_on_where_it_was(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     words = (HONEST, "overwrite-drops-shared", "--traces", 4, "--jobs", 1, "--resume", kept)
     status, said = call(*words)
@@ -59,32 +61,32 @@ def test_goes_on_where_it_was(tmp_path):
         assert status == 2 and complaint in said and "Traceback" not in said
 
 
-def test_a_bug_that_is_not_found_fails():
+def test_a_bug_that_is_not_found_fails() -> None:
     status, said = call("siblings-not-asked", "--traces", 2)
     assert (
         status == 1 and "0 of 1 planted bugs found; not as it should be: siblings-not-asked" in said
     )
 
 
-def test_a_bug_in_an_honest_engine_would_fail(monkeypatch):
+def test_a_bug_in_an_honest_engine_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         hunts.targets, "resolve", lambda name: resolve("refmodel:plant=late-discard")
     )
     assert not hunts.hunt(HONEST, ("model",), traces=40, ops=30, seed=1).as_it_should_be
 
 
-def test_a_leak_is_found_by_scrub():
+def test_a_leak_is_found_by_scrub() -> None:
     found = hunts.hunt("shared-flag-stale", ("scrub",), traces=40, ops=30, seed=1)
     assert "scrub" in found.found and found.as_it_should_be
 
 
-def test_crash_states_find_what_they_can():
+def test_crash_states_find_what_they_can() -> None:
     found = Hunt("torn-record-accepted", dict.fromkeys(CHECKS, NOT_RUN))
     found.cells["crashes"] = hunts.by_crash_states(resolve("refmodel:plant=torn-record-accepted"))
     assert found.found == ["crashes"]
 
 
-def test_the_limits_are_kept():
+def test_the_limits_are_kept() -> None:
     good, slow = (
         Hunt("late-discard", {check: NOT_RUN for check in CHECKS} | {"model": "9 ops"}),
         None,
@@ -96,7 +98,7 @@ def test_the_limits_are_kept():
     assert [so for _, so in command._verdicts([slow, slow], [])].count(False) == 2
 
 
-def test_small_targets():
+def test_small_targets() -> None:
     found = hunts.faulty("unmap-ignored", traces=30, ops=30, seed=1)
     assert found.as_it_should_be and found.failure.verdict.kind in ("resurrected", "stale")
     found.expected = frozenset(["torn"])
@@ -104,7 +106,7 @@ def test_small_targets():
     assert len(corpus.DISKS) + len(corpus.DIALOGUES) >= 40
 
 
-def test_honest_targets_of_all_profiles(monkeypatch):
+def test_honest_targets_of_all_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
     status, said = call("--honest", 300)
     assert (
         status == 0

@@ -1,12 +1,13 @@
 """Every engine of this project keeps the contract, alone and behind a read cache."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from conformance import targets
-from conformance.campaign import exhaustive_campaign
+from conformance.campaign.crashes import exhaustive_campaign
 from conformance.campaign.random_campaign import campaign
 from conformance.judging import oracles
 from conformance.selftest import hunts
@@ -80,7 +81,7 @@ def test_an_engine_that_does_not_exist() -> None:
         targets.resolve("refmodel:zfs")
 
 
-def test_commands_that_an_engine_lacks_say_so(tmp_path) -> None:
+def test_commands_that_an_engine_lacks_say_so(tmp_path: Path) -> None:
     from refmodel.cli import main
 
     def run(*arguments: str):

@@ -3,7 +3,9 @@
 import re
 import shlex
 import sys
+from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
@@ -12,23 +14,25 @@ from support.examples import EXAMPLES, passes
 MOST_LINES = {".py": 200, ".rs": 150, ".go": 150, ".toml": 150, ".sh": 150, ".c": 170, ".h": 170}
 
 
-def test_they_are_short():
+def test_they_are_short() -> None:
     for path in EXAMPLES.rglob("*"):
         if path.suffix in MOST_LINES and "target" not in path.parts:
             assert len(path.read_text().splitlines()) < MOST_LINES[path.suffix], path
 
 
-def test_python_over_the_pipe():
+def test_python_over_the_pipe() -> None:
     assert passes(f"exec:{sys.executable} {EXAMPLES / 'dict_disk.py'}").crashes > 0
 
 
-def test_a_python_class(monkeypatch):
+def test_a_python_class(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES)
     result = passes("python:list_disk:ListDisk")
     assert "snapshot" in result.skipped
 
 
-def test_the_workflow_runs_commands_that_exist(tmp_path, monkeypatch):
+def test_the_workflow_runs_commands_that_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The commands of the workflow file, with a target at hand and fewer traces."""
     monkeypatch.chdir(tmp_path)
     text = (EXAMPLES / "github-workflow.yml").read_text()

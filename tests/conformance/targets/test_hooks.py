@@ -36,7 +36,7 @@ def variant(folder, old, new):
     return path
 
 
-def test_copies_of_a_file_keep_the_contract():
+def test_copies_of_a_file_keep_the_contract() -> None:
     result = run(EXAMPLES / "file_copies.toml")
     assert result.verdict == "pass", result.failures or result.reason
     assert result.skipped == ["clean", "crash", "device", "fua", "scrub"]
@@ -59,22 +59,22 @@ class Exports:
 
     said = ("server has no export named 'missing': No such file or directory", errno.ENOENT)
 
-    def __init__(self, uri, patience):
+    def __init__(self, uri, patience) -> None:
         if "/live?" not in uri:
             raise nbd.NbdError(*self.said)
 
     def read(self, offset, length):
         return bytes(length)
 
-    def write(self, offset, data, durable=False):
+    def write(self, offset, data, durable=False) -> None:
         raise nbd.NbdError("command failed: No space left on device", errno.ENOSPC)
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
 @pytest.fixture
-def exports(tmp_path, monkeypatch):
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nbd, "library", lambda: None)
     monkeypatch.setattr(nbd, "NbdDevice", Exports)
     path = tmp_path / "exports.toml"
@@ -85,7 +85,7 @@ def exports(tmp_path, monkeypatch):
     target.close()
 
 
-def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch):
+def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch: pytest.MonkeyPatch) -> None:
     read = {"op": "read", "lba": 0, "count": 1}
     assert exports.request(read)["ok"]
     answer = exports.request({**read, "view": "missing"})
@@ -97,13 +97,13 @@ def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch):
         exports.request({**read, "view": "missing"})
 
 
-def test_a_full_device_is_no_space(exports):
+def test_a_full_device_is_no_space(exports) -> None:
     write = {"op": "write", "lba": 0, "data": bytes(4096)}
     assert exports.request(write)["error"] == "no-space"
     assert exports.request({**write, "lba": 4})["error"] == "out-of-range"
 
 
-def test_the_doctor_reads_a_snapshot_that_does_not_exist(tmp_path):
+def test_the_doctor_reads_a_snapshot_that_does_not_exist(tmp_path: Path) -> None:
     sound = CliRunner().invoke(main, ["doctor", "--target", str(EXAMPLES / "file_copies.toml")])
     assert "ok            refuses to read a snapshot that does not exist" in sound.output
     wrong = variant(tmp_path, 'view = "$NAME.copy"', 'view = "disk"')
@@ -112,7 +112,7 @@ def test_the_doctor_reads_a_snapshot_that_does_not_exist(tmp_path):
     assert "WRONG         refuses to read a snapshot that does not exist" in result.output
 
 
-def test_a_wrong_hook_is_found(tmp_path):
+def test_a_wrong_hook_is_found(tmp_path: Path) -> None:
     result = run(variant(tmp_path, 'cp ./$NAME.copy disk"', 'ls ./$NAME.copy"'), count=30)
     assert result.verdict == "fail" and result.failures[0].verdict.kind in (
         "stale",
@@ -146,7 +146,9 @@ def test_a_wrong_hook_is_found(tmp_path):
         ('"sync -d disk"', '"no-such-command-at-all"', "exit", "status 127"),
     ],
 )
-def test_hooks_that_fail_or_hang(tmp_path, old, new, kind, says):
+def test_hooks_that_fail_or_hang(
+    tmp_path: Path, old: str, new: str, kind: str | None, says: str
+) -> None:
     path = variant(tmp_path, old, new)
     path.write_text("seconds = 3\n" + path.read_text())
     started = time.monotonic()
@@ -187,7 +189,7 @@ def test_hooks_that_fail_or_hang(tmp_path, old, new, kind, says):
         ("#" * (2 << 20), "larger than 1 MiB"),
     ],
 )
-def test_a_bad_file_is_one_line_and_status_two(tmp_path, text, says):
+def test_a_bad_file_is_one_line_and_status_two(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
     result = CliRunner().invoke(main, ["run", "--target", str(path)])
@@ -199,7 +201,7 @@ def test_a_bad_file_is_one_line_and_status_two(tmp_path, text, says):
     assert "\n" not in message and len(message) < 400
 
 
-def test_a_missing_file(tmp_path):
+def test_a_missing_file(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["run", "--target", str(tmp_path / "none.toml")])
     assert result.exit_code == 2 and "No such file" in result.output
 
@@ -213,7 +215,9 @@ def test_a_missing_file(tmp_path):
         ),
     )
 )
-def test_any_file_is_read_or_refused_in_one_line(tmp_path_factory, content):
+def test_any_file_is_read_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, content
+) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed.toml"
     path.write_bytes(content)
     try:

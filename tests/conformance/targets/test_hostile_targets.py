@@ -25,13 +25,13 @@ def outcome_of(fault, count=60, **limits):
 
 
 @pytest.mark.parametrize("honest", ["none", "honest-block", "honest-prefix"])
-def test_honest_disks_pass(honest):
+def test_honest_disks_pass(honest: str) -> None:
     result, _ = outcome_of(honest, count=15)
     assert result.verdict == "pass" and result.operations > 400
 
 
 @pytest.mark.parametrize("fault", DISKS)
-def test_wrong_disk(fault):
+def test_wrong_disk(fault: str) -> None:
     result, _ = outcome_of(fault)
     kinds, most = DISKS[fault]
     assert result.verdict == "fail"
@@ -43,7 +43,7 @@ def test_wrong_disk(fault):
 
 
 @pytest.mark.parametrize("fault", DIALOGUES)
-def test_wrong_dialogue(fault):
+def test_wrong_dialogue(fault: str) -> None:
     result, seconds = outcome_of(fault)
     kind, words = DIALOGUES[fault]
     assert result.verdict == "fail"
@@ -53,14 +53,14 @@ def test_wrong_dialogue(fault):
     assert seconds < 30
 
 
-def test_a_line_without_end(monkeypatch):
+def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.targets.process.LONGEST_ANSWER", 4 << 20)
     result, _ = outcome_of("never-ends-the-line")
     assert result.failures[0].verdict.kind == "protocol"
     assert "longer than 4 MiB" in result.failures[0].verdict.actual
 
 
-def test_last_words_are_kept():
+def test_last_words_are_kept() -> None:
     result, _ = outcome_of("exits")
     assert "disk on fire" in result.failures[0].verdict.reason
     result, _ = outcome_of("floods-stderr")
@@ -69,12 +69,12 @@ def test_last_words_are_kept():
 
 
 @pytest.mark.parametrize("fault", UNUSABLE)
-def test_unusable(fault):
+def test_unusable(fault: str) -> None:
     result, _ = outcome_of(fault)
     assert result.verdict == "inconclusive" and UNUSABLE[fault] in result.reason, result.reason
 
 
-def test_the_same_failure_is_shown_once():
+def test_the_same_failure_is_shown_once() -> None:
     result, _ = outcome_of("accepts-bad-names")
     assert len(result.failures) == 3 and len(grouped(result.failures)) == 1
     result, _ = outcome_of("accepts-out-of-range", most_failures=12)

@@ -3,15 +3,16 @@
 import json
 import random
 from itertools import islice, product
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.crash_states import SIZES, Explorer, Workload, workloads
+from conformance.campaign.crashes.crash_states import SIZES, Explorer, Workload, workloads
+from conformance.campaign.crashes.exhaustive_campaign import campaign
 from conformance.campaign.driver import drive
-from conformance.campaign.exhaustive_campaign import campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import main
 from conformance.judging.judge import judge
@@ -27,7 +28,7 @@ SECTOR = 512
 
 
 @given(st.lists(st.integers(1, 8), max_size=12), st.integers(0, 99))
-def test_subsets(sizes, seed):
+def test_subsets(sizes, seed) -> None:
     found = list(subsets(sizes, random.Random(seed)))
     whole = tuple((1 << size) - 1 for size in sizes)
     assert len(found) == len(set(found)) and tuple(0 for _ in sizes) in found and whole in found
@@ -53,13 +54,13 @@ def test_subsets(sizes, seed):
 class Blank:
     """A device of zeroes."""
 
-    def __init__(self, name):
+    def __init__(self, name) -> None:
         self.name = name
 
     def read(self, offset, length):
         return bytes(length)
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
@@ -67,14 +68,14 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, 0, 0, 1
 
 
 @given(STEPS)
-def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps):
+def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps) -> None:
     """Held to the definition: at any moment, what a device was given before its last flush, and any
     of the rest.
     """
     may = set()
     now = {name: ({}, []) for name in "ab"}  # what is certain, what is not
 
-    def cut():
+    def cut() -> None:
         kept = product(*(((), write) for name in "ab" for write in now[name][1]))
         for some in kept:
             left = {name: dict(now[name][0]) for name in "ab"}
@@ -103,7 +104,7 @@ def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps):
     assert found == may or not steps
 
 
-def test_one_operation_and_replay():
+def test_one_operation_and_replay() -> None:
     """Every crash state of some workloads passes; sent again to an engine on files, the dialogue is
     the same.
     """
@@ -127,14 +128,14 @@ def test_one_operation_and_replay():
 @pytest.mark.parametrize(
     "bug", ["torn-record-accepted", "acknowledged-before-flush", "log-truncated-early"]
 )
-def test_planted_bugs_are_found(bug):
+def test_planted_bugs_are_found(bug: str) -> None:
     result = campaign(
         resolve(f"refmodel:layout=mirror,plant={bug}"), longest=2, oracles=MODEL, most_failures=1
     )
     assert result.verdict == "fail" and result.failures[0].trace.operations <= 12
 
 
-def test_the_set_of_workloads():
+def test_the_set_of_workloads() -> None:
     names = [workload.name for workload in workloads({})]
     assert len(names) == len(set(names)) == 3 * 2 * (9 + 9**2 + 9**3)
     assert len(list(workloads({"layout": "mirror"}, 1))) == 2 * 2 * 9
@@ -154,7 +155,7 @@ def run(*words):
     return CliRunner().invoke(main, command)
 
 
-def test_it_goes_on_where_it_was(tmp_path):
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     kept, found = tmp_path / "runs" / "kept.jsonl", tmp_path / "found.json"
     assert run("--resume", kept, "--json", found).exit_code == 0
     states = json.loads(found.read_text())["states"]
@@ -179,7 +180,7 @@ def test_it_goes_on_where_it_was(tmp_path):
     )
 
 
-def test_a_workload_that_fails_is_done_again(tmp_path):
+def test_a_workload_that_fails_is_done_again(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     target = resolve("refmodel:layout=mirror,plant=torn-record-accepted")
     before = campaign(target, longest=1, oracles=MODEL, kept=kept)
@@ -187,7 +188,7 @@ def test_a_workload_that_fails_is_done_again(tmp_path):
     assert campaign(target, longest=1, oracles=MODEL, kept=kept).failures
 
 
-def test_progress_of_another_kind(tmp_path):
+def test_progress_of_another_kind(tmp_path: Path) -> None:
     path = tmp_path / "p"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadProgress, match="another campaign"):
