@@ -64,7 +64,7 @@ class _Writer:
         self._choose, self._most = choose, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = schedules
-        self._goes_on = choose.choice([0, 0.5, 0.9])
+        self._goes_on = choose.choice([0, 0.5, 0.9, 1])
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
