@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.contract.trace import Trace
 from conformance.judging.explain import CLAUSES
-from conformance.judging.oracles import Opinion, certified, model
+from conformance.judging.oracles import Opinion, Oracle, certified, model
 
 
-def judges(**others):
+def judges(**others: Oracle) -> dict[str, Oracle]:
     return {"certified": certified.judge, "model": model.judge, **others}
 
 
