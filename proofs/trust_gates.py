@@ -36,6 +36,8 @@ DEFINITIONS = [
     "OverlappingDisk.steps_of",
     "OverlappingDisk.orders",
     "OverlappingDisk.admits_overlapping",
+    "OverlappingDiskQueue.queue_step",
+    "OverlappingDiskQueue.queue_run",
     "Medium.survives",
     "Medium.io",
     "Codec.blocks_laws",

@@ -13,9 +13,9 @@
 (*   Apply (in these)     apply: which MBAs it made, and which it dropped  *)
 (*   Open, Destage        destage                                          *)
 (*   Clean, Reclaim       clean, reclaim                                   *)
-(*   Freeze, then         checkpoint_nodes: the engine freezes and writes  *)
-(*   CheckpointNodes      the nodes in one step, when all chunks are       *)
-(*                        housed                                           *)
+(*   Freeze               freeze: all chunks are housed                    *)
+(*   CheckpointNodes      checkpoint_nodes: all nodes are written, and the *)
+(*                        segments are flushed                             *)
 (*   CheckpointCommit     checkpoint_commit                                *)
 (*   Truncate             truncate                                         *)
 (*   Free                 free                                             *)
@@ -272,11 +272,13 @@ FollowReclaim(last) ==
     /\ ~ retired' => orphans' = {}
     /\ UNCHANGED <<asked, durable, sequence, placed>>
 
-FollowNodes ==
+FollowFreeze ==
     /\ Quiet
     /\ Line.number = NextSerial
     /\ InUsage(Line.usage) = Counted
-    /\ IF part = 0 THEN Freeze ELSE WriteNodes
+    /\ Freeze
+
+FollowNodes == Quiet /\ Line.number = pending.serial /\ WriteNodes
 
 FollowCommit ==
     /\ pending.serial = Line.number
@@ -333,7 +335,7 @@ FollowRequest ==
 StepsOf(e) ==       \* How many steps a line takes.  A load takes as many as there was to undo.
     CASE e.event = "apply"   -> Steps(Lines[asked]) + Length(e.segments)
       [] e.event = "log_append" -> IF AtOnce THEN part + Cardinality(DOMAIN tail) ELSE 1
-      [] e.event \in {"destage", "checkpoint_nodes"} -> 2
+      [] e.event = "destage" -> 2
       [] e.event = "reclaim" -> IF e.mbas = <<>> THEN 1 ELSE Length(e.mbas)
       [] e.event = "load"    -> IF phase = "down" THEN part + 1 ELSE part + 2
       [] OTHER               -> 1
@@ -347,6 +349,7 @@ Follow(last) ==
       [] Line.event = "clean"             -> FollowClean
       [] Line.event = "reclaim"           -> FollowReclaim(last)
       [] Line.event = "free"              -> Quiet /\ Free(InTrace(Line.segment))
+      [] Line.event = "freeze"            -> FollowFreeze
       [] Line.event = "checkpoint_nodes"  -> FollowNodes
       [] Line.event = "checkpoint_commit" -> FollowCommit
       [] Line.event = "truncate"          -> FollowTruncate

@@ -9,7 +9,8 @@
 (*   OverlappingDisk           line                                        *)
 (*   -----------------------   ------------------------------------------  *)
 (*   Call                      {"op": "call", "asked": the event}          *)
-(*   Take, Refuse              none: as late as can be, before an answer   *)
+(*   Take, Refuse              none: as late as can be, before an answer;  *)
+(*                             a write with fua is TraceVirtualDisk's      *)
 (*   Reply, AnswerUnknown      {"op": "answer", "call": its line}          *)
 (*   PowerCut, Recover         the event crash                             *)
 (*   an action of VirtualDisk  an event that is sent alone                 *)
@@ -155,8 +156,18 @@ Matching(id, step) ==       \* What a read found is what it answered.
         ELSE /\ Len(tags) = Asked(id).count
              /\ open' \in AllBound(data, tags, IF step = Whole THEN DOMAIN tags ELSE {step + 1}, open)
 
+TakeThrough(id, step) ==    \* A write that is durable when it is answered; if it never is, it may be.
+    LET q == flight[id].request
+        lba == IF step = Whole THEN q.lba ELSE q.lba + step
+        data == IF step = Whole THEN q.data ELSE [i \in {1} |-> q.data[step + 1]]
+    IN  /\ step \in flight[id].left
+        /\ WriteThrough(lba, data, IF Said(id) = "ok" THEN "ok" ELSE "unknown-outcome")
+        /\ flight' = [flight EXCEPT ![id].left = @ \ {step}]
+        /\ open' = open
+
 Effects(id, step) ==
-    CASE Effective(id)                                    -> Take(id, step) /\ Matching(id, step)
+    CASE Effective(id) /\ Through(Asked(id)) /\ (Said(id) = "ok" \/ Profile = "prefix") -> TakeThrough(id, step)
+      [] Effective(id)                                    -> Take(id, step) /\ Matching(id, step)
       [] Said(id) = "data-lost" /\ Asked(id).op = "read"  -> Lost(Asked(id)) /\ Finished(id) /\ open' = open
       [] Said(id) = "unsupported"                         -> Unsupported(Asked(id)) /\ Finished(id) /\ open' = open
       [] OTHER                                            -> Refuse(id, Said(id)) /\ open' = open

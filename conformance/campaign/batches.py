@@ -153,7 +153,8 @@ def _drive(
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
         part.coverage.add(trace)
-        explored.learn(trace)
+        if verdict.verdict == "pass":  # what goes on from a failure fails again
+            explored.learn(trace)
         part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)

@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from conformance import targets
-from conformance.campaign import exhaustive_campaign, overlap, random_campaign, workers
-from conformance.campaign.crash_states import LONGEST
+from conformance.campaign import overlap, random_campaign, workers
+from conformance.campaign.crashes import exhaustive_campaign
+from conformance.campaign.crashes.crash_states import LONGEST
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from conformance import targets
-from conformance.campaign import exhaustive_campaign
 from conformance.campaign.batches import trace_seed
+from conformance.campaign.crashes import exhaustive_campaign
 from conformance.campaign.driver import Bench
 from conformance.campaign.random_campaign import campaign
 from conformance.campaign.results import Campaign, Failure

@@ -50,8 +50,7 @@ def history(
             after = model.step(states[:1], {**part, "result": answer})
             if after:
                 states = after[:1]
-                given: Event = answer
-                return given
+                return dict(answer)
         raise AssertionError(part)
 
     while len(events) <= requests or flying:

@@ -45,23 +45,31 @@ SYMMETRIC = frozenset(["isinstance", "zip", "require", "max", "min", "setdefault
 @dataclass(frozen=True)
 class Change:
     """One change: the `number` among those of its module, the line, and the code before and
-    after.
+    after. `where` is the statement of a constant, which says little by itself.
     """
 
     number: int
     line: int
     before: str
     after: str
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.before}  ->  {self.after}"
+        where = f"  in  {self.where}" if self.where else ""
+        return f"{self.before}  ->  {self.after}{where}"
 
 
 def changes(source: str) -> list[Change]:
     """Return all changes of a module, in the order of its text."""
     return [
-        Change(number, old.lineno, _text(old), _text(new) if new is not None else "(dropped)")
-        for number, (old, new, _) in enumerate(_places(ast.parse(source)))
+        Change(
+            number,
+            old.lineno,
+            _text(old),
+            _text(new) if new is not None else "(dropped)",
+            _text(statement) if isinstance(old, ast.Constant) else "",
+        )
+        for number, (old, new, statement) in enumerate(_places(ast.parse(source)))
     ]
 
 

@@ -7,11 +7,13 @@
 
 module J = Yojson.Safe
 open Checker
-
 exception Bad of string
+exception Unjudged of string
+exception Too_long
 
 let most_worlds = 10_000
 let most_work = 400_000 (* steps tried, and images made, for one trace whose requests overlap *)
+let most_seconds = 10. (* of processor time, for one such trace *)
 let weigh block tag = ((tag + (31 * block)) * 40503) land 0xffffff
 let most_blocks = 1 lsl 20 (* of one request, where each block is a step *)
 let largest = 1 lsl 53
@@ -69,7 +71,7 @@ let returned r result =
 (* An event that the contract never admits: a disk that is not created is no disk. *)
 let never = Event (Crash (Refused Unsupported))
 
-let entry capabilities members =
+let entry profile capabilities members =
   let get key = find key members in
   let number key = integer key (get key) and name () = text "name" (get "name") in
   let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
@@ -82,6 +84,8 @@ let entry capabilities members =
   | "create" ->
       let blocks = integer ~least:1 "blocks" (get "blocks") in
       (match r with Ok -> Event (Create blocks) | _ -> never)
+  | "write" when get "fua" = `Bool true && profile <> Ack ->
+      raise (Unjudged "a write that is durable by itself (fua) is not in the proved contract")
   | "write" -> Event (Write (number "lba", tags 0 (get "tags"), r))
   | "unmap" -> Event (Unmap (number "lba", number "count", r))
   | "snapshot" -> Event (Snapshot (name (), r))
@@ -133,14 +137,14 @@ let members line =
   | exception Yojson.Json_error message -> bad "not JSON: %s" message
 
 (* The entries of the lines that follow the header, and whether a failure of the target ends them. *)
-let rec entries channel number capabilities trace =
+let rec entries channel number profile capabilities trace =
   incr number;
   match input_line channel with
   | exception End_of_file -> (List.rev trace, false)
   | line ->
       let line = members line in
       if List.exists (fun (key, _) -> String.equal key "failure") line then (List.rev trace, true)
-      else entries channel number capabilities (entry capabilities line :: trace)
+      else entries channel number profile capabilities (entry profile capabilities line :: trace)
 
 let clause = function
   | ReadClause -> "Read: a view reads as the operations before it left it"
@@ -155,7 +159,7 @@ let undecided at text counted = (3, [ ("accepted", `Null); ("at", `Int at); erro
 
 (* One request at a time. *)
 let in_order channel number profile tolerates capabilities =
-  let trace, failed = entries channel number capabilities [] in
+  let trace, failed = entries channel number profile capabilities [] in
   let counted = ("operations", `Int (List.length trace)) in
   if failed && trace = [] then accepted counted
   else
@@ -178,24 +182,25 @@ let size = function
   | _ -> 1
 
 (* The calls and answers of the lines that follow the header, and where a failure of the target ends them. *)
-let rec placed channel number capabilities last over moments =
+let rec placed channel number profile capabilities last over moments =
   incr number;
   match input_line channel with
   | exception End_of_file -> (moments, over)
   | line ->
       let line = members line in
       let index = !number - 2 in
-      let called = match find "called" line with `Null -> last + 1 | value -> integer "called" value in
-      let answered = match (find "called" line, find "answered" line) with
-        | `Null, _ -> Some (called + 1)
-        | _, `Null -> None
-        | _, value -> Some (integer ~least:(called + 1) "answered" value)
+      let called, answered = match (find "called" line, find "answered" line) with
+        | `Null, _ -> (last + 1, Some (last + 2))
+        | called, `Null -> (integer "called" called, None)
+        | called, answered ->
+            let called = integer "called" called in
+            (called, Some (integer ~least:(called + 1) "answered" answered))
       in
       let last = max last (Option.value answered ~default:called) in
       if List.exists (fun (key, _) -> String.equal key "failure") line then
-        placed channel number capabilities last (min over (Option.value answered ~default:called)) moments
+        placed channel number profile capabilities last (min over (Option.value answered ~default:called)) moments
       else
-        let en = entry capabilities line in
+        let en = entry profile capabilities line in
         if size en > most_blocks then bad "a request of more than %d blocks" most_blocks;
         let call = { position = called; answers = false; index; moment = Called (index, en) } in
         let here = match answered with
@@ -204,21 +209,23 @@ let rec placed channel number capabilities last over moments =
           | None -> [ call ]
           | Some position -> [ { position; answers = true; index; moment = Answered index }; call ]
         in
-        placed channel number capabilities last over (here @ moments)
+        placed channel number profile capabilities last over (here @ moments)
 
 (* Whether the operations say when they were called; the first one tells. *)
 let overlap channel =
   let start = pos_in channel in
-  let found = match members (input_line channel) with
-    | exception (End_of_file | Bad _) -> false
-    | first -> List.mem_assoc "called" first
-  in
-  seek_in channel start;
-  found
+  Fun.protect ~finally:(fun () -> seek_in channel start) @@ fun () ->
+  try List.mem_assoc "called" (members (input_line channel)) with End_of_file | Bad _ -> false
+
+let at_most seconds judge =
+  let set it_value = ignore (Unix.setitimer ITIMER_VIRTUAL { it_interval = 0.; it_value }) in
+  Sys.set_signal Sys.sigvtalrm (Signal_handle (fun _ -> raise Too_long));
+  set seconds;
+  Fun.protect ~finally:(fun () -> set 0.) judge
 
 (* Requests that overlap. *)
 let in_flight channel number granularity profile tolerates capabilities =
-  let moments, over = placed channel number capabilities (-1) max_int [] in
+  let moments, over = placed channel number profile capabilities (-1) max_int [] in
   let moments =
     List.sort (fun a b -> compare (a.position, a.answers, a.index) (b.position, b.answers, b.index)) moments
     |> List.filter (fun m -> m.position < over)
@@ -227,16 +234,14 @@ let in_flight channel number granularity profile tolerates capabilities =
   if over < max_int && moments = [] then accepted counted
   else
     let at moment = match List.nth_opt moments moment with Some m -> m.index | None -> 0 in
-    match
-      judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) (List.map (fun m -> m.moment) moments)
-    with
+    let judge = judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) in
+    match at_most most_seconds (fun () -> judge (List.map (fun m -> m.moment) moments)) with
     | Fit -> accepted counted
     | Unfit moment ->
         rejected (at moment) "Order: what overlapping requests answered fits one order of their effects" counted
     | Unknown moment ->
-        undecided (at moment)
-          (Printf.sprintf "operation %d: too many orders are possible here: use fewer requests in flight" (at moment))
-          counted
+        let text = Printf.sprintf "operation %d: too many orders are possible: use fewer in flight" (at moment) in
+        undecided (at moment) text counted
 
 (* The verdict on a trace, and the exit status that it asks for. *)
 let verdict path =
@@ -250,12 +255,14 @@ let verdict path =
   with
   | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
   | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
+  | exception Unjudged text -> (3, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
   | verdict -> verdict
 
 let judged path =
   try verdict path with
   | Sys_error message -> (2, [ ("accepted", `Null); error message ])
   | Stack_overflow | Out_of_memory -> (3, [ ("accepted", `Null); error "too large to judge here" ])
+  | Too_long -> (3, [ ("accepted", `Null); error (Printf.sprintf "no order was found in %.0f s" most_seconds) ])
 
 let () =
   Gc.set { (Gc.get ()) with space_overhead = 1000 };

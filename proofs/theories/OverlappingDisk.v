@@ -1,8 +1,8 @@
 (** The contract for requests that overlap: [specs/OverlappingDisk.tla], over [VirtualDisk.v].
 
 A request is called, is in flight, and is answered. What it answers is right if and only if there is an order
-of what took effect in which the contract admits the answers, and in which each request stands between its call
-and its answer. A history is what a target was asked and answered, in the order of time. The entry of a call
+of what took effect in which the contract admits the answers, and in which each request stands between its
+call and its answer. A history is what a target was asked and answered, in time order. The entry of a call
 says already how the request will be answered, as a line of a trace does: [CutShort] where it never is. *)
 From LogDisk Require Import VirtualDisk RecordedTrace.
 
@@ -67,8 +67,8 @@ Definition parts (g : granularity) (e : event V) : list (event V) :=
 
 Definition sure (r : answer) : bool := match r with Ok | Refused _ => true | _ => false end.
 
-(** A hint that is called is what was not declared, and refused. Everything else is sent alone, so that calling
-it takes no step. *)
+(** A hint that is called is what was not declared, and refused. Everything else is sent alone: a call
+of it takes no step. *)
 Definition steps_of (g : granularity) (next id : nat) en : list (step_of V) :=
   let due := sure (answer_of en) in
   match en with

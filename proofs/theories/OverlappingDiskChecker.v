@@ -25,7 +25,8 @@ Proof. apply bool_decide_eq_true. Qed.
 (** ** Which steps may change places *)
 
 (** What a step does. [Other]: whatever may not change places with anything. *)
-Inductive deed := Looks | Flushes | Sets (lba count : nat) | Snaps (n : name) | Drops (n : name) | Reverts | Other.
+Inductive deed := Looks | Flushes | Sets (lba count : nat) | Snaps (n : name) | Drops (n : name) | Reverts |
+    Other.
 
 Definition meets (lba count lba' count' : nat) : bool :=
   less lba (lba' + count') && less lba' (lba + count).
@@ -77,7 +78,8 @@ Definition clashes (p : profile) (d d' : deed) : bool :=
   | Looks, _ | _, Looks | Flushes, Flushes => false
   | Sets lba count, Sets lba' count' =>
       match p with Prefix => true | _ => meets lba count lba' count' end
-  | Flushes, _ | _, Flushes | Sets _ _, Drops _ | Drops _, Sets _ _ => match p with Ack => false | _ => true end
+  | Flushes, _ | _, Flushes | Sets _ _, Drops _ | Drops _, Sets _ _ => match p with Ack => false | _ => true
+      end
   | _, _ => true
   end.
 
@@ -93,7 +95,8 @@ Definition calm a : bool :=
 Definition quiet (en : entry V) (steps : list (entry V)) : bool :=
   match en with
   | Event (Restart Ok) | Fail _ Ok | Return _ Ok | Replace _ Ok | Settle Ok | Hint Ok
-  | Fail _ (Refused _) | Return _ (Refused _) | Replace _ (Refused _) | Settle (Refused _) | Hint (Refused _) =>
+  | Fail _ (Refused _) | Return _ (Refused _) | Replace _ (Refused _) | Settle (Refused _) | Hint (Refused
+      _) =>
       forallb calm steps
   | _ => false
   end.
@@ -145,14 +148,18 @@ Fixpoint forget (n : nat) (l : list nat) : list nat :=
 
 (** What the one image may be, the other may be. *)
 Definition within (y y' : @leftover V) : bool :=
-  forallb (λ kvs, forallb (λ v, bool_decide (v ∈ default [] (since y' !! kvs.1))) kvs.2) (map_to_list (since y))
+  forallb (λ kvs, forallb (λ v, bool_decide (v ∈ default [] (since y' !! kvs.1))) kvs.2) (map_to_list (since
+      y))
   && bool_decide (kept y = kept y').
 Definition with_leftover (y : leftover) (ys : list leftover) : list leftover :=
   if existsb (within y) ys then ys else y :: ys.
 
+Definition weight (k : positive) (c : cell) (n : nat) : nat :=
+  match c with Known v => weigh k v + n | Open i => i + n end.
 Definition digest (x : @shape V) : nat :=
-  map_fold (λ k c n, match c with Known v => weigh k v + n | Open _ => n end) 0
-    (live_blocks x).
+  foldr (λ nm n, map_fold weight n nm.2) (map_fold weight 0 (live_blocks x)) (snap_blocks x).
+Definition digest_of_choices (ch : Pmap (@choice V)) : nat :=
+  map_fold (λ k c n, foldr (λ v n, weigh k v + n) (weight k (base c) n) (others c)) 0 ch.
 Definition gathered (ys : list leftover) : list leftover := squash (λ y, [digest (kept y)]) with_leftover ys.
 
 Definition alike (c c' : config) : bool :=
@@ -170,7 +177,7 @@ Fixpoint merge (c : config) (cs : list config) : list config :=
       if alike c c' then Config (taken c') (union (now_in c) (now_in c')) :: cs else c' :: merge c cs
   end.
 Definition merged (cs : list config) : list config :=
-  squash (λ c, digest (seen (now_in c)) :: taken c) merge cs.
+  squash (λ c, digest (seen (now_in c)) :: digest_of_choices (choices (now_in c)) :: taken c) merge cs.
 
 (** ** Taking steps *)
 
@@ -193,6 +200,8 @@ Definition taking (v : devices) (x : step) (c : config) : list config :=
 Definition growing (v : devices) (xs : list step) (c : config) : list config :=
   xs ≫= λ x, if has (number x) (taken c) then [] else taking v x c.
 
+Definition effort (cs : list config) : nat := foldr (λ c n, S (length (leftovers (now_in c)) + n)) 0 cs.
+
 (** How much more work may be done; [None]: any. *)
 Definition spend (work : option nat) (cost : nat) : option (option nat) :=
   match work with
@@ -210,7 +219,7 @@ Fixpoint reach (fuel : nat) (v : devices) (xs : list step) (keep stop : config �
   | S fuel, going =>
       let grown := going ≫= growing v xs in
       let level := merged grown in
-      match spend work (foldr (λ c n, S (length (leftovers (now_in c)) + n)) 0 grown) with
+      match spend work (effort grown) with
       | None => None
       | Some work =>
           match reach fuel v xs keep stop level work with
@@ -250,11 +259,14 @@ Definition alone (en : entry V) (z : search) : option search :=
   let xs := if quiet en (takes <$> flight z) then [] else flight z in
   match reach (length xs) (broken z) xs (λ _, true) (λ _, false) (configs z) (work z) with
   | None => None
-  | Some (cs, work) => Some (Search
-      (if ends en then [] else flight z) (next_number z)
-      (merged (merged cs ≫= λ c,
-        Config (if ends en then [] else taken c) <$> entry_worlds p tolerates (broken z) en (now_in c)))
-      (devices_after tolerates (broken z) en) work)
+  | Some (cs, work) =>
+      let after := merged cs ≫= λ c,
+        Config (if ends en then [] else taken c) <$> entry_worlds p tolerates (broken z) en (now_in c) in
+      match spend work (effort after) with
+      | None => None
+      | Some work => Some (Search (if ends en then [] else flight z) (next_number z) (merged after)
+          (devices_after tolerates (broken z) en) work)
+      end
   end.
 
 Definition pass (g : granularity) (m : moment V) (z : search) : option search :=

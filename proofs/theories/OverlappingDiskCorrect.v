@@ -4,7 +4,8 @@ effect exists in which the contract admits it.
 Whatever it keeps comes from an order ([backs]); and of every order that the contract admits it keeps one that
 goes as far ([goes_on]), because a step may come after whatever it does not conflict with. *)
 From stdpp Require Import pmap sorting.
-From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds CheckerCorrect.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds
+    CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskSwaps OverlappingDiskSearch
   OverlappingDiskOrders.
 
@@ -88,7 +89,8 @@ Proof.
   - eapply reach_forall, Hr; [apply merged_backed| |done].
     intros c c' Hc Hgrow. apply growing_spec in Hgrow as (x & Hx & Hh & Htake).
     apply taking_spec in Htake as (w' & Hw' & ->).
-    apply (backed_step (backs h (flight z) (next_number z) (broken z)) _ (note (number x)) (broken z) (takes x));
+    apply (backed_step (backs h (flight z) (next_number z) (broken z)) _ (note (number x)) (broken z) (takes
+        x));
       [|done|done].
     intros w0 w1 HB Hw1. eapply backs_take; [done|by apply Hxs|done| |done|done]. by apply Hfl, Hxs.
   - eapply reach_forall, Hr; [apply merged_sane| |done].
@@ -162,7 +164,8 @@ Qed.
 Lemma settle_due id h x z z' : x ∈ flight z → due x = true → of x = id → fit z →
   settle weigh p tolerates x z = Some z' → due_soon id h z → due_soon id h z'.
 Proof.
-  intros Hx Hdue Hof Hfit Hset (c & σ & s & ts & pending2 & es & Hc & Hcur & Hs & Hov & Hleft & Hset2 & Ho & Hr).
+  intros Hx Hdue Hof Hfit Hset (c & σ & s & ts & pending2 & es & Hc & Hcur & Hs & Hov & Hleft & Hset2 & Ho &
+      Hr).
   destruct (ahead_in x (flight z) Hx) as (Hsub & Hxin & Hahead). unfold settle in Hset.
   set (zs := ahead (length (flight z)) p (flight z) [x]) in *.
   pose proof Hfit as (Hnd & Hfl & Hsane).
@@ -233,7 +236,8 @@ Proof.
     + by rewrite <-Hch2.
     + by eapply more_over.
     + rewrite Ht2. change (left_of (without x (flight z)) (forget (number x) (taken c')) ≡ₚ ts' ++ pending2).
-      rewrite left_forget by done. eapply (left_after _ (taken c) _ ys); [done| |done]. by rewrite Hleft, Hperm, (assoc_L app).
+      rewrite left_forget by done. eapply (left_after _ (taken c) _ ys); [done| |done]. by rewrite Hleft,
+          Hperm, (assoc_L app).
 Qed.
 
 Lemma settle_all_spec id h hs xs : ∀ z z', NoDup (number <$> xs) →
@@ -264,7 +268,8 @@ Lemma steps_numbers next id en x : x ∈ steps_of g next id en →
   next ≤ number x < next + length (steps_of g next id en).
 Proof.
   assert (∀ es : list (event V), x ∈ imap (λ i e, Step (next + i) id (sure (answer_of en)) (Event e)) es →
-    next ≤ number x < next + length (imap (λ i e, Step (next + i) id (sure (answer_of en)) (Event e)) es)) as Hi.
+    next ≤ number x < next + length (imap (λ i e, Step (next + i) id (sure (answer_of en)) (Event e)) es))
+        as Hi.
   { intros l (i & e & -> & Hi)%elem_of_lookup_imap. rewrite imap_length. apply lookup_lt_Some in Hi.
     cbn. lia. }
   unfold steps_of. destruct en as [[]| | | | |]; try (by intros ?%elem_of_nil); try apply Hi.
@@ -304,7 +309,8 @@ Lemma steps_keep (P : event V → Prop) next id en :
 Proof.
   intros _ He. rewrite Forall_forall. intros x Hx. unfold steps_of in Hx.
   destruct en as [e| | | | |r]; try (by apply elem_of_nil in Hx).
-  - assert (not_create e → x ∈ imap (λ i e', Step (next + i) id (sure (answer_of (Event e))) (Event e')) (parts g e)
+  - assert (not_create e → x ∈ imap (λ i e', Step (next + i) id (sure (answer_of (Event e))) (Event e'))
+      (parts g e)
       → (∃ e, takes x = Event e ∧ P e) ∨ ∃ r, takes x = Hint r) as Hi.
     { intros Hn (i & e' & -> & Hi%elem_of_list_lookup_2)%elem_of_lookup_imap. left. exists e'.
       split; [done|]. specialize (He e eq_refl Hn). rewrite Forall_forall in He. by apply He. }
@@ -339,7 +345,8 @@ Proof.
   intros (Hnd & Hfl & Hsane) Hsound. cbn. set (called := steps_of g (next_number z) id en). intros [= <-].
   assert (∀ x, x ∈ called → next_number z ≤ number x < next_number z + length called) as Hcalled
     by (intros; by apply steps_numbers).
-  assert (∀ c, c ∈ configs z → left_of (flight z ++ called) (taken c) = left_of (flight z) (taken c) ++ called)
+  assert (∀ c, c ∈ configs z → left_of (flight z ++ called) (taken c) = left_of (flight z) (taken c) ++
+      called)
     as Hleft.
   { intros c Hc. rewrite left_app. f_equal. apply left_all. intros y Hy. apply not_true_is_false.
     rewrite Forall_forall in Hsane. intros Ht%(Hsane c Hc). specialize (Hcalled y Hy). lia. }
@@ -354,13 +361,15 @@ Proof.
       intros m Hm. specialize (Ht m Hm). lia.
   - unfold sound in *. rewrite Forall_forall in *. intros c Hc. cbn in Hc |- *.
     pose proof (backed_weaken (backs h1 (flight z) (next_number z) (broken z))
-      (backs (h1 ++ [Called id en]) (flight z ++ called) (next_number z + length called) (broken z)) (λ l, l) c)
+      (backs (h1 ++ [Called id en]) (flight z ++ called) (next_number z + length called) (broken z)) (λ l,
+          l) c)
       as Hw. destruct c as [tk w]. apply Hw; [|by apply Hsound].
     intros w0 (es & ? & ? & Ho). exists es. split_and!; [done|done|]. intros h3 es3 Ho3.
     rewrite <-(assoc_L app). apply Ho. cbn. apply orders_call. rewrite (Hleft _ Hc) in Ho3. exact Ho3.
   - intros (c & σ & s & es & Hc & Hcur & Hs & Hov & Ho & Hr).
     apply orders_split in Ho as (ts & pending2 & es2 & Hp & -> & Ho). cbn in Ho.
-    exists c, σ, s, ((takes <$> ts) ++ es2). split_and!; try done. cbn [flight next_number]. rewrite Hleft by done.
+    exists c, σ, s, ((takes <$> ts) ++ es2). split_and!; try done. cbn [flight next_number]. rewrite Hleft
+        by done.
     eapply orders_takes; [|done]. by rewrite Hp, (assoc_L app).
 Qed.
 
@@ -399,9 +408,11 @@ Proof.
   intros Hfit Hsound. cbn. unfold alone. set (xs := if quiet _ _ then [] else flight z).
   assert (∀ x, x ∈ xs → x ∈ flight z) as Hsub.
   { unfold xs. by destruct (quiet _ _); [intros ? ?%elem_of_nil|]. }
-  destruct (reach _ _ _ _ _ _ _ _ _ _) as [[cs work']|] eqn:Hreach; [|done]. intros [= <-].
+  destruct (reach _ _ _ _ _ _ _ _ _ _) as [[cs work']|] eqn:Hreach; [|done].
+  destruct (spend _ _) as [work1|]; [|done]. intros [= <-].
   destruct (reach_sound h1 z _ _ _ _ _ _ Hfit Hsound Hsub Hreach) as [Hback Hsane].
-  apply (merged_backed weigh) in Hback. apply (merged_sane weigh) in Hsane. destruct Hfit as (Hnd & Hfl & Hsane0).
+  apply (merged_backed weigh) in Hback. apply (merged_sane weigh) in Hsane. destruct Hfit as (Hnd & Hfl &
+      Hsane0).
   assert (∀ tk, left_of (if ends en then [] else flight z) (if ends en then [] else tk) =
     if ends en then [] else left_of (flight z) tk) as Hleft by (intros; by destruct (ends en)).
   split_and!.
@@ -457,7 +468,8 @@ Proof.
     + intros y Hy. split_and!; [auto|apply Hts, elem_of_app; by left|].
       rewrite Forall_forall in Hstill1. by apply Hstill1.
     + eapply numbers_nodup; [done|by apply NoDup_app in Hndts as [? _]|]. intros y Hy. by apply Hsub, Hys.
-    + destruct (merged_covers weigh cs c' Hc') as (c1 & Hc1' & Ht1 & Hm1). pose proof Hm1 as [(_&_&_&Hch1&_) _].
+    + destruct (merged_covers weigh cs c' Hc') as (c1 & Hc1' & Ht1 & Hm1). pose proof Hm1 as [(_&_&_&Hch1&_)
+        _].
       assert (wf (now_in c1)) as Hwf1 by (rewrite Forall_forall in Hsane; by apply Hsane).
       destruct (entry_over p tolerates (broken z) σ' (now_in c1) s1 en s2) as (w2 & σ2 & Hw2 & Hs2' & Hov2);
         [done|done|by rewrite <-Hch1|by eapply more_over|done|].
@@ -514,9 +526,10 @@ Qed.
 
 Lemma pass_free m z : work z = None → ∃ z', pass weigh p tolerates g m z = Some z' ∧ work z' = None.
 Proof.
-  intros Hz. destruct m as [id en|id|en]; cbn; [by eexists|by apply settle_all_free|]. unfold alone. rewrite Hz.
+  intros Hz. destruct m as [id en|id|en]; cbn; [by eexists|by apply settle_all_free|]. unfold alone. rewrite
+      Hz.
   match goal with |- context [reach _ ?a ?b ?c ?d ?e ?f ?k ?l None] =>
-    destruct (reach_free d e f k c l) as [out ->] end. by eexists.
+    destruct (reach_free d e f k c l) as [out ->] end. cbn [spend]. by eexists.
 Qed.
 
 Lemma pass_all_free h : ∀ i z, work z = None →
@@ -533,7 +546,8 @@ Lemma pass_all_spec h2 : ∀ h1 z i, fit z → sound h1 z → configs z ≠ [] �
   | Unknown _ => is_Some (work z)
   end.
 Proof.
-  assert (∀ h i z, match pass_all weigh g p tolerates i z h with Unknown _ => is_Some (work z) | _ => True end) as Hlim.
+  assert (∀ h i z, match pass_all weigh g p tolerates i z h with Unknown _ => is_Some (work z) | _ => True
+      end) as Hlim.
   { intros h i z. pose proof (pass_all_free h i z) as Hfree. destruct (work z) as [n|] eqn:Hz.
     - destruct (pass_all _ _ _ _ _ _ _); eauto.
     - specialize (Hfree eq_refl). by destruct (pass_all _ _ _ _ _ _ _). }
@@ -580,7 +594,8 @@ Proof.
   intros Hcalm Hz Hn Hp Hstep.
   assert (∀ lba count, out_of_range s lba count = out_of_range t lba count) as Hr.
   { intros. unfold out_of_range. by rewrite Hz. }
-  assert (∀ r, outside s r s' → ∃ t', outside t r t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t')
+  assert (∀ r, outside s r s' → ∃ t', outside t r t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' =
+      power t')
     as Hout.
   { intros r [Hpw ->]. exists (match r with CutShort => cut t [] | _ => t end). unfold outside.
     rewrite <-Hp. split_and!; try done; by destruct r. }
@@ -630,7 +645,8 @@ Proof.
     apply IH; [|done]. by destruct (ends en).
 Qed.
 
-Lemma admitted_profile g p tolerates blocks h (rest : list (moment V)) : (existsb crashes rest = false → existsb crashes h = false) →
+Lemma admitted_profile g p tolerates blocks h (rest : list (moment V)) : (existsb crashes rest = false →
+    existsb crashes h = false) →
   admitted g (profile_for p rest) tolerates blocks h ↔ admitted g p tolerates blocks h.
 Proof.
   intros Hh. unfold profile_for. destruct (existsb crashes rest) eqn:Hc; [done|].
@@ -684,7 +700,8 @@ Theorem judge_overlapping_correct g p tolerates work h :
   end.
 Proof.
   assert (∀ h : list (moment V), (∀ blocks rest, h ≠ Alone (Event (Create blocks)) :: rest) →
-    ¬ admits_overlapping g p tolerates (take 1 h) ∧ (0 < 0 → admits_overlapping g p tolerates (take 0 h))) as Hbad.
+    ¬ admits_overlapping g p tolerates (take 1 h) ∧ (0 < 0 → admits_overlapping g p tolerates (take 0 h)))
+        as Hbad.
   { intros h0 Hh. split; [|lia]. intros (blocks & rest & es & Heq & _). destruct h0; [done|].
     injection Heq as -> _. by eapply Hh. }
   unfold judge_overlapping. destruct h as [|[id en|id|[[]| | | | |]] h]; try (by apply Hbad).
@@ -696,7 +713,8 @@ Proof.
   - destruct Hspec as (n & -> & Hn & Had & Hno). split.
     + intros Hadm%admits_created. apply Hno, begin_goes_on.
       apply (admitted_profile g p tolerates blocks _ h); [by apply crashes_take|done].
-    + intros _. apply admits_created, (admitted_profile g p tolerates blocks _ h); [by apply crashes_take|done].
+    + intros _. apply admits_created, (admitted_profile g p tolerates blocks _ h); [by apply
+        crashes_take|done].
   - done.
 Qed.
 

@@ -1,6 +1,7 @@
 (** Orders of what took effect: how they are put together, and which steps of one may come later. *)
 From stdpp Require Import pmap sorting.
-From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds CheckerCorrect.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds
+    CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskSwaps OverlappingDiskSearch.
 
 Section OverlappingOrders.
@@ -33,7 +34,8 @@ Proof.
   - split; [intros Hr; exists s; split; [constructor|done]|].
     intros (s1 & Hr & ?). by inversion Hr; subst.
   - apply Forall_cons in Hst as [Hy Hst]. rewrite runs_cons, (Hy v). split.
-    + intros (s1 & Hs & (s2 & ? & ?)%IH); [|done]. exists s2. split; [|done]. econstructor; [done|by rewrite Hy].
+    + intros (s1 & Hs & (s2 & ? & ?)%IH); [|done]. exists s2. split; [|done]. econstructor; [done|by rewrite
+        Hy].
     + intros (s2 & Hr & ?). inversion Hr as [|? s1 ? ? Hs Hrest]; subst. rewrite Hy in Hrest.
       exists s1. split; [done|]. apply IH; [done|]. eauto.
 Qed.
@@ -58,7 +60,8 @@ Proof.
   assert (conflict p (takes x) (takes y) = false) as Hxy by (apply Hcon; left).
   destruct (conflict_not_other _ _ Hxy) as [? ?].
   destruct (swap p tolerates v s (takes x) (takes y) s1 s2) as (t1 & t2 & Ht1 & Ht2 & Ha); [done..|].
-  apply runs_cons. exists t1. split; [done|]. rewrite Hy. apply IH; [done|done| |by intros; apply Hcon; right|].
+  apply runs_cons. exists t1. split; [done|]. rewrite Hy. apply IH; [done|done| |by intros; apply Hcon;
+      right|].
   - by eapply entry_current.
   - apply runs_cons. exists t2. split; [done|]. rewrite Hx. by eapply runs_mono.
 Qed.
@@ -73,7 +76,8 @@ Proof.
   induction l as [|a l IH]; intros s Hx Hst Hc Hcon Hr; [done|]. apply Forall_cons in Hst as [Ha Hst].
   cbn in Hr. apply runs_cons in Hr as (s1 & Hs1 & Hr). rewrite Ha in Hr.
   apply IH in Hr; [|done|done|by eapply entry_current|].
-  2:{ intros b b' ? ? [[? ?]| ->]; apply Hcon; try done; [by right|left; split; [by right|done]|by right|by right]. }
+  2:{ intros b b' ? ? [[? ?]| ->]; apply Hcon; try done; [by right|left; split; [by right|done]|by right|by
+      right]. }
   destruct (f a) eqn:Hf.
   - rewrite filter_cons_True by (by rewrite Hf). rewrite filter_cons_False by (rewrite Hf; auto). cbn.
     apply runs_cons. exists s1. by rewrite Ha.

@@ -3,7 +3,8 @@
 Worlds differ in what a power cut would leave; [hangs y w w0]: they are alike but for that, and [w0] has the
 leftover [y]. Each leftover of a world after an event comes from one leftover of the world before. *)
 From stdpp Require Import pmap sorting.
-From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds CheckerCorrect.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds
+    CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker.
 
 Section OverlappingSearch.
@@ -21,7 +22,8 @@ Definition hangs y w w0 : Prop := but_leftovers w w0 ∧ y ∈ leftovers w0.
 Lemma entry_leftovers p tolerates v en w w' :
   leftovers w ≠ [] → w' ∈ entry_worlds p tolerates v en w → leftovers w' ≠ [].
 Proof.
-  intros Hne. assert (∀ r, w' ∈ (if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w]
+  intros Hne. assert (∀ r, w' ∈ (if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ =>
+      [w]
     end else []) → leftovers w' ≠ []) as Hout.
   { intros r. destruct (powered w); [|by intros ?%elem_of_nil]. by destruct r;
     intros ->%elem_of_list_singleton. }
@@ -29,7 +31,8 @@ Proof.
     w' ∈ answering w r faults excuses f → leftovers w' ≠ []) as Hans.
   { intros r faults excuses f Hl Hcut [_ Hr]%answering_spec. destruct r; [naive_solver..|]. subst w'.
     by destruct faults. }
-  assert (∀ q lba data, leaves (buffering q w lba data) ≠ [] ∧ leaves_cut (buffering q w lba data) ≠ []) as Hb.
+  assert (∀ q lba data, leaves (buffering q w lba data) ≠ [] ∧ leaves_cut (buffering q w lba data) ≠ []) as
+      Hb.
   { intros [] lba data; cbn; [done..|]. by destruct (leftovers w). }
   assert (∀ q z, leaves (recording q w z) ≠ [] ∧ leaves_cut (recording q w z) ≠ []) as Hr by (by intros []).
   destruct en as [e|d r|d r|d r|r|r]; try apply Hout.
@@ -309,7 +312,8 @@ Proof.
     - cbn. destruct (foldr _ _ l0) as [|[k' g] rest].
       { exists (k, [a]), a. split_and!; [left|left|done]. }
       case_decide.
-      + destruct (Hjoin a g a) as (a' & ? & ?); [left|]. exists (k', join a g), a'. split_and!; [left|done|done].
+      + destruct (Hjoin a g a) as (a' & ? & ?); [left|]. exists (k', join a g), a'. split_and!;
+          [left|done|done].
       + exists (k, [a]), a. split_and!; [left|left|done].
     - destruct (IH Hk) as (kg & a' & Hkg & Ha' & HR).
       destruct (foldr _ _ l0) as [|[k' g] rest]; [by apply elem_of_nil in Hkg|].
@@ -367,7 +371,7 @@ Lemma merged_covers cs c0 : c0 ∈ cs →
   ∃ c', c' ∈ merged weigh cs ∧ taken c' = taken c0 ∧ more (now_in c0) (now_in c').
 Proof.
   intros Hc. destruct (squash_covers (λ c c', taken c = taken c' ∧ more (now_in c) (now_in c'))
-    (λ c, digest weigh (seen (now_in c)) :: taken c) (merge weigh) cs) with c0 as (c' & Hc' & Ht & Hm).
+    (λ c, digest weigh (seen (now_in c)) :: digest_of_choices weigh (choices (now_in c)) :: taken c) (merge weigh) cs) with c0 as (c' & Hc' & Ht & Hm).
   - intros. split; [done|apply more_refl].
   - intros a b c [? ?] [? ?]. split; [congruence|by eapply more_trans].
   - intros c g c1 Hc1. by apply merge_covers.
@@ -421,7 +425,8 @@ Lemma taking_spec x c c' : c' ∈ taking p tolerates v x c ↔
   ∃ w', w' ∈ entry_worlds p tolerates v (takes x) (now_in c) ∧ c' = Config (note (number x) (taken c)) w'.
 Proof. unfold taking. rewrite elem_of_list_fmap. naive_solver. Qed.
 
-Lemma growing_spec xs c c' : c' ∈ growing p tolerates v xs c ↔ ∃ x, x ∈ xs ∧ has (number x) (taken c) = false ∧
+Lemma growing_spec xs c c' : c' ∈ growing p tolerates v xs c ↔ ∃ x, x ∈ xs ∧ has (number x) (taken c) =
+    false ∧
   c' ∈ taking p tolerates v x c.
 Proof. unfold growing. rewrite elem_of_list_bind. split.
   - intros (x & Hc & Hx). exists x. destruct (has _ _); [by apply elem_of_nil in Hc|]. done.
@@ -434,7 +439,8 @@ Proof. rewrite elem_of_list_filter, Is_true_true. done. Qed.
 Lemma reach_forall (P : config → Prop) xs keep stop :
   (∀ cs, Forall P cs → Forall P (merged weigh cs)) →
   (∀ c c', P c → c' ∈ growing p tolerates v xs c → P c') →
-  ∀ fuel cs work out work', Forall P cs → reach weigh p tolerates fuel v xs keep stop cs work = Some (out, work') →
+  ∀ fuel cs work out work', Forall P cs → reach weigh p tolerates fuel v xs keep stop cs work = Some (out,
+      work') →
   Forall P out.
 Proof.
   intros Hmerge Hgrow. induction fuel as [|fuel IH]; intros cs work out work' Hcs; cbn [reach].
@@ -479,7 +485,8 @@ Proof.
     { apply (Hstop c [] (x :: ys)); [done|done|]. intros. by rewrite orb_false_r. }
     inversion Hrun as [|? s1 ? ? Hstep Hrest]; subst. rewrite Hdev in Hrest.
     assert (wf (now_in c)) as Hwf by (rewrite Forall_forall in Hsane; by apply Hsane).
-    destruct (entry_over p tolerates v σ (now_in c) s (takes x) s1) as (w1 & σ1 & Hw1 & Hs1 & Hov1); [done..|].
+    destruct (entry_over p tolerates v σ (now_in c) s (takes x) s1) as (w1 & σ1 & Hw1 & Hs1 & Hov1);
+        [done..|].
     set (c1 := Config (note (number x) (taken c)) w1).
     destruct (base.filter (λ c, negb (stop c)) cs) as [|c0 going] eqn:Hg.
     { assert (c ∈ base.filter (λ c, negb (stop c)) cs) as Hin by (apply elem_of_keep; by rewrite Hgo).
@@ -538,13 +545,15 @@ Proof.
   induction fuel as [|fuel IH]; intros ys Hys; cbn [ahead].
   - destruct (forallb _ _) eqn:Hall.
     + split_and!; [done|by intros; apply is_in_spec; eauto|]. intros x Hx. rewrite forallb_forall in Hall.
-      specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by left|].
+      specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by
+          left|].
       right. intros z Hz. apply negb_true_iff in Hall. destruct (conflict _ _ _) eqn:Hc; [|done].
       rewrite <-Hall. symmetry. apply existsb_exists. exists z. by rewrite <-elem_of_list_In.
     + split_and!; [done|by eapply Hin|]. intros x Hx. left. apply is_in_spec. eauto.
   - destruct (forallb _ _) eqn:Hall.
     + split_and!; [done|by intros; apply is_in_spec; eauto|]. intros x Hx. rewrite forallb_forall in Hall.
-      specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by left|].
+      specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by
+          left|].
       right. intros z Hz. apply negb_true_iff in Hall. destruct (conflict _ _ _) eqn:Hc; [|done].
       rewrite <-Hall. symmetry. apply existsb_exists. exists z. by rewrite <-elem_of_list_In.
     + set (zs := base.filter _ xs). destruct (IH zs) as (Hz1 & Hz2 & Hz3).

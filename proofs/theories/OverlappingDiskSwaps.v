@@ -3,7 +3,8 @@
 [allows s t]: the state [t] allows whatever [s] allows. They read the same, and [t] has whatever a power cut
 may leave of [s]. *)
 From stdpp Require Import pmap.
-From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace OverlappingDisk OverlappingDiskChecker.
+From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace OverlappingDisk
+    OverlappingDiskChecker.
 
 Section Swaps.
 Context {V : Type} `{Value V}.
@@ -33,7 +34,8 @@ Proof. split_and!; [done|done|apply same_disk_refl|apply images_within_refl]. Qe
 
 Lemma exactly_within d d' : same_disk d d' → image_within (exactly d) (exactly d').
 Proof. intros [Hl Hs]. split; [|done]. intros l v. cbn. by rewrite Hl. Qed.
-Lemma within_cons i i' is is' : image_within i i' → images_within is is' → images_within (i :: is) (i' :: is').
+Lemma within_cons i i' is is' : image_within i i' → images_within is is' → images_within (i :: is) (i' ::
+    is').
 Proof. intros Hi His j [->|Hj]%elem_of_cons; [exists i'|destruct (His _ Hj) as (j' & ? & ?); exists j'];
   (split; [by constructor|done]). Qed.
 Lemma within_one i i' : image_within i i' → images_within [i] [i'].
@@ -61,7 +63,8 @@ Lemma same_missing d d' n : same_disk d d' → missing d n = missing d' n.
 Proof. intros Hd. unfold missing. destruct (valid_name n); [|done]. pose proof (same_is_some _ _ n Hd).
   repeat case_decide; naive_solver. Qed.
 Lemma same_taken d d' n : same_disk d d' → VirtualDisk.taken d n = VirtualDisk.taken d' n.
-Proof. intros Hd. unfold VirtualDisk.taken. destruct (valid_name n); [|done]. pose proof (same_is_some _ _ n Hd).
+Proof. intros Hd. unfold VirtualDisk.taken. destruct (valid_name n); [|done]. pose proof (same_is_some _ _ n
+    Hd).
   repeat case_decide; naive_solver. Qed.
 Lemma same_missing_view d d' from : same_disk d d' → missing_view d from = missing_view d' from.
 Proof. destruct from; [done|]. apply same_missing. Qed.
@@ -92,7 +95,8 @@ Proof.
   destruct r as [|c| |].
   - destruct Ha as [-> ->]. exists (happens t d' left'). by split_and!.
   - destruct Ha as [? ->]. exists t. by split_and!.
-  - destruct Ha as [->|[-> ->]]; [exists t|exists (happens t d' left')]; (split; [split|]); auto. by split_and!.
+  - destruct Ha as [->|[-> ->]]; [exists t|exists (happens t d' left')]; (split; [split|]); auto. by
+      split_and!.
   - subst s'. eexists. split; [by split|]. split_and!; [done|done|done|]. cbn.
     apply within_app; [|done]. destruct faults; [done|apply images_within_refl].
 Qed.
@@ -278,7 +282,8 @@ Lemma act_current p tolerates v s en : current p s → power s = true → suited
   deed_of en ≠ Other → current p (act p s en).
 Proof.
   intros Hc Hp Hg Hd. assert (entry_step p tolerates v s en (act p s en)) as Hs by (by apply entry_act).
-  destruct en as [e| | | | |]; try done; try (by destruct r). destruct Hs as [Hs|Hl]; [by eapply step_current|].
+  destruct en as [e| | | | |]; try done; try (by destruct r). destruct Hs as [Hs|Hl]; [by eapply
+      step_current|].
   destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done.
 Qed.
 
@@ -338,7 +343,8 @@ Proof.
   { rewrite !Hn. apply allows_refl. }
   { rewrite !Hn. apply allows_refl. }
   assert (∀ lba data lba' data', p ≠ Prefix → meets lba (length data) lba' (length data') = false →
-    allows (data_of lba' data' p (data_of lba data p s)) (data_of lba data p (data_of lba' data' p s))) as Hdata.
+    allows (data_of lba' data' p (data_of lba data p s)) (data_of lba data p (data_of lba' data' p s))) as
+        Hdata.
   { intros. by apply data_comm. }
   destruct a as [[|lba data []|lba count []|n []|n []|n []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
   destruct b as [[|lba' data' []|lba' count' []|n' []|n' []|n' []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;

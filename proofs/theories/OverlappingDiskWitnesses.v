@@ -2,7 +2,8 @@
 proved checker. *)
 From stdpp Require Import strings.
 From LogDisk Require Import VirtualDisk RecordedTrace VirtualDiskWitnesses.
-From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskCorrect.
+From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskCorrect
+  OverlappingDiskQueue.
 
 Definition plain_weight (_ : positive) (v : nat) : nat := v.
 Definition call (id : nat) (e : event nat) : moment nat := Called id (Event e).
@@ -65,3 +66,20 @@ Qed.
 Lemma overlapping_limit_gives_up : ∃ i, judge_overlapping plain_weight ByRequest Ack 0 (Some 0)
   (created_disk 1 :: both (write 0 [1] Ok) (sees [1])) = Unknown i.
 Proof. exists 3. vm_compute. reflexivity. Qed.
+
+(** A disk that answers as it likes, behind a queue. *)
+Definition liar : implementation nat := Implementation unit (λ _ _, True) (λ _ _ _, True).
+
+Lemma queue_needs_contract : ∃ h tr (q : queue liar), queue_run liar (Queue (M := liar) tt [] []) h tr q ∧
+  ¬ admits_overlapping ByRequest Ack 0 (created_disk 1 :: h).
+Proof.
+  exists [call 0 (sees [1]); Answered 0], [sees [1]], (Queue (M := liar) tt [] []). split.
+  - apply (queue_more _ _ [call 0 (sees [1])] [] (Queue (M := liar) tt [(0, sees [1])] [])
+      [Answered 0] [sees [1]]).
+    { apply (queue_call liar tt [] [] 0); [done|by intros ?%elem_of_nil]. }
+    apply (queue_more _ _ [] [sees [1]] (Queue (M := liar) tt [] [0]) [Answered 0] []).
+    { by apply (queue_serve liar tt tt [] [] [] 0). }
+    apply (queue_more _ _ [Answered 0] [] (Queue (M := liar) tt [] []) [] []); [|constructor].
+    apply (queue_answer liar tt [] [] [] 0).
+  - rewrite <-(check_overlapping_correct plain_weight). vm_compute. discriminate.
+Qed.

@@ -5,7 +5,7 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker.
-From LogDisk Require OverlappingDiskCorrect OverlappingDiskWitnesses.
+From LogDisk Require OverlappingDiskCorrect OverlappingDiskQueue OverlappingDiskWitnesses.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
@@ -72,9 +72,9 @@ Theorem verdict_exact {V} `{EqDecision V, Value V} p tolerates most (tr : list (
   end.
 Proof. apply judge_correct. Qed.
 
-(** 15. Requests that overlap: the checker accepts a history if and only if an order of what took effect exists
-in which the contract admits it; by request and by block, for the three crash profiles, with power cuts while
-requests are in flight. [weigh] is only for speed. *)
+(** 15. Requests that overlap: the checker accepts a history if and only if an order of what took effect
+exists in which the contract admits it; by request and by block, for the three crash profiles, with power cuts
+while requests are in flight. [weigh] is only for speed. *)
 Theorem overlapping_checker_exact {V} `{EqDecision V, Value V} weigh g p tolerates (h : list (moment V)) :
   check_overlapping weigh g p tolerates h = true ↔ admits_overlapping g p tolerates h.
 Proof. apply OverlappingDiskCorrect.check_overlapping_correct. Qed.
@@ -90,6 +90,14 @@ Theorem overlapping_verdict_exact {V} `{EqDecision V, Value V} weigh g p tolerat
   | Unknown _ => is_Some work
   end.
 Proof. apply OverlappingDiskCorrect.judge_overlapping_correct. Qed.
+
+(** 16. Whatever implements the contract, run one request at a time behind a queue, implements the contract
+for requests that overlap. *)
+Theorem queue_implements {V} `{EqDecision V, Value V} (M : implementation V) p blocks c h tr q :
+  implements M p → fresh M blocks c →
+  OverlappingDiskQueue.queue_run M (OverlappingDiskQueue.Queue c [] []) h tr q →
+  admits_overlapping ByRequest p 0 (Alone (Event (Create blocks)) :: h).
+Proof. apply OverlappingDiskQueue.queue_implements. Qed.
 
 (** 12. The contract's promises are used by some trace, and each of their hypotheses is needed: without it, a
 trace that the contract admits breaks the conclusion. *)
@@ -530,6 +538,7 @@ Import LogStructured Trees Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
+   @queue_implements,
    @snapshot_promise_used, @snapshot_promise_needs_no_delete,
    @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
    @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,
@@ -568,5 +577,5 @@ Definition all_counterexamples :=
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
-   @OverlappingDiskWitnesses.overlapping_limit_gives_up).
+   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.queue_needs_contract).
 Print Assumptions all_counterexamples.

@@ -93,7 +93,7 @@ class Adapter:
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
             "protocol": 2,
-            "in_flight": IN_FLIGHT if engine == DEFAULT and not cache_bytes else 1,
+            "in_flight": IN_FLIGHT if engine == DEFAULT else 1,
             "atomic": "request",
         }
 

@@ -15,8 +15,7 @@ from typing import Any
 from refmodel.adapter.dialogue import Message, data, integer, refused, text
 from refmodel.adapter.engine_target import Adapter
 from refmodel.core.errors import BadRequest, DiskError, Unsupported
-from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.requests import Requests
+from refmodel.engine.requests import Requests
 from refmodel.runtime.effects import Process
 from refmodel.runtime.scheduler import DIGIT, Schedule
 
@@ -45,11 +44,7 @@ class OverlappingAdapter(Adapter):
         for `crash`, which ends what is in flight: nothing of that is answered any more.
         """
         disk = self._disk
-        if (
-            message.get("op") not in TOGETHER
-            or not isinstance(disk, LogStructuredDisk)
-            or self._lost
-        ):
+        if message.get("op") not in TOGETHER or disk is None or disk.requests is None or self._lost:
             done(self._alone(message))
             return
         digits, steps = divmod(message.get("schedule", 0), DIGIT)
@@ -85,7 +80,7 @@ class OverlappingAdapter(Adapter):
         Raises PowerCut if the `cut` of a call took effect; then nothing is in flight.
         """
         disk = self._disk
-        moved = isinstance(disk, LogStructuredDisk) and disk.scheduler.step()
+        moved = disk is not None and disk.scheduler.step()
         self.drain_events()
         return moved
 
@@ -93,11 +88,7 @@ class OverlappingAdapter(Adapter):
         """Answer a request with which nothing may be in flight."""
         disk = self._disk
         self._cutting = None
-        if (
-            message.get("op") != "crash"
-            and isinstance(disk, LogStructuredDisk)
-            and disk.scheduler.in_flight
-        ):
+        if message.get("op") != "crash" and disk is not None and disk.scheduler.in_flight:
             return refused(BadRequest(f"{message.get('op')} is sent when nothing is in flight"))
         answer = self.request(message)
         return {key: value for key, value in answer.items() if key != "events"}

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from refmodel.bench.workloads.fio_jobs import kind
@@ -75,34 +76,39 @@ def missing(tools: tuple[str, ...] = TOOLS) -> list[str]:
 
 
 def compare(
-    *, layout: str, blocks: int, operations: int, rounds: int = ROUNDS
+    *, layout: str, blocks: int, operations: int, sync: bool = False, rounds: int = ROUNDS
 ) -> Iterator[tuple[str, Run]]:
     """Yield the name of each server and its result, round by round.
 
-    Raises NotADisk if a tool is not installed, RuntimeError with the message of a tool that failed.
+    With `sync` the files are where temporary files are, and fio flushes after each write, so each
+    write waits for the medium, on every server. Raises NotADisk if a tool is not installed,
+    RuntimeError with the message of a tool that failed.
     """
     if gone := missing():
         raise NotADisk(f"the bench over NBD needs {', '.join(gone)}: `make serve-setup`")
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
+    memory = None if sync or not Path("/dev/shm").is_dir() else "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=memory) as name:
         folder = Path(name)
         socket = folder / "nbd"
         servers = {
-            ENGINE: _engine(folder, socket, layout, blocks),
+            ENGINE: _engine(folder, socket, layout, blocks, sync),
             QCOW2: _qcow2(folder, socket, blocks),
             MEMORY: _memory(socket, blocks),
         }
+        options = {"fsync": 1} if sync else {}
         for number in range(rounds):
             for name, server in servers.items():
-                yield name, measure(server, socket, blocks, ACCESS, operations, number)
+                yield name, measure(server, socket, blocks, ACCESS, operations, number, options)
 
 
-def describe(runs: list[tuple[str, Run]], layout: str) -> str:
+def describe(runs: list[tuple[str, Run]], layout: str, *, sync: bool = False) -> str:
     """Return a table of the medians, and of their ratios to qcow2."""
     medians = {name: _median([run for other, run in runs if other == name]) for name, _ in runs}
     peer = medians[QCOW2]
+    waits = "a flush after each write" if sync else "no waiting for the medium"
     lines = [
         f"fio over NBD: {ACCESS}; {layout}",
-        f"  no waiting for the medium; median of {len(runs) // len(medians)} rounds",
+        f"  {waits}; median of {len(runs) // len(medians)} rounds",
         f"  {'':<34} {'ops per':>12} {'ratio':>9} {'CPU us':>9} {'ratio':>9}",
         f"  {'server':<34} {'wall second':>12} {'to qcow2':>9} {'per op':>9} {'to qcow2':>9}",
     ]
@@ -130,9 +136,15 @@ def _median(runs: list[Run]) -> Run:
 
 
 def measure(
-    server: Server, socket: Path, blocks: int, access: Access, operations: int, seed: int
+    server: Server,
+    socket: Path,
+    blocks: int,
+    access: Access,
+    operations: int,
+    seed: int,
+    options: Mapping[str, object] = MappingProxyType({}),
 ) -> Run:
-    """Start a server, run fio on it, and end it. Returns what was measured.
+    """Start a server, run fio on it with more options, and end it. Returns what was measured.
 
     Raises RuntimeError with the message of a tool that failed.
     """
@@ -150,6 +162,7 @@ def measure(
         "thread": 1,
         "unified_rw_reporting": "mixed",
         "percentile_list": ":".join(map(str, PERCENTILES)),
+        **options,
     }
     words = [f"--{key}={value}" for key, value in job.items()] + [
         f"--{line}" for line in kind(access)
@@ -191,13 +204,14 @@ def qemu_nbd(image: Path, socket: Path) -> Server:
     return Server(["qemu-nbd", "-t", "-f", "qcow2", "-k", socket, image], os.environ)
 
 
-def _engine(folder: Path, socket: Path, layout: str, blocks: int) -> Server:
+def _engine(folder: Path, socket: Path, layout: str, blocks: int, sync: bool) -> Server:
     create(folder / "disk", plan(DEFAULT, blocks, layout=layout), sync=False)
     with closing(open_disk(folder / "disk", sync=False)) as disk:
         for lba in range(0, blocks, FILL):
             disk.write(lba, os.urandom(min(FILL, blocks - lba) * BLOCK))
     command = [sys.executable, "-m", "refmodel", "serve", str(folder / "disk")]
-    return Server([*command, "--socket", str(socket), "--no-sync"], os.environ)
+    unsynced = [] if sync else ["--no-sync"]
+    return Server([*command, "--socket", str(socket), *unsynced], os.environ)
 
 
 def _qcow2(folder: Path, socket: Path, blocks: int) -> Server:

@@ -65,6 +65,7 @@ def dead_segment_reused_early(disk: LogStructuredDisk) -> None:
     segments = disk.state.segments
 
     def free(_: None, pbas: list[int]) -> None:
+        segments.freeze()
         segments.free()
 
     after(segments, "remove_chunks", free)
@@ -79,7 +80,7 @@ def freed_page_reused_early(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
 
     def free_at_once(_: None, node: Node) -> None:
-        pages.free_pending()
+        pages.free_pending(len(pages.pending))
 
     after(pages, "free", free_at_once)
 

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from refmodel.bugs.cache import SMALL
 from refmodel.bugs.registry import bug, override
+from refmodel.cache.disk import CachedDisk
+from refmodel.cache.requests import CachedRequests
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.runtime.effects import FLUSH, READ, TURN, Effect, Process
@@ -183,3 +186,14 @@ def unmap_happens_late(disk: LogStructuredDisk) -> None:
 
     override(state, "apply", apply_later)
     override(requests, "unmap", unmap_later)
+
+
+@bug(
+    NUMBER,
+    "the rule itself: what was read is put into the cache only if nobody has changed it meanwhile",
+    "a read fills the cache with what a write has replaced while the read was under way",
+    cache_bytes=SMALL,
+)
+def stale_fill(disk: CachedDisk) -> None:
+    assert isinstance(disk.requests, CachedRequests)
+    override(disk.requests, "touch", lambda blocks: None)

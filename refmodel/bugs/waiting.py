@@ -1,4 +1,4 @@
-"""Bugs of what waits in bounded steps: maps that are merged after they were frozen."""
+"""Bugs of bounded steps: maps that are merged late, checkpoints that others come in between."""
 
 from refmodel.bugs.registry import bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -59,3 +59,35 @@ def reclaim_before_merge(disk: LogStructuredDisk) -> None:
             override(views, "merge", merge)
 
     override(reclaimer, "reclaim", reclaim_at_once)
+
+
+@bug(
+    53,
+    "the rule itself: a checkpoint is of one moment, and so is the position in the log",
+    "the log is truncated to where it ends when the checkpoint counts, not to where it was frozen",
+)
+def truncated_past_freeze(disk: LogStructuredDisk) -> None:
+    log = disk.state.log
+    truncate = log.truncate
+    override(log, "truncate", lambda position=None: truncate())
+
+
+@bug(
+    53,
+    "the rule itself: what a frozen checkpoint refers to is left alone until a later one counts",
+    "a page that is freed while a checkpoint is written counts as freed before it",
+)
+def freed_after_freeze_reused(disk: LogStructuredDisk) -> None:
+    pages = disk.state.pages
+    free_pending = pages.free_pending
+    override(pages, "free_pending", lambda count: free_pending(len(pages.pending)))
+
+
+@bug(
+    53,
+    "the rule itself: a frozen node is not changed, whoever changes the map copies it",
+    "a node that a checkpoint has yet to write is changed in place",
+)
+def frozen_node_changed(disk: LogStructuredDisk) -> None:
+    pages = disk.state.pages
+    override(pages, "may_be_durable", lambda node: node.born <= pages.clock.durable)

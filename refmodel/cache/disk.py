@@ -15,6 +15,7 @@ from time import perf_counter_ns
 
 from refmodel.array.component import Meter
 from refmodel.cache.flash import Flash
+from refmodel.cache.requests import CachedRequests
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSpace, OutOfRange, Unsupported
 from refmodel.core.histogram import Histogram
@@ -42,6 +43,7 @@ class CachedDisk(ForwardingDisk):
         # on the host that the virtual machine moves to, while it moves
         self._copy: Flash | None = None
         self.flash = self._cold()
+        self.requests = None if disk.requests is None else CachedRequests(self, disk.requests)
 
     @property
     def meters(self) -> dict[tuple[str, int], Meter]:
@@ -172,6 +174,26 @@ class CachedDisk(ForwardingDisk):
         """Empty the cache, on every host."""
         for flash in self._caches:
             flash.empty()
+
+    def forget(self, blocks: range) -> None:
+        """Take blocks out of the cache, on every host."""
+        last = min(blocks.stop, self.geometry.blocks)
+        for flash in self._caches if 0 <= blocks.start < last else ():
+            flash.invalidate(blocks.start, last - blocks.start)
+
+    def held(self, lba: int, count: int) -> bytes | None:
+        """Return blocks of live, and count a hit, if the cache holds all of them; else a miss."""
+        started = perf_counter_ns()
+        if not self.disk.usable or not 0 <= lba < lba + count <= self.geometry.blocks:
+            return None
+        if not all(map(self.flash.hit, range(lba, lba + count))):
+            self.blocks[MISS] += count
+            self.reads[MISS].add(perf_counter_ns() - started)
+            return None
+        data = self.flash.read(lba, count)
+        self.blocks[HIT] += count
+        self.reads[HIT].add(perf_counter_ns() - started)
+        return data
 
     @property
     def slots(self) -> int:

@@ -151,8 +151,9 @@ def bench_command(
 
 
 def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, Any]) -> None:
-    if given(ctx, ctx.params).keys() - {"nbd", "json_file", "layout", "blocks", "operations"}:
-        raise click.UsageError("--nbd takes only --layout, --blocks, --operations and --json")
+    known = {"nbd", "json_file", "layout", "blocks", "operations", "sync"}
+    if given(ctx, ctx.params).keys() - known:
+        raise click.UsageError("--nbd takes only --layout, --blocks, --operations, --sync, --json")
     layout = options["layout"] or "raid6-4+2"
     try:
         runs = list(
@@ -160,10 +161,11 @@ def _over_nbd(ctx: click.Context, json_file: IO[str] | None, options: dict[str, 
                 layout=layout,
                 blocks=options["blocks"] or DISK,
                 operations=options["operations"] or 10_000,
+                sync=options["sync"],
             )
         )
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(nbd_comparison.describe(runs, layout))
+    click.echo(nbd_comparison.describe(runs, layout, sync=options["sync"]))
     for name, run in runs if json_file is not None else ():
         click.echo(json.dumps({"server": name, "layout": layout, **run.as_dict()}), file=json_file)

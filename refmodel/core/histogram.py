@@ -26,12 +26,10 @@ class Histogram:
         return sum(self.buckets)
 
     def cumulative(self) -> Iterator[tuple[int, int]]:
-        """Yield (upper bound, number of values at or below it) for each bucket, in order.
-
-        The last one is the last bucket that counted a value.
-        """
+        """Yield (upper bound, number of values at or below it) for each bucket that counted a
+        value, in order."""
         below = 0
-        last = max((at for at, count in enumerate(self.buckets) if count), default=-1)
-        for at in range(last + 1):
-            below += self.buckets[at]
-            yield 1 << at, below
+        for at, count in enumerate(self.buckets):
+            if count:
+                below += count
+                yield 1 << at, below

@@ -7,11 +7,14 @@ from refmodel.core.histogram import Histogram
 
 
 class OperationStats:
-    """For each operation's name, histograms of its latency (nanoseconds) and length (blocks)."""
+    """For each operation's name, histograms of its latency (nanoseconds) and length (blocks); for
+    a server, of the requests that it has together."""
 
     def __init__(self) -> None:
         self.nanoseconds: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
+        self.groups = Histogram()  # requests of a server's clients that were performed together
+        self.in_flight = Histogram()  # requests that the server had taken when a group began
 
     def add(self, name: str, started: int, *blocks: int) -> None:
         """Count operations that began together at `started` (a perf_counter_ns) and end now.

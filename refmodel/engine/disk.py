@@ -9,8 +9,10 @@ from refmodel.array.component import Meter
 from refmodel.core.errors import Unsupported
 from refmodel.core.events import Event
 from refmodel.core.operation_stats import OperationStats
+from refmodel.engine.requests import Requests
 from refmodel.engine.shape import Shape
 from refmodel.engine.status import ComponentStatus
+from refmodel.runtime.scheduler import Scheduler
 
 
 class Disk(ABC):
@@ -22,6 +24,9 @@ class Disk(ABC):
     """
 
     operations: OperationStats  # what users asked of the disk
+    scheduler: Scheduler  # of its requests, and of what happens by itself
+    # The requests as processes; None: the disk takes one at a time.
+    requests: Requests | None = None
 
     @property
     @abstractmethod

@@ -21,6 +21,7 @@ class ForwardingDisk(Disk):
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
         self.operations = disk.operations
+        self.scheduler = disk.scheduler
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.disk, name)

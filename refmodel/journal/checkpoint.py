@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Leg, write_where_different
 from refmodel.core.checksum import crc32c
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, HostRefused
 
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
@@ -36,8 +36,15 @@ class Checkpoint:
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
-    """Write a slot. The checkpoint counts once the slot is flushed."""
-    leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")
+    """Write a slot. The checkpoint counts once the slot is flushed.
+
+    Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows whether it
+    counts, and the disk must be opened again.
+    """
+    try:
+        leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")
+    except HostRefused as refusal:
+        raise OSError(refusal.errno, str(refusal)) from refusal
 
 
 def slots(leg: Leg) -> list[Checkpoint]:

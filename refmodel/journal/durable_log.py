@@ -41,7 +41,7 @@ class DurableLog:
         self._cause = cause
         self._events = events
         self._base = base
-        self._size = size
+        self.size = size
         self._allocated: set[int] = set()  # parts of the ring that the host keeps room for
         self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed
@@ -60,11 +60,11 @@ class DurableLog:
     def fits(self, bytes: int) -> bool:
         """Return whether records of so many bytes fit behind the head, before the tail."""
         opening = 0 if self._begun else RECORD_UNIT
-        return self.used + opening + bytes <= self._size
+        return self.used + opening + bytes <= self.size
 
     def could_ever_fit(self, bytes: int) -> bool:
         """Return whether records of so many bytes fit into an empty log."""
-        return RECORD_UNIT + bytes <= self._size
+        return RECORD_UNIT + bytes <= self.size
 
     def allocate(self, bytes: int) -> None:
         """Have the host keep room for records of so many bytes at the head.
@@ -72,12 +72,12 @@ class DurableLog:
         So an append that is to come cannot fail on one mirror for want of room. Raises HostFull if
         there is none; then nothing has changed.
         """
-        at, parts = self.head % self._size, -(-self._size // ALLOCATED_BYTES)
+        at, parts = self.head % self.size, -(-self.size // ALLOCATED_BYTES)
         end = at + bytes + RECORD_UNIT  # the record that begins a generation may come first
         for number in range(at // ALLOCATED_BYTES, end // ALLOCATED_BYTES + 1):
             if (part := number % parts) not in self._allocated:
                 start = part * ALLOCATED_BYTES
-                length = min(ALLOCATED_BYTES, self._size - start)
+                length = min(ALLOCATED_BYTES, self.size - start)
                 self._leg.allocate(self._base + start, length)
                 self._allocated.add(part)
 
@@ -110,9 +110,10 @@ class DurableLog:
             if self._events.record is not None:
                 self._events.emit("log_append", sequence=self.sequence - 1)
 
-    def truncate(self) -> None:
-        """Forget all records: a durable checkpoint holds their effects."""
-        self.tail = self.head
+    def truncate(self, position: int | None = None) -> None:
+        """Forget the records before a position, or all: a checkpoint holds their effects."""
+        self.tail = self.head if position is None else position
+        assert self.tail <= self.head
 
     # Recovery.
 
@@ -147,7 +148,7 @@ class DurableLog:
     def raw_record(self, component: Component) -> bytes | None:
         """Return the bytes at the head that begin like a record on a component, if any do."""
         length = stored_bytes(self.read_head(component, RECORD_UNIT))
-        if length is None or self.used + length > self._size:
+        if length is None or self.used + length > self.size:
             return None
         return self.read_head(component, length)
 
@@ -181,7 +182,7 @@ class DurableLog:
 
     def _later(self, component: Component) -> Iterator[Record]:
         """Whole records behind the head that are newer than the one that is missing there."""
-        end = self.tail + self._size
+        end = self.tail + self.size
         for start in range(self.head, end, SEARCH_BYTES):
             part = self._read(component, start, min(SEARCH_BYTES, end - start))
             at = -1
@@ -195,7 +196,7 @@ class DurableLog:
                     sequence <= self.sequence
                     or generation < self.generation
                     or length is None
-                    or length > self._size
+                    or length > self.size
                 ):
                     continue
                 if (record := decode(self._read(component, start + at, length))) is not None:
@@ -209,24 +210,31 @@ class DurableLog:
             self.sequence += 1
             if self._events.record is not None:
                 self._events.emit("submit", **record.facts)
-        raw = encode(records[0]) if len(records) == 1 else b"".join(map(encode, records))
+        if len(records) == 1:
+            records[0].position = self.head
+            raw = encode(records[0])
+        else:
+            raw = b""
+            for record in records:
+                record.position = self.head + len(raw)
+                raw += encode(record)
         for offset, part in self._ring_parts(raw):
             self._leg.write(offset, part, self._cause)
         self.head += len(raw)
-        assert self.used <= self._size, "records were appended that did not fit"
+        assert self.used <= self.size, "records were appended that did not fit"
 
     def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:
         """Bytes for the head, with their offsets in the leg: two parts where the ring ends."""
-        at = self.head % self._size
-        room = self._size - at
+        at = self.head % self.size
+        room = self.size - at
         if len(raw) <= room:
             return [(self._base + at, raw)]
         return [(self._base + at, raw[:room]), (self._base, raw[room:])]
 
     def _read(self, component: Component, position: int, length: int) -> bytes:
         """Bytes at a position from one component; zeroes if its device is gone."""
-        at = position % self._size
-        first = min(length, self._size - at)
+        at = position % self.size
+        first = min(length, self.size - at)
         part = self._read_part(component, self._base + at, first)
         if first < length:
             part += self._read_part(component, self._base, length - first)

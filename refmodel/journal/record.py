@@ -43,7 +43,7 @@ OPERATIONS = {kind: kind.name.lower() for kind in RecordKind} | {
 
 @dataclass(slots=True)
 class Record:
-    """A record. The log sets the last three numbers when the record is appended."""
+    """A record. The log sets its numbers when the record is appended."""
 
     kind: RecordKind
     lba: int = 0  # logical block address
@@ -53,6 +53,7 @@ class Record:
     sequence: int = 0
     generation: int = 0
     flushed: int = 0  # the last record that was durable when this one was written
+    position: int = 0  # in the log: bytes since it began; it is not stored
     writes: Sequence[tuple[int, bytes]] = ()  # of WRITES, instead of `data`: (LBA, whole blocks)
 
     @property
@@ -133,7 +134,7 @@ def decode(raw: bytes) -> Record | None:
     if kind == RecordKind.WRITES:
         writes = _writes(body, count)
         return Record(
-            RecordKind.WRITES, lba, count, name, b"", sequence, generation, flushed, writes
+            RecordKind.WRITES, lba, count, name, b"", sequence, generation, flushed, writes=writes
         )
     return Record(RecordKind(kind), lba, count, name, body, sequence, generation, flushed)
 

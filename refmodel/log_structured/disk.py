@@ -21,6 +21,7 @@ from refmodel.core.errors import (
 )
 from refmodel.core.validation import require_range
 from refmodel.engine.array_disk import ArrayDisk
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.requests import Requests
@@ -42,15 +43,17 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     shape = Geometry
     legs_emit = True
     resync: Resync
+    requests: Requests
 
     def __init__(self, enclosure: Enclosure, array: Array[Geometry]) -> None:
         super().__init__(enclosure, array)
         emit, policy = array.events.emit, array.geometry.cleaner
-        self.state = DiskState(array, self._checkpointed)
+        self.state = DiskState(array)
         self.cleaner = Cleaner(self.state.chunks, self.state.space_usage, policy, emit)
-        self.space = SpaceReservation(self.state, self.cleaner)
-        self.resync = Resync(self.state, array)
-        self.requests = Requests(self, self.state, self.space)
+        self.checkpoints = Checkpointer(self.state, lambda: self.resync.keep_progress())
+        self.space = SpaceReservation(self.state, self.cleaner, self.checkpoints)
+        self.resync = Resync(self.state, array, self.checkpoints)
+        self.requests = Requests(self, self.state, self.space, self.checkpoints)
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
@@ -146,7 +149,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         """Write a checkpoint, and truncate the log. Raises NoSpace, DataLost."""
         self.require_writable()
         self._quiesce()
-        self.guarded(self.state.checkpoint)
+        self.guarded(self.checkpoints.run)
 
     def clean(self) -> bool:
         """Finish reclaim, and clean until a segment has become free. Raises NoSpace, DataLost.
@@ -180,9 +183,6 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
             self.scheduler.step()
             self.require_usable()
 
-    def _checkpointed(self) -> None:
-        self.resync.keep_progress()
-
     def _background(self) -> bool:
         self._rebuild()
         return self.state.reclaimer.reclaim() or self.resync.step()
@@ -196,7 +196,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def _clean(self) -> bool:
         reclaimed = self.state.reclaimer.reclaim_all()
         if reclaimed:
-            self.state.checkpoint()
+            self.checkpoints.run()
         return self.space.clean() or reclaimed
 
 

@@ -25,6 +25,7 @@ from refmodel.core.errors import (
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
@@ -41,11 +42,16 @@ class Requests:
     """
 
     def __init__(
-        self, disk: ArrayDisk[Geometry], state: DiskState, space: SpaceReservation
+        self,
+        disk: ArrayDisk[Geometry],
+        state: DiskState,
+        space: SpaceReservation,
+        checkpoints: Checkpointer,
     ) -> None:
         self._disk = disk
         self._state = state
         self._space = space
+        self._checkpoints = checkpoints
         self._admitting = False  # whether a change is being admitted
         self._error: Exception | None = None  # what made the disk unusable
 
@@ -239,7 +245,7 @@ class Requests:
         Where there is none at once, the operations in flight happen first, and then it is made.
         """
         state, disk = self._state, self._disk
-        disk.guarded(self._work, record.count)
+        disk.guarded(self._work, record)
         if state.in_flight:
             if disk.array.redundant and disk.guarded(self._space.has_room, record, refusable):
                 disk.guarded(state.log.allocate, record.stored_bytes)
@@ -258,9 +264,11 @@ class Requests:
             yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
-    def _work(self, blocks: int) -> None:
-        """Do the background work that a change of so many blocks earns."""
-        self._state.merge(blocks)
+    def _work(self, record: Record) -> None:
+        """Do the background work that a change earns."""
+        self._state.merge(record.count)
+        with suppress(HostRefused):  # it is tried again, and needed only when the log is full
+            self._checkpoints.step(record.stored_bytes)
         for _ in range(RECLAIM_STEPS):
             self._state.reclaimer.reclaim()
 

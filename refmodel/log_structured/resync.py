@@ -20,6 +20,7 @@ from refmodel.array.leg import Check, Leg
 from refmodel.array.member import ComponentState, Member
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import is_node
 from refmodel.log_structured.state import DiskState
@@ -37,8 +38,9 @@ class MissedStripe(NamedTuple):
 class Resync:
     """Resyncs and rebuilds the members of one disk."""
 
-    def __init__(self, state: DiskState, array: Array[Geometry]) -> None:
+    def __init__(self, state: DiskState, array: Array[Geometry], checkpoints: Checkpointer) -> None:
         self._state = state
+        self._checkpoints = checkpoints
         self._array = array
         self._queues: dict[int, deque[MissedStripe]] = {}  # device -> what it lacks, oldest first
         # The stripes of the performance leg before this one are the slots and the log.
@@ -113,7 +115,7 @@ class Resync:
             return True
         if not self._array.writable:
             return False
-        self._state.checkpoint()
+        self._checkpoints.run()
         self._state.log.begin()
         if member.reachable:
             del self._queues[member.index]

@@ -7,6 +7,7 @@ still delete, clean and recover.
 
 from refmodel.core.errors import BadRequest, NoSpace
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.space_report import pinned
@@ -27,8 +28,9 @@ AHEAD = 3  # free segments more than are needed, at which to clean as soon as th
 class SpaceReservation:
     """Makes space for operations, by cleaning, reclaim and checkpoints."""
 
-    def __init__(self, state: DiskState, cleaner: Cleaner) -> None:
+    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
         self._state = state
+        self._checkpoints = checkpoints
         self._cleaner = cleaner
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
@@ -53,7 +55,9 @@ class SpaceReservation:
             self._reserve_pages(record.count)
             self._reserve_segments(blocks)
         if not state.log.fits(logged):
-            state.checkpoint()
+            self._checkpoints.finish()
+        if not state.log.fits(logged):
+            self._checkpoints.run()
         state.log.allocate(logged)
 
     def has_room(self, record: Record, refusable: bool = True) -> bool:
@@ -96,7 +100,7 @@ class SpaceReservation:
     def _free_cleaned(self) -> None:
         """Write the checkpoint that frees what was cleaned."""
         self._cleaned = True
-        self._state.checkpoint()
+        self._checkpoints.run()
         self._cleaned = False
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
@@ -168,7 +172,7 @@ class SpaceReservation:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         if self._lacks_pages(blocks):
             self._state.reclaimer.reclaim_all()
-            self._state.checkpoint()
+            self._checkpoints.run()
             if self._lacks_pages(blocks):
                 raise NoSpace(
                     f"the maps have only {self._state.pages.free_count} pages left;"

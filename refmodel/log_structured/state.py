@@ -1,9 +1,9 @@
 """The disk in memory: its maps, chunks and views, and the actions of the specs that change them.
 
 A method that is named as an action of specs/LogStructuredDisk.tla does what that action does:
-`submit`, `log_append`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`, `load`,
-`replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py, `reclaim`
-in reclaim.py.)
+`submit`, `log_append`, `freeze`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`,
+`load`, `replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py,
+`reclaim` in reclaim.py.)
 """
 
 import errno
@@ -34,15 +34,16 @@ LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like
 
 
 class DiskState:
-    """The state of one disk. `on_checkpoint` is called when a checkpoint counts.
+    """The state of one disk.
 
     Every action may raise DataLost, if devices cannot give what is needed.
     """
 
-    def __init__(self, array: Array[Geometry], on_checkpoint: Callable[[], None]) -> None:
+    def __init__(self, array: Array[Geometry]) -> None:
         self.geometry = geometry = array.geometry
         self.performance = performance = array.performance
         self.capacity = capacity = array.capacity
+        self.events = array.events
         self.emit = emit = array.events.emit
         self.clock = array.clock
         self.log = DurableLog(performance, geometry.log_base, geometry.log_bytes, array.events)
@@ -58,7 +59,9 @@ class DiskState:
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
-        self._on_checkpoint = on_checkpoint
+        # Of the checkpoint that is being written, for its event.
+        self._frozen_stripes: list[int] = []
+        self._frozen_usage: list[tuple[int, int]] = []
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
         self._adopted: list[int] = []  # segments of a large write
@@ -185,40 +188,42 @@ class DiskState:
             *self.chunks.deduplication.maps,
         )
 
-    # A checkpoint.
+    # A checkpoint; refmodel.log_structured.checkpointing takes it in steps.
 
-    def checkpoint(self) -> None:
-        """Make the maps durable, truncate the log, and free what only older checkpoints used.
+    def freeze(self) -> Checkpoint:
+        """Begin a checkpoint of this moment; the action Freeze of the specs. Returns its slot.
 
-        The log is forgotten as a whole, so nothing may be in flight. Raises OSError if no segment
-        is free: the host has refused checkpoints again and again. What they would have freed is
-        free when the disk is opened again.
+        The bank is destaged, so that the maps know where all data is. Raises NoSpace, DataLost;
+        OSError if no segment is free: the host has refused checkpoints again and again. What they
+        would have freed is free when the disk is opened again.
         """
-        assert not self.in_flight
         try:
             self.chunks.destage_all()
         except HostRefused:
             raise
         except NoSpace as error:
             raise OSError(errno.ENOSPC, str(error)) from error
-        self.checkpoint_nodes()
-        self.checkpoint_commit(self.describe())
-        self.truncate()
-        self.free()
-        self._on_checkpoint()
-
-    def checkpoint_nodes(self) -> None:
-        """Write everything that the checkpoint will refer to, and wait until it is durable."""
         self.segments.store()
         self.views.store()
-        self.pages.write_dirty()
+        self.pages.freeze()
+        self.segments.freeze()
+        frozen = self.describe()
+        self.clock.freeze()
+        if self.events.record is not None:
+            self._frozen_stripes, self._frozen_usage = self.pages.stripes(), self.segments.usage()
+        self.emit("freeze", number=frozen.number, usage=self.segments.usage)
+        return frozen
+
+    def checkpoint_nodes(self, frozen: Checkpoint) -> None:
+        """Wait until everything that the checkpoint refers to is durable; its nodes are written.
+
+        The event names all that is in use: by the checkpoint, or by the maps as they are now.
+        """
         self.flush_for_checkpoint()
-        self.emit(
-            "checkpoint_nodes",
-            number=self.checkpoint_number + 1,
-            usage=self.segments.usage,
-            pages=self.pages.stripes,
-        )
+        if self.events.record is not None:
+            usage = {**dict(self._frozen_usage), **dict(self.segments.usage())}
+            pages = sorted({*self._frozen_stripes, *self.pages.stripes()})
+            self.emit("checkpoint_nodes", number=frozen.number, usage=[*usage.items()], pages=pages)
 
     def flush_for_checkpoint(self) -> None:
         """Make the segments, the pages and the log durable."""
@@ -226,13 +231,14 @@ class DiskState:
         self.log.flush("checkpoint")
 
     def describe(self) -> Checkpoint:
-        """Return the checkpoint of this moment."""
+        """Return the checkpoint of this moment: the log behind it begins with what is in flight."""
+        first = self.in_flight[0] if self.in_flight else None
         return Checkpoint(
             number=self.checkpoint_number + 1,
             clock=self.clock.now,
-            log_tail=self.log.head,
-            log_sequence=self.log.sequence,
-            log_generation=self.log.generation,
+            log_tail=first.position if first else self.log.head,
+            log_sequence=first.sequence if first else self.log.sequence,
+            log_generation=first.generation if first else self.log.generation,
             next_view=self.views.next_id,
             middle=self.chunks.middle.root,
             owners=self.segments.owners.root,
@@ -243,27 +249,20 @@ class DiskState:
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
-        """Write the slot of a checkpoint and make it durable: from then on it counts.
-
-        Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows
-        whether it counts, and the disk must be opened again.
-        """
-        try:
-            checkpoints.write(self.performance, checkpoint)
-        except HostRefused as refusal:
-            raise OSError(refusal.errno, str(refusal)) from refusal
+        """Write the slot of a checkpoint and make it durable: from then on it counts."""
+        checkpoints.write(self.performance, checkpoint)
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
 
-    def truncate(self) -> None:
-        """Let the log forget what the newest checkpoint holds, and free pages that waited."""
-        self.log.truncate()
+    def truncate(self, checkpoint: Checkpoint) -> None:
+        """Let the log forget what the checkpoint holds, and free pages that waited for it."""
+        self.log.truncate(checkpoint.log_tail)
         self.pages.checkpoint_commit()
         self.emit("truncate")
 
     def free(self) -> None:
-        """Free every dead segment."""
+        """Free every segment that was dead when the newest checkpoint was frozen."""
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
@@ -296,7 +295,8 @@ class DiskState:
         checkpoint = checkpoints.recover_newest(self.performance)
         self.checkpoint_number = checkpoint.number
         self.clock.now = checkpoint.clock
-        self.clock.durable = self.clock.tick()
+        self.clock.freeze()
+        self.clock.commit()
         self.segments.load(checkpoint.owners, checkpoint.usage)
         self.chunks.middle.root = checkpoint.middle
         deduplication = self.chunks.deduplication

@@ -62,14 +62,15 @@ def table(disk: Disk) -> Iterator[str]:
 
 def _percentiles(family: Family, histogram: Histogram) -> str:
     """The number of values, and upper bounds of their median and their 99th percentile."""
-    unit = "nanoseconds" if family.unit == "seconds" else family.unit
+    unit, scale = ("µs", 1e-3) if family.unit == "seconds" else (family.unit, 1)
     found = [f"{histogram.count:>16,} values"]
     for name, part in (("p50", 0.5), ("p99", 0.99)):
         if histogram.count:
             bound = next(
                 bound for bound, below in histogram.cumulative() if below >= part * histogram.count
             )
-            found.append(f"{name} at most {bound:,} {unit}")
+            shown = f"{bound * scale:,.3f}".rstrip("0").rstrip(".")
+            found.append(f"{name} at most {shown} {unit}")
     return ", ".join(found)
 
 

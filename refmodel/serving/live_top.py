@@ -159,8 +159,9 @@ def _percentile(before: list[list[float]], after: list[list[float]], part: float
     Buckets are pairs: upper bound, and number of values at or below it. `part` is 0 to 1. Returns
     the bound of the bucket that the percentile lies in; 0 if nothing was counted.
     """
-    earlier = before[-1][1] if before else 0
-    old = {bound: below for bound, below in before}
-    counts = [(bound, below - old.get(bound, earlier)) for bound, below in after]
+    counts = [
+        (bound, below - max((old for at, old in before if at <= bound), default=0))
+        for bound, below in after
+    ]
     total = counts[-1][1]
     return next(bound for bound, below in counts if below >= part * total) if total else 0.0

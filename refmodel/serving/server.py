@@ -86,6 +86,9 @@ class Server:
     def _perform(self, group: list[Request]) -> None:
         """Perform requests that are in flight together, and answer those that need no more."""
         rest: list[tuple[Request, Steps]] = []
+        if self._house is not None:
+            self._house.operations.groups.add(len(group))
+            self._house.operations.in_flight.add(len(group) + len(self._in_steps))
         try:
             rest = self._performer.perform(group)
         except Exception as error:

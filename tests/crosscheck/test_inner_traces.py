@@ -80,6 +80,7 @@ CHANGES = {
     "a record is not flushed": dropped("log_append"),
     "an operation does not take effect": dropped("apply"),
     "a checkpoint counts that was not written": dropped("checkpoint_nodes"),
+    "a checkpoint counts that was not frozen": dropped("freeze"),
     "a segment is written twice": other("destage", "segment", lambda segment: 0),
     "a chunk is destaged twice": other("destage", "mbas", lambda mbas: [mbas[0]] * len(mbas)),
     "a segment that is in use becomes free": other("free", "segment", lambda segment: segment + 1),
@@ -87,7 +88,7 @@ CHANGES = {
     "a chunk is dropped that is needed": other("apply", "dropped", lambda mbas: mbas + [2]),
     "an older checkpoint is loaded": other("load", "number", lambda number: number - 1),
     "the usage table is wrong": other(
-        "checkpoint_nodes", "usage", lambda usage: [(s, live + 1) for s, live in usage]
+        "freeze", "usage", lambda usage: [(s, live + 1) for s, live in usage]
     ),
     "a record is replayed that was not the next": other(
         "replay", "sequence", lambda sequence: sequence + 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.campaign import exhaustive_campaign
-from conformance.campaign.kernel_crash_states import Explorer, workloads
+from conformance.campaign.crashes import exhaustive_campaign
+from conformance.campaign.crashes.kernel_crash_states import Explorer, workloads
 from conformance.judging.oracles import named
 from conformance.media.logwrites import SECTOR, Write
 from conformance.targets import resolve

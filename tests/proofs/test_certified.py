@@ -1,6 +1,7 @@
 """The certified checker as an oracle: it judges every run, in the kit's words; and what
 `agreement` would catch."""
 
+import random
 import re
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.contract.trace import Trace
+from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES
 from conformance.judging.oracles import Opinion, Oracle, certified, model
+from conformance.selftest.overlapping_histories import history
+from support.overlap import admitted
 
 
 def judges(**others: Oracle) -> dict[str, Oracle]:
@@ -114,3 +118,37 @@ def test_refusals_and_failures_are_judged_as_the_model_does(
     assert [
         opinion.at for name in ("certified", "model") for opinion in judges()[name]([trace])
     ] == [at, at]
+
+
+def overlapped(seed: int, requests: int, **shape) -> Trace:
+    return history(random.Random(seed), requests, **shape)
+
+
+def test_it_agrees_on_requests_that_overlap():
+    """Small histories of all profiles and both granularities; a quarter of them are wrong."""
+    some = [overlapped(seed, 12, blocks=3, in_flight=6, wrong=0.08) for seed in range(300)]
+    said = certified.judge(some)
+    found = [overlapping.judge(trace) for trace in some]
+    assert [opinion.at is None for opinion in said] == [outcome.at is None for outcome in found]
+    assert sum(opinion.at is not None for opinion in said) > 30
+    assert not any(opinion.unsure for opinion in said)
+
+
+def test_its_verdict_is_by_definition_on_small_histories():
+    some = [overlapped(seed, 6) for seed in range(200)]
+    said = certified.judge(some)
+    assert [opinion.at is None for opinion in said] == [admitted(trace) for trace in some]
+
+
+def test_too_many_orders_are_undecided():
+    """Sixteen writes at once that a power cut may all have let through or not."""
+    hello = {"crash_profile": "prefix", "capabilities": ["crash"], "in_flight": 16}
+    create = {**CREATE, "blocks": 16, "called": 0, "answered": 1}
+    writes = [
+        {"op": "write", "lba": n, "tags": [n + 1], "result": None, "called": n + 2}
+        | {"answered": None}
+        for n in range(16)
+    ]
+    crash = {"op": "crash", "result": OK, "called": 20, "answered": 21}
+    (opinion,) = certified.judge([Trace(hello, [create, *writes, crash])])
+    assert opinion.at is None and "too many orders" in opinion.unsure

@@ -92,6 +92,8 @@ class History:
         if self.random.random() < 0.08:
             self.power.cut_at(self.random.randint(1, 20))
         try:
+            self.phase = self.disk.checkpoints.phase.name.lower()
+            self.seen[f"{op} in {self.phase}"] += 1
             if self.disk.state.views.frozen_maps:
                 self.seen[f"{op} over a frozen map"] += 1
             if op in ("write", "write_many", "unmap", "snapshot", "delete", "revert"):
@@ -208,6 +210,7 @@ class History:
     def recover(self, in_flight: Content | None) -> None:
         """Open the disk after a power cut, through further cuts. Its content must be allowed."""
         self.seen["cut"] += 1
+        self.seen[f"cut in {self.phase}"] += 1
         self.disk.abandon()
         self.power.restore(self.random.randrange(1 << 30))
         if self.random.random() < 0.3 and self.redundant and self.disk.array.redundant:

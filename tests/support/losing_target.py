@@ -1,11 +1,11 @@
-"""A target that loses block 2 of a disk of 4 in its sixth crash: only some traces reach it."""
+"""A target that loses block 2 of a disk of 4 in its seventh crash: only some traces reach it."""
 
 from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the sixth power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
+    """From the seventh power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -16,7 +16,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 5
+            self._crashes > 6
             and self._blocks == 4
             and message["op"] == "read"
             and answer["ok"]

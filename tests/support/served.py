@@ -75,6 +75,22 @@ class Server:
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(peak.split()[1]) * 1024
 
+    def memory(self) -> int:
+        """Return the memory that the server holds now, in bytes."""
+        assert self._process is not None
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def open_files(self) -> int:
+        """Return how many files the server has open."""
+        assert self._process is not None
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that the server has taken, in seconds."""
+        assert self._process is not None
+        return time.clock_gettime(~self._process.pid << 3 | 2)  # see clock_getcpuclockid(3)
+
     def stop(self) -> None:
         """Kill the server, if it runs."""
         if self._process is not None and self._process.poll() is None:

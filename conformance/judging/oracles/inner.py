@@ -25,6 +25,7 @@ DISK = frozenset(
         "destage",
         "clean",
         "reclaim",
+        "freeze",
         "checkpoint_nodes",
         "checkpoint_commit",
         "truncate",

@@ -93,13 +93,14 @@ class ChunkStore:
             if successor is not None and successor in bank:  # else it is dropped as well
                 self._enqueue([successor], [None])
 
-    def remove_dropped(self) -> None:
-        """Remove the dropped chunks from the maps. Raises DataLost if a map cannot be read.
+    def remove_dropped(self, most: int | None = None) -> None:
+        """Remove at most so many dropped chunks from the maps, or all. Raises DataLost.
 
-        All at once: this costs one walk for each leaf, not one for each chunk.
+        Many at once: this costs one walk for each leaf, not one for each chunk.
         """
         if self.dropped:
-            dropped, self.dropped = sorted(self.dropped), []
+            dropped = sorted(self.dropped)
+            dropped, self.dropped = dropped[:most], [] if most is None else dropped[most:]
             if self._deduplicates:
                 dropped = self.deduplication.release(dropped)
                 self._dequeue([mba for mba in dropped if self.moving.pop(mba, None) is not None])

@@ -42,6 +42,7 @@ class Segments:
         self.sealed: dict[int, SegmentUsage] = {}
         self.victims = Victims(self.units)  # of the sealed ones
         self.dead: list[int] = []
+        self._dead_before = 0  # how many of them were dead when the maps were frozen
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
@@ -170,24 +171,39 @@ class Segments:
         """Return each sealed segment, and how many units live in it."""
         return [(segment, usage.live) for segment, usage in self.sealed.items()]
 
-    def store(self) -> None:
-        """Bring the stored usage table up to date. Raises NoSpace, DataLost."""
-        for segment in sorted(self._changed):
+    @property
+    def changed_count(self) -> int:
+        """How many segments' entries of the stored table are out of date."""
+        return len(self._changed)
+
+    def store(self, most: int | None = None) -> None:
+        """Bring the stored usage table up to date, at most so many entries, or all.
+
+        Raises NoSpace, DataLost.
+        """
+        changed = sorted(self._changed)[:most]
+        for segment in changed:
             if (usage := self.sealed.get(segment)) is not None:
                 self.table.put(segment, (usage.live, usage.filled))
             else:
                 self.table.remove(segment)
-        self._changed.clear()
+        self._changed.difference_update(changed)
+
+    def freeze(self) -> None:
+        """Note which segments are dead: a checkpoint of this moment does not refer to them."""
+        self._dead_before = len(self.dead)
 
     def free(self) -> list[int]:
-        """Free every dead segment; the action Free of the specs, for each. Returns the segments.
+        """Free every segment that was dead when the maps were frozen; the action Free, for each.
 
-        A checkpoint that does not refer to them must be durable. What a read in flight reads stays.
+        Returns the segments. The checkpoint of that moment must be durable. What a read in flight
+        reads stays.
         """
-        freed, self.dead = self.dead, []
+        freed, rest = self.dead[: self._dead_before], self.dead[self._dead_before :]
+        self.dead = [segment for segment in freed if segment in self._pins] + rest
         if self._pins:
-            self.dead = [segment for segment in freed if segment in self._pins]
             freed = [segment for segment in freed if segment not in self._pins]
+        self._dead_before = 0
         for segment in freed:
             self.add_free(segment)
         return freed

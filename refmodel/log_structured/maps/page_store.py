@@ -7,6 +7,7 @@ is opened, its trees are walked, and their pages are marked.
 
 import heapq
 from collections import Counter, OrderedDict
+from itertools import islice
 from typing import Any
 
 from refmodel.array.layout import PAGE
@@ -31,12 +32,14 @@ class PageStore:
         self._count = geometry.pages
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
-        self.dirty: dict[int, Node] = {}  # born since the last checkpoint, and only in memory
+        self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
+        self._frozen: dict[int, Node] = {}  # of a checkpoint, to be written in this order
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use: dict[int, tuple[MapKind, int]] = {}  # page -> its map, and when it was born
         self.used: Counter[MapKind] = Counter()
         self.damaged: list[int] = []  # pages that no component could give when the disk was opened
-        self.pending: list[int] = []  # freed, but the durable checkpoint may refer to them
+        self.pending: list[int] = []  # freed, but a checkpoint may refer to them
+        self._freed_before = 0  # how many of them were freed before the maps were frozen
         self._fresh = 1  # pages from here on were never used
         self._released: list[int] = []  # a heap, so that low pages are used first
         self.created = 0
@@ -80,7 +83,7 @@ class PageStore:
         Raises NoSpace.
         """
         born = born or self.clock.now
-        assert born > self.clock.durable
+        assert born > self.clock.frozen
         node = Node(self._allocate(), born, kind, level, keys, values)
         self._use(node.page, kind, node.born)
         self.nodes[node.page] = self.dirty[node.page] = node
@@ -107,39 +110,58 @@ class PageStore:
             heapq.heappush(self._released, node.page)
 
     def may_be_durable(self, node: Node) -> bool:
-        """Return whether the durable checkpoint may refer to the node."""
-        return node.born <= self.clock.durable
+        """Return whether a checkpoint may refer to the node: the durable one, or a frozen one."""
+        return node.born <= self.clock.frozen
 
-    def write_dirty(self) -> None:
-        """Write every node that is only in memory; neighbours go in one I/O. Raises DataLost."""
+    @property
+    def frozen_count(self) -> int:
+        """How many nodes of the frozen maps are not written yet."""
+        return len(self._frozen)
+
+    def freeze(self) -> None:
+        """Keep every node as it is now, for a checkpoint; none may be frozen already."""
+        assert not self._frozen
+        self._frozen = {page: self.dirty[page] for page in sorted(self.dirty)}
+        self.dirty.clear()
+        self._freed_before = len(self.pending)
+
+    def write_frozen(self, most: int) -> None:
+        """Write at most so many nodes of the frozen maps; neighbours go in one I/O.
+
+        Raises DataLost; then they may be written again.
+        """
         run: list[bytes] = []
         start = 0
-        for page in sorted(self.dirty):
+        pages = [*islice(self._frozen, most)]
+        for page in pages:
             if run and page != start + len(run):
                 self._leg.write(self.offset(start), b"".join(run), "checkpoint")
                 run = []
             if not run:
                 start = page
-            run.append(encode(self.dirty[page]))
+            run.append(encode(self._frozen[page]))
         if run:
             self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+        for page in pages:
+            node = self._frozen.pop(page)
+            if self.nodes.get(page) is node:
+                self._remember(node)
 
     def checkpoint_commit(self) -> None:
         """Note that a checkpoint is durable.
 
-        Its nodes are clean. Pages that only older checkpoints used are free.
+        Pages that only older checkpoints used are free.
         """
-        for node in self.dirty.values():
-            self._remember(node)
-        self.dirty.clear()
-        self.free_pending()
-        self.clock.durable = self.clock.tick()
+        assert not self._frozen
+        self.free_pending(self._freed_before)
+        self._freed_before = 0
+        self.clock.commit()
 
-    def free_pending(self) -> None:
-        """Make the pages free that wait for a durable checkpoint."""
-        for page in self.pending:
+    def free_pending(self, count: int) -> None:
+        """Make the first so many pages free that wait for a durable checkpoint."""
+        for page in self.pending[:count]:
             heapq.heappush(self._released, page)
-        self.pending.clear()
+        del self.pending[:count]
 
     def mark_in_use(self, node: Node) -> bool:
         """While the disk is opened: mark the page of a node. Returns False if it was marked.
@@ -168,7 +190,7 @@ class PageStore:
         return [
             (page, kind, born)
             for page, (kind, born) in self.in_use.items()
-            if page not in self.dirty
+            if page not in self.dirty and page not in self._frozen
         ]
 
     def stripes(self) -> list[int]:

@@ -40,6 +40,12 @@ def _length(disk: Disk) -> Samples:
     ]
 
 
+def _serving(disk: Disk) -> Samples:
+    stats = disk.operations
+    found = (("group", stats.groups), ("in flight", stats.in_flight))
+    return [((which,), histogram) for which, histogram in found if histogram.count]
+
+
 def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
     def samples(disk: Disk) -> Iterator[tuple[tuple[str, ...], int]]:
         for (leg, device), meter in sorted(disk.meters.items()):
@@ -76,6 +82,15 @@ FAMILIES = [
         "operations.latency", HISTOGRAM, "seconds", "time per operation", _latency, BY_OPERATION
     ),
     Family("operations.length", HISTOGRAM, "blocks", "blocks per operation", _length, BY_OPERATION),
+    Family(
+        "serving.requests",
+        HISTOGRAM,
+        "requests",
+        "requests of clients that a server performs together (group), and that it has taken and "
+        "not answered when it begins a group (in flight)",
+        _serving,
+        ("which",),
+    ),
     _device_family("reads", "I/Os", "reads of devices"),
     _device_family("writes", "I/Os", "writes to devices"),
     _device_family("flushes", "I/Os", "flushes of devices"),

@@ -22,7 +22,7 @@ from conformance.targets import Factory, resolve
 from conformance.targets.base import Target, Unusable
 
 MODEL = {"model": named("model")}
-COUNT = 130  # two parts and some
+COUNT = 230  # two parts and some
 LOSES = "python:support.losing_target:Loses"
 
 
@@ -121,7 +121,7 @@ def test_what_passed_is_forgotten_but_a_sample() -> None:
 def test_it_goes_on_where_it_was(tmp_path: Path, target: str) -> None:
     file = tmp_path / "kept"
     once = run(target)
-    for count in (50, 110, COUNT):
+    for count in (batches.MOST_TRACES, batches.MOST_TRACES + 60, COUNT):
         result = run(target, count=count, kept=Kept(file))
     assert essence(once) == essence(result)
     file.write_text(file.read_text()[:-40])
@@ -130,9 +130,9 @@ def test_it_goes_on_where_it_was(tmp_path: Path, target: str) -> None:
 
 
 def test_another_campaign_is_not_gone_on_with(tmp_path: Path) -> None:
-    run(count=50, kept=Kept(tmp_path / "kept"))
+    run(count=batches.MOST_TRACES, kept=Kept(tmp_path / "kept"))
     with pytest.raises(BadKept, match="of another campaign"):
-        run(count=50, seed=10, kept=Kept(tmp_path / "kept"))
+        run(count=batches.MOST_TRACES, seed=10, kept=Kept(tmp_path / "kept"))
 
 
 def test_it_stops_in_time_and_when_interrupted() -> None:
@@ -144,7 +144,7 @@ def test_it_stops_in_time_and_when_interrupted() -> None:
     )
 
     def interrupt(result: Campaign) -> None:
-        if len(result.judged) > 60:
+        if len(result.judged) > batches.MOST_TRACES:
             raise KeyboardInterrupt
 
     result = run(count=None, progress=interrupt)

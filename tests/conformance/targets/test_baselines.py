@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance import targets
-from conformance.campaign import exhaustive_campaign
+from conformance.campaign.crashes import exhaustive_campaign
 from conformance.campaign.random_campaign import campaign
 from conformance.contract.trace import Trace
 from conformance.judging import oracles

@@ -19,7 +19,7 @@ TARGET = "refmodel:log-structured"
 
 def driven(seed: int, bench: Bench, **fixed: object) -> Trace:
     choose = random.Random(seed)
-    options = targets.resolve(TARGET).draw(choose) | {"cache_bytes": 0} | fixed
+    options = targets.resolve(TARGET).draw(choose) | fixed
     hello = bench.hello(options)
     program = overlap.written(choose, hello, 50, hello["in_flight"], cuts=True, schedules=True)
     return bench.drive(program, seed, options)
@@ -85,7 +85,7 @@ def test_the_schedule_decides(bench: Bench) -> None:
 
 
 def test_engines_that_cannot_overlap_say_so() -> None:
-    for name in ("refmodel:redo-vsan", "refmodel:in-place-raid6", "refmodel:cache_bytes=8192"):
+    for name in ("refmodel:redo-vsan", "refmodel:in-place-raid6"):
         bench = Bench(targets.resolve(name))
         hello = bench.hello({"block_bytes": 512})
         bench.clear()

@@ -10,6 +10,7 @@ from refmodel.log_structured.scrub import scrub
 from support.histories import WEIGHTS, History
 
 OVER_FROZEN = ("write", "unmap", "snapshot", "delete", "revert", "checkpoint", "crash")
+BETWEEN_STEPS = (*OVER_FROZEN, "cut", "fail", "clean", "settle")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -36,5 +37,8 @@ def test_random_histories_have_every_kind_of_operation_and_cut(folder: Path) -> 
         not {*WEIGHTS, "cut", "cut in recovery", "cut and a device gone", "no-space"}
         - {"crash"}
         - seen.keys()
+    )
+    assert (
+        not {f"{op} in {step}" for op in BETWEEN_STEPS for step in ("merge", "nodes")} - seen.keys()
     )
     assert not {f"{op} over a frozen map" for op in OVER_FROZEN} - seen.keys()

@@ -14,7 +14,7 @@ def foreground_writes(disk: LogStructuredDisk) -> int:
 def test_a_write_is_one_record_on_each_mirror_and_one_flush_of_each(
     make: Callable[..., LogStructuredDisk],
 ) -> None:
-    disk = make(64, segment_blocks=128)
+    disk = make(64, segment_blocks=128, fanout=0)
     disk.write(0, block(1) * 64)
     before = counters(disk)
     for lba in range(50):

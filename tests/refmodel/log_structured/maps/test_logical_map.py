@@ -62,7 +62,7 @@ def test_snapshot_revert_and_delete_merge_at_most_one_step(folder: Path, act: st
 
 
 def test_views_over_frozen_maps_read_what_they_are(make: Make) -> None:
-    disk = make(64, fanout=4, segments=200)
+    disk = make(64, fanout=4, segments=200, log_bytes=1 << 22)
     choose, live, views, deepest = random.Random(3), {}, {}, 0
     for tag in range(1, 500):
         busy = tag % 100 < 60  # first changes come to wait, then views are made on top of them

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.campaign.crash_states import SIZES, Explorer, Workload, workloads
+from conformance.campaign.crashes.crash_states import SIZES, Explorer, Workload, workloads
+from conformance.campaign.crashes.exhaustive_campaign import campaign
 from conformance.campaign.driver import drive
-from conformance.campaign.exhaustive_campaign import campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
 from conformance.cli import main
 from conformance.judging.judge import judge

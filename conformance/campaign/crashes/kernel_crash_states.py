@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from conformance.campaign.crash_states import BLOCKS, VIEWS, Explored, Workload
-from conformance.campaign.crash_states import OPERATIONS as ALL
+from conformance.campaign.crashes.crash_states import BLOCKS, VIEWS, Explored, Workload
+from conformance.campaign.crashes.crash_states import OPERATIONS as ALL
 from conformance.campaign.driver import ask
 from conformance.contract.trace import Event, Trace
 from conformance.media.subsets import subsets

@@ -1,4 +1,4 @@
-"""The campaign of `--crashes exhaustive`: every workload of conformance.campaign.crash_states,
+"""The campaign of `--crashes exhaustive`: every workload of `crash_states`,
 judged like any trace; it can go on where it was.
 """
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.campaign import crash_states, kernel_crash_states
-from conformance.campaign.crash_states import LONGEST, Workload
+from conformance.campaign.crashes import crash_states, kernel_crash_states
+from conformance.campaign.crashes.crash_states import LONGEST, Workload
 from conformance.campaign.grouping import outline
 from conformance.campaign.results import MOST_FAILURES, Campaign, Failure
 from conformance.campaign.saved.resume_log import Progress

@@ -1,0 +1,1 @@
+"""Every state that a power cut may leave of a workload."""

@@ -1,0 +1,161 @@
+"""A checkpoint in bounded steps, between operations, while writers go on.
+
+First what waits in memory is put into the maps, some in each step, until little is left. Then the
+checkpoint freezes: the maps and the position in the log, as they are at one moment. Its nodes are
+never changed from then on; whoever changes the maps copies them. They are written, some in each
+step. When all are on the media, the slot is written, and the log is truncated to the position.
+
+Each operation earns a step. How much a step does follows from how much is left, and from how much
+the log can still take. So the checkpoint ends before the log is full, and no operation pays for it
+alone.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from refmodel.journal.checkpoint import Checkpoint
+from refmodel.log_structured.state import DiskState
+
+
+class Pace(NamedTuple):
+    """How early a checkpoint begins, and how small its steps are."""
+
+    least: int  # changes merged or nodes written by a step, at least
+    little: int  # changes that may be left to the freeze
+    begin: int  # sixteenths of the log that are in use when it begins
+    freeze: int  # the same when its maps are frozen, at the latest
+    end: int = 16  # the same when it counts
+
+
+USUAL = Pace(least=16, little=64, begin=12, freeze=14)
+SMALL = Pace(
+    least=1, little=2, begin=1, freeze=6
+)  # where nodes are small: as often as on a large disk
+
+
+class Phase(Enum):
+    """What the next step of a checkpoint does."""
+
+    IDLE = auto()
+    MERGE = auto()  # put what waits into the maps
+    NODES = auto()  # write nodes of the frozen maps
+
+
+class Checkpointer:
+    """Takes the checkpoints of one disk, in steps or at once.
+
+    `on_commit` is called when a checkpoint counts.
+    """
+
+    def __init__(self, state: DiskState, on_commit: Callable[[], None]) -> None:
+        self.phase = Phase.IDLE
+        self.steps = 0  # since the disk was opened
+        self.most_done = 0  # by one step between operations: changes merged, or nodes written
+        self.forced = 0  # checkpoints that had to be finished at once
+        self._state = state
+        self.pace = SMALL if state.geometry.fanout else USUAL
+        self._on_commit = on_commit
+        self._frozen: Checkpoint | None = None
+
+    def step(self, logged: int) -> bool:
+        """Do what an operation earns whose record takes so many bytes of the log.
+
+        Returns False if there was nothing to do. Raises NoSpace, DataLost.
+        """
+        log = self._state.log
+        if self.phase is Phase.IDLE:
+            if 16 * log.used < self.pace.begin * log.size:
+                return False
+            self.phase = Phase.MERGE
+        self.steps += 1
+        if self.phase is Phase.MERGE:
+            left = self.waiting()
+            done = self._share(left, logged, self.pace.freeze)
+            if done < left - self.pace.little:
+                self.put_waiting(done)
+            elif self._may_freeze():
+                done = left
+                self.freeze()
+        else:
+            left = self._state.pages.frozen_count
+            done = self._share(left, logged, self.pace.end)
+            self.write(done)
+            if done >= left:
+                self.commit()
+        self.most_done = max(self.most_done, min(done, left))
+        return True
+
+    def finish(self) -> None:
+        """Finish the checkpoint whose maps are frozen, if there is one. Raises DataLost."""
+        if self._frozen is not None:
+            self.forced += 1
+            self.write(self._state.pages.frozen_count)
+            self.commit()
+
+    def run(self) -> None:
+        """Take a checkpoint of this moment, at once. Raises NoSpace, DataLost."""
+        self.finish()
+        self.freeze()
+        self.write(self._state.pages.frozen_count)
+        self.commit()
+
+    def waiting(self) -> int:
+        """Return how many changes have to be put into the maps before they are frozen."""
+        state = self._state
+        changes = sum(state.views.waiting_changes())
+        return changes + len(state.chunks.dropped) + state.segments.changed_count
+
+    def put_waiting(self, most: int) -> None:
+        """Put at most so many of these changes into the maps. Raises NoSpace, DataLost."""
+        state = self._state
+        before = sum(state.views.waiting_changes())
+        if before:
+            state.views.merge(most, whole=True)
+        most -= before - sum(state.views.waiting_changes())
+        if most > 0:
+            dropped = len(state.chunks.dropped)
+            state.chunks.remove_dropped(most)
+            state.segments.store(max(0, most - dropped))
+
+    # The actions.
+
+    def freeze(self) -> None:
+        """Freeze the maps, and the position in the log, as they are now; the action Freeze."""
+        self._frozen = self._state.freeze()
+        self.phase = Phase.NODES
+
+    def write(self, most: int) -> None:
+        """Write at most so many nodes of the frozen maps."""
+        self._state.pages.write_frozen(most)
+
+    def commit(self) -> None:
+        """Let the frozen checkpoint count, and forget and free what only older ones needed.
+
+        All its nodes are written.
+        """
+        frozen = self._frozen
+        assert frozen is not None
+        self._state.checkpoint_nodes(frozen)
+        self._state.checkpoint_commit(frozen)
+        self._frozen, self.phase = None, Phase.IDLE
+        self._state.truncate(frozen)
+        self._state.free()
+        self._on_commit()
+
+    def _may_freeze(self) -> bool:
+        """Return whether the bank may be destaged though a segment is not full.
+
+        What is in flight needs as many segments again as if nothing of the bank were left to it.
+        """
+        state = self._state
+        segments, units = state.segments, state.segments.units
+        coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
+        needed = -(-state.space_usage.bank_units // units) - (-coming // units)
+        return not coming or segments.free_count >= needed + state.chunks.streams.count
+
+    def _share(self, left: int, logged: int, until: int) -> int:
+        """Return how much of what is left to do now, to be done when the log is full so far."""
+        log = self._state.log
+        room = until * log.size // 16 - log.used
+        return left if room <= logged else max(self.pace.least, -(-left * logged // room))

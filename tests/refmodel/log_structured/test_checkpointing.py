@@ -1,0 +1,59 @@
+"""Checkpoints in steps: what a step does is bounded, and operations between steps are safe."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from refmodel import LogStructuredDisk, create, open_disk, plan
+from refmodel.log_structured.audit import audit
+from refmodel.log_structured.checkpointing import Phase
+from refmodel.media.power_supply import PowerSupply
+from support.disks import block
+
+
+def test_no_step_does_more_than_its_share(folder: Path) -> None:
+    shape = plan(8192, block_bytes=512, segment_blocks=64, log_bytes=1 << 21)
+    create(folder, shape, sync=False)
+    disk = open_disk(folder, sync=False)
+    choose = random.Random(1)
+    for tag in range(12000):
+        disk.write(choose.randrange(8192), block(tag))
+    steps = disk.checkpoints
+    assert disk.state.checkpoint_number >= 4 and steps.forced == 0
+    assert steps.steps > 20 and steps.most_done <= steps.pace.little + 2 * steps.pace.least
+    assert audit(disk.state) == []
+    disk.abandon()
+
+
+@pytest.mark.parametrize("written", [0, 1, 5])
+def test_what_comes_between_freeze_and_commit_survives(
+    make: Callable[..., LogStructuredDisk], folder: Path, written: int
+) -> None:
+    power = PowerSupply()
+    disk = make(64, power=power, segments=200)
+    for lba in range(64):
+        disk.write(lba, block(lba + 1))
+    disk.checkpoint()
+    disk.write(0, block(100))
+    disk.checkpoints.freeze()
+    assert disk.checkpoints.phase is Phase.NODES
+    disk.snapshot("s")
+    disk.write(0, block(101))
+    disk.checkpoints.write(written)
+    disk.revert("s")
+    disk.unmap(1, 1)
+    if written == 5:
+        disk.checkpoints.finish()
+        disk.write(2, block(102))
+    expected = {view: disk.read(0, 64, view) for view in (None, "s")}
+    assert audit(disk.state) == []
+    power.cut()
+    disk.abandon()
+    power.restore(7)
+    again = open_disk(folder, sync=False)
+    assert {view: again.read(0, 64, view) for view in (None, "s")} == expected
+    assert expected[None][:512] == block(100) and expected[None][512:1024] == bytes(512)
+    assert audit(again.state) == []
+    again.abandon()
