@@ -82,7 +82,7 @@ def test_points_and_subsets_are_all_that_a_power_cut_may_leave(
     }  # what is certain, what is not
 
     def cut() -> None:
-        kept = product(*(((), write) for name in "ab" for write in now[name][1]))
+        kept = product(*((None, write) for name in "ab" for write in now[name][1]))
         for some in kept:
             left = {name: dict(now[name][0]) for name in "ab"}
             for name, at, what in filter(None, some):
