@@ -36,15 +36,8 @@ def test_it_keeps_the_contract_through_power_cuts(durability: str, profile: str)
         f.verdict.words(f.trace) for f in result.failures
     ] or result.reason
     first = result.judged[0][0]
-    assert (
-        isinstance(first, Trace)
-        and first.hello["crash_profile"] == profile
-        and result.skipped
-        == [
-            "device",
-            "revert",
-        ]
-    )
+    assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
+    assert result.skipped == ["device", "revert"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 5
 
 

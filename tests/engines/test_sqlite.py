@@ -31,11 +31,8 @@ def test_it_keeps_the_contract_through_power_cuts(mode: str, profile: str) -> No
         f.verdict.words(f.trace) for f in result.failures
     ] or result.reason
     first = result.judged[0][0]
-    assert (
-        isinstance(first, Trace)
-        and first.hello["crash_profile"] == profile
-        and result.skipped == ["device"]
-    )
+    assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
+    assert result.skipped == ["device"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 10
 
 

@@ -28,9 +28,8 @@ def test_a_baseline_keeps_the_contract(target: str) -> None:
         targets.resolve(f"refmodel:{target}"), count=30, ops=30, seed=11, oracles=JUDGES
     )
     assert result.verdict == "pass", result.failures
-    for trace, _ in result.judged[:10]:
-        assert isinstance(trace, Trace)
-        assert trace.hello["crash_profile"] == PROFILES[target.partition(":")[0]]
+    first = [trace for trace, _ in result.judged[:10] if isinstance(trace, Trace)]
+    assert {trace.hello["crash_profile"] for trace in first} == {PROFILES[target.partition(":")[0]]}
     assert result.crashes > 30
 
 
