@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from conformance.contract.trace import Event, Trace, line
-from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES, PASS, Verdict
 from conformance.judging.oracles import Opinion
+from conformance.judging.smallest_core import core
 from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the time line
@@ -42,7 +42,7 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
-    needed = overlapping.core(trace, verdict.at)
+    needed = core(trace, verdict.at)
     return replace(
         verdict,
         actual=f"none exists for {len(needed)} requests, of which none can be left out",

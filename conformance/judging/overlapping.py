@@ -15,37 +15,19 @@ linearization (Lowe, "Testing for linearizability", 2017), with four reductions 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from conformance.contract import model
-from conformance.contract.model import ZERO, Image, State
+from conformance.contract.model import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
+from conformance.judging.configurations import Config, agrees, merged
 from conformance.judging.lookahead import lookahead
+from conformance.judging.steps import CHANGE_NOTHING, Rules, Step, live, parts_of, timeline, until
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
 PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
-CORE_STEPS = 40_000  # steps of the contract, to explain a failure
-CHANGE_NOTHING = frozenset(["read", "flush"])
-SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
 UNSEEN = -2  # stands for every tag that no read returned
-WHOLE = 1 << 63  # more blocks than any disk has
-
-
-class Step(NamedTuple):
-    """One step of the order: a request, or one block of a request if blocks are atomic."""
-
-    number: int
-    event: Event
-    request: int  # its index in the trace
-
-
-class Config(NamedTuple):
-    """What may have happened: the steps in flight that took effect, and the state after them."""
-
-    done: frozenset[int]
-    state: State
 
 
 class TooMany(Exception):
@@ -65,7 +47,7 @@ class Outcome:
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     """Search for an order in which the contract admits the trace."""
-    search = _Search(trace, most_steps)
+    search = Search(trace, most_steps)
     try:
         at = search.run()
     except (TooMany, model.Undecided) as reason:
@@ -94,66 +76,16 @@ def _first_without_order(trace: Trace, at: int) -> int:
 def _has_none(trace: Trace, end: int) -> bool:
     """Whether a search of PREFIX_STEPS sees that the trace up to `end` has no order."""
     try:
-        prefix = Trace(trace.hello, _until(trace.events, end))
-        return _Search(prefix, PREFIX_STEPS).run() is not None
+        prefix = Trace(trace.hello, until(trace.events, end))
+        return Search(prefix, PREFIX_STEPS).run() is not None
     except (TooMany, model.Undecided):
         return False
 
 
-def _until(events: Sequence[Event], end: int) -> list[Event]:
-    """The calls and answers up to the position `end`."""
-    return [
-        event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
-        for event in events
-        if event["called"] <= end
-    ]
-
-
-def core(trace: Trace, at: int) -> list[int]:
-    """A smallest set of requests, by index, for which no order exists up to the answer of `at`.
-
-    A request that is left out of the set may take effect at any time after its call, or never, and
-    may have answered anything. No request can be left out of the set without an order appearing,
-    unless the search for the set took more than `CORE_STEPS`."""
-    events = _until(trace.events, trace.events[at]["answered"])
-    needed = [
-        index
-        for index, event in enumerate(events)
-        if event["op"] in OVERLAPPING and event["answered"] is not None
-    ]
-    budget = CORE_STEPS
-    length = len(needed) // 2
-    while length and budget > 0:
-        for start in range(0, len(needed), length):
-            rest = needed[:start] + [i for i in needed[start : start + length] if i == at]
-            rest += needed[start + length :]
-            search = _Search(Trace(trace.hello, list(_relaxed(events, rest))), budget)
-            try:
-                fails = len(rest) < len(needed) and search.run() is not None
-            except (TooMany, model.Undecided):
-                fails = False
-            budget -= search.taken
-            if fails:
-                needed = rest
-                break
-            if budget <= 0:
-                break
-        else:
-            length //= 2
-    return needed
-
-
-def _relaxed(events: Sequence[Event], needed: Iterable[int]) -> Iterator[Event]:
-    kept = set(needed)
-    for index, event in enumerate(events):
-        if index in kept or event["op"] not in OVERLAPPING:
-            yield event
-        elif event["op"] not in CHANGE_NOTHING:
-            yield {**event, "answered": None, "result": None}  # it may happen, or not
-
-
 @dataclass
-class _Search:
+class Search:
+    """The search for an order of one trace."""
+
     trace: Trace
     most_steps: int
     configs: list[Config] = field(default_factory=list)
@@ -166,7 +98,7 @@ class _Search:
         self.configs = [Config(frozenset(), state) for state in model.init(hello)]
         by_block = hello.get("atomic") == "block"
         crashes = any(event["op"] == "crash" for event in self.trace.events)
-        self._rules = _Rules(hello.get("crash_profile") if crashes else None)
+        self._rules = Rules(hello.get("crash_profile") if crashes else None)
         self._seen = {
             tag
             for event in self.trace.events
@@ -212,7 +144,7 @@ class _Search:
         for step in self._steps[index]:
             self._take(step)
             del self.open[step.number]
-            self.configs = _merged(
+            self.configs = merged(
                 Config(config.done - {step.number}, config.state) for config in self.configs
             )
             if not self.configs:
@@ -226,7 +158,7 @@ class _Search:
         for configs in self._levels(self.configs, lambda config: before - config.done):
             found += [config for config in configs if step.number in config.done]
             configs[:] = [config for config in configs if step.number not in config.done]
-        self.configs = _merged(found)
+        self.configs = merged(found)
 
     def _levels(
         self, configs: list[Config], able: Callable[[Config], Iterable[int]]
@@ -237,7 +169,7 @@ class _Search:
             levels.setdefault(len(config.done), []).append(config)
         while levels:
             size = min(levels)
-            level = _merged(levels.pop(size))
+            level = merged(levels.pop(size))
             yield level
             for config in level:
                 for number in able(config):
@@ -256,7 +188,7 @@ class _Search:
         return [
             Config(done, state)
             for state in model.step((config.state,), step.event)
-            if image is None or _agrees(state, image)
+            if image is None or agrees(state, image)
         ]
 
     def _too_late(self, config: Config, step: Step) -> bool:
@@ -265,10 +197,10 @@ class _Search:
             return False
         return any(
             other.number in config.done or other.number not in self.open
-            for lba in _live(step.event)
+            for lba in live(step.event)
             for index in self._known.later.get((step.request, lba), ())
             for other in self._steps.get(index, ())
-            if lba in _live(other.event)
+            if lba in live(other.event)
         )
 
     def _depends(self, step: Step) -> set[int]:
@@ -287,7 +219,7 @@ class _Search:
         """An operation with nothing in flight, or a power cut, which ends what is in flight."""
         if event["op"] == "crash":
             self._cut()
-        self.configs = _merged(
+        self.configs = merged(
             Config(config.done, state)
             for config in self.configs
             for state in model.step((config.state,), event)
@@ -303,163 +235,4 @@ class _Search:
         for configs in self._levels(self.configs, lambda config: able - config.done):
             found += configs
         self.open.clear()
-        self.configs = _merged(Config(frozenset(), config.state) for config in found)
-
-
-def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
-    """(position, whether it is an answer, index), in the order of the positions.
-
-    Events without positions follow one another."""
-    line: list[tuple[int, bool, int]] = []
-    last = -1
-    for index, event in enumerate(events):
-        called = event.get("called", last + 1)
-        answered = event.get("answered", called + 1) if "called" in event else called + 1
-        line.append((called, False, index))
-        last = max(last, called)
-        if answered is not None:
-            line.append((answered, True, index))
-            last = max(last, answered)
-        elif event["op"] not in OVERLAPPING:  # such as a crash cut short: it ends there
-            line.append((called, True, index))
-    return sorted(line)
-
-
-def parts_of(event: Event, by_block: bool) -> list[Event]:
-    """The steps of a request, as events. One without an answer takes effect as if acknowledged."""
-    answer = model.answer_of(event)
-    if answer in ("cut", "unknown-outcome"):
-        if event["op"] == "read":
-            return []
-        event = {**event, "result": {"ok": True}}
-    elif answer != "ok":
-        return [event]
-    if not by_block or event["op"] not in ("read", "write", "unmap"):
-        return [event]
-    count = len(event["tags"]) if event["op"] == "write" else event["count"]
-    return [_block(event, offset) for offset in range(count)]
-
-
-def _block(event: Event, offset: int) -> Event:
-    part = {**event, "lba": event["lba"] + offset}
-    if event["op"] == "write":
-        return {**part, "tags": [event["tags"][offset]]}
-    if event["op"] == "read":
-        result: dict[str, Any] = {**event["result"], "tags": [event["result"]["tags"][offset]]}
-        return {**part, "count": 1, "result": result}
-    return {**part, "count": 1}
-
-
-class _Rules(NamedTuple):
-    """Which steps do not commute. `profile` is None if there is no power cut in the trace."""
-
-    profile: str | None
-
-    def conflict(self, one: Event, other: Event) -> bool:
-        """Whether the order of the two may matter to an answer, or to what a power cut leaves."""
-        changes = [event for event in (one, other) if _changes(event)]
-        if not changes:
-            return False
-        if self.profile in ("prefix", "block"):
-            if "flush" in (one["op"], other["op"]):
-                return True
-            if len(changes) == 2 and (
-                self.profile == "prefix" or any(event["op"] in SNAPSHOTS for event in changes)
-            ):
-                return True
-        if any(event["op"] in ("snapshot", "delete") for event in changes) and (
-            _name(one) is not None and _name(one) == _name(other)
-        ):
-            return True
-        if any(event["op"] in ("write", "unmap", "revert") for event in changes):
-            first, second = _live(one), _live(other)
-            return first.start < second.stop and second.start < first.stop
-        return False
-
-
-def _changes(event: Event) -> bool:
-    return event["op"] not in CHANGE_NOTHING and event["result"]["ok"]
-
-
-def _name(event: Event) -> str | None:
-    """The snapshot that the event speaks of."""
-    return event.get("view") if event["op"] == "read" else event.get("name")
-
-
-def _live(event: Event) -> range:
-    """The blocks of the live disk that the event reads or changes."""
-    if not event["result"]["ok"] or event.get("view") is not None:
-        return range(0)
-    if event["op"] in ("snapshot", "revert"):
-        return range(WHOLE)
-    if "lba" not in event:
-        return range(0)
-    count = len(event["tags"]) if event["op"] == "write" else event["count"]
-    return range(event["lba"], event["lba"] + count)
-
-
-def _agrees(state: State, image: dict[int, int]) -> bool:
-    """Whether the live disk may hold these tags."""
-    return all(
-        tag in model.possible(state.live.get(lba, ZERO), state.bound) for lba, tag in image.items()
-    )
-
-
-def _key(config: Config) -> tuple[Any, ...]:
-    """What two configurations must have alike to be one."""
-    state = config.state
-    left = state.survivors
-    key = (config.done, state.live, state.snaps, state.bound, state.power, state.devices)
-    if state.rules.profile == "block":
-        since = frozenset((lba, frozenset(_linked(pair))) for lba, pair in left.since.items())
-        return (*key, left.live, left.snaps, since)
-    return key
-
-
-def _linked(pair: Any) -> Iterator[int]:
-    while pair is not None:
-        yield pair[0]
-        pair = pair[1]
-
-
-def _merged(configs: Iterable[Config]) -> list[Config]:
-    """One configuration of those that are alike, with everything that a power cut may leave."""
-    merged: dict[tuple[Any, ...], Config] = {}
-    for config in configs:
-        key = _key(config)
-        known = merged.get(key)
-        if known is None:
-            merged[key] = config
-        elif known.state.rules.profile == "prefix":
-            merged[key] = known._replace(
-                state=known.state._replace(
-                    survivors=_union(known.state.survivors, config.state.survivors)
-                )
-            )
-    return list(merged.values())
-
-
-def _union(one: Image, other: Image) -> Image:
-    """All images of both lists, the newest of `one` first."""
-    if one is other:
-        return one
-    shared = {id(image) for image in _images(one)}
-    known = {(image.live, image.snaps) for image in _images(one)}
-    extra = []
-    for image in _images(other):
-        if id(image) in shared:
-            break
-        if (image.live, image.snaps) not in known:
-            extra.append(image)
-    if not extra:
-        return one
-    older = one.older
-    for image in reversed(extra):
-        older = image._replace(older=older)
-    return one._replace(older=older)
-
-
-def _images(image: Image | None) -> Iterator[Image]:
-    while image is not None:
-        yield image
-        image = image.older
+        self.configs = merged(Config(frozenset(), config.state) for config in found)

@@ -1,0 +1,120 @@
+"""The steps of requests that overlap: their times, their parts, and which of them commute."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from conformance.contract import model
+from conformance.contract.trace import OVERLAPPING, Event
+
+CHANGE_NOTHING = frozenset(["read", "flush"])
+SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
+WHOLE = 1 << 63  # more blocks than any disk has
+
+
+class Step(NamedTuple):
+    """One step of the order: a request, or one block of a request if blocks are atomic."""
+
+    number: int
+    event: Event
+    request: int  # its index in the trace
+
+
+def until(events: Sequence[Event], end: int) -> list[Event]:
+    """The calls and answers up to the position `end`."""
+    return [
+        event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
+        for event in events
+        if event["called"] <= end
+    ]
+
+
+def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
+    """(position, whether it is an answer, index), in the order of the positions.
+
+    Events without positions follow one another."""
+    line: list[tuple[int, bool, int]] = []
+    last = -1
+    for index, event in enumerate(events):
+        called = event.get("called", last + 1)
+        answered = event.get("answered", called + 1) if "called" in event else called + 1
+        line.append((called, False, index))
+        last = max(last, called)
+        if answered is not None:
+            line.append((answered, True, index))
+            last = max(last, answered)
+        elif event["op"] not in OVERLAPPING:  # such as a crash cut short: it ends there
+            line.append((called, True, index))
+    return sorted(line)
+
+
+def parts_of(event: Event, by_block: bool) -> list[Event]:
+    """The steps of a request, as events. One without an answer takes effect as if acknowledged."""
+    answer = model.answer_of(event)
+    if answer in ("cut", "unknown-outcome"):
+        if event["op"] == "read":
+            return []
+        event = {**event, "result": {"ok": True}}
+    elif answer != "ok":
+        return [event]
+    if not by_block or event["op"] not in ("read", "write", "unmap"):
+        return [event]
+    count = len(event["tags"]) if event["op"] == "write" else event["count"]
+    return [_block(event, offset) for offset in range(count)]
+
+
+def _block(event: Event, offset: int) -> Event:
+    part = {**event, "lba": event["lba"] + offset}
+    if event["op"] == "write":
+        return {**part, "tags": [event["tags"][offset]]}
+    if event["op"] == "read":
+        result: dict[str, Any] = {**event["result"], "tags": [event["result"]["tags"][offset]]}
+        return {**part, "count": 1, "result": result}
+    return {**part, "count": 1}
+
+
+class Rules(NamedTuple):
+    """Which steps do not commute. `profile` is None if there is no power cut in the trace."""
+
+    profile: str | None
+
+    def conflict(self, one: Event, other: Event) -> bool:
+        """Whether the order of the two may matter to an answer, or to what a power cut leaves."""
+        changes = [event for event in (one, other) if changing(event)]
+        if not changes:
+            return False
+        if self.profile in ("prefix", "block"):
+            if "flush" in (one["op"], other["op"]):
+                return True
+            if len(changes) == 2 and (
+                self.profile == "prefix" or any(event["op"] in SNAPSHOTS for event in changes)
+            ):
+                return True
+        if any(event["op"] in ("snapshot", "delete") for event in changes) and (
+            _name(one) is not None and _name(one) == _name(other)
+        ):
+            return True
+        if any(event["op"] in ("write", "unmap", "revert") for event in changes):
+            first, second = live(one), live(other)
+            return first.start < second.stop and second.start < first.stop
+        return False
+
+
+def changing(event: Event) -> bool:
+    return event["op"] not in CHANGE_NOTHING and event["result"]["ok"]
+
+
+def _name(event: Event) -> str | None:
+    """The snapshot that the event speaks of."""
+    return event.get("view") if event["op"] == "read" else event.get("name")
+
+
+def live(event: Event) -> range:
+    """The blocks of the live disk that the event reads or changes."""
+    if not event["result"]["ok"] or event.get("view") is not None:
+        return range(0)
+    if event["op"] in ("snapshot", "revert"):
+        return range(WHOLE)
+    if "lba" not in event:
+        return range(0)
+    count = len(event["tags"]) if event["op"] == "write" else event["count"]
+    return range(event["lba"], event["lba"] + count)
