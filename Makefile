@@ -22,10 +22,10 @@ test: setup ## run all tests that need no other engine or server (8 min)
 	@tools/setup test
 	@$(PYTHON) -m pytest -q -n 2 tests/refmodel tests/conformance tests/modelcheck tests/crosscheck tests/experiments $(ARGS)
 
-lint: setup ## check style (ruff), types (mypy) and the layers of imports (import-linter)
+lint: setup ## check style (ruff), types (mypy, tests too) and the layers of imports (import-linter)
 	@.venv/bin/ruff check --quiet .
 	@.venv/bin/ruff format --check --quiet .
-	@.venv/bin/mypy refmodel conformance modelcheck crosscheck experiments
+	@.venv/bin/mypy
 	@.venv/bin/lint-imports --no-cache --no-logo 2>/dev/null
 
 package: setup ## build the wheel and try it in an empty virtual environment

@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,7 +25,9 @@ from conformance.media import logwrites, subsets
 BLOCKS = 96  # as kill_disk's requests ask for
 
 
-def crash_states(stable: bytes, entries: list[logwrites.Write], choose: random.Random):
+def crash_states(
+    stable: bytes, entries: list[logwrites.Write], choose: random.Random
+) -> Iterator[bytes]:
     """Yield what the file may hold if the power fails after one of the entries, each once; then
     what it holds for certain."""
     pending: list[logwrites.Write] = []
@@ -77,6 +80,7 @@ def main() -> int:
         for operation in range(operations):
             message, after = requested(choose, content)
             answer = process.ask(message)
+            assert answer is not None, "the process is gone"
             if not answer["ok"]:
                 after = content
             entries, at = logwrites.read(log, at)

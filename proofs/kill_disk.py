@@ -17,16 +17,18 @@ import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 PROGRAM = Path(__file__).parents[1] / "build" / "proved-disk"
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
+Message = dict[str, Any]
 Content = tuple[
     list[int], dict[str, list[int]]
 ]  # the live view and the snapshots, a number per block
 
 
-def requested(choose: random.Random, content: Content) -> tuple[dict, Content]:
+def requested(choose: random.Random, content: Content) -> tuple[Message, Content]:
     """Return a request, and what the disk holds after it."""
     live, snaps = list(content[0]), dict(content[1])
     lba = choose.randrange(BLOCKS)
@@ -71,21 +73,24 @@ class Process:
             stdout=subprocess.PIPE,
         )
 
-    def ask(self, message: dict) -> dict | None:
+    def ask(self, message: Message) -> Message | None:
         """Return the answer, or None if the process is gone."""
+        assert self.child.stdin is not None and self.child.stdout is not None
         try:
             self.child.stdin.write(json.dumps(message) + "\n")
             self.child.stdin.flush()
             line = self.child.stdout.readline()
         except BrokenPipeError:
             return None
-        return json.loads(line) if line.endswith("\n") else None
+        answer: Message | None = json.loads(line) if line.endswith("\n") else None
+        return answer
 
     def reads(self, view: str | None) -> list[int] | None:
         """Return the number in each block of a view, or None if there is no such view."""
         answer = self.ask(
             {"op": "read", "lba": 0, "count": BLOCKS, **({"view": view} if view else {})}
         )
+        assert answer is not None, "the process is gone"
         if not answer["ok"]:
             return None
         data = base64.b64decode(answer.get("data", ""))

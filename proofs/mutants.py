@@ -61,7 +61,7 @@ def spaced(old: str) -> str:
     return r"\s+".join(map(re.escape, old.split()))
 
 
-def make(folder: Path, target: str) -> subprocess.CompletedProcess:
+def make(folder: Path, target: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["make", "-s", target],
         cwd=folder,

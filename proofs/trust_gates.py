@@ -54,7 +54,8 @@ class Broken(Exception):
 def code(path: Path) -> str:
     """Return the file without comments and strings. As in Coq, comments nest and may hold
     strings."""
-    text, depth, kept, i = path.read_text(), 0, [], 0
+    text, depth, i = path.read_text(), 0, 0
+    kept: list[str] = []
     while i < len(text):
         if text[i] == '"':
             end = text.index('"', i + 1) + 1

@@ -46,7 +46,7 @@ class Situation:
             ]
         return self._features
 
-    def shape(self, name: str | None = None, op: str = "") -> object:
+    def shape(self, name: str | None = None, op: str = "") -> tuple[object, ...]:
         """Return the shape of the tree of views, after `delete` or `revert` of a snapshot if
         given.
         """
@@ -65,7 +65,7 @@ class Situation:
         for child, up in views.items():
             children.setdefault(up, []).append(child)
 
-        def below(view: str | None) -> object:
+        def below(view: str | None) -> tuple[object, ...]:
             subtrees = sorted((below(child) for child in children.get(view, ())), key=repr)
             here = (1 + changed) if origin == view else 0
             return (here, view in own, *subtrees)

@@ -57,7 +57,7 @@ class Coverage:
 
 
 def coverage(
-    batches: Sequence[tuple[str, list[traces.Lines]]], module: str, below: str
+    batches: Sequence[tuple[str, Sequence[traces.Lines]]], module: str, below: str
 ) -> Coverage:
     """Return what traces reach of a Trace module and of the module that it extends, with its parts.
 

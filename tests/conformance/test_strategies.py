@@ -7,7 +7,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance import strategies, targets
 from conformance.contract.model import EMPTY
+from conformance.contract.trace import Trace
 from conformance.targets import Factory
+from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 
 QUICK = settings(
@@ -20,7 +22,7 @@ class Forgetful(ModelTarget):
 
     knobs = {"profile": ["ack"]}
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         response = super().request(message)
         if message["op"] == "delete" and response["ok"]:
             state = self._states[0]
@@ -34,7 +36,7 @@ def test_an_honest_target_passes(name: str) -> None:
 
     @QUICK
     @given(strategies.traces(factory, ops=15))
-    def test(trace) -> None:
+    def test(trace: Trace) -> None:
         strategies.check(trace)
 
     test()
@@ -46,7 +48,7 @@ def test_hypothesis_draws_a_trace_that_fails() -> None:
 
     @short
     @given(strategies.traces(factory, ops=15))
-    def test(trace) -> None:
+    def test(trace: Trace) -> None:
         strategies.check(trace)
 
     with pytest.raises(strategies.Broken, match="clause"):
@@ -57,10 +59,10 @@ def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database() 
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
     remembered, seen = InMemoryExampleDatabase(), []
 
-    def failing(*phases) -> None:
+    def failing(*phases: Phase) -> None:
         @settings(QUICK, max_examples=300, database=remembered, phases=phases)
         @given(strategies.traces(factory, ops=30))
-        def test(trace) -> None:
+        def test(trace: Trace) -> None:
             seen.append(trace)
             strategies.check(trace)
 

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crosscheck.engine_mutation import severity, survey
-from crosscheck.engine_mutation.changes import REACHED, changed, changes
+from crosscheck.engine_mutation.changes import REACHED, Change, changed, changes
 from crosscheck.engine_mutation.survey import Tried
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +60,7 @@ def test_all_engines_have_changes_and_what_fails_them_on_purpose_has_none() -> N
     assert not any(name.endswith(survey.EQUIPMENT) for name in modules)
 
 
-def trial(module: str, text: str, tmp_path: Path) -> dict:
+def trial(module: str, text: str, tmp_path: Path) -> dict[str, Any]:
     source = (ROOT / Path(*module.split(".")).with_suffix(".py")).read_text()
     number = next(change.number for change in changes(source) if str(change) == text)
     words = [module, str(number), "20", "1", str(tmp_path)]
@@ -70,7 +71,8 @@ def trial(module: str, text: str, tmp_path: Path) -> dict:
         cwd=ROOT,
         check=True,
     )
-    return json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def test_a_trial_finds_a_bug_and_says_that_it_ran(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_run_with_more_seconds_tries_only_the_survivors_again(
 ) -> None:
     asked = []
 
-    def tried(name, change, seconds, seed):
+    def tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
         asked.append((name, change.number, seconds))
         by, how = ("contract", "stale") if change.number % 2 else ("nothing", "survived")
         return Tried(name, change.number, change.line, str(change), by, how, 1, seconds, True, "")

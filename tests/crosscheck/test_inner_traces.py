@@ -4,10 +4,11 @@ and changed events.
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging import oracles
 from conformance.judging.judge import judge
 from conformance.judging.oracles import inner
@@ -35,13 +36,14 @@ def honest() -> list[Trace]:
     return told
 
 
-def first(trace: Trace, event: str) -> dict:
-    return next(
+def first(trace: Trace, event: str) -> Event:
+    found: Event = next(
         inside
         for operation in trace.events
         for inside in operation.get("events", ())
         if inside["event"] == event
     )
+    return found
 
 
 def dropped(event: str) -> Callable[[Trace], None]:
@@ -57,7 +59,7 @@ def dropped(event: str) -> Callable[[Trace], None]:
     return change
 
 
-def other(event: str, field: str, value: Callable[[object], object]) -> Callable[[Trace], None]:
+def other(event: str, field: str, value: Callable[[Any], object]) -> Callable[[Trace], None]:
     """The trace with another value in the first event of that name where the value makes a
     difference.
     """
@@ -105,7 +107,8 @@ def test_the_engine_is_a_behaviour_of_its_spec(honest: list[Trace]) -> None:
 
 
 def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
-    changed, names = [], []
+    changed: list[Trace] = []
+    names: list[str] = []
     for name, change in CHANGES.items():
         for trace in honest:
             broken = copy.deepcopy(trace)

@@ -5,6 +5,7 @@ planted bugs.
 import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ BUGS = {
     "rebuild-without-snapshots": {"missed"},
     "half-built-is-read": {"resync"},
 }
-Inside = dict[str, object]
+Inside = dict[str, Any]
 Change = Callable[[Trace], object]
 
 
@@ -142,11 +143,11 @@ def only_absent(inside: Inside) -> object:
 
 
 def onto_a_member(inside: Inside) -> int:
-    return inside["device"] + 1
+    return int(inside["device"]) + 1
 
 
 def capacity(inside: Inside) -> bool:
-    return inside["leg"] == "capacity"
+    return bool(inside["leg"] == "capacity")
 
 
 CHANGES: dict[str, tuple[Change, str]] = {  # what is changed -> where it is noticed

@@ -1,16 +1,21 @@
 """Chains of files in qemu-storage-daemon as a target. `make engines` installs qemu."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from conformance import targets
 from conformance.campaign.driver import drive
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
+from conformance.contract.trace import Trace
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.media import nbd
+from conformance.targets.base import Message
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
 try:
@@ -23,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 MODEL = {"model": named("model")}
 
 
-def run(name, count, without=(), **more):
+def run(name: str, count: int, without: Sequence[str] = (), **more: Any) -> Campaign:
     return campaign(
         replace(targets.resolve(name), without=frozenset(without)),
         count=count,
@@ -54,7 +59,7 @@ def test_committing_keeps_it_through_power_cuts() -> None:
     assert result.coverage["crash", "ok"] > 20 and result.coverage["write", "cut"]
 
 
-def driven(options, program):
+def driven(options: dict[str, Any], program: list[Message]) -> Trace:
     target = targets.resolve("chain")(options)
     try:
         return drive(target, program)
@@ -64,7 +69,7 @@ def driven(options, program):
 
 def test_a_tree_of_files_is_merged_as_it_loses_branches() -> None:
     """Two reverts make three branches; then every snapshot is deleted, branching points first."""
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 4},
         {"op": "write", "lba": 0, "tags": [1, 2, 3, 4]},
         {"op": "snapshot", "name": "root"},
@@ -101,7 +106,7 @@ def test_a_tree_of_files_is_merged_as_it_loses_branches() -> None:
 
 
 def test_the_finding_stream_not_durable() -> None:
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 5},
         {"op": "write", "lba": 4, "tags": [8]},
         {"op": "snapshot", "name": "s3"},
@@ -121,7 +126,7 @@ def test_the_finding_stream_not_durable() -> None:
 
 
 def test_the_finding_vmdk_commit() -> None:
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 1},
         {"op": "snapshot", "name": "s3"},
         {"op": "snapshot", "name": "s4"},

@@ -39,8 +39,10 @@ def test_go() -> None:
 
 def test_c() -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", BUILT / "c-disk"]
-    subprocess.run([*command, EXAMPLES / "c_disk" / "main.c"], check=True, timeout=600)
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]
+    subprocess.run(
+        [*command, BUILT / "c-disk", EXAMPLES / "c_disk" / "main.c"], check=True, timeout=600
+    )
     assert passes(f"exec:{BUILT / 'c-disk'}").crashes > 0
 
 

@@ -1,17 +1,21 @@
 """qcow2 in qemu-storage-daemon as a target. `make engines` installs qemu."""
 
 import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from conformance import targets
 from conformance.campaign.driver import drive
 from conformance.campaign.random_campaign import campaign
+from conformance.judging.explain import Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.media import nbd
-from conformance.targets.base import TargetFailure
+from conformance.targets.base import Message, TargetFailure
 from conformance.targets.engines import qcow2_views
+from conformance.targets.engines.qcow2 import Qcow2Target
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
 try:
@@ -25,19 +29,17 @@ MODEL = {"model": named("model")}
 
 
 @pytest.fixture
-def target():
-    from conformance.targets.engines.qcow2 import Qcow2Target
-
+def target() -> Iterator[Qcow2Target]:
     opened = Qcow2Target({"cluster_size": 512})
     yield opened
     opened.close()
 
 
-def ask(target, op, **more):
+def ask(target: Qcow2Target, op: str, **more: Any) -> Message:
     return target.request({"op": op, **more})
 
 
-def test_the_operations(target) -> None:
+def test_the_operations(target: Qcow2Target) -> None:
     a, b = b"a" * 512, b"b" * 512
     assert ask(target, "create", blocks=8)["ok"]
     assert ask(target, "write", lba=1, data=a + b)["ok"]
@@ -50,8 +52,8 @@ def test_the_operations(target) -> None:
     assert ask(target, "read", lba=1, count=1)["data"] == a
     assert ask(target, "restart")["ok"] and ask(target, "read", lba=2, count=1)["data"] == b
     assert ask(target, "delete", name="s")["ok"]
-    for op, more in (("delete", {}), ("revert", {})):
-        assert ask(target, op, name="s", **more)["error"] == "no-such-snapshot"
+    for op in ("delete", "revert"):
+        assert ask(target, op, name="s")["error"] == "no-such-snapshot"
     assert ask(target, "read", lba=0, count=1, view="s")["error"] == "no-such-snapshot"
     assert ask(target, "snapshot", name="a b")["error"] == "bad-request"
     for lba in (7, 8, 1 << 32):
@@ -61,11 +63,11 @@ def test_the_operations(target) -> None:
     assert ask(target, "tick", seconds=1)["error"] == "unsupported"
 
 
-def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target) -> None:
+def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target: Qcow2Target) -> None:
     found = set()
     for after in range(1, 7):
         for seed in range(6):
-            program = [
+            program: list[Message] = [
                 {"op": "create", "blocks": 4},
                 {"op": "write", "lba": 0, "tags": [1, 2]},
                 {"op": "flush"},
@@ -98,7 +100,7 @@ def test_the_daemon_reads_snapshots_as_qemu_img_does(
     """And where it would not, the comparison notices."""
     monkeypatch.setattr("conformance.targets.engines.qcow2.CONFIRM", 1)
     opened = targets.resolve("qcow2")(options)
-    program = [{"op": "create", "blocks": 40}]
+    program: list[Message] = [{"op": "create", "blocks": 40}]
     for number, name in enumerate(("s1", "s1.longer-name", "s", "n" * 64)):
         program += [
             {"op": "write", "lba": 9 * number, "tags": [number + 1] * 4},
@@ -121,7 +123,7 @@ def test_the_daemon_reads_snapshots_as_qemu_img_does(
     assert "qemu-img convert reads s1.longer-name otherwise" in failure["message"]
 
 
-def test_a_daemon_that_ends_is_noticed_at_once(target) -> None:
+def test_a_daemon_that_ends_is_noticed_at_once(target: Qcow2Target) -> None:
     assert ask(target, "create", blocks=8)["ok"]
     target._daemon._process.kill()
     with pytest.raises(TargetFailure) as failure:
@@ -132,9 +134,9 @@ def test_a_daemon_that_ends_is_noticed_at_once(target) -> None:
 # The findings of docs/findings/. If a newer qemu has mended one, its test fails: then say so there.
 
 
-def test_the_finding_reuse_before_durable(target) -> None:
+def test_the_finding_reuse_before_durable(target: Qcow2Target) -> None:
     """A freed cluster is reused before the freeing is durable: block 2 has the data of block 0."""
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 3},
         {"op": "write", "lba": 2, "tags": [1]},
         {"op": "flush"},
@@ -146,7 +148,7 @@ def test_the_finding_reuse_before_durable(target) -> None:
     verdicts = []
     for after in range(1, 6):
         for seed in range(4):
-            cut = [
+            cut: list[Message] = [
                 *program[:4],
                 {**program[4], "cut": {"after": after, "seed": seed}},
                 *program[5:],
@@ -155,9 +157,7 @@ def test_the_finding_reuse_before_durable(target) -> None:
     assert {verdict.kind for verdict in verdicts} == {"", "misplaced"}
 
 
-def verdict_of(program, options):
-    from conformance.targets.engines.qcow2 import Qcow2Target
-
+def verdict_of(program: list[Message], options: dict[str, Any]) -> Verdict:
     opened = Qcow2Target(options)
     try:
         return judge([drive(opened, program)], MODEL)[0]
@@ -166,7 +166,7 @@ def verdict_of(program, options):
 
 
 def test_the_finding_revert_killed() -> None:
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 1},
         {"op": "write", "lba": 0, "tags": [1]},
         {"op": "snapshot", "name": "s3"},
@@ -181,7 +181,7 @@ def test_the_finding_revert_killed() -> None:
 
 
 def test_the_finding_data_after_metadata() -> None:
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 4},
         {"op": "write", "lba": 1, "tags": [3]},
         {"op": "snapshot", "name": "s4"},

@@ -23,21 +23,21 @@ FOR_EVER = (
 
 
 @pytest.fixture(params=["waiting", "alone"])
-def image(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def image(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "alone":
         monkeypatch.setattr(qemu_img, "_waiting", lambda: None)
     qemu_img.run("create", "-q", "-f", "qcow2", "image", "16k", folder=tmp_path)
     return tmp_path
 
 
-def test_runs_where_it_is_told_and_says_what_was_printed(image) -> None:
+def test_runs_where_it_is_told_and_says_what_was_printed(image: Path) -> None:
     assert qemu_img.run("snapshot", "-c", "one", "image", folder=image) == ""
     listed = qemu_img.run("snapshot", "-l", "image", folder=image)
     assert listed.startswith("Snapshot list:") and "one" in listed
     assert qemu_img.run("snapshot", "-a", "one", "image", folder=image) == ""
 
 
-def test_a_complaint_is_of_its_own_command(image) -> None:
+def test_a_complaint_is_of_its_own_command(image: Path) -> None:
     for name in ("a", "b"):
         with pytest.raises(
             qemu_img.ToolError, match=rf"^Could not apply snapshot '{name}': [^\n]*$"
@@ -45,7 +45,7 @@ def test_a_complaint_is_of_its_own_command(image) -> None:
             qemu_img.run("snapshot", "-a", name, "image", folder=image)
 
 
-def test_hangs_are_ended(image, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hangs_are_ended(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qemu_img, "PATIENCE", 0.5)
     if (waiting := qemu_img._waiting()) is not None:
         waiting.close()
@@ -55,7 +55,7 @@ def test_hangs_are_ended(image, monkeypatch: pytest.MonkeyPatch) -> None:
     assert qemu_img.run("snapshot", "-l", "image", folder=image) == ""
 
 
-def test_it_may_die(image) -> None:
+def test_it_may_die(image: Path) -> None:
     if (waiting := qemu_img._waiting()) is not None:
         os.kill(waiting._process.pid, signal.SIGKILL)
         waiting._process.wait()

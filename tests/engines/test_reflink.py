@@ -12,13 +12,14 @@ from conformance.campaign.driver import drive
 from conformance.campaign.random_campaign import campaign
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.targets.base import Message
 
 EXAMPLES = Path(targets.__file__).parents[1] / "examples"
 MODEL = {"model": named("model")}
 
 
 @cache
-def obstacle(kind, folder):
+def obstacle(kind: str, folder: Path) -> str:
     """Why there is no such file system here; nothing if there is."""
     environment = {**os.environ, "BYTES": "4096", "NAME": "s"}
     for operation in ("create", "snapshot", "stop"):
@@ -36,7 +37,7 @@ def obstacle(kind, folder):
 
 
 @pytest.fixture(params=["xfs", "btrfs"])
-def hooks(request: pytest.FixtureRequest, tmp_path: Path):
+def hooks(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     trouble = obstacle(request.param, tmp_path)
     if trouble:
         pytest.skip(f"NOT RUN: no {request.param} on a loop device: {trouble}")
@@ -55,7 +56,7 @@ def test_it_keeps_the_contract(hooks: str) -> None:
 @pytest.mark.parametrize("hooks", ["xfs"], indirect=True)
 def test_the_power_cut_is_no_fake(hooks: str) -> None:
     target = targets.resolve(hooks)({})
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 2},
         {"op": "write", "lba": 0, "tags": [1]},
         {"op": "flush"},

@@ -1,8 +1,13 @@
 """SQLite as a target. Not run where apsw is not installed: `make engines` installs it."""
 
 import random
+from typing import Any
 
 import pytest
+
+from conformance.campaign.results import Campaign
+from conformance.contract.trace import Trace
+from conformance.targets.base import Message
 
 pytest.importorskip("apsw", reason="NOT RUN: apsw is not installed: make engines")
 
@@ -18,18 +23,20 @@ MODEL = {"model": named("model")}
 
 
 @pytest.mark.parametrize("mode, profile", MODES.items())
-def test_it_keeps_the_contract_through_power_cuts(mode, profile) -> None:
+def test_it_keeps_the_contract_through_power_cuts(mode: str, profile: str) -> None:
     result = campaign(
         targets.resolve(f"sqlite:mode={mode}"), count=25, ops=30, seed=2, oracles=MODEL
     )
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures
     ] or result.reason
-    assert result.judged[0][0].hello["crash_profile"] == profile and result.skipped == ["device"]
+    first = result.judged[0][0]
+    assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
+    assert result.skipped == ["device"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 10
 
 
-def lies(mode, profile, monkeypatch):
+def lies(mode: str, profile: str, monkeypatch: pytest.MonkeyPatch) -> Campaign:
     """What comes of a promise that this mode does not keep."""
     monkeypatch.setitem(MODES, mode, profile)
     return campaign(
@@ -44,7 +51,7 @@ def lies(mode, profile, monkeypatch):
 
 @pytest.mark.parametrize("mode", ["wal-normal", "delete-full"])
 def test_a_mode_that_may_lose_the_last_transaction_is_not_ack(
-    mode, monkeypatch: pytest.MonkeyPatch
+    mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite's documentation says so of both. In the second, a journal that was removed is back."""
     assert lies(mode, "ack", monkeypatch).failures[0].verdict.kind in (
@@ -96,7 +103,7 @@ def test_a_removal_is_certain_once_the_folder_is_synced() -> None:
 def test_what_it_refuses() -> None:
     target = targets.resolve("sqlite")({})
 
-    def ask(op, **more):
+    def ask(op: str, **more: Any) -> str | None:
         return target.request({"op": op, **more}).get("error")
 
     ask("create", blocks=4)
@@ -128,7 +135,7 @@ def test_what_it_refuses() -> None:
 
 def test_the_finding_rolled_back_comes_back() -> None:
     """docs/findings: where a newer SQLite has mended it, this fails: then say so there."""
-    program = [
+    program: list[Message] = [
         {"op": "create", "blocks": 4},
         {"op": "restart"},
         {"op": "write", "lba": 3, "tags": [1]},

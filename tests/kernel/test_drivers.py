@@ -1,11 +1,16 @@
 """Each driver: its operations, power cuts, and that a judge finds a disk that ignores flushes."""
 
+import random
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from conformance.selftest import kernel
 from conformance.targets import NoSuchTarget, resolve
-from conformance.targets.base import PowerCut
+from conformance.targets.base import Message, PowerCut
 from conformance.targets.engines.kernel import DRIVERS
+from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.recorded_disk import BLOCK
 
 BLOCKS = 8
@@ -16,26 +21,26 @@ def test_a_driver_that_is_not_there_is_no_target() -> None:
         resolve("kernel:zfs")
 
 
-def filled(tag, count=BLOCKS):
+def filled(tag: int, count: int = BLOCKS) -> bytes:
     return bytes([tag]) * BLOCK * count
 
 
 @pytest.fixture(params=DRIVERS)
-def disk(request: pytest.FixtureRequest, needs_guest: None):
+def disk(request: pytest.FixtureRequest, needs_guest: None) -> Iterator[KernelDisk]:
     opened = DRIVERS[request.param]({})
     yield opened
     opened.close()
 
 
-def ask(disk, op, **more):
+def ask(disk: KernelDisk, op: str, **more: Any) -> Message:
     return disk.request({"op": op, **more})
 
 
-def read(disk, **view):
+def read(disk: KernelDisk, **view: Any) -> bytes | None:
     return ask(disk, "read", lba=0, count=BLOCKS, **view).get("data")
 
 
-def test_operations_and_power_cuts(disk: str) -> None:
+def test_operations_and_power_cuts(disk: KernelDisk) -> None:
     assert ask(disk, "create", blocks=BLOCKS)["ok"]
     assert read(disk) == filled(0)
     ask(disk, "write", lba=0, data=filled(1))
@@ -60,7 +65,7 @@ def test_operations_and_power_cuts(disk: str) -> None:
     assert ask(disk, "write", lba=BLOCKS - 1, data=filled(1, 2))["error"] == "out-of-range"
 
 
-def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk: str) -> None:
+def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk: KernelDisk) -> None:
     ask(disk, "create", blocks=BLOCKS)
     ask(disk, "write", lba=0, data=filled(1))
     ask(disk, "flush")
@@ -72,7 +77,7 @@ def test_a_snapshot_that_is_cut_short_is_there_whole_or_not_at_all(disk: str) ->
 
 
 def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_it(
-    disk: str,
+    disk: KernelDisk,
 ) -> None:
     """So the guest has no cache of the disk that outlives a power cut."""
     ask(disk, "create", blocks=BLOCKS)
@@ -85,14 +90,14 @@ def test_what_was_not_flushed_may_be_gone_after_a_cut_and_closing_does_not_save_
     assert read(disk) == filled(1)
 
 
-class _Nothing:
+class _Nothing(random.Random):
     """Chooses that nothing survives that was not flushed."""
 
-    def randrange(self, *_):
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 1
 
-    def choice(self, some):
-        return some[0]
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -11,19 +11,19 @@ PLACES = SimpleNamespace(superblock=range(4096), data=range(1 << 20, 2 << 20))
 BARRIER = Write(0, b"", FLUSH)
 
 
-def superblock(tag):
+def superblock(tag: int) -> Write:
     return Write(0, bytes([tag]) * 512, 0)
 
 
-def metadata(tag):
+def metadata(tag: int) -> Write:
     return Write(8192, bytes([tag]) * 4096, 0)
 
 
-def data(tag, at=1 << 20):
+def data(tag: int, at: int = 1 << 20) -> Write:
     return Write(at, bytes([tag]) * 512, 0)
 
 
-def stable(name, *entries):
+def stable(name: str, *entries: Write) -> bytes:
     media = Media(bytes(3 << 20))
     media.take(FAULTS[name](PLACES).logged(list(entries)))
     return bytes(media.stable)
@@ -66,7 +66,7 @@ def test_a_power_cut_brings_the_old_superblock_back() -> None:
 
 
 @pytest.mark.parametrize("name, hit", [("lost-data", data(1)), ("lost-metadata", metadata(1))])
-def test_one_write_in_a_few_is_lost(name: str, hit) -> None:
+def test_one_write_in_a_few_is_lost(name: str, hit: Write) -> None:
     kept = FAULTS[name](PLACES).logged([hit] * EVERY + [BARRIER])
     assert kept == [hit] * (EVERY - 1) + [BARRIER]
 

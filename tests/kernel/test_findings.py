@@ -5,13 +5,14 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.targets.base import Message
 from conformance.targets.engines.kernel.nilfs2 import Nilfs2
 
 pytestmark = pytest.mark.usefixtures("needs_guest")
 SEEDS = range(20, 40)  # of what the power cut leaves; 24 is the one that docs/findings shows
 
 
-def lost_and_synced(seed):
+def lost_and_synced(seed: int) -> list[Message]:
     """Unsynced writes, a power cut in the last, then a synced write, and a power cut after it."""
     read = {"op": "read", "lba": 0, "count": 4}
     written = [[2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 13], [14, 15, 16, 17], [18, 19, 21, 22]]

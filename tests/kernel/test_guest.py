@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,13 +19,13 @@ pytestmark = pytest.mark.usefixtures("needs_guest")
 
 
 @pytest.fixture
-def booted():
+def booted() -> Iterator[guest.Guest]:
     borrowed = guest.Guest(guest.ROOM)
     yield borrowed
     borrowed.close()
 
 
-def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted) -> None:
+def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted: guest.Guest) -> None:
     booted.mailbox[:1024] = b"a" * 512 + b"b" * 512
     booted.ask("write", DISK, "512:512", "65536:512")
     booted.mailbox[:1024] = bytes(1024)
@@ -47,6 +48,7 @@ def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted) -> None:
         assert raised.value.number == number, words
     assert booted.processor_seconds() > 0
 
+    assert booted._process is not None
     os.killpg(booted._process.pid, signal.SIGKILL)
     with pytest.raises(TargetFailure) as ended:
         booted.ask("flush", DISK)

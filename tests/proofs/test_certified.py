@@ -4,22 +4,23 @@
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agreement import PROFILES, disputed, doubtful, driven, scrambled, undeclared
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES
 from conformance.judging.judge import judge
-from conformance.judging.oracles import Opinion, certified, model
+from conformance.judging.oracles import Opinion, Oracle, certified, model
 from conformance.selftest.overlapping_histories import history
 from support.overlap import admitted
 
 
-def judges(**others):
+def judges(**others: Oracle) -> dict[str, Oracle]:
     return {"certified": certified.judge, "model": model.judge, **others}
 
 
@@ -91,24 +92,7 @@ FAILURE = {"op": "flush", "result": None, "failure": {"kind": "exit", "message":
     ],
 )
 def test_refusals_and_failures_are_judged_as_the_model_does(
-    events: list[
-        dict[str, dict[str, bool | str] | int | str]
-        | dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, bool] | str]
-    ]
-    | list[
-        dict[str, dict[str, bool | str] | int | str]
-        | dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, str] | str | None]
-    ]
-    | list[dict[str, dict[str, bool | str] | int | str] | dict[str, dict[str, bool] | int | str]]
-    | list[dict[str, dict[str, bool | str] | int | str]]
-    | list[
-        dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, bool] | str]
-        | dict[str, dict[str, str] | str | None]
-    ]
-    | list[dict[str, dict[str, str] | int | str | None]],
+    events: list[Event],
     at: int | None,
 ) -> None:
     """A refused create is no disk; a refused fail may have failed; a failure ends a trace, and is
@@ -121,11 +105,11 @@ def test_refusals_and_failures_are_judged_as_the_model_does(
     ] == [at, at]
 
 
-def overlapped(seed: int, requests: int, **shape) -> Trace:
+def overlapped(seed: int, requests: int, **shape: Any) -> Trace:
     return history(random.Random(seed), requests, **shape)
 
 
-def test_it_agrees_on_requests_that_overlap():
+def test_it_agrees_on_requests_that_overlap() -> None:
     """Small histories of all profiles and both granularities; a quarter of them are wrong."""
     some = [overlapped(seed, 12, blocks=3, in_flight=6, wrong=0.08) for seed in range(300)]
     said = certified.judge(some)
@@ -135,13 +119,13 @@ def test_it_agrees_on_requests_that_overlap():
     assert not any(opinion.unsure for opinion in said)
 
 
-def test_its_verdict_is_by_definition_on_small_histories():
+def test_its_verdict_is_by_definition_on_small_histories() -> None:
     some = [overlapped(seed, 6) for seed in range(200)]
     said = certified.judge(some)
     assert [opinion.at is None for opinion in said] == [admitted(trace) for trace in some]
 
 
-def test_too_many_orders_are_undecided():
+def test_too_many_orders_are_undecided() -> None:
     """Sixteen writes at once that a power cut may all have let through or not."""
     hello = {"crash_profile": "prefix", "capabilities": ["crash"], "in_flight": 16}
     create = {**CREATE, "blocks": 16, "called": 0, "answered": 1}

@@ -17,7 +17,7 @@ PROGRAM = ROOT / "build" / "proved-disk"
 BLOCK = 4096
 
 
-def call(*arguments, status=0, text=None) -> bytes:
+def call(*arguments: object, status: int = 0, text: bytes | None = None) -> bytes:
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, input=text)
     assert done.returncode == status, done.stderr.decode()
     assert b"xception" not in done.stderr
@@ -25,12 +25,12 @@ def call(*arguments, status=0, text=None) -> bytes:
 
 
 @pytest.fixture
-def disk(tmp_path: Path):
+def disk(tmp_path: Path) -> Path:
     call("create", tmp_path / "d", "--blocks", 64)
     return tmp_path / "d"
 
 
-def test_views_last(disk) -> None:
+def test_views_last(disk: Path) -> None:
     call("write", disk, 3, text=b"one" * 3000)
     call("snapshot", disk, "s")
     call("write", disk, 3, "--text", "two")
@@ -45,7 +45,7 @@ def test_views_last(disk) -> None:
     assert b"live: 3 blocks mapped" in call("inspect", disk)
 
 
-def test_mistakes_are_one_line_and_a_status(disk, tmp_path: Path) -> None:
+def test_mistakes_are_one_line_and_a_status(disk: Path, tmp_path: Path) -> None:
     call("write", disk, 64, "--text", "x", status=1)
     call("snapshot", disk, "no name", status=1)
     call("revert", disk, "absent", status=1)
@@ -58,10 +58,11 @@ def test_mistakes_are_one_line_and_a_status(disk, tmp_path: Path) -> None:
     call("ls", tmp_path / "other", status=5)
 
 
-def test_one_process_at_a_time(disk) -> None:
+def test_one_process_at_a_time(disk: Path) -> None:
     first = subprocess.Popen(
         [PROGRAM, "adapter", "--disk", disk], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
+    assert first.stdin is not None and first.stdout is not None
     first.stdin.write(b'{"op":"hello"}\n')
     first.stdin.flush()
     assert json.loads(first.stdout.readline())["ok"]

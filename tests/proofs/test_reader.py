@@ -16,11 +16,11 @@ FILES = 3000
 
 
 @pytest.fixture(scope="module")
-def program():
+def program() -> Path:
     return certified.oracle()
 
 
-def run(program, *arguments) -> subprocess.CompletedProcess:
+def run(program: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *arguments], capture_output=True, text=True)
 
 
@@ -85,7 +85,7 @@ def damaged(text: bytes, choose: random.Random) -> bytes:
     return text
 
 
-def test_damaged_files(program, originals, tmp_path: Path) -> None:
+def test_damaged_files(program: Path, originals: list[bytes], tmp_path: Path) -> None:
     choose = random.Random(5)
     paths = []
     for number in range(FILES):
@@ -115,7 +115,7 @@ def test_damaged_files(program, originals, tmp_path: Path) -> None:
     assert read >= FILES // 20
 
 
-def test_not_traces(program, tmp_path: Path) -> None:
+def test_not_traces(program: Path, tmp_path: Path) -> None:
     empty, binary = tmp_path / "empty", tmp_path / "binary"
     empty.write_bytes(b"")
     binary.write_bytes(random.Random(1).randbytes(100_000))
@@ -127,11 +127,11 @@ def test_not_traces(program, tmp_path: Path) -> None:
     assert all(verdict["accepted"] is None and "\n" not in verdict["error"] for verdict in verdicts)
 
 
-def test_usage(program) -> None:
+def test_usage(program: Path) -> None:
     assert run(program).returncode == 2 and run(program, "--help").returncode == 0
 
 
-def test_a_long_trace(program, tmp_path: Path) -> None:
+def test_a_long_trace(program: Path, tmp_path: Path) -> None:
     """A million operations in one file, and a million blocks in one operation."""
     path = tmp_path / "long.jsonl"
     header = {"trace": 1, "hello": {"crash_profile": "ack"}}

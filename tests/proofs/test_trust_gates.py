@@ -7,7 +7,7 @@ import trust_gates
 from trust_gates import Broken, code, no_escape, outside_sections
 
 
-def written(tmp_path, text):
+def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "Some.v"
     path.write_text(text)
     return path
@@ -55,5 +55,5 @@ def test_what_only_looks_like_an_escape(tmp_path: Path, monkeypatch: pytest.Monk
         ),
     ],
 )
-def test_assumptions_outside_of_sections_are_found(text: str, lines) -> None:
+def test_assumptions_outside_of_sections_are_found(text: str, lines: list[int]) -> None:
     assert outside_sections(text) == lines

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,9 @@ def make(folder: Path) -> Iterator[Callable[..., LogStructuredDisk]]:
     """Makes a disk of so many blocks, and opens it."""
     opened: list[LogStructuredDisk] = []
 
-    def make_disk(blocks: int, *, power: PowerSupply | None = None, **shape) -> LogStructuredDisk:
+    def make_disk(
+        blocks: int, *, power: PowerSupply | None = None, **shape: Any
+    ) -> LogStructuredDisk:
         create(folder, plan(blocks, **{**TINY, **shape}), sync=False)
         opened.append(open_disk(folder, sync=False, power=power))
         return opened[-1]

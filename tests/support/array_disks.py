@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 from refmodel import create, open_disk, plan
 from refmodel.observe.counters import counters
@@ -24,7 +25,7 @@ class TrackedDisk:
     """A log-structured disk, with the content that it has to have."""
 
     def __init__(
-        self, folder: Path, layout: str, *, spares: int = 0, segment_blocks: int = 8, **shape
+        self, folder: Path, layout: str, *, spares: int = 0, segment_blocks: int = 8, **shape: Any
     ) -> None:
         self.folder, self.clock, self.random = folder, SettableClock(), random.Random(1)
         self.content = [0] * BLOCKS
@@ -79,4 +80,4 @@ class TrackedDisk:
 
     def bytes(self, cause: str, leg: str = "capacity") -> int:
         """Return how many bytes were written to a leg for a cause."""
-        return counters(self.disk).get(f"device.{leg}.bytes_written.{cause}", 0)
+        return int(counters(self.disk).get(f"device.{leg}.bytes_written.{cause}", 0))

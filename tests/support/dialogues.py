@@ -20,10 +20,11 @@ from refmodel.core.errors import PowerCut
 Message = dict[str, Any]
 RECORDED = Path(__file__).parents[1] / "refmodel/runtime/one_in_flight.json"
 OPERATIONS = 60
-ARRAY = {"block_bytes": [512], "spares": [0, 0, 1], "repair_timer": [3600, 60]}
-CACHE = {"cache_bytes": [0, 0, 8192, 1 << 14], "cache_block_bytes": [None, 4096]}
-LAYERS = {**CACHE, "block_bytes": [512, 1024], "layers": [3, 5, 16]}
-LOG_STRUCTURED = {
+Knobs = dict[str, list[Any]]  # the values of each option
+ARRAY: Knobs = {"block_bytes": [512], "spares": [0, 0, 1], "repair_timer": [3600, 60]}
+CACHE: Knobs = {"cache_bytes": [0, 0, 8192, 1 << 14], "cache_block_bytes": [None, 4096]}
+LAYERS: Knobs = {**CACHE, "block_bytes": [512, 1024], "layers": [3, 5, 16]}
+LOG_STRUCTURED: Knobs = {
     **CACHE,
     **ARRAY,
     "batch": [False, True],
@@ -39,8 +40,8 @@ LOG_STRUCTURED = {
     "compression": [False, False, True],
     "deduplication": [False, False, True],
 }
-IN_PLACE = {**CACHE, **ARRAY, "strip_blocks": [1, 2, 4], "log_bytes": [1 << 14, 1 << 17]}
-ENGINES: tuple[tuple[str, dict[str, list[Any]]], ...] = (
+IN_PLACE: Knobs = {**CACHE, **ARRAY, "strip_blocks": [1, 2, 4], "log_bytes": [1 << 14, 1 << 17]}
+ENGINES: tuple[tuple[str, Knobs], ...] = (
     *[("log-structured", LOG_STRUCTURED)] * 5,
     ("in-place-raid5", {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]}),
     ("in-place-raid6", IN_PLACE),
@@ -89,7 +90,7 @@ def _dialogue(target: Adapter, choose: random.Random) -> Iterator[Message]:
     yield target.request({"op": "create", "blocks": blocks})
     dark = False  # the power failed during a request
     for number in range(OPERATIONS):
-        message = {"op": "crash"} if dark else _drawn(target, choose, blocks, number)
+        message: Message = {"op": "crash"} if dark else _drawn(target, choose, blocks, number)
         if choose.random() < 0.06:
             message["cut"] = {"after": choose.randint(1, 12), "seed": choose.randrange(1 << 20)}
         dark = False

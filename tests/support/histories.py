@@ -6,12 +6,15 @@ checks that all maps agree.
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.array.layout import LAYOUTS
+from refmodel.array.member import ComponentState
 from refmodel.core.errors import BadRequest, NoSpace, PowerCut, SnapshotExists
 from refmodel.log_structured.audit import audit
 from refmodel.media.power_supply import PowerSupply
@@ -37,12 +40,14 @@ WEIGHTS = {
 }
 
 Content = tuple[tuple[int, ...], dict[str, tuple[int, ...]]]  # live, snapshots
+# what to call and the content after it, or nothing
+Step = tuple[Callable[[], object], Content] | tuple[None, None]
 
 
 class History:
     """One random disk and one random history of it."""
 
-    def __init__(self, folder: Path, seed: int, **reductions: bool) -> None:
+    def __init__(self, folder: Path, seed: int, **reductions: Any) -> None:
         self.random = random.Random(seed)
         self.folder = folder
         self.power = PowerSupply()
@@ -123,13 +128,13 @@ class History:
             self.power.cut_at(None)
         assert audit(self.disk.state) == []
 
-    def write(self):
+    def write(self) -> Step:
         lba, count = self.range()
         tags = self.tags(count)
         after = (self.live[:lba] + tags + self.live[lba + count :], dict(self.snaps))
         return lambda: self.disk.write(lba, b"".join(map(self.block, tags))), after
 
-    def write_many(self):
+    def write_many(self) -> Step:
         """Writes in flight together: all of them survive a power cut, or none."""
         writes, live = [], self.live
         for _ in range(self.random.randint(2, 5)):
@@ -139,12 +144,12 @@ class History:
             live = live[:lba] + (tag,) * count + live[lba + count :]
         return lambda: self.disk.write_many(writes), (live, dict(self.snaps))
 
-    def unmap(self):
+    def unmap(self) -> Step:
         lba, count = self.range()
         after = (self.live[:lba] + (0,) * count + self.live[lba + count :], dict(self.snaps))
         return lambda: self.disk.unmap(lba, count), after
 
-    def snapshot(self):
+    def snapshot(self) -> Step:
         name = f"s{self.random.randrange(6)}"
         if name in self.snaps:
             with pytest.raises(SnapshotExists):
@@ -152,7 +157,7 @@ class History:
             return None, None
         return lambda: self.disk.snapshot(name), (self.live, {**self.snaps, name: self.live})
 
-    def delete(self):
+    def delete(self) -> Step:
         if not self.snaps:
             return None, None
         name = self.random.choice(sorted(self.snaps))
@@ -161,7 +166,7 @@ class History:
             {n: c for n, c in self.snaps.items() if n != name},
         )
 
-    def revert(self):
+    def revert(self) -> Step:
         if not self.snaps:
             return None, None
         name = self.random.choice(sorted(self.snaps))
@@ -177,11 +182,11 @@ class History:
             self.disk.fail(device, self.random.choice(["absent", "degraded"]))
 
     def return_device(self) -> None:
-        for member in self.disk.array.in_state("absent"):
+        for member in self.disk.array.in_state(ComponentState.ABSENT):
             self.disk.return_(member.index)
 
     def replace_device(self) -> None:
-        for member in self.disk.array.in_state("degraded"):
+        for member in self.disk.array.in_state(ComponentState.DEGRADED):
             self.disk.replace(member.index)
 
     def tick_device(self) -> None:

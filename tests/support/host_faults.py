@@ -15,8 +15,9 @@ def refusing(call: str, errno: int, fails: Fails = lambda name: True) -> Iterato
     right = getattr(os, call)
 
     def wrong(target: Any, *arguments: Any) -> Any:
-        path = target if isinstance(target, (str, os.PathLike)) else f"/proc/self/fd/{target}"
-        name = os.path.basename(path if path is target else os.readlink(path))
+        named = isinstance(target, (str, os.PathLike))
+        path: str = os.fspath(target) if named else os.readlink(f"/proc/self/fd/{target}")
+        name = os.path.basename(path)
         if name.startswith(("device-", "witness")) and fails(name):
             raise OSError(errno, os.strerror(errno))
         return right(target, *arguments)

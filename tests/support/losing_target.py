@@ -1,5 +1,6 @@
 """A target that loses block 2 of a disk of 4 in its seventh crash: only some traces reach it."""
 
+from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 
 
@@ -8,7 +9,7 @@ class Loses(ModelTarget):
 
     knobs = {"profile": ["ack", "prefix"]}
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         answer = super().request(message)
         if message["op"] == "create":
             self._crashes, self._blocks = 0, message["blocks"]

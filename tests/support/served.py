@@ -20,7 +20,7 @@ def run(
     """Run a program, and return its output. It must end with the status, unless that is None."""
     done = subprocess.run([*map(str, arguments)], input=stdin, capture_output=True, timeout=BOUND)
     assert status is None or done.returncode == status, (
-        f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
+        f"{arguments} ended with {done.returncode}: {done.stdout!r} {done.stderr!r}"
     )
     return done
 

@@ -10,7 +10,7 @@ from conformance.selftest.corpus import SCRIPT as FAULTY
 from conformance.targets.model import ModelTarget
 
 
-def doctor(target):
+def doctor(target: str) -> tuple[int, str]:
     result = CliRunner().invoke(main, ["doctor", "--target", target])
     assert "Traceback" not in result.output
     return result.exit_code, result.output

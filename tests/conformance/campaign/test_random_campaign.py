@@ -1,6 +1,7 @@
 """Campaigns: coverage, counters, shrinking, and a failure that explains itself."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -8,12 +9,12 @@ from conformance.campaign.driver import drive
 from conformance.campaign.grouping import grouped
 from conformance.campaign.random_campaign import campaign
 from conformance.contract.model import faults_of
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, named
 from conformance.reports import machine, summary
 from conformance.targets import Factory
-from conformance.targets.base import PowerCut
+from conformance.targets.base import Message, PowerCut
 from conformance.targets.model import ModelTarget
 
 MODEL = {"model": named("model")}
@@ -25,7 +26,7 @@ class Deaf(ModelTarget):
 
     knobs = {"profile": ["ack"]}
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         state = self._states[0]
         if (
             message["op"] == "write"
@@ -104,7 +105,7 @@ def test_what_never_happened_is_a_row() -> None:
 
 def test_an_operation_cut_short_is_followed_by_a_crash() -> None:
     class Cut(ModelTarget):
-        def request(self, message):
+        def request(self, message: Message) -> Message:
             if message["op"] in ("write", "crash") and "cut" in message:
                 raise PowerCut
             return super().request(message)
@@ -121,13 +122,13 @@ def test_an_operation_cut_short_is_followed_by_a_crash() -> None:
 
 def test_targets_in_process_may_do_anything() -> None:
     class Raises(ModelTarget):
-        def request(self, message):
+        def request(self, message: Message) -> Message:
             if message["op"] == "write":
                 raise KeyError("lba")
             return super().request(message)
 
     class Lies(ModelTarget):
-        def request(self, message):
+        def request(self, message: Message) -> Any:
             return None if message["op"] == "write" else super().request(message)
 
     trace = drive(Raises({}), PROGRAM)
@@ -152,7 +153,7 @@ def test_oracles_that_disagree_make_it_inconclusive() -> None:
 
 HELLO = {"block_size": 512, "crash_profile": "ack", "capabilities": []}
 OK = {"ok": True}
-START = [
+START: list[Event] = [
     {"op": "create", "blocks": 4, "result": OK},
     {"op": "write", "lba": 0, "tags": [1, 2], "result": OK},
     {"op": "snapshot", "name": "s", "result": OK},
@@ -160,7 +161,7 @@ START = [
 ]
 
 
-def read(*tags, **more):
+def read(*tags: int, **more: Any) -> Event:
     return {
         "op": "read",
         "lba": 0,
@@ -170,7 +171,7 @@ def read(*tags, **more):
     }
 
 
-REJECTED = {
+REJECTED: dict[str, tuple[list[Event], str, str]] = {
     "stale": ([read(1, 2)], "stale", "operation 1: write 0: 1 2"),
     "lost": (
         [{"op": "crash", "result": OK}, read(1, 2)],
@@ -259,7 +260,7 @@ def test_classes(case: str) -> None:
 class Full(ModelTarget):
     """It has no space for any write."""
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         if message["op"] == "write" and not faults_of(self._states[0], message):
             return {"ok": False, "error": "no-space"}
         return super().request(message)
@@ -274,7 +275,7 @@ def test_a_target_that_refuses_everything_was_not_tested() -> None:
 class Promising(Full):
     """And yet it promises space in the answer to `create`."""
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         response = super().request(message)
         return {**response, "holds": 4} if message["op"] == "create" else response
 
@@ -290,7 +291,7 @@ class Leaking(ModelTarget):
 
     leaked = False
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         if message["op"] == "scrub":
             return {"ok": True, "problems": ["page 7 is in use and not reachable"] * self.leaked}
         response = super().request(message)
@@ -298,7 +299,7 @@ class Leaking(ModelTarget):
             self.leaked = message["op"] == "delete"
         return response
 
-    def __init__(self, options) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         super().__init__(options)
         self.hello = {**self.hello, "capabilities": [*self.hello["capabilities"], "scrub"]}
 

@@ -3,20 +3,23 @@
 import json
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from conformance.campaign import batches, workers
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
 from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.cli import main
-from conformance.contract.trace import Passed
-from conformance.judging.oracles import named
+from conformance.contract.trace import Passed, Trace
+from conformance.judging.oracles import Opinion, named
 from conformance.targets import Factory, resolve
-from conformance.targets.base import Unusable
+from conformance.targets.base import Target, Unusable
 
 MODEL = {"model": named("model")}
 COUNT = 230  # two parts and some
@@ -29,13 +32,13 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
 
-def run(target="model", **more):
+def run(target: str = "model", **more: Any) -> Campaign:
     return campaign(
         resolve(target), **{"count": COUNT, "ops": 20, "seed": 9, "oracles": MODEL, **more}
     )
 
 
-def essence(result):
+def essence(result: Campaign) -> tuple[object, ...]:
     """All of a result but how long it took."""
     return (
         result.verdict,
@@ -57,9 +60,9 @@ def essence(result):
 
 def test_the_same_seed_gives_the_same_whether_or_not_the_certified_checker_is_built() -> None:
     """Which judges as soon as it is there."""
-    asked = []
+    asked: list[Trace] = []
 
-    def certified(traces):
+    def certified(traces: Sequence[Trace]) -> list[Opinion]:
         asked.extend(traces)
         return MODEL["model"](traces)
 
@@ -75,7 +78,8 @@ def test_the_same_seed_gives_the_same_wherever_it_runs(target: str) -> None:
     assert essence(alone) == essence(run(target, workers=workers.on_this_machine(2)))
     assert (alone.verdict == "fail") == (target == LOSES)
     if target == LOSES:
-        assert len(alone.failures) == 3 and len(alone.judged) == alone.failures[-1].number + 1
+        last = alone.failures[-1].number
+        assert len(alone.failures) == 3 and last is not None and len(alone.judged) == last + 1
 
 
 def where(seconds: float) -> set[int]:
@@ -139,7 +143,7 @@ def test_it_stops_in_time_and_when_interrupted() -> None:
         and not result.interrupted
     )
 
-    def interrupt(result):
+    def interrupt(result: Campaign) -> None:
         if len(result.judged) > batches.MOST_TRACES:
             raise KeyboardInterrupt
 
@@ -152,7 +156,7 @@ def test_it_stops_in_time_and_when_interrupted() -> None:
 
 
 def test_what_workers_cannot_open_is_said() -> None:
-    def opened(options) -> None:
+    def opened(options: dict[str, Any]) -> Target:
         raise Unusable("no such engine")
 
     result = campaign(Factory("none", opened), count=10, ops=5, seed=1, oracles=MODEL)
@@ -162,7 +166,7 @@ def test_what_workers_cannot_open_is_said() -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    def invoked(*words):
+    def invoked(*words: str) -> tuple[int, str]:
         done = CliRunner().invoke(
             main, ["run", "--target", "model", "--ops", "10", "--oracle", "model", *words]
         )

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from conformance.cli import main
 from conformance.selftest.corpus import SCRIPT
@@ -25,7 +25,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def call(*words):
+def call(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 
@@ -112,7 +112,7 @@ def test_inconclusive_is_three(tmp_path: Path) -> None:
         ([], "--target"),
     ],
 )
-def test_wrong_usage_is_two(words, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_usage_is_two(words: list[str], says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CERTIFIED_ORACLE", "nowhere")
     result = call("run", *words)
     assert result.exit_code == 2 and says in result.output, result.output

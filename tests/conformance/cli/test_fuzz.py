@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,15 @@ from hypothesis import strategies as st
 from conformance.campaign.driver import drive
 from conformance.cli import main
 from conformance.contract import trace as traces
+from conformance.contract.trace import Event
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 from conformance.targets.process import ProcessTarget
 
 MODEL = {"model": named("model")}
-PROGRAM = [
+PROGRAM: list[Message] = [
     {"op": "create", "blocks": 4},
     {"op": "write", "lba": 1, "tags": [1, 2]},
     {"op": "snapshot", "name": "s"},
@@ -47,14 +50,14 @@ anything = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory):
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Path]:
     """The lines of a sound trace, and a place for damaged ones."""
     folder = tmp_path_factory.mktemp("fuzz")
     traces.write(drive(ModelTarget({"profile": "block"}), PROGRAM, 7), folder / "sound.jsonl")
     return (folder / "sound.jsonl").read_bytes(), folder / "damaged.jsonl"
 
 
-def read_or_refused(path) -> None:
+def read_or_refused(path: Path) -> None:
     try:
         trace = traces.read(path)
     except traces.BadTrace as error:
@@ -67,7 +70,7 @@ def read_or_refused(path) -> None:
 
 @LOOSE
 @given(st.data())
-def test_damaged_bytes(sound, data) -> None:
+def test_damaged_bytes(sound: tuple[bytes, Path], data: st.DataObject) -> None:
     content, path = sound
     at = data.draw(st.integers(0, len(content)))
     gone, new = data.draw(st.integers(0, 60)), data.draw(st.binary(max_size=20))
@@ -77,7 +80,7 @@ def test_damaged_bytes(sound, data) -> None:
 
 @LOOSE
 @given(st.data())
-def test_wrong_values(sound, data) -> None:
+def test_wrong_values(sound: tuple[bytes, Path], data: st.DataObject) -> None:
     """Sound JSON, with a value of a line replaced by anything."""
     content, path = sound
     lines = [json.loads(line) for line in content.splitlines()]
@@ -128,28 +131,31 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def echo(tmp_path_factory: pytest.TempPathFactory):
+def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bytes], Event]]:
     """Makes a target answer with these bytes, through the driver; the event that records it."""
     script = tmp_path_factory.mktemp("fuzz") / "echo.py"
     script.write_text(ECHO)
-    opened = []
+    opened: list[ProcessTarget] = []
 
     class Sent:
         """The target, with what it is to answer smuggled into the request."""
 
-        hello = {"block_size": 512, "crash_profile": None, "capabilities": []}
+        hello: Message = {"block_size": 512, "crash_profile": None, "capabilities": []}
 
-        def __init__(self, answer) -> None:
+        def __init__(self, answer: bytes) -> None:
             self.answer = answer
 
-        def request(self, message):
+        def request(self, message: Message) -> Message:
             if message["op"] == "create":
                 return {"ok": True}
             if not opened:
                 opened.append(ProcessTarget(f"{sys.executable} {script}", patience=5.0))
             return opened[0].request({**message, "name": self.answer.hex()})
 
-    def asked(answer):
+        def close(self) -> None:
+            pass
+
+    def asked(answer: bytes) -> Event:
         event = drive(Sent(answer), [PROGRAM[0], {"op": "read", "lba": 0, "count": 1}]).events[-1]
         if "failure" in event:
             opened.pop().close()
@@ -177,7 +183,7 @@ def echo(tmp_path_factory: pytest.TempPathFactory):
         ).map(lambda value: json.dumps(value).encode()),
     )
 )
-def test_whatever_a_target_answers(echo, answer) -> None:
+def test_whatever_a_target_answers(echo: Callable[[bytes], Event], answer: bytes) -> None:
     event = echo(answer)
     trace = traces.Trace(
         {"block_size": 512, "crash_profile": None, "capabilities": []},

@@ -3,14 +3,23 @@ tiny disk.
 """
 
 import random
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 
 from conformance.contract import model
+from conformance.contract.trace import Event
 
 SIZE, VALUES, NAMES = 2, (0, 1, 2), ("s", "t")
 CODES = ("out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request", "no-space")
+
+
+Blocks = tuple[int, ...]  # the live disk, or a snapshot
+Views = frozenset[tuple[str, Blocks]]
+Image = tuple[tuple[frozenset[int], ...], Views]  # for each block what it may hold, and the views
+State = tuple[Blocks, Views, frozenset[Image], bool]
 
 
 class Literal:
@@ -18,11 +27,11 @@ class Literal:
     power).
     """
 
-    def __init__(self, profile) -> None:
+    def __init__(self, profile: str) -> None:
         self.profile = profile
-        self.states = None
+        self.states: set[State] = set()
 
-    def step(self, event):
+    def step(self, event: Event) -> bool:
         if event["op"] == "create":
             live = (0,) * event["blocks"]
             self.states = {(live, frozenset(), frozenset([exactly(live, frozenset())]), True)}
@@ -30,17 +39,17 @@ class Literal:
             self.states = {new for state in self.states for new in self.act(state, event)}
         return bool(self.states)
 
-    def act(self, state, event):
+    def act(self, state: State, event: Event) -> Iterator[State]:
         live, snaps, survivors, power = state
         op, result, named = event["op"], event["result"], dict(snaps)
         r = "cut" if result is None else "ok" if result["ok"] else result["error"]
-        name, lba = event.get("name"), event.get("lba")
+        name, lba = event.get("name", ""), event.get("lba", -1)
         excuses = {"no-space"} if op in ("write", "unmap", "snapshot", "revert") else set()
         if op == "crash":
             if r == "ok":
                 for sets, kept in survivors:
-                    for left in product(*sets):
-                        yield left, kept, frozenset([exactly(left, kept)]), True
+                    for image in product(*sets):
+                        yield image, kept, frozenset([exactly(image, kept)]), True
             if r == "cut":
                 yield live, snaps, survivors, False
             return
@@ -50,7 +59,7 @@ class Literal:
             yield live, snaps, survivors, r != "cut"
             return
         faults, after, kept = set(), live, snaps
-        if lba is not None:
+        if "lba" in event:
             count = len(event["tags"]) if op == "write" else event["count"]
             if not (0 <= lba < len(live) and 0 <= lba + count - 1 < len(live)):
                 faults.add("out-of-range")
@@ -122,7 +131,9 @@ class Literal:
         if r == "cut":
             yield live, snaps, survivors | left, False
 
-    def buffered(self, after, snaps, survivors):
+    def buffered(
+        self, after: Blocks, snaps: Views, survivors: frozenset[Image]
+    ) -> frozenset[Image]:
         match self.profile:
             case "ack":
                 return frozenset([exactly(after, snaps)])
@@ -134,7 +145,7 @@ class Literal:
         )
 
 
-def exactly(live, snaps):
+def exactly(live: Blocks, snaps: Views) -> Image:
     return tuple(frozenset([v]) for v in live), snaps
 
 
@@ -164,9 +175,9 @@ OPEN = (
 )  # many crashes and few reads leave much open
 
 
-def random_event(choose, names, ops):
+def random_event(choose: random.Random, names: tuple[str, ...], ops: tuple[str, ...]) -> Event:
     op = choose.choice(ops)
-    event = {"op": op}
+    event: Event = {"op": op}
     if op in ("write", "read", "unmap"):
         event["lba"] = choose.choice((0, 0, 0, 1, 1, 2))
         count = choose.choice((1, 1, 2))
@@ -230,11 +241,11 @@ def test_equal_to_the_specification(
     assert rejected > 1000 and crashes > 500 and longest == 39
 
 
-def hello(profile, **more):
+def hello(profile: str, **more: Any) -> dict[str, Any]:
     return {"crash_profile": profile, "capabilities": []} | more
 
 
-def run(profile, *events, **more):
+def run(profile: str, *events: Event, **more: Any) -> int | None:
     """The index of the first event that is not allowed after create of 4 blocks, None if all
     are.
     """
@@ -246,8 +257,8 @@ def run(profile, *events, **more):
     return None
 
 
-def op(kind, result="ok", **fields):
-    answer = (
+def op(kind: str, result: str | None = "ok", **fields: Any) -> Event:
+    answer: dict[str, Any] | None = (
         None
         if result is None
         else {"ok": True}
@@ -255,6 +266,7 @@ def op(kind, result="ok", **fields):
         else {"ok": False, "error": result}
     )
     if kind == "read" and result == "ok":
+        assert answer is not None
         answer["tags"] = fields.pop("tags")
         fields["count"] = len(answer["tags"])
     return {"op": kind, **fields, "result": answer}

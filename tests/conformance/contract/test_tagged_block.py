@@ -10,6 +10,13 @@ from conformance.contract.tagged_block import SECTOR, Damage, decode, encode
 SIZES = (512, 1024, 4096, 65536)
 
 
+def damage(data: bytes, lba: int, trace: int = 0) -> Damage:
+    """Return what is wrong with a block."""
+    found = decode(data, lba, trace)
+    assert isinstance(found, Damage)
+    return found
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_round_trip(size: int) -> None:
     for tag in (0, 1, 7, 2**31 - 1):
@@ -29,20 +36,20 @@ def test_every_bit_counts() -> None:
 def test_torn(size: int) -> None:
     new, old = encode(7, 3, 12, size), encode(5, 3, 4, size)
     half = size // 2
-    found = decode(new[:half] + old[half:], 3)
+    found = damage(new[:half] + old[half:], 3)
     assert found.kind == "torn" and "tag 7" in found.detail and "tag 5" in found.detail
-    assert decode(new[:half] + bytes(half), 3).kind == "torn"
-    assert decode(bytes(half) + new[half:], 3).kind == "torn"
+    assert damage(new[:half] + bytes(half), 3).kind == "torn"
+    assert damage(bytes(half) + new[half:], 3).kind == "torn"
 
 
 def test_torn_says_which_sectors() -> None:
     new, old = encode(7, 3, 12, 4096), encode(5, 3, 4, 4096)
-    found = decode(new[: 4 * SECTOR] + old[4 * SECTOR :], 3)
+    found = damage(new[: 4 * SECTOR] + old[4 * SECTOR :], 3)
     assert found.detail == "sectors 0-3 tag 7 (operation 12), 4-7 tag 5 (operation 4)"
 
 
 def test_misplaced() -> None:
-    found = decode(encode(7, 4, 12, 1024), 3)
+    found = damage(encode(7, 4, 12, 1024), 3)
     assert found.kind == "misplaced" and "LBA 4" in found.detail
 
 
@@ -57,10 +64,10 @@ def test_a_smaller_block_size_is_not_the_same_block() -> None:
 
 
 def test_foreign_and_garbage() -> None:
-    assert decode(b"\xaa" * 1024, 3).kind == "foreign"
-    assert decode(encode(7, 3, 12, 1024, trace=1), 3, trace=2).kind == "foreign"
-    assert decode(encode(7, 3, 12, 1024)[:SECTOR] + b"\xaa" * SECTOR, 3).kind == "garbage"
-    assert decode(bytes(SECTOR) + b"\xaa" * SECTOR, 3).kind == "foreign"
+    assert damage(b"\xaa" * 1024, 3).kind == "foreign"
+    assert damage(encode(7, 3, 12, 1024, trace=1), 3, trace=2).kind == "foreign"
+    assert damage(encode(7, 3, 12, 1024)[:SECTOR] + b"\xaa" * SECTOR, 3).kind == "garbage"
+    assert damage(bytes(SECTOR) + b"\xaa" * SECTOR, 3).kind == "foreign"
 
 
 def test_no_checksum_of_an_engine_takes_one_block_for_another() -> None:

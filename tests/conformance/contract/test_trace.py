@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.contract import trace as traces
-from conformance.contract.trace import BadTrace, Trace
+from conformance.contract.trace import BadTrace, Event, Trace
 
 HELLO = {
     "block_size": 512,
@@ -20,18 +20,18 @@ CREATE = {"op": "create", "blocks": 4, "result": {"ok": True}}
 READ = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
 
 
-def text(*lines):
+def text(*lines: object) -> str:
     return "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
 
 
-def read(tmp_path, content):
+def read(tmp_path: Path, content: str | bytes) -> Trace:
     path = tmp_path / "t.jsonl"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return traces.read(path)
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    events = [
+    events: list[Event] = [
         CREATE,
         {"op": "write", "lba": 1, "tags": [5], "cut": {"after": 2, "seed": 9}, "result": None},
         {"op": "crash", "result": {"ok": True}, "events": [{"event": "recover"}]},
@@ -60,7 +60,7 @@ def test_round_trip(tmp_path: Path) -> None:
     }
 
 
-DAMAGE = {
+DAMAGE: dict[str, tuple[str | bytes, int, str]] = {
     "empty": ("", 1, "empty"),
     "header only": (text(HEADER), 2, "no operations"),
     "no header": (text(CREATE), 1, "trace"),

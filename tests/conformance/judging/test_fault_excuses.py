@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
 from conformance.cli import main
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging import fault_excuses
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import named
@@ -21,7 +22,7 @@ from refmodel.media import faults as media
 MODEL = {"model": named("model")}
 
 
-def run(name, count=40, target="refmodel", seed=4):
+def run(name: str, count: int = 40, target: str = "refmodel", seed: int = 4) -> Campaign:
     names = fault_excuses.parse(name)
     return campaign(
         fault_excuses.on_media(resolve(target), names),
@@ -103,7 +104,7 @@ def test_what_was_acknowledged_since_the_last_recovery_is_not_excused() -> None:
     read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
     crash, restart = ({"op": op, "result": {"ok": True}} for op in ("crash", "restart"))
 
-    def excused(fault, *events):
+    def excused(fault: str, *events: Event) -> bool:
         trace = Trace({"tolerates": 1}, list(events))
         verdict = Verdict("fail", len(events) - 1, "stale")
         return fault_excuses.excuses((fault,), trace, verdict)
@@ -117,7 +118,7 @@ def test_what_was_acknowledged_since_the_last_recovery_is_not_excused() -> None:
     assert not excused("vanishing-device@all", create, write, crash, read)
 
 
-def call(*words):
+def call(*words: object) -> Result:
     return CliRunner().invoke(main, [str(word) for word in words])
 
 

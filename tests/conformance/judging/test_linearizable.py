@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from itertools import permutations
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,9 +16,10 @@ from conformance.campaign import overlap
 from conformance.cli import main
 from conformance.judging.linearizable import FOREVER, Call, judge
 from conformance.media import nbd
+from conformance.targets.base import Message
 
 
-def by_all_orders(calls):
+def by_all_orders(calls: list[Call]) -> str:
     """The definition: some order keeps what was answered before something else was invoked, and
     every read is right.
     """
@@ -96,23 +98,24 @@ class Shared:
     and then.
     """
 
-    def __init__(self, caches) -> None:
+    def __init__(self, caches: bool) -> None:
         self.content, self.lock, self.caches = bytearray(512 * 8), threading.Lock(), caches
 
-    def connect(self):
+    def connect(self) -> "Connection":
         return Connection(self)
 
 
 class Connection:
-    def __init__(self, disk) -> None:
-        self.disk, self.kept, self.reads = disk, None, 0
+    def __init__(self, disk: Shared) -> None:
+        self.disk, self.reads = disk, 0
+        self.kept: bytes | None = None
 
-    def write(self, offset, data) -> None:
+    def write(self, offset: int, data: bytes) -> None:
         with self.disk.lock:
             self.disk.content[offset : offset + len(data)] = data
         time.sleep(0)
 
-    def read(self, offset, length):
+    def read(self, offset: int, length: int) -> bytes:
         self.reads += 1
         with self.disk.lock:
             if self.kept is None or not self.disk.caches or self.reads % 8 == 0:
@@ -152,11 +155,11 @@ class Disk:
     }
     caches = loses = False
 
-    def __init__(self, options) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         self.disk = Shared(self.caches)
         self.connect = self.disk.connect
 
-    def request(self, message):
+    def request(self, message: Message) -> Message:
         op, at = message["op"], message.get("lba", 0) * 512
         match op:
             case "create":
@@ -200,7 +203,7 @@ def test_rounds_are_inconclusive_where_the_checker_gives_up_or_requests_cannot_o
 
 
 def test_a_connection_that_breaks_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self, offset, length) -> None:
+    def refuse(self: nbd.NbdDevice, offset: int, length: int) -> None:
         raise nbd.NbdError("broken pipe", 32)
 
     monkeypatch.setattr(Connection, "read", refuse)

@@ -23,11 +23,11 @@ from conformance.media.logwrites import (
 from conformance.media.recorded import Recorded
 
 
-def sector(letter):
+def sector(letter: str) -> bytes:
     return letter.encode() * SECTOR
 
 
-def entry(at, data=b"", flags=0, sectors=None):
+def entry(at: int, data: bytes = b"", flags: int = 0, sectors: int | None = None) -> bytes:
     head = ENTRY.pack(at, len(data) // SECTOR if sectors is None else sectors, flags, 0)
     return head.ljust(SECTOR, b"\0") + data
 
@@ -64,7 +64,7 @@ def test_the_superblock_comes_with_the_first_flush(tmp_path: Path) -> None:
         read(log)
 
 
-def outcomes(*writes, seeds=400):
+def outcomes(*writes: Write, seeds: int = 400) -> set[str]:
     """All that power cuts make of these writes to three sectors of dots."""
     found = set()
     for seed in range(seeds):
@@ -105,7 +105,7 @@ def test_fua_makes_itself_durable_and_nothing_else() -> None:
     st.integers(0, 2**32),
 )
 def test_every_sector_holds_what_it_held_at_the_last_flush_or_was_given_since(
-    history, seed
+    history: list[tuple[int, str, int]], seed: int
 ) -> None:
     media, may = Media(sector(".") * 3), [{"."}, {"."}, {"."}]
     now = list("...")

@@ -5,6 +5,7 @@ import random
 from conformance.contract.trace import Trace
 from conformance.programs import generate
 from conformance.programs.explored import Explored, follow
+from conformance.programs.generate import Request
 from conformance.programs.situation import ABSENT, Situation
 
 HELLO = {"crash_profile": "ack", "capabilities": ["snapshot", "delete"], "tolerates": 1}
@@ -15,7 +16,7 @@ REFUSED = {"op": "snapshot", "name": "s2", "result": {"ok": False, "error": "no-
 READ = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
 
 
-def beginnings(explored: Explored, number: int = 40) -> list[list[dict]]:
+def beginnings(explored: Explored, number: int = 40) -> list[list[Request]]:
     """The requests that programs go on from, without those that begin anew."""
     choose = random.Random(1)
     found = [explored.beginning(choose) for _ in range(number)]

@@ -5,6 +5,7 @@ asked yet.
 import random
 from collections import Counter
 from itertools import islice, pairwise
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,15 @@ from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
 from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate, names, swarm
+from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
-from conformance.programs.situation import Situation
+from conformance.programs.situation import Asked, Situation
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES, "devices": 4, "tolerates": 1}
 
 
-def programs(number, seed=1, ops=30, **more):
+def programs(number: int, seed: int = 1, ops: int = 30, **more: Any) -> list[list[Request]]:
     return list(islice(generate.programs({**HELLO, **more}, ops, seed, cuts=True), number))
 
 
@@ -44,7 +46,8 @@ def test_a_target_that_can_is_scrubbed_at_the_end() -> None:
 def test_at_most_one_device_too_many_fails_and_then_nothing_is_written() -> None:
     exceeded = 0
     for program in programs(120, capabilities=["device", "crash"], tolerates=1):
-        failed, back = set(), set()
+        failed: set[int] = set()
+        back: set[int] = set()
         for request in program:
             if len(failed) > 1:
                 exceeded += 1
@@ -62,9 +65,9 @@ def test_at_most_one_device_too_many_fails_and_then_nothing_is_written() -> None
 
 
 def test_devices_fail_again_before_they_have_caught_up_and_operations_on_them_are_cut() -> None:
-    again, cut = 0, Counter()
+    again, cut = 0, Counter[str]()
     for program in programs(150, capabilities=["device", "crash"], tolerates=2):
-        back = set()
+        back: set[int] = set()
         for before, request in pairwise(program):
             if request["op"] == "fail" and "cut" not in before:
                 again += request["device"] in back
@@ -88,7 +91,7 @@ def test_what_was_cut_short_on_a_device_is_sent_again_before_anything_is_read() 
 
 def test_the_rare_is_in_it() -> None:
     """Refusals of every sort, cuts in every operation, cut recoveries."""
-    seen = Counter()
+    seen: Counter[object] = Counter()
     target = ModelTarget({"profile": "prefix"})
     for program in programs(150):
         for event in drive(target, program).events:
@@ -120,8 +123,8 @@ def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
 def test_trees_of_views_take_many_shapes() -> None:
     """Most of all where each delete and revert is led by the shapes that were made before."""
 
-    def shapes(led):
-        seen, asked = set(), Counter()
+    def shapes(led: bool) -> int:
+        seen, asked = set(), Asked()
         for seed in range(200):
             choose = random.Random(seed)
             program = generate.program(
@@ -189,7 +192,7 @@ def test_long_programs_can_be_drawn() -> None:
 def test_ranges_begin_and_end_where_structures_do() -> None:
     """Clusters of 8 blocks: ranges begin with one, or a block before, more often than by chance."""
 
-    def share(options):
+    def share(options: tuple[int, ...]) -> float:
         choose, hits = random.Random(1), 0
         for _ in range(40):
             ranges = Ranges(choose, 64, options, 512)
@@ -203,8 +206,8 @@ def test_ranges_begin_and_end_where_structures_do() -> None:
 def test_what_was_seldom_asked_is_asked() -> None:
     """Of operations that follow each other, in as many requests; both counts are in the message."""
 
-    def triples(led, seed):
-        asked, seen, requests = Counter(), set(), 0
+    def triples(led: bool, seed: int) -> float:
+        asked, seen, requests = Asked(), set(), 0
         for number in range(25):
             program = generate.program(
                 random.Random(f"{seed} {number}"),
@@ -229,7 +232,7 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
     alone seldom does that.
     """
 
-    def timed(program):
+    def timed(program: list[Request]) -> bool:
         rebuilt, taken = False, set()
         for before, request in pairwise(program):
             match request["op"]:

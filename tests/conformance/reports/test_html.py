@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from conformance.campaign.results import Campaign, Failure
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Trace
 from conformance.judging import explain
-from conformance.judging.explain import CLAUSES, KINDS
+from conformance.judging.explain import CLAUSES, KINDS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.reports import html, picture
@@ -21,7 +21,7 @@ HELLO = {
     "crash_profile": "block",
     "capabilities": [],
 }
-BLEED = [
+BLEED: list[Event] = [
     {"op": "create", "blocks": 40, "result": OK},
     {"op": "write", "lba": 20, "tags": [1, 2], "result": OK},
     {"op": "snapshot", "name": "s", "result": OK},
@@ -31,7 +31,7 @@ BLEED = [
 ]
 
 
-def failed(events):
+def failed(events: list[Event]) -> tuple[Trace, Verdict]:
     trace = Trace(HELLO, events)
     return trace, judge([trace], MODEL)[0]
 
@@ -51,13 +51,17 @@ def test_the_picture_shows_what_was_allowed_and_what_came() -> None:
     after_crash = [cell.label for cell in drawn.cells if cell.x == 4 * picture.WIDTH]
     assert after_crash == ["1|3", "2", "1", "2"]
     assert drawn.columns[3].answer == "power cut" and drawn.columns[5].mark == "failed"
-    assert drawn.arrow[0] < drawn.arrow[2] and drawn.left_out == "38 blocks"
+    assert (
+        drawn.arrow is not None
+        and drawn.arrow[0] < drawn.arrow[2]
+        and drawn.left_out == "38 blocks"
+    )
 
 
 def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    events = [
+    events: list[Event] = [
         BLEED[0],
         *({"op": "write", "lba": n % 40, "tags": [n + 1], "result": OK} for n in range(200)),
         {"op": "read", "lba": 39, "count": 1, "result": {"ok": True, "tags": [1]}},
@@ -105,28 +109,7 @@ def test_a_long_trace_on_a_large_disk_is_cut_to_what_matters(
     ],
 )
 def test_every_kind_of_failure_can_be_drawn(
-    events: list[
-        dict[str, dict[str, bool | list[dict[str, int | str]] | list[int]] | int | str]
-        | dict[str, dict[str, bool] | int | list[int] | str]
-        | dict[str, dict[str, bool] | int | str]
-    ]
-    | list[
-        dict[str, dict[str, bool | str] | str]
-        | dict[str, dict[str, bool] | int | list[int] | str]
-        | dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, bool] | str]
-        | dict[str, int | list[int] | str | None]
-    ]
-    | list[
-        dict[str, dict[str, bool] | int | list[int] | str]
-        | dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, bool] | str]
-    ]
-    | list[
-        dict[str, dict[str, bool] | int | str]
-        | dict[str, dict[str, str] | int | list[int] | str | None]
-    ]
-    | list[dict[str, dict[str, str] | int | str | None]],
+    events: list[Event],
 ) -> None:
     trace, verdict = failed(events)
     result = Campaign("t", 1, judged=[(trace, verdict)], failures=[Failure(trace, verdict, 0, 9)])

@@ -8,16 +8,18 @@ from itertools import islice
 import pytest
 
 from conformance.campaign.driver import drive
+from conformance.contract.trace import Trace
 from conformance.judging.oracles import model as model_oracle
 from conformance.programs import generate
 from conformance.selftest import corrupt
+from conformance.selftest.corrupt import Corrupted
 from conformance.targets.model import ModelTarget
 
 WANTED = 15  # of each kind
 
 
 @pytest.fixture(scope="module")
-def good():
+def good() -> list[Trace]:
     """Traces of the contract itself, in all profiles."""
     found = []
     for profile in ("ack", "prefix", "block"):
@@ -28,8 +30,8 @@ def good():
 
 
 @pytest.fixture(scope="module")
-def bad(good):
-    found = []
+def bad(good: list[Trace]) -> list[Corrupted]:
+    found: list[Corrupted] = []
     for kind in corrupt.KINDS:
         made = (
             corrupt.corrupt(trace, kind, seed) for seed in range(3) for trace in good[:: 3 - seed]
@@ -38,28 +40,28 @@ def bad(good):
     return found
 
 
-def test_there_are_enough(bad) -> None:
+def test_there_are_enough(bad: list[Corrupted]) -> None:
     kinds = Counter(one.kind for one in bad)
     assert len(bad) >= 200 and len(kinds) >= 10
     assert min(kinds.values()) >= 10, kinds
 
 
-def test_the_model_accepts_the_good_ones(good) -> None:
+def test_the_model_accepts_the_good_ones(good: list[Trace]) -> None:
     assert [opinion.at for opinion in model_oracle.judge(good)] == [None] * len(good)
 
 
-def test_the_model_rejects_the_bad_ones_there(bad) -> None:
+def test_the_model_rejects_the_bad_ones_there(bad: list[Corrupted]) -> None:
     for one in bad:
         assert model_oracle.judge_one(one.trace).at == one.at, one.kind
 
 
-def test_the_same_seed_corrupts_alike(good) -> None:
+def test_the_same_seed_corrupts_alike(good: list[Trace]) -> None:
     for kind in corrupt.KINDS:
         one, other = corrupt.corrupt(good[5], kind, 1), corrupt.corrupt(good[5], kind, 1)
         assert one == other
 
 
-def test_tlc_agrees(good, bad) -> None:
+def test_tlc_agrees(good: list[Trace], bad: list[Corrupted]) -> None:
     from conformance.judging.oracles import tlc as tlc_oracle
     from modelcheck.checkers import tlc
 

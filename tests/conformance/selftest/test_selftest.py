@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from conformance import targets
 from conformance.cli import selftest as command
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, Hunt
 
 
-def call(*words):
+def call(*words: object) -> tuple[int, str]:
     done = CliRunner().invoke(command.selftest, [str(word) for word in words])
     return done.exit_code, " ".join(done.output.split())
 
@@ -69,9 +70,7 @@ def test_a_bug_that_is_not_found_fails() -> None:
 
 
 def test_a_bug_in_an_honest_engine_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        hunts.targets, "resolve", lambda name: resolve("refmodel:plant=late-discard")
-    )
+    monkeypatch.setattr(targets, "resolve", lambda name: resolve("refmodel:plant=late-discard"))
     assert not hunts.hunt(HONEST, ("model",), traces=40, ops=30, seed=1).as_it_should_be
 
 
@@ -100,7 +99,8 @@ def test_the_limits_are_kept() -> None:
 
 def test_small_targets() -> None:
     found = hunts.faulty("unmap-ignored", traces=30, ops=30, seed=1)
-    assert found.as_it_should_be and found.failure.verdict.kind in ("resurrected", "stale")
+    assert found.as_it_should_be and found.failure is not None
+    assert found.failure.verdict.kind in ("resurrected", "stale")
     found.expected = frozenset(["torn"])
     assert not found.as_it_should_be
     assert len(corpus.DISKS) + len(corpus.DIALOGUES) >= 40
@@ -113,9 +113,9 @@ def test_honest_targets_of_all_profiles(monkeypatch: pytest.MonkeyPatch) -> None
         and said.count("pass") == 3
         and all(f"{profile}:" in said for profile in ("ack", "prefix", "block"))
     )
-    monkeypatch.setattr(hunts.corpus, "target", lambda name: corpus_target("crash-loses-snapshots"))
+    monkeypatch.setattr(corpus, "target", lambda name: corpus_target("crash-loses-snapshots"))
     status, said = call("--honest", 300)
     assert status == 1 and "lost-snapshot, after " in said and "expected" in said
 
 
-resolve, corpus_target = hunts.targets.resolve, corpus.target
+resolve, corpus_target = targets.resolve, corpus.target

@@ -2,6 +2,7 @@
 
 import errno
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from conformance import targets
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
 from conformance.cli import main
 from conformance.judging.oracles import named
 from conformance.media import nbd
@@ -23,13 +25,13 @@ MODEL = {"model": named("model")}
 COPIES = (EXAMPLES / "file_copies.toml").read_text()
 
 
-def run(path, count=10, crashes=True):
+def run(path: Path | str, count: int = 10, crashes: bool = True) -> Campaign:
     return campaign(
         targets.resolve(str(path)), count=count, ops=20, seed=1, oracles=MODEL, crashes=crashes
     )
 
 
-def variant(folder, old, new):
+def variant(folder: Path, old: str, new: str) -> Path:
     assert old in COPIES
     path = folder / "variant.toml"
     path.write_text(COPIES.replace(old, new))
@@ -59,14 +61,14 @@ class Exports:
 
     said = ("server has no export named 'missing': No such file or directory", errno.ENOENT)
 
-    def __init__(self, uri, patience) -> None:
+    def __init__(self, uri: str, patience: float) -> None:
         if "/live?" not in uri:
             raise nbd.NbdError(*self.said)
 
-    def read(self, offset, length):
+    def read(self, offset: int, length: int) -> bytes:
         return bytes(length)
 
-    def write(self, offset, data, durable=False) -> None:
+    def write(self, offset: int, data: bytes, durable: bool = False) -> None:
         raise nbd.NbdError("command failed: No space left on device", errno.ENOSPC)
 
     def close(self) -> None:
@@ -74,7 +76,7 @@ class Exports:
 
 
 @pytest.fixture
-def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HooksTarget]:
     monkeypatch.setattr(nbd, "library", lambda: None)
     monkeypatch.setattr(nbd, "NbdDevice", Exports)
     path = tmp_path / "exports.toml"
@@ -85,7 +87,9 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     target.close()
 
 
-def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_export_is_a_missing_snapshot(
+    exports: HooksTarget, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = {"op": "read", "lba": 0, "count": 1}
     assert exports.request(read)["ok"]
     answer = exports.request({**read, "view": "missing"})
@@ -97,7 +101,7 @@ def test_a_missing_export_is_a_missing_snapshot(exports, monkeypatch: pytest.Mon
         exports.request({**read, "view": "missing"})
 
 
-def test_a_full_device_is_no_space(exports) -> None:
+def test_a_full_device_is_no_space(exports: HooksTarget) -> None:
     write = {"op": "write", "lba": 0, "data": bytes(4096)}
     assert exports.request(write)["error"] == "no-space"
     assert exports.request({**write, "lba": 4})["error"] == "out-of-range"
@@ -216,7 +220,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
     )
 )
 def test_any_file_is_read_or_refused_in_one_line(
-    tmp_path_factory: pytest.TempPathFactory, content
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed.toml"
     path.write_bytes(content)

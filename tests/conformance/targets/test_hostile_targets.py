@@ -1,17 +1,19 @@
 """Targets that are wrong in the usual ways get the right verdict soon, and never a traceback."""
 
 import time
+from typing import Any
 
 import pytest
 
 from conformance.campaign.grouping import grouped
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
 from conformance.judging.oracles import named
 from conformance.selftest import corpus
 from conformance.selftest.corpus import DIALOGUES, DISKS, UNUSABLE
 
 
-def outcome_of(fault, count=60, **limits):
+def outcome_of(fault: str, count: int = 60, **limits: Any) -> tuple[Campaign, float]:
     started = time.monotonic()
     result = campaign(
         corpus.target(fault),

@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,7 +26,7 @@ def driven(seed: int, bench: Bench, **fixed: object) -> Trace:
 
 
 @pytest.fixture
-def bench():
+def bench() -> Iterator[Bench]:
     bench = Bench(targets.resolve(TARGET))
     yield bench
     bench.clear()
@@ -33,7 +34,7 @@ def bench():
 
 def most_in_flight(trace: Trace) -> int:
     """Return the largest number of requests that were in flight at a call."""
-    return max(
+    most: int = max(
         sum(
             other["called"] <= event["called"]
             and (other["answered"] is None or other["answered"] > event["called"])
@@ -42,6 +43,7 @@ def most_in_flight(trace: Trace) -> int:
         )
         for index, event in enumerate(trace.events)
     )
+    return most
 
 
 def test_answers_have_an_order_through_power_cuts(bench: Bench) -> None:

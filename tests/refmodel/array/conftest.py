@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ def tracked(folder: Path) -> Iterator[Callable[..., TrackedDisk]]:
     """Makes a disk of a layout, and opens it."""
     made: list[TrackedDisk] = []
 
-    def make(layout: str, **shape) -> TrackedDisk:
+    def make(layout: str, **shape: Any) -> TrackedDisk:
         made.append(TrackedDisk(folder, layout, **shape))
         return made[-1]
 

@@ -68,12 +68,12 @@ def test_stale_devices_are_never_believed_when_files_come_and_go_between_restart
             except (DataLost, NotADisk):
                 one.disk.abandon()
                 refused += 1
-                aside = [
+                gone = [
                     i
                     for i in range(one.disk.geometry.members)
                     if (one.folder / f"aside-{i}").exists()
                 ]
-                index = choose.choice(aside)
+                index = choose.choice(gone)
                 (one.folder / f"aside-{index}").rename(one.folder / f"device-{index}")
     assert refused
 
@@ -107,7 +107,7 @@ def test_beyond_the_tolerance_reads_are_right_or_refused_and_writes_are_refused(
 
 
 def test_a_device_that_raises_errors_becomes_absent(
-    tracked: Callable[..., TrackedDisk],
+    tracked: Callable[..., TrackedDisk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = tracked("raid6-4+2")
     one.fill()
@@ -117,7 +117,8 @@ def test_a_device_that_raises_errors_becomes_absent(
         def broken(*_: object) -> None:
             raise OSError("no such device")
 
-        device.write = device.read = broken
+        monkeypatch.setattr(device, "write", broken)
+        monkeypatch.setattr(device, "read", broken)
         one.fill()
         assert one.states()[index] == "absent" and one.is_right()
     one.disk.return_(0)
@@ -176,13 +177,14 @@ def test_impossible_device_changes_are_refused_with_the_reason(
     tracked: Callable[..., TrackedDisk],
 ) -> None:
     one = tracked("raid5-2+1", spares=1)
-    for call, reason in [
+    calls: list[tuple[Callable[[], object], str]] = [
         (lambda: one.disk.fail(9), "there is no device 9"),
         (lambda: one.disk.fail(1, "broken"), "absent or degraded"),
         (lambda: one.disk.return_(1), "device 1 is active, not absent"),
         (lambda: one.disk.replace(1), "fail it first"),
         (lambda: one.disk.replace(3), "spare already"),
-    ]:
+    ]
+    for call, reason in calls:
         with pytest.raises(BadRequest, match=reason):
             call()
     one.disk.fail(3)

@@ -1,6 +1,6 @@
 """The membership record: what few devices were told never overrules what was acknowledged."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -88,7 +88,9 @@ def test_a_record_that_only_one_device_has_is_older_than_what_others_opened_with
 
 
 @pytest.mark.parametrize("writes", range(1, 9))
-def test_an_opening_that_was_cut_short_is_older_than_the_next_one(bay: Bay, writes: int) -> None:
+def test_an_opening_that_was_cut_short_is_older_than_the_next_one(
+    bay: Bay, writes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Device 0 alone has a record that calls it active, and then one of an opening that was cut."""
     bay.reopen(0, 1)
     bay.disk.fail(0)
@@ -100,7 +102,7 @@ def test_an_opening_that_was_cut_short_is_older_than_the_next_one(bay: Bay, writ
         bay.power.cut_at(2)
         activate(member)
 
-    bay.disk.array.activate = cut_and_activate
+    monkeypatch.setattr(bay.disk.array, "activate", cut_and_activate)
     with pytest.raises(PowerCut):
         bay.disk.settle()
     bay.restore()
@@ -128,6 +130,7 @@ def test_a_device_that_fails_while_a_term_begins_changes_no_record_of_it(
         if device.name == "device-0":
             raise OSError("no such device")
         record = records.decode(page)
+        assert record is not None
         told.append((record.sequence & 0xFFFFFFFF, record.members[0].state))
         write(device, page, base)
 
@@ -148,12 +151,13 @@ def test_nothing_is_written_until_a_change_counts_on_a_majority(bay: Bay) -> Non
     bay.reopen(0, 1, witness=False)
     with pytest.raises(DataLost, match="only 1 of 3 members can be told who is current"):
         bay.disk.fail(1)
-    for change in (
+    changes: tuple[Callable[[], object], ...] = (
         lambda: bay.disk.write(0, block(2)),
         lambda: bay.disk.snapshot("s"),
         bay.disk.checkpoint,
         bay.disk.settle,
-    ):
+    )
+    for change in changes:
         with pytest.raises(DataLost, match="the newest change of the members"):
             change()
     assert bay.disk.read(0) == block(1)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import reedsolo
+import reedsolo  # type: ignore[import-untyped]  # it has no types
 
 from refmodel.array.parity import parity, reconstruct
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from refmodel import registry
 from refmodel.array.layout import LAYOUTS
+from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.scrub import scrub
 from refmodel.observe.counters import counters
 from support.array_disks import BLOCKS, TrackedDisk
@@ -156,7 +158,7 @@ def test_a_rebuild_continues_after_a_crash_where_the_last_checkpoint_was(
     [("log-structured", {"layout": "raid5-2+1", "write_back": True}), ("in-place-raid5", {})],
 )
 def test_a_write_lost_in_a_crash_does_not_come_back_with_a_returning_member(
-    folder: Path, engine: str, shape: dict
+    folder: Path, engine: str, shape: dict[str, Any]
 ) -> None:
     """A crash leaves a write in flight only on a device that is resyncing.
 
@@ -166,6 +168,7 @@ def test_a_write_lost_in_a_crash_does_not_come_back_with_a_returning_member(
         folder, registry.plan(engine, BLOCKS, block_bytes=512, repair_share=1, **shape), sync=False
     )
     disk = registry.open_disk(folder, sync=False)
+    assert isinstance(disk, ArrayDisk)
     for lba in range(0, BLOCKS, 4):
         disk.write(lba, block(1))
     disk.checkpoint()
@@ -181,6 +184,7 @@ def test_a_write_lost_in_a_crash_does_not_come_back_with_a_returning_member(
         file.write_bytes(content)
     for _ in range(2):
         disk = registry.open_disk(folder, sync=False)
+        assert isinstance(disk, ArrayDisk)
         assert disk.read(0, 2) == block(2) + bytes(512)
         disk.settle()
         assert disk.array.redundant

@@ -27,8 +27,10 @@ def cached(folder: Path) -> Iterator[Callable[..., CachedDisk]]:
     ) -> CachedDisk:
         shape = plan(engine, BLOCKS, block_bytes=size)
         create(folder, shape, sync=False, cache=CacheSettings.of(shape, bytes, block_bytes))
-        opened.append(open_disk(folder, sync=False))
-        return opened[-1]
+        disk = open_disk(folder, sync=False)
+        assert isinstance(disk, CachedDisk)
+        opened.append(disk)
+        return disk
 
     yield make
     for disk in opened:
@@ -92,12 +94,9 @@ def test_large_cache_blocks_hold_only_what_was_requested(cached: Callable[..., C
 def test_a_cached_disk_reads_like_the_disk_behind_it(
     cached: Callable[..., CachedDisk], engine: str
 ) -> None:
-    choose, disk, content, names = (
-        random.Random(3),
-        cached(bytes=1 << 14, engine=engine),
-        [0] * BLOCKS,
-        {},
-    )
+    choose, disk = random.Random(3), cached(bytes=1 << 14, engine=engine)
+    content = [0] * BLOCKS
+    names: dict[str, list[int]] = {}
     can = disk.geometry.capabilities
     for tag in range(1, 400):
         lba, count = choose.randrange(BLOCKS - 9), choose.choice((1, 2, 9))

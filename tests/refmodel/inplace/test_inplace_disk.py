@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,18 +21,24 @@ BLOCKS = 64
 SMALL_WRITE = {"in-place-raid5": 4, "in-place-raid6": 6}
 
 
+def opened_disk(folder: Path, power: PowerSupply | None = None) -> InPlaceDisk:
+    disk = open_disk(folder, sync=False, power=power)
+    assert isinstance(disk, InPlaceDisk)
+    return disk
+
+
 @pytest.fixture
 def array(folder: Path) -> Iterator[Callable[..., InPlaceDisk]]:
     """Makes a disk of an engine, and opens it."""
     opened: list[InPlaceDisk] = []
 
-    def make(engine: str = "in-place-raid5", **shape) -> InPlaceDisk:
+    def make(engine: str = "in-place-raid5", **shape: Any) -> InPlaceDisk:
         create(
             folder,
             plan(engine, BLOCKS, **{"block_bytes": 512, "strip_blocks": 4, **shape}),
             sync=False,
         )
-        opened.append(open_disk(folder, sync=False))
+        opened.append(opened_disk(folder))
         return opened[-1]
 
     yield make
@@ -137,7 +144,7 @@ def test_a_cut_at_any_write_leaves_no_write_hole(folder: Path) -> None:
                 plan("in-place-raid5", 16, block_bytes=512, layout="raid5-2+1", strip_blocks=2),
                 sync=False,
             )
-            disk = open_disk(folder, sync=False, power=power)
+            disk = opened_disk(folder, power)
             disk.write(0, b"".join(block(lba + 1) for lba in range(16)))
             power.cut_at(cut)
             with pytest.raises(PowerCut):
@@ -146,7 +153,7 @@ def test_a_cut_at_any_write_leaves_no_write_hole(folder: Path) -> None:
                 disk.write(3, block(50) * 3)
             disk.abandon()
             power.restore(seed)
-            disk = open_disk(folder, sync=False, power=power)
+            disk = opened_disk(folder, power)
             old = [lba + 1 for lba in range(16)]
             new = old[:3] + [50] * 3 + old[6:]
             whole = [b"".join(map(block, tags)) for tags in (old, new)]
@@ -164,7 +171,7 @@ def test_a_full_journal_is_emptied(array: Callable[..., InPlaceDisk]) -> None:
         disk.write(lba, block(lba + 1))
     disk.write_many([(lba, block(lba + 1)) for lba in range(1, BLOCKS, 2)])
     disk.abandon()
-    disk = open_disk(disk.folder, sync=False)
+    disk = opened_disk(disk.folder)
     assert disk.read(0, BLOCKS) == b"".join(block(lba + 1) for lba in range(BLOCKS))
     with pytest.raises(NoSpace):
         disk.write(0, block(1) * 16)
@@ -174,12 +181,13 @@ def test_a_full_journal_is_emptied(array: Callable[..., InPlaceDisk]) -> None:
 
 def test_snapshots_and_unmap_are_refused(array: Callable[..., InPlaceDisk]) -> None:
     disk = array()
-    for refused in (
+    requests: tuple[Callable[[], object], ...] = (
         lambda: disk.snapshot("s"),
         lambda: disk.revert("s"),
         lambda: disk.delete("s"),
         lambda: disk.unmap(0, 1),
-    ):
+    )
+    for refused in requests:
         with pytest.raises(Unsupported):
             refused()
     with pytest.raises(BadRequest, match="layouts raid5-4"):

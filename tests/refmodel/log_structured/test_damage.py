@@ -8,6 +8,7 @@ import pytest
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.core.errors import DataLost, NotADisk
 from refmodel.log_structured.scrub import scrub
+from support.disks import pba_of
 
 BLOCKS = 12
 
@@ -112,7 +113,7 @@ def _reads_right_or_refuses(disk: LogStructuredDisk) -> bool:
 
 def test_scrub_finds_all_damage_and_says_what_is_lost(filled: Path) -> None:
     disk = open_disk(filled, sync=False)
-    pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(0))
+    pba = pba_of(disk, 0)
     at = disk.geometry.capacity_base + disk.state.chunks.offset(pba)
     disk.close()
     flip(filled / "device-1", at)
@@ -171,7 +172,7 @@ def test_two_bad_pieces_of_one_stripe_are_both_repaired(tmp_path: Path) -> None:
         disk = open_disk(folder, sync=False)
         disk.write(0, b"".join(block(tag) for tag in range(1, 5)))
         disk.checkpoint()
-        pba, _ = disk.state.chunks.middle.get(disk.state.views.live.map.get(0))
+        pba = pba_of(disk, 0)
         stripe = pba // 4
         holds = {disk.state.capacity.striping.piece(number, stripe): number for number in range(6)}
         disk.close()

@@ -8,6 +8,7 @@ import json
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import pytest
@@ -28,7 +29,8 @@ REDUCTIONS = [
 
 
 def crc(data: bytes) -> int:
-    return google_crc32c.value(data)
+    value: int = google_crc32c.value(data)
+    return value
 
 
 class Reader:
@@ -67,15 +69,16 @@ class Reader:
             self.replay(kind, lba, count, name, payload)
 
     def u32(self, at: int) -> int:
-        return struct.unpack_from("<I", self.data, at)[0]
+        (value,) = struct.unpack_from("<I", self.data, at)
+        return int(value)
 
-    def slot(self, which: int) -> tuple | None:
+    def slot(self, which: int) -> tuple[int, ...] | None:
         page = self.data[self.performance + 4096 * which :][:4096]
         if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
             return None
         return struct.unpack_from("<QQQQIQQQQQQQ", page, 12)
 
-    def entries(self, page: int) -> Iterator[tuple]:
+    def entries(self, page: int) -> Iterator[tuple[int, Any]]:
         if not page:
             return
         node = self.data[self.pages + 4096 * page :][:4096]
@@ -106,7 +109,9 @@ class Reader:
             at, length = (pba >> 3) * size // 8, (pba % 8 + 1) * size // 8
         return self.data[self.capacity + at :][:length]
 
-    def records(self, position: int, sequence: int, generation: int) -> Iterator[tuple]:
+    def records(
+        self, position: int, sequence: int, generation: int
+    ) -> Iterator[tuple[int, int, int, str, bytes]]:
         size = self.shape["log_bytes"]
         ring = self.data[self.performance + 8192 :][:size] * 2
         while True:
@@ -176,7 +181,7 @@ class Reader:
     "options", REDUCTIONS, ids=lambda options: " and ".join(options) or "as it is"
 )
 def test_a_reader_written_from_the_document_reads_every_view(
-    make: Callable[..., LogStructuredDisk], folder: Path, options: dict
+    make: Callable[..., LogStructuredDisk], folder: Path, options: dict[str, Any]
 ) -> None:
     disk = make(40, segments=60, log_bytes=16384 - 512, **options)
     for number in range(1, 120):

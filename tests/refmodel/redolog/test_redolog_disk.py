@@ -4,6 +4,7 @@ import contextlib
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +19,26 @@ from support.disks import block
 BLOCKS = 256
 
 
+def opened_disk(folder: Path, power: PowerSupply | None = None) -> RedoLogDisk:
+    disk = open_disk(folder, sync=False, power=power)
+    assert isinstance(disk, RedoLogDisk)
+    return disk
+
+
 @pytest.fixture
 def chain(folder: Path) -> Iterator[Callable[..., RedoLogDisk]]:
     """Makes a disk of an engine, and opens it."""
     opened: list[RedoLogDisk] = []
 
     def make(
-        engine: str = "redo-se", blocks: int = BLOCKS, *, power: PowerSupply | None = None, **shape
+        engine: str = "redo-se",
+        blocks: int = BLOCKS,
+        *,
+        power: PowerSupply | None = None,
+        **shape: Any,
     ) -> RedoLogDisk:
         create(folder, plan(engine, blocks, **{"block_bytes": 512, **shape}), sync=False)
-        opened.append(open_disk(folder, sync=False, power=power))
+        opened.append(opened_disk(folder, power))
         return opened[-1]
 
     yield make
@@ -83,7 +94,7 @@ def test_with_all_tables_in_memory_reads_cost_as_on_a_flat_disk(
     deepen(disk, 8)
     assert cost_of_reads(disk) == flat
     disk.close()
-    disk = open_disk(disk.folder, sync=False)
+    disk = opened_disk(disk.folder)
     assert cost_of_reads(disk) == flat
     disk.abandon()
 
@@ -226,7 +237,7 @@ def test_a_grain_table_that_leads_out_of_its_layer_is_data_lost(
     with (folder / "device-0").open("r+b") as device:
         device.seek(shape.layers_base + shape.layer_bytes + shape.directory_sectors * 512 + 512)
         device.write(b"\xff\xff\xff\x7f")
-    disk = open_disk(folder, sync=False)
+    disk = opened_disk(folder)
     with pytest.raises(DataLost, match="grain table of layer 1"):
         disk.read(0)
     disk.abandon()
@@ -245,7 +256,7 @@ def test_one_damaged_descriptor_is_tolerated(
             device.seek(8192 + copy % 2 * 65536 + 20)
             device.write(b"\xff" * 8)
         if copy != newest:
-            disk = open_disk(folder, sync=False)
+            disk = opened_disk(folder)
             assert disk.snapshots() == ["s"] and disk.read(0) == block(1)
             disk.abandon()
     with pytest.raises(DataLost, match="descriptor"):

@@ -1,15 +1,13 @@
 """The scheduler: who takes the next step, and how processes end."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from refmodel.core.errors import PowerCut
-from refmodel.runtime.effects import TURN, Effect
+from refmodel.runtime.effects import TURN, Effect, Process
 from refmodel.runtime.scheduler import Schedule, Scheduler
 
 
-def counting(name: str, steps: int, log: list[str]) -> Iterator[Effect]:
+def counting(name: str, steps: int, log: list[str]) -> Process[str]:
     for number in range(steps):
         log.append(f"{name}{number}")
         yield TURN
@@ -23,7 +21,9 @@ def ended(scheduler: Scheduler) -> None:
 
 
 def test_first_come_first_served() -> None:
-    scheduler, log, results = Scheduler(), [], []
+    scheduler = Scheduler()
+    log: list[str] = []
+    results: list[str | None] = []
     for name in "ab":
         scheduler.start(counting(name, 2, log), lambda result, error: results.append(result))
     ended(scheduler)
@@ -32,7 +32,8 @@ def test_first_come_first_served() -> None:
 
 
 def test_a_schedule_is_the_digits_of_a_number() -> None:
-    scheduler, log = Scheduler(), []
+    scheduler = Scheduler()
+    log: list[str] = []
     for name in "abc":
         scheduler.start(counting(name, 1, log), lambda result, error: None)
     scheduler.choose = Schedule(0o71)  # the second, then the one that has just gone
@@ -41,9 +42,10 @@ def test_a_schedule_is_the_digits_of_a_number() -> None:
 
 
 def test_a_process_waits_until_what_it_waits_for_holds() -> None:
-    scheduler, log = Scheduler(), []
+    scheduler = Scheduler()
+    log: list[str] = []
 
-    def waiting() -> Iterator[Effect]:
+    def waiting() -> Process[None]:
         yield Effect("a has ended", lambda: "a1" in log)
         log.append("then")
 
@@ -55,10 +57,11 @@ def test_a_process_waits_until_what_it_waits_for_holds() -> None:
 
 
 def test_run_lets_others_go_on_only_while_it_waits() -> None:
-    scheduler, log = Scheduler(), []
+    scheduler = Scheduler()
+    log: list[str] = []
     scheduler.start(counting("a", 3, log))
 
-    def waiting() -> Iterator[Effect]:
+    def waiting() -> Process[int]:
         log.append("first")
         yield TURN
         yield Effect("a1", lambda: "a1" in log)
@@ -69,9 +72,11 @@ def test_run_lets_others_go_on_only_while_it_waits() -> None:
 
 
 def test_an_error_ends_only_its_process() -> None:
-    scheduler, log, errors = Scheduler(), [], []
+    scheduler = Scheduler()
+    log: list[str] = []
+    errors: list[str] = []
 
-    def failing() -> Iterator[Effect]:
+    def failing() -> Process[None]:
         yield TURN
         raise ValueError("no")
 
@@ -82,9 +87,10 @@ def test_an_error_ends_only_its_process() -> None:
 
 
 def test_a_power_cut_ends_all_processes() -> None:
-    scheduler, log = Scheduler(), []
+    scheduler = Scheduler()
+    log: list[str] = []
 
-    def cut() -> Iterator[Effect]:
+    def cut() -> Process[None]:
         yield TURN
         raise PowerCut
 

@@ -2,6 +2,7 @@
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from support.host_faults import refusing
 from support.nbd_client import FLUSH, READ, WRITE, Client, InProcess
 
 
-def lasting(folder: Path, **options: object) -> LastingDisk:
+def lasting(folder: Path, **options: Any) -> LastingDisk:
     create(folder, plan(64, **{**TINY, **options}), sync=False)
     return LastingDisk(lambda: open_disk(folder, sync=False))
 

@@ -139,7 +139,7 @@ def test_any_mixture_reads_as_a_file_would(
             assert not reply.error
             end = start + length
             if kind == READ:
-                assert reply.content == expected[start:end]
+                assert reply.content == bytes(expected[start:end])
             elif kind == WRITE:
                 expected[start:end] = data
             elif kind == ZERO:
@@ -147,7 +147,7 @@ def test_any_mixture_reads_as_a_file_would(
             elif kind == TRIM and end // 512 > -(-start // 512):
                 first, last = -(-start // 512) * 512, end // 512 * 512
                 expected[first:last] = bytes(last - first)
-    assert client.one(READ, 0, size).content == expected
+    assert client.one(READ, 0, size).content == bytes(expected)
     assert Client(InProcess(disk), "zeroes").one(READ, 0, size).content == bytes(size)
 
 

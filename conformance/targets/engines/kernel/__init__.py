@@ -5,4 +5,9 @@ from conformance.targets.engines.kernel.dm_snapshot import DmSnapshot
 from conformance.targets.engines.kernel.dm_thin import DmThin
 from conformance.targets.engines.kernel.nilfs2 import Nilfs2
 
-DRIVERS = {"dm-thin": DmThin, "dm-snapshot": DmSnapshot, "nilfs2": Nilfs2, "btrfs": Btrfs}
+DRIVERS: dict[str, type[Btrfs | DmSnapshot | DmThin | Nilfs2]] = {
+    "dm-thin": DmThin,
+    "dm-snapshot": DmSnapshot,
+    "nilfs2": Nilfs2,
+    "btrfs": Btrfs,
+}

@@ -4,9 +4,10 @@ import json
 import random
 from itertools import islice, product
 from pathlib import Path
+from typing import cast
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ from conformance.media.overlay import Overlay
 from conformance.media.subsets import FEW, subsets
 from conformance.targets import resolve
 from conformance.targets.reference import ReferenceTarget
+from refmodel.media.device import Device
 
 MODEL = {"model": named("model")}
 MIRROR = tuple(sorted({**SIZES, "layout": "mirror"}.items()))
@@ -28,7 +30,7 @@ SECTOR = 512
 
 
 @given(st.lists(st.integers(1, 8), max_size=12), st.integers(0, 99))
-def test_subsets(sizes, seed) -> None:
+def test_subsets(sizes: list[int], seed: int) -> None:
     found = list(subsets(sizes, random.Random(seed)))
     whole = tuple((1 << size) - 1 for size in sizes)
     assert len(found) == len(set(found)) and tuple(0 for _ in sizes) in found and whole in found
@@ -54,10 +56,10 @@ def test_subsets(sizes, seed) -> None:
 class Blank:
     """A device of zeroes."""
 
-    def __init__(self, name) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def read(self, offset, length):
+    def read(self, offset: int, length: int) -> bytes:
         return bytes(length)
 
     def close(self) -> None:
@@ -68,15 +70,19 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, 0, 0, 1
 
 
 @given(STEPS)
-def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps) -> None:
+def test_points_and_subsets_are_all_that_a_power_cut_may_leave(
+    steps: list[tuple[str, int | None]],
+) -> None:
     """Held to the definition: at any moment, what a device was given before its last flush, and any
     of the rest.
     """
     may = set()
-    now = {name: ({}, []) for name in "ab"}  # what is certain, what is not
+    now: dict[str, tuple[dict[int, int], list[tuple[str, int, int]]]] = {
+        name: ({}, []) for name in "ab"
+    }  # what is certain, what is not
 
     def cut() -> None:
-        kept = product(*(((), write) for name in "ab" for write in now[name][1]))
+        kept = product(*((None, write) for name in "ab" for write in now[name][1]))
         for some in kept:
             left = {name: dict(now[name][0]) for name in "ab"}
             for name, at, what in filter(None, some):
@@ -84,7 +90,7 @@ def test_points_and_subsets_are_all_that_a_power_cut_may_leave(steps) -> None:
             may.add(frozenset((name, at, what) for name in "ab" for at, what in left[name].items()))
 
     media = Overlay()
-    devices = {name: media.feed(Blank(name)) for name in "ab"}
+    devices = {name: media.feed(cast(Device, Blank(name))) for name in "ab"}
     for number, (name, at) in enumerate(steps, 1):
         if at is None:
             devices[name].flush()
@@ -141,7 +147,7 @@ def test_the_set_of_workloads() -> None:
     assert len(list(workloads({"layout": "mirror"}, 1))) == 2 * 2 * 9
 
 
-def run(*words):
+def run(*words: object) -> Result:
     command = [
         "run",
         "--target",

@@ -70,7 +70,7 @@ def test_a_frozen_tree_never_changes(before: list[int], after: list[tuple[int, b
     tree = new_tree()
     for key in before:
         tree.put(key, key)
-    snapshot = Tree(tree.pages, MapKind.LOGICAL, tree.root, fanout=3)
+    snapshot: Tree[int] = Tree(tree.pages, MapKind.LOGICAL, tree.root, fanout=3)
     pages_before = set(tree.pages.in_use)
     tree.frozen = tree.pages.clock.tick()
     tree.release = lambda node: None
