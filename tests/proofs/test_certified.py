@@ -139,7 +139,7 @@ def test_too_many_orders_are_undecided() -> None:
     assert opinion.at is None and "too many orders" in opinion.unsure
 
 
-def test_it_is_silent_on_overlapping_writes_that_are_durable():
+def test_it_is_silent_on_overlapping_writes_that_are_durable() -> None:
     """The proved contract has no `fua`: the search decides alone, and nobody disagrees."""
     hello = {"crash_profile": "prefix", "capabilities": ["crash", "fua"], "in_flight": 2}
     write = {"op": "write", "lba": 0, "tags": [1], "fua": True, "result": OK}

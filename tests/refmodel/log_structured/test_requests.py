@@ -1,6 +1,7 @@
 """Requests as processes: what they share, what they wait for, and what they hold meanwhile."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,11 +18,12 @@ Make = Callable[..., LogStructuredDisk]
 def together(disk: LogStructuredDisk, *processes: Any) -> list[Any]:
     """Run processes together, first come first served. Return their results, or their errors."""
     found: dict[int, Any] = {}
+
+    def ended(number: int, result: Any, error: BaseException | None) -> None:
+        found[number] = error or result
+
     for number, process in enumerate(processes):
-        disk.scheduler.start(
-            process,
-            lambda result, error, number=number: found.update({number: error or result}),
-        )
+        disk.scheduler.start(process, partial(ended, number))
     while len(found) < len(processes):
         assert disk.scheduler.step()
     return [found[number] for number in range(len(processes))]
