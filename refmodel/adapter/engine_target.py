@@ -140,8 +140,7 @@ class Adapter:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _answer(self, message: Message) -> Message:
-        op = message.get("op")
-        if op in ("hello", "bye"):
+        if (op := message.get("op")) in ("hello", "bye"):
             return self.hello if op == "hello" else {"ok": True}
         if op == "create":
             return self._create(integer(message, "blocks"))

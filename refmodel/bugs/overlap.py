@@ -12,6 +12,15 @@ from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.runtime.effects import FLUSH, READ, TURN, Effect, Process
 
 NUMBER = 52
+LONG = 8  # steps of others, while a flush takes long
+
+
+def _slowly(log: Process[None]) -> Process[None]:
+    """Return the log process with flushes that take long, which is no bug."""
+    for effect in log:
+        yield effect
+        for _ in range(LONG if effect is FLUSH else 0):
+            yield TURN
 
 
 @bug(
@@ -99,7 +108,7 @@ def read_block_by_block(disk: LogStructuredDisk) -> None:
 )
 def shown_before_durable(disk: LogStructuredDisk) -> None:
     requests, in_flight, size = disk.requests, disk.state.in_flight, disk.geometry.block_bytes
-    read_many = requests.read_many
+    read_many, log = requests.read_many, requests.log
 
     def read_newest(reads: list[tuple[int, int]], view: str | None = None) -> Process[list[bytes]]:
         coming = {
@@ -115,6 +124,7 @@ def shown_before_durable(disk: LogStructuredDisk) -> None:
         ]
 
     override(requests, "read_many", read_newest)
+    override(requests, "log", lambda: _slowly(log()))
 
 
 @bug(
@@ -136,7 +146,7 @@ def flush_joins_earlier(disk: LogStructuredDisk) -> None:
         under_way.append(mine)
         try:
             log.flush()
-            for _ in range(8):  # it takes long
+            for _ in range(LONG):
                 yield FLUSH
         finally:
             under_way.remove(mine)
