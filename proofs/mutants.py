@@ -24,6 +24,7 @@ NEAREST = {
     "ProvedDisk.v": "ProvedDiskRefinement",
     "Codec.v": "ProvedDiskRefinement",
     "ByteBlocks.v": "ProvedDiskExecution",
+    "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
 }
 
 

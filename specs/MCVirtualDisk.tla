@@ -204,6 +204,12 @@ UnknownMayBeNothing ==
     power => \A lba \in Blocks, v \in Value :
         ENABLED (Write(lba, [i \in {1} |-> v], "unknown-outcome") /\ UNCHANGED vars)
 
+\* What was promised is all: beyond it a disk may say that there is no room.
+NoSpaceIsExcused ==
+    power => \A lba \in Blocks, v \in Value :
+        Full([op |-> "write", lba |-> lba, data |-> <<v>>]) =>
+            ENABLED (Write(lba, <<v>>, "no-space") /\ UNCHANGED vars)
+
 RecoveryBringsPower == [][
     said'.request.op = "crash" /\ said'.answer = "ok" => power']_all
 

@@ -20,9 +20,11 @@
 (*   hold nothing but the record: the witness of two mirrors, and members  *)
 (*   that have no part in the performance leg.                             *)
 (* - A record that was put on a minority may turn up later.  So whoever    *)
-(*   opens the log begins a term: he puts what he found on a majority,     *)
-(*   with a number above all that he could have overlooked, before he      *)
-(*   changes anything.                                                     *)
+(*   opens the log begins a term: a majority promises it, so that no other *)
+(*   opening uses it, even one that was cut short and is overlooked; then  *)
+(*   he puts what he found on a majority under that term, before he        *)
+(*   changes anything.  Where all voters are there and agree, nothing can  *)
+(*   be overlooked, and the term goes on.                                  *)
 (* - A mirror that was away lacks whatever was written meanwhile.  It is   *)
 (*   current again after a checkpoint of which it has the slot, and in a   *)
 (*   generation that was begun: then nothing that it has kept can count.   *)
@@ -120,13 +122,15 @@ Open ==                 \* More than half of those that the newest record names 
         IN  /\ \A s \in Found : Later(r, s)
             /\ Majority(Cardinality(votersThere))
             /\ there \intersect r.current # {}
-            /\ record' = NextTerm(r)
+            /\ IF \A v \in {r.on[c] : c \in Member} \union Others : v \in here /\ book[v] = r
+               THEN record' = r /\ untold' = {} /\ phase' = "load"
+               ELSE /\ record' = [r EXCEPT !.promise = 1 + Promised({r} \union {book[v] : v \in votersThere})]
+                    /\ untold' = votersThere
+                    /\ phase' = "promising"
             /\ state' = [c \in Member |-> CASE c \notin there     -> "absent"
                                             [] c \in r.current    -> "active"
                                             [] OTHER              -> "stale"]
-            /\ untold' = votersThere
     /\ votes' = 0
-    /\ phase' = "assembled"
     /\ UNCHANGED <<media, book, world, log, newest, pending, took, contents, history>>
 
 Load ==                 \* The newest checkpoint of all current mirrors is written where it is not.
@@ -196,7 +200,7 @@ Left(fate, old, new, torn) == CASE fate = "lost" -> old [] fate = "kept" -> new 
 
 Forgotten ==            \* What memory is once it is lost.
     /\ phase' = "down"
-    /\ record' = [term |-> 0, number |-> 0, on |-> [c \in Member |-> c], current |-> {}]
+    /\ record' = [term |-> 0, number |-> 0, promise |-> 0, on |-> [c \in Member |-> c], current |-> {}]
     /\ state' = [c \in Member |-> "absent"]
     /\ untold' = {} /\ votes' = 0
     /\ log' = [sequence |-> 0, generation |-> 0, flushed |-> 0, begun |-> "no"]
@@ -245,7 +249,7 @@ Init ==
     /\ ring = [d \in Device |-> Blank]
     /\ slots = [d \in Device |-> [i \in 0 .. 1 |-> IF i = 1 /\ d \in Member THEN First ELSE NoCheckpoint]]
     /\ ringCache = [d \in Device |-> Empty] /\ slotCache = [d \in Device |-> Empty]
-    /\ book = [v \in Voter |-> IF v \in Member \union Others THEN Founding ELSE [Founding EXCEPT !.term = 0]]
+    /\ book = [v \in Voter |-> IF v \in Member \union Others THEN Founding ELSE [Founding EXCEPT !.term = 0, !.promise = 0]]
     /\ here = Member \union Others
     /\ phase = "up" /\ record = Founding /\ state = [c \in Member |-> "active"]
     /\ untold = {} /\ votes = 0
@@ -281,12 +285,18 @@ Mirrored ==             \* Every current mirror has all that is durable, unless 
     phase = "up" /\ trouble.damages = 0 => \A c \in Active : Durable(record.on[c])
 
 Known ==                \* A majority of the voters has the record that memory goes by.
-    phase \notin {"down", "assembled"} /\ ~ Saving =>
+    phase \notin {"down", "promising", "assembled"} /\ ~ Saving =>
         2 * Cardinality({v \in On(Member) \union Others : book[v] = record}) > Voters
 
 Faithful ==             \* To open the log changes nothing that is on record, but for the term.
-    [][phase = "down" /\ phase' = "assembled" =>
-        \E r \in Found : record' = NextTerm(r) /\ \A other \in Found : Later(r, other)]_vars
+    [][phase = "down" /\ phase' # "down" =>
+        \E r \in Found : /\ record'.on = r.on /\ record'.current = r.current
+                         /\ \A other \in Found : Later(r, other)]_vars
+
+OneRecord ==            \* Of one term and number there is one record, whoever wrote it, and however few have it.
+    \A v, w \in Voter :
+        book[v].term = book[w].term /\ book[v].number = book[w].number =>
+            book[v].on = book[w].on /\ book[v].current = book[w].current
 
 Unharmed == phase # "damaged"   \* Within tolerance the log is never taken for damaged.
 
@@ -296,5 +306,5 @@ NotSilently ==          \* What was durable is given up only where nothing says 
 
 Refines == Contract!Spec
 
-THEOREM Spec => Refines /\ Faithful /\ [](Remembered /\ Mirrored /\ Known /\ Unharmed)
+THEOREM Spec => Refines /\ Faithful /\ [](Remembered /\ Mirrored /\ Known /\ OneRecord /\ Unharmed)
 =============================================================================

@@ -22,8 +22,9 @@ VARIABLES       \* On the media, and in the caches of the devices.
     here        \* The devices and other voters that are there.
 
 VARIABLES       \* In memory.
-    phase,      \* "down", "assembled", "load", "loaded", "replay", "up" or "damaged".
-    record,     \* The newest membership record: [term, number, on |-> member -> device, current |-> members].
+    phase,      \* "down", "promising", "assembled", "load", "loaded", "replay", "up" or "damaged".
+    record,     \* The newest membership record: [term, number, promise |-> the newest term that its voter
+                \* promised, on |-> member -> device, current |-> members].
     state,      \* Member -> "active", "absent" or "stale".
     untold,     \* The voters that do not have the record yet,
     votes,      \* and how many have it, while it is being put on them; else 0.
@@ -89,7 +90,9 @@ Tell ==                 \* One voter after the other.
     /\ LET v == Least(untold)
        IN  /\ v \in here \union Others
            /\ untold' = untold \ {v}
-           /\ book' = IF v \in here THEN [book EXCEPT ![v] = record] ELSE book
+           /\ book' = IF v \in here
+                      THEN [book EXCEPT ![v] = IF phase = "promising" THEN [@ EXCEPT !.promise = record.promise] ELSE record]
+                      ELSE book
            /\ votes' = IF v \in here THEN votes + 1 ELSE votes
     /\ UNCHANGED <<media, world, phase, record, state, log, newest, pending, took, contents, history>>
 
@@ -99,17 +102,24 @@ Counted ==              \* The record counts; or too few have it, and nothing ma
     /\ untold = {} /\ votes > 0
     /\ votes' = 0
     /\ phase' = CASE ~ Majority(votes)    -> "down"
+                  [] phase = "promising"  -> "assembled"
                   [] phase = "assembled"  -> "load"
                   [] OTHER                -> phase
-    /\ UNCHANGED <<media, book, world, record, state, untold, log, newest, pending, took, contents, history>>
+    /\ IF phase' = "assembled"      \* The term is promised: now the record itself.
+       THEN /\ record' = [record EXCEPT !.term = record.promise, !.number = 0]
+            /\ untold' = On(Reachable) \union Others
+       ELSE UNCHANGED <<record, untold>>
+    /\ UNCHANGED <<media, book, world, state, log, newest, pending, took, contents, history>>
 
 Later(r, s) == r.term > s.term \/ (r.term = s.term /\ r.number >= s.number)
 
 Found == {book[v] : v \in here}     \* The membership records that there are.
 
-NextTerm(r) == [r EXCEPT !.term = @ + 1, !.number = 0]
+Greatest(numbers) == CHOOSE n \in numbers : \A m \in numbers : n >= m
 
-Founding == [term |-> 1, number |-> 0, on |-> [c \in Member |-> c], current |-> Member]
+Promised(records) == Greatest({r.promise : r \in records} \union {r.term : r \in records})
+
+Founding == [term |-> 1, number |-> 0, promise |-> 1, on |-> [c \in Member |-> c], current |-> Member]
 
 Leave(c) ==             \* It has no part in what is being written.
     /\ took' = took \ {c}
@@ -120,7 +130,7 @@ Fail(c) ==              \* A device does not answer: that is on record before an
     /\ c \in Reachable /\ record.on[c] \notin here
     /\ LET now == [state EXCEPT ![c] = "absent"]
            left == \E d \in Member : now[d] = "active"
-       IN  IF left /\ phase # "assembled"
+       IN  IF left /\ phase \notin {"promising", "assembled"}
            THEN Save(record.on, now) /\ phase' = phase
            ELSE /\ state' = now         \* No change goes under a term that does not count yet: Loaded sees to it.
                 /\ untold' = IF left THEN untold \ {record.on[c]} ELSE {}

@@ -217,8 +217,8 @@ def _follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
             "a crash, but hello promises nothing about crashes (crash_profile is null)"
         )
     if "called" in event:
-        return _follows_in_time(before, event)
-    if before and before[-1]["result"] is None and event["op"] != "crash":
+        _follows_in_time(before, event)
+    elif before and before[-1]["result"] is None and event["op"] != "crash":
         raise ValueError(
             "the operation before was cut short (result is null): only crash may follow"
         )
@@ -247,6 +247,22 @@ def _follows_in_time(before: list[Event], event: Event) -> None:
         raise ValueError("events stand in the order of their calls, and answers come after calls")
     if (answered is None) != (event["result"] is None and "failure" not in event):
         raise ValueError("a request has a result if and only if it was answered")
+    for earlier in reversed(before):
+        if earlier["answered"] is None or earlier["answered"] > called:
+            _may_be_in_flight(earlier, event)
+        if earlier["op"] not in OVERLAPPING:
+            break
+
+
+def _may_be_in_flight(earlier: Event, event: Event) -> None:
+    """Raise ValueError unless `earlier` may be in flight when `event` is called."""
+    if earlier["op"] not in OVERLAPPING and earlier["answered"] is not None:
+        raise ValueError(f"nothing is called while {earlier['op']} is in flight")
+    if event["op"] == "crash":
+        if (earlier["answered"] or 0) > (event["answered"] or earlier["answered"] or 0):
+            raise ValueError("a request is answered after the power cut that ended it")
+    elif event["op"] not in OVERLAPPING:
+        raise ValueError(f"{event['op']} is called while requests are in flight")
 
 
 @cache

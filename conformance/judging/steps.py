@@ -53,7 +53,8 @@ def parts_of(event: Event, by_block: bool) -> list[Event]:
     if answer in ("cut", "unknown-outcome"):
         if event["op"] == "read":
             return []
-        event = {**event, "result": {"ok": True}}
+        asked = {key: value for key, value in event.items() if key != "fua"}  # it promises nothing
+        event = {**asked, "result": {"ok": True}}
     elif answer != "ok":
         return [event]
     if not by_block or event["op"] not in ("read", "write", "unmap"):

@@ -59,6 +59,9 @@ KINDS = {
 }
 
 
+NO_ORDER = "no-order"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty
@@ -90,7 +93,8 @@ class Verdict:
         text += [f"  source    {self.source}"] if self.source else []
         text += [f"  clause    {self.clause}"]
         text += (
-            ["  it printed"] + ["    " + part for part in self.reason.splitlines()]
+            ["  these have no order:" if self.kind == NO_ORDER else "  it printed"]
+            + ["    " + part for part in self.reason.splitlines()]
             if self.reason
             else []
         )
@@ -134,7 +138,6 @@ WRONG_DATA = frozenset(
 )
 
 
-NO_ORDER = "no-order"
 OF_DIALOGUE = frozenset(["hang", "exit", "protocol"])
 
 

@@ -1,7 +1,9 @@
 """Writes programs whose requests overlap, on a few blocks that all of them meet in."""
 
 import random
+from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import combinations_with_replacement
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
@@ -12,7 +14,8 @@ NAMES = ("a", "b", "c")
 CHOICES = 20  # digits of a schedule
 WEIGHTS = {
     "write": 30,
-    "read": 25,
+    "read": 15,
+    "view": 12,
     "unmap": 5,
     "flush": 8,
     "snapshot": 9,
@@ -20,6 +23,7 @@ WEIGHTS = {
     "revert": 6,
 }
 ALONE = {"crash": 4, "restart": 1, "clean": 1, "checkpoint": 1, "settle": 1}  # between two bursts
+RACING = 0.5  # of the requests of a burst, of the two kinds and of the name that it is about
 RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle",)}  # capability -> operations
 PAST_THE_END = 0.03  # of the requests
@@ -60,31 +64,45 @@ class _Writer:
         self._choose, self._most = choose, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = schedules
-        self._goes_on = choose.choice([0, 0.5, 0.9])
+        self._goes_on = choose.choice([0, 0.5, 0.9, 1])
         self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
-        kinds = [kind for kind in WEIGHTS if kind in able]
+        self._raced: Counter[tuple[str, str]] = Counter()
+        self._name_raced = NAMES[0]
+        kinds = [kind for kind in WEIGHTS if ("snapshot" if kind == "view" else kind) in able]
         # A swarm: each program leaves some kinds out and prefers others.
         weights = [WEIGHTS[kind] * choose.choice([0, 1, 1, 2]) for kind in kinds]
         weights[kinds.index("write")] += 5
         alone = [kind for kind in ALONE if kind in able]
         self.program: list[Message] = [{"op": "create", "blocks": self._blocks}]
         while len(self.program) < ops:
+            race = self._race([kind for kind, weight in zip(kinds, weights, strict=True) if weight])
             for at in range(choose.randint(2, max(2, self._longest))):
-                self._add(choose.choices(kinds, weights)[0], at > 0)
+                racing = choose.random() < RACING
+                kind = choose.choice(race) if racing else choose.choices(kinds, weights)[0]
+                self._add(kind, at > 0)
             if alone and choose.random() < 0.35:
                 self._pause(choose.choices(alone, [ALONE[kind] for kind in alone])[0])
             elif choose.random() < self._looks:
                 self._look()
         self._look()
 
+    def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
+        """Two kinds of requests that were in flight together least often so far, and a name."""
+        pairs = list(combinations_with_replacement(kinds, 2))
+        least = min(self._raced[pair] for pair in pairs)
+        pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
+        self._raced[pair] += 1
+        self._name_raced = self._choose.choice(self._present or NAMES)
+        return pair
+
     def _add(self, kind: str, overlapping: bool) -> None:
-        request: dict[str, Any] = {"op": kind}
-        if kind in ("write", "read", "unmap"):
+        request: dict[str, Any] = {"op": "read" if kind == "view" else kind}
+        if kind in ("write", "read", "view", "unmap"):
             request |= self._range(kind)
         elif kind == "snapshot":
             absent = [name for name in NAMES if name not in self._present]
@@ -94,7 +112,7 @@ class _Writer:
             request["name"] = self._name(self._present, NAMES)
             if kind == "delete" and request["name"] in self._present:
                 self._present.remove(request["name"])
-        if kind == "read" and self._present and self._choose.random() < 0.5:
+        if kind == "view":
             request["view"] = self._name(self._present, NAMES)
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(1, self._most - 1)
@@ -103,7 +121,7 @@ class _Writer:
                 "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
                 "seed": self._choose.randrange(1 << 20),
             }
-        if self._schedules and kind in OVERLAPPING:
+        if self._schedules and request["op"] in OVERLAPPING:
             request["schedule"] = self._schedule()
         self.program.append(request)
 
@@ -137,6 +155,8 @@ class _Writer:
         return {"lba": lba, "tags": list(range(self._tag - count + 1, self._tag + 1))}
 
     def _name(self, right: Sequence[str], wrong: Sequence[str]) -> str:
+        if self._choose.random() < RACING:
+            return self._name_raced
         likely = right if right and self._choose.random() < RIGHT else wrong
         return self._choose.choice(likely or NAMES)
 

@@ -25,6 +25,7 @@ LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 3  # operations, of which the one is sent that was asked least often
 FREE = 3  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
+BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -59,6 +60,7 @@ class Writer:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
         self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
         self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
+        self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
         self._begun = begun is not None
@@ -220,7 +222,7 @@ class Writer:
             sound = [device for device in range(self._devices) if device not in failed]
             if not sound or len(failed) > self._tolerates:
                 return None
-            if len(failed) == self._tolerates and not rarely(self._choose, 12):
+            if len(failed) == self._tolerates and not rarely(self._choose, self._beyond_one_in):
                 return None
             device = self._one_of(sound)
         mode = self._one_of((ABSENT, DEGRADED))

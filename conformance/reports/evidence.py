@@ -6,6 +6,7 @@ from typing import Any
 from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
+from conformance.judging.explain_overlap import timeline
 
 
 def replay_line(campaign: Campaign, failure: Failure) -> str:
@@ -63,10 +64,14 @@ def shortened(failure: Failure) -> str:
 
 
 def listing(failure: Failure) -> list[str]:
-    """Return the operations up to the one that failed, one line each; a `>` marks the last."""
-    at = failure.verdict.at
-    last = len(failure.trace.events) if at is None else at
-    lines = traces.numbered(failure.trace.events[: last + 1])
+    """Return the operations up to the one that failed, one line each; a `>` marks it.
+
+    Of requests that overlap all are shown, each with a bar from its call to its answer."""
+    at, events = failure.verdict.at, failure.trace.events
+    if failure.trace.overlapping:
+        lines = timeline(failure.trace, list(range(len(events))))
+    else:
+        lines = traces.numbered(events if at is None else events[: at + 1])
     marks = (">" if number == at else " " for number in range(len(lines)))
     return [f"{mark} {printable(text, '')}" for mark, text in zip(marks, lines, strict=True)]
 

@@ -371,7 +371,8 @@ Lemma merged_covers cs c0 : c0 ∈ cs →
   ∃ c', c' ∈ merged weigh cs ∧ taken c' = taken c0 ∧ more (now_in c0) (now_in c').
 Proof.
   intros Hc. destruct (squash_covers (λ c c', taken c = taken c' ∧ more (now_in c) (now_in c'))
-    (λ c, digest weigh (seen (now_in c)) :: digest_of_choices weigh (choices (now_in c)) :: taken c) (merge weigh) cs) with c0 as (c' & Hc' & Ht & Hm).
+    (λ c, digest weigh (seen (now_in c)) :: digest_of_choices weigh (choices (now_in c)) :: taken c)
+    (merge weigh) cs) with c0 as (c' & Hc' & Ht & Hm).
   - intros. split; [done|apply more_refl].
   - intros a b c [? ?] [? ?]. split; [congruence|by eapply more_trans].
   - intros c g c1 Hc1. by apply merge_covers.

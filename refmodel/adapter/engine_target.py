@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from refmodel import __version__
-from refmodel.adapter.dialogue import Message, data, integer, text
+from refmodel.adapter.dialogue import Message, data, integer
+from refmodel.adapter.operations import perform, problems
 from refmodel.adapter.shape import created, plan_disk
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.shape import Shape
-from refmodel.log_structured.disk import LogStructuredDisk, put_back, take_out
+from refmodel.log_structured.disk import put_back, take_out
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.scrub import scrub
 from refmodel.media.faults import FaultySupply, parse
 from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
@@ -127,22 +127,8 @@ class Adapter:
         return 0 if self._disk is None else len(self._disk.events or ())
 
     def scrub(self) -> list[str]:
-        """Scrub the open disk, and return a line per problem.
-
-        Returns nothing while devices are gone, or if the engine has no scrub.
-        """
-        disk = getattr(self._disk, "disk", self._disk)  # the one behind a read cache
-        if (
-            not isinstance(disk, LogStructuredDisk)
-            or self._lost
-            or not disk.usable
-            or not disk.array.redundant
-        ):
-            return []
-        found = scrub(disk)
-        # A repaired checkpoint slot is no problem: a power cut may tear the slot that is written.
-        repaired = found.repaired["page"] + found.repaired["chunk"]
-        return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])
+        """Scrub the open disk, and return a line per problem; none while it cannot be opened."""
+        return [] if self._lost or self._disk is None else problems(self._disk)
 
     def replace_power(self, power: PowerSupply) -> None:
         """Feed the devices from another supply, from the next `crash` on."""
@@ -164,36 +150,16 @@ class Adapter:
         if self._lost:
             return self._answer_closed(message)
         disk = self._disk
+        if (answer := perform(disk, message)) is not None:
+            return answer
         match op:
             case "write":
                 self._write(disk, integer(message, "lba"), data(message))
                 if message.get("fua"):
                     self._force(disk)
-            case "read":
-                view = None if message.get("view") is None else text(message, "view")
-                return {
-                    "ok": True,
-                    "data": disk.read(integer(message, "lba"), integer(message, "count"), view),
-                }
-            case "unmap":
-                disk.unmap(integer(message, "lba"), integer(message, "count"))
-            case "flush":
-                disk.flush()
-            case "snapshot":
-                disk.snapshot(text(message, "name"))
-            case "delete":
-                disk.delete(text(message, "name"))
-            case "revert":
-                disk.revert(text(message, "name"))
             case "restart":
                 disk.close()
                 self._open()
-            case "fail":
-                disk.fail(integer(message, "device"), text(message, "mode"))
-            case "return":
-                disk.return_(integer(message, "device"))
-            case "replace":
-                disk.replace(integer(message, "device"))
             case "tick":
                 self._seconds += integer(message, "seconds")
                 disk.tick()
@@ -201,8 +167,6 @@ class Adapter:
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
                     disk.migrate(contents=op == "clean")
-            case "settle":
-                disk.settle()
             case "scrub" if self._engine == DEFAULT:
                 return {"ok": True, "problems": self.scrub()}
             case "stats":

@@ -14,7 +14,7 @@ from typing import Any
 
 from refmodel.adapter.dialogue import Message, data, integer, refused, text
 from refmodel.adapter.engine_target import Adapter
-from refmodel.core.errors import BadRequest, DiskError, Unsupported
+from refmodel.core.errors import BadRequest, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.requests import Requests
 from refmodel.runtime.effects import Process
 from refmodel.runtime.scheduler import DIGIT, Schedule
@@ -97,7 +97,7 @@ class OverlappingAdapter(Adapter):
         """Return the process that a request asks for. Raises BadRequest."""
         match message.get("op"):
             case "write":
-                return self._writing(requests, integer(message, "lba"), data(message))
+                return self._writing(requests, message)
             case "read":
                 view = None if message.get("view") is None else text(message, "view")
                 return requests.read(integer(message, "lba"), integer(message, "count"), view)
@@ -113,6 +113,12 @@ class OverlappingAdapter(Adapter):
                 return requests.revert(text(message, "name"))
         raise Unsupported(f"there is no operation {message.get('op')!r}")
 
-    def _writing(self, requests: Requests, lba: int, data: bytes) -> Process[None]:
-        parts = self._parts(lba, data)
-        return requests.write_many(parts) if parts else requests.write(lba, data)
+    def _writing(self, requests: Requests, message: Message) -> Process[None]:
+        lba, blocks = integer(message, "lba"), data(message)
+        parts = self._parts(lba, blocks)
+        yield from requests.write_many(parts) if parts else requests.write(lba, blocks)
+        if message.get("fua") and self.hello["crash_profile"] != "ack":
+            try:
+                yield from requests.flush()
+            except DiskError as error:
+                raise UnknownOutcome(f"written, and not durable: {error}") from None

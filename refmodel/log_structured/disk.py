@@ -24,6 +24,7 @@ from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.recovery import recover
 from refmodel.log_structured.requests import Requests
 from refmodel.log_structured.resync import Resync
 from refmodel.log_structured.space_reservation import SpaceReservation
@@ -58,7 +59,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
         self.array.emit_members()
-        self.state.recover(self.array.record_missing)
+        recover(self.state, self.array.record_missing)
         self.resync.begin_all()
         self.scheduler.start(self.requests.log())
 

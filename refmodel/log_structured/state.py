@@ -1,14 +1,14 @@
 """The disk in memory: its maps, chunks and views, and the actions of the specs that change them.
 
 A method that is named as an action of specs/LogStructuredDisk.tla does what that action does:
-`submit`, `log_append`, `freeze`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`,
-`load`, `replay`, `recover`. (`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py,
-`reclaim` in reclaim.py.)
+`submit`, `log_append`, `freeze`, `checkpoint_nodes`, `checkpoint_commit`, `truncate`, `free`.
+(`destage` is in chunks/chunk_store.py, `clean` in chunks/cleaner.py, `reclaim` in reclaim.py, and
+`load`, `replay`, `recover` in recovery.py.)
 """
 
 import errno
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
@@ -266,57 +266,11 @@ class DiskState:
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
-    # Recovery.
+    # While the disk is opened (recovery.py).
 
-    def recover(self, on_load: Callable[[], None]) -> None:
-        """Load the newest checkpoint, then replay the log behind it, one record a step.
-
-        `on_load` is called between the two.
-        """
-        checkpoint = self.load()
-        on_load()
-        replayed = 0
-        for record in self.log.recover(
-            checkpoint.log_tail, checkpoint.log_sequence, checkpoint.log_generation
-        ):
-            self.replay(record)
-            replayed += 1
-        self.emit("recover", checkpoint=checkpoint.number, replayed=replayed)
-
-    def replay(self, record: Record) -> None:
-        """Make the operation of a record happen that recovery found in the log."""
-        self.emit("replay", **record.facts)
-        if record.kind is not RecordKind.OPEN:
-            self.merge(record.count)
-            self.apply(record)
-
-    def load(self) -> Checkpoint:
-        """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
-        checkpoint = checkpoints.recover_newest(self.performance)
-        self.checkpoint_number = checkpoint.number
-        self.clock.now = checkpoint.clock
-        self.clock.freeze()
-        self.clock.commit()
-        self.segments.load(checkpoint.owners, checkpoint.usage)
-        self.chunks.middle.root = checkpoint.middle
-        deduplication = self.chunks.deduplication
-        deduplication.index.root = checkpoint.fingerprints
-        deduplication.references.root = checkpoint.references
-        self.views.load(checkpoint.views, checkpoint.next_view)
-        for tree in self.service_maps:
-            self._mark(tree.root, tree.kind, 0, LAST)
-        for view in self.views.by_id.values():
-            self.mark_pages_of(view)
-        self.pages.finish_marking()
-        self.emit(
-            "load",
-            number=checkpoint.number,
-            sequence=checkpoint.log_sequence,
-            deleted=len(self.views.deleted),
-            usage=self.segments.usage,
-            pages=self.pages.stripes,
-        )
-        return checkpoint
+    def mark_pages(self, tree: Tree[Any]) -> None:
+        """Mark the pages of a map as in use."""
+        self._mark(tree.root, tree.kind, 0, LAST)
 
     def mark_pages_of(self, view: View) -> None:
         """Mark the pages of a view's map as in use, but what reclaim has freed of it."""

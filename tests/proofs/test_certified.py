@@ -14,6 +14,7 @@ from conformance.cli import main
 from conformance.contract.trace import Event, Trace
 from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES
+from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle, certified, model
 from conformance.selftest.overlapping_histories import history
 from support.overlap import admitted
@@ -136,3 +137,22 @@ def test_too_many_orders_are_undecided() -> None:
     crash = {"op": "crash", "result": OK, "called": 20, "answered": 21}
     (opinion,) = certified.judge([Trace(hello, [create, *writes, crash])])
     assert opinion.at is None and "too many orders" in opinion.unsure
+
+
+def test_it_is_silent_on_overlapping_writes_that_are_durable() -> None:
+    """The proved contract has no `fua`: the search decides alone, and nobody disagrees."""
+    hello = {"crash_profile": "prefix", "capabilities": ["crash", "fua"], "in_flight": 2}
+    write = {"op": "write", "lba": 0, "tags": [1], "fua": True, "result": OK}
+    read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
+    trace = Trace(
+        hello,
+        [
+            {**CREATE, "called": 0, "answered": 1},
+            {**write, "called": 2, "answered": 4},
+            {**read, "called": 3, "answered": 5},
+            {"op": "crash", "result": OK, "called": 6, "answered": 7},
+            {**read, "called": 8, "answered": 9},
+        ],
+    )
+    (verdict,) = judge([trace], judges())
+    assert verdict.verdict == "fail" and verdict.at == 4

@@ -83,14 +83,15 @@ def require_steady(samples: list[Sample], *, rates: bool) -> None:
 
     Raises Wrong if memory or open files grew, or the rate fell.
     """
-    quarter = len(samples) // 4
+    if not (quarter := len(samples) // 4):
+        raise Wrong("there are too few samples: let it run for longer")
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     memory = [median(one.memory for one in part) for part in (early, late)]
     rate = [median(one.rate for one in part) for part in (early, late)]
-    files = [max(one.files for one in part) for part in (early, late)]
+    files = [min(one.files for one in part) for part in (early, late)]  # more: a command runs
     if memory[1] > 1.1 * memory[0] + (8 << 20):
         raise Wrong(f"memory grew from {memory[0]:,} to {memory[1]:,} bytes")
-    if files[1] > files[0]:
+    if files[1] > files[0] + 1:
         raise Wrong(f"open files grew from {files[0]} to {files[1]}")
     if rates and rate[1] < 0.7 * rate[0]:
         raise Wrong(f"the rate fell from {rate[0]:,.0f} to {rate[1]:,.0f} per CPU second")

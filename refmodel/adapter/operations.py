@@ -1,0 +1,50 @@
+"""The requests that need nothing but the open disk."""
+
+from refmodel.adapter.dialogue import Message, integer, text
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.scrub import scrub
+from refmodel.registry import Disk
+
+
+def perform(disk: Disk, message: Message) -> Message | None:
+    """Perform a request; return its answer, or None if it is none of these. Raises DiskError."""
+    match message.get("op"):
+        case "read":
+            view = None if message.get("view") is None else text(message, "view")
+            data = disk.read(integer(message, "lba"), integer(message, "count"), view)
+            return {"ok": True, "data": data}
+        case "unmap":
+            disk.unmap(integer(message, "lba"), integer(message, "count"))
+        case "flush":
+            disk.flush()
+        case "snapshot":
+            disk.snapshot(text(message, "name"))
+        case "delete":
+            disk.delete(text(message, "name"))
+        case "revert":
+            disk.revert(text(message, "name"))
+        case "fail":
+            disk.fail(integer(message, "device"), text(message, "mode"))
+        case "return":
+            disk.return_(integer(message, "device"))
+        case "replace":
+            disk.replace(integer(message, "device"))
+        case "settle":
+            disk.settle()
+        case _:
+            return None
+    return {"ok": True}
+
+
+def problems(disk: Disk) -> list[str]:
+    """Scrub a disk, and return a line per problem.
+
+    Returns nothing while devices are gone, or if the engine has no scrub.
+    """
+    disk = getattr(disk, "disk", disk)  # the one behind a read cache
+    if not isinstance(disk, LogStructuredDisk) or not disk.usable or not disk.array.redundant:
+        return []
+    found = scrub(disk)
+    # A repaired checkpoint slot is no problem: a power cut may tear the slot that is written.
+    repaired = found.repaired["page"] + found.repaired["chunk"]
+    return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])

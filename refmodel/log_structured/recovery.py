@@ -1,0 +1,64 @@
+"""Recovery: what a disk does when it is opened.
+
+The actions `load`, `replay` and `recover` of specs/LogStructuredDisk.tla.
+"""
+
+from collections.abc import Callable
+
+from refmodel.journal import checkpoint as checkpoints
+from refmodel.journal.checkpoint import Checkpoint
+from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.state import DiskState
+
+
+def recover(state: DiskState, on_load: Callable[[], None]) -> None:
+    """Load the newest checkpoint, then replay the log behind it, one record a step.
+
+    `on_load` is called between the two. Raises DataLost.
+    """
+    checkpoint = load(state)
+    on_load()
+    replayed = 0
+    for record in state.log.recover(
+        checkpoint.log_tail, checkpoint.log_sequence, checkpoint.log_generation
+    ):
+        replay(state, record)
+        replayed += 1
+    state.emit("recover", checkpoint=checkpoint.number, replayed=replayed)
+
+
+def replay(state: DiskState, record: Record) -> None:
+    """Make the operation of a record happen that recovery found in the log."""
+    state.emit("replay", **record.facts)
+    if record.kind is not RecordKind.OPEN:
+        state.merge(record.count)
+        state.apply(record)
+
+
+def load(state: DiskState) -> Checkpoint:
+    """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
+    checkpoint = checkpoints.recover_newest(state.performance)
+    state.checkpoint_number = checkpoint.number
+    state.clock.now = checkpoint.clock
+    state.clock.freeze()
+    state.clock.commit()
+    state.segments.load(checkpoint.owners, checkpoint.usage)
+    state.chunks.middle.root = checkpoint.middle
+    deduplication = state.chunks.deduplication
+    deduplication.index.root = checkpoint.fingerprints
+    deduplication.references.root = checkpoint.references
+    state.views.load(checkpoint.views, checkpoint.next_view)
+    for tree in state.service_maps:
+        state.mark_pages(tree)
+    for view in state.views.by_id.values():
+        state.mark_pages_of(view)
+    state.pages.finish_marking()
+    state.emit(
+        "load",
+        number=checkpoint.number,
+        sequence=checkpoint.log_sequence,
+        deleted=len(state.views.deleted),
+        usage=state.segments.usage,
+        pages=state.pages.stripes,
+    )
+    return checkpoint
