@@ -165,7 +165,7 @@ def orders_agree() -> bool:
 
 def main() -> int:
     began = time.monotonic()
-    names, batch = map(list, zip(*cases(32, 60), strict=True))
+    names, batch = map(list, zip(*cases(40, 60), strict=True))
     found, said = disputed(batch, {name: named(name) for name in ("certified", "model", "tlc")})
     sure = [
         i
