@@ -4,6 +4,7 @@ when.
 Within its redundancy an engine with checksums is excused nothing. Beyond it:
 
 - data that a fault destroyed is answered `data-lost`, at any time;
+- the space of what cannot be read cannot be told from space in use, so it may be missing;
 - where a flush lies, or a write is lost or damaged on every copy, recovery cannot know that it was
   there: what was acknowledged before a recovery may be gone after it. What was acknowledged since
   the last recovery may not: the engine still knows it, and has to notice.
@@ -106,7 +107,7 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
         return False
     if not beyond(names, trace.hello.get("tolerates", 0)):
         return False
-    if _is_lost(trace.events[verdict.at]):
+    if _is_lost(trace.events[verdict.at]) or verdict.kind == "false-no-space":
         return True
     if verdict.kind not in GONE:
         return False

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.node import MapKind, Node, capacity
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -164,7 +165,7 @@ class Tree(Generic[V]):
     def remove_many(self, removed: list[int]) -> list[V]:
         """Remove many keys, in ascending order, in one walk for each leaf. Raises NoSpace.
 
-        Returns their values. Raises KeyError if one does not exist.
+        Returns their values. Raises DataLost if one does not exist: what is stored is damaged.
         """
         before: list[V] = []
         at = 0
@@ -175,7 +176,7 @@ class Tree(Generic[V]):
             for key in removed[at:stop]:
                 slot = bisect_left(keys, key, slot)
                 if slot == len(keys) or keys[slot] != key:
-                    raise KeyError(key)
+                    raise DataLost(f"the maps contradict each other: a tree lacks key {key}")
                 del keys[slot]
                 before.append(values.pop(slot))
             at = stop
