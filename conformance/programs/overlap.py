@@ -23,7 +23,8 @@ WEIGHTS = {
     "revert": 6,
 }
 ALONE = {"crash": 4, "restart": 1, "clean": 1, "checkpoint": 1, "settle": 1}  # between two bursts
-RACING = 0.5  # of the requests of a burst, of the two kinds and of the name that it is about
+OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
+RACING = 0.6  # of the requests of a burst, of the two kinds and of the name that it is about
 RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle",)}  # capability -> operations
 PAST_THE_END = 0.03  # of the requests
@@ -98,6 +99,10 @@ class _Writer:
         pair = self._choose.choice([pair for pair in pairs if self._raced[pair] == least])
         self._raced[pair] += 1
         self._name_raced = self._choose.choice(self._present or NAMES)
+        if OF_A_SNAPSHOT & set(pair) and not self._present and self._choose.random() < RIGHT:
+            for kind in ("write", "snapshot", "write"):  # what is raced for is there, and differs
+                self._add(kind, False)
+            self._name_raced = self._present[-1]
         return pair
 
     def _add(self, kind: str, overlapping: bool) -> None:
