@@ -16,14 +16,23 @@ linearization (Lowe, "Testing for linearizability", 2017), with four reductions 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.contract import model
 from conformance.contract.model import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.configurations import Config, agrees, merged
 from conformance.judging.lookahead import lookahead
-from conformance.judging.steps import CHANGE_NOTHING, Rules, Step, live, parts_of, timeline, until
+from conformance.judging.steps import (
+    CHANGE_NOTHING,
+    Rules,
+    Step,
+    live,
+    parts_of,
+    placed,
+    timeline,
+    until,
+)
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
 PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
@@ -47,6 +56,7 @@ class Outcome:
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     """Search for an order in which the contract admits the trace."""
+    trace = replace(trace, events=placed(trace.events))
     search = Search(trace, most_steps)
     try:
         at = search.run()

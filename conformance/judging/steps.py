@@ -19,6 +19,20 @@ class Step(NamedTuple):
     request: int  # its index in the trace
 
 
+def placed(events: Sequence[Event]) -> list[Event]:
+    """The events with positions: those that have none follow one another."""
+    if all("called" in event for event in events):
+        return list(events)
+    return [
+        {**event, "called": 2 * index, "answered": 2 * index + 1 if _is_answered(event) else None}
+        for index, event in enumerate(events)
+    ]
+
+
+def _is_answered(event: Event) -> bool:
+    return event["result"] is not None or "failure" in event
+
+
 def until(events: Sequence[Event], end: int) -> list[Event]:
     """The calls and answers up to the position `end`."""
     return [

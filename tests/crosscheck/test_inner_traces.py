@@ -21,7 +21,7 @@ BUGS = {  # in so many traces it has to be found
     "overwrite-drops-shared": 10,
     "unmap-in-shared-leaf": 10,
     "sequence-starts-again": 3,
-    "recovery-miscounts-segments": 8,
+    "recovery-miscounts-segments": 20,
     "acknowledged-before-flush": 12,
     "log-truncated-early": 8,
     "record-replayed-twice": 3,

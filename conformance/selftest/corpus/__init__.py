@@ -36,7 +36,7 @@ DISKS = {
     "accepts-bad-names": ({"missing-refusal"}, 1),
     "refuses-reads": ({"lost-data"}, 5),
     "does-not-open-again": ({"unopenable"}, 1),
-    "create-keeps-the-old-disk": ({"foreign"}, 2),
+    "create-keeps-the-old-disk": ({"foreign"}, 3),
     "swaps-neighbours": ({"misplaced", "stale", "zeroed", "lost-acknowledgement"}, 3),
     "tears-blocks": ({"torn", "garbage"}, 3),
     "fua-ignored": ({"lost-acknowledgement"}, 3),

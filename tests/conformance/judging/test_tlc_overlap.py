@@ -73,7 +73,7 @@ def test_both_agree_on_histories_and_on_what_no_disk_could_answer() -> None:
 
 
 def test_both_accept_an_honest_disk_and_agree_on_its_traces_corrupted() -> None:
-    honest = recorded(36, 16)
+    honest = recorded(36, 12)
     said = agree([*honest, *corrupted(honest, 120)])
     assert said["rejected"] > 70 and said["accepted"] >= 36 and said["given up"] <= 8, said
 
