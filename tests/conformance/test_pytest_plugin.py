@@ -17,7 +17,9 @@ CLASSES = 7
 def suite(folder: Path, *options: str) -> tuple[int, str]:
     """Run pytest in a folder with one test of the user; return its status, and what it printed."""
     (folder / "test_theirs.py").write_text("def test_theirs():\n    pass\n")
-    words = [sys.executable, "-m", "pytest", "-rfs", *options]
+    # Where `CI` is set, Hypothesis keeps no database by itself.
+    profile = ["--hypothesis-profile", "default"]
+    words = [sys.executable, "-m", "pytest", "-rfs", *profile, *options]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
     assert "Traceback" not in done.stdout + done.stderr
     return done.returncode, done.stdout + done.stderr

@@ -200,6 +200,7 @@ def test_ctrl_c_is_130_and_inconclusive(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's job
     )
     time.sleep(4)
     process.send_signal(signal.SIGINT)

@@ -23,7 +23,7 @@ def call(*words: object) -> tuple[int, str]:
 def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     status, said = call(
         HONEST,
-        "overwrite-drops-shared",
+        "snapshot-of-earlier-map",
         "birth-wrong-on-holes",
         "--traces",
         40,
@@ -91,7 +91,7 @@ def test_the_limits_are_kept() -> None:
         None,
     )
     slow = Hunt("late-discard", dict(good.cells), seconds=100.0)
-    failure = hunts.hunt("overwrite-drops-shared", ("model",), traces=40, ops=30, seed=1).failure
+    failure = hunts.hunt("snapshot-of-earlier-map", ("model",), traces=40, ops=30, seed=1).failure
     good.failure = slow.failure = failure
     assert all(so for _, so in command._verdicts([good, good], []))
     assert [so for _, so in command._verdicts([slow, slow], [])].count(False) == 2
