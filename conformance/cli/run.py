@@ -1,4 +1,7 @@
-"""`conformance run`: a campaign, random or exhaustive, and its reports."""
+"""`conformance run`: a campaign, random or exhaustive, and its reports.
+
+It has more than 300 lines because most of them are the options and their help.
+"""
 
 import json
 import os

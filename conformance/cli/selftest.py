@@ -1,4 +1,7 @@
-"""`conformance selftest`: every planted bug must be found, and honest targets must pass."""
+"""`conformance selftest`: every planted bug must be found, and honest targets must pass.
+
+It has more than 300 lines because most of them are the options and the tables.
+"""
 
 import json
 import multiprocessing

@@ -4,6 +4,8 @@ A delta finds a block through its grain directory and a grain table. The directo
 while the disk is open; the tables are on the device, some sectors of them in memory. A block that a
 delta does not have yet is written behind everything that it has, and counts when its table entry is
 durable: data, flush, entry. A block that it has is overwritten in place.
+
+It has more than 300 lines because reading and writing a layer share its tables.
 """
 
 from array import array

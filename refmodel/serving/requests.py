@@ -7,6 +7,8 @@ a group are in flight at the same time, so they may take effect in any order.
 
 A request that is long, or that has parts of blocks, is performed in steps. Other requests may be
 performed between two steps.
+
+It has more than 300 lines because all requests of a group share its state.
 """
 
 import errno
