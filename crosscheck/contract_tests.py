@@ -58,6 +58,7 @@ class Replayed:
     sample: list[Trace] = field(default_factory=list)  # every 50th trace
 
     def add(self, other: "Replayed") -> None:
+        """Add what came of other tests."""
         self.tests += other.tests
         self.operations += other.operations
         self.outcomes.update(other.outcomes)

@@ -14,6 +14,8 @@ from conformance.programs import generate
 
 @dataclass(frozen=True)
 class Speed:
+    """How long TLC and the model took to judge some traces, in seconds of wall-clock time."""
+
     traces: int
     events: int
     tlc_seconds: float  # start-up included
@@ -32,6 +34,7 @@ class Speed:
 
     @property
     def model_rate(self) -> float:
+        """Events per second of the model in Python."""
         return self.events / self.model_seconds
 
 

@@ -83,10 +83,12 @@ class Campaign:
 
     @property
     def operations(self) -> int:
+        """The operations of all traces."""
         return sum(trace.operations for trace, _ in self.judged)
 
     @property
     def crashes(self) -> int:
+        """The power cuts of all traces."""
         return sum(trace.crashes for trace, _ in self.judged)
 
     @property

@@ -23,13 +23,17 @@ class NoCluster(Exception):
 
 
 class Workers(Protocol):
-    """Yields the parts of a plan in order, with their numbers, from part `first` on until `count`
-    traces are done.
-    """
+    """Drive and judge the parts of a plan."""
 
-    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]: ...
+    def parts(self, plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, Part]]:
+        """Yield parts in order, with their numbers, from part `first` on until `count` traces are
+        done; without end if None.
+        """
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the processes."""
+        ...
 
 
 class InProcess:

@@ -45,6 +45,7 @@ class Coverage:
         self.inside_pairs.update(pairwise(inside))
 
     def merge(self, other: "Coverage") -> None:
+        """Add what the other has counted."""
         for mine, more in zip(self._counters(), other._counters(), strict=False):
             mine.update(more)
 
@@ -57,6 +58,7 @@ class Coverage:
 
     @classmethod
     def from_json(cls, lists: list[list[Any]]) -> "Coverage":
+        """Return the coverage that `as_json` wrote."""
         return cls(*(Counter({_key(key): times for key, times in one}) for one in lists))
 
     def _counters(self) -> tuple[Counter[Any], ...]:

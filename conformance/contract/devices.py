@@ -12,6 +12,7 @@ Event = dict[str, Any]
 
 
 def hint(state: State, event: Event, answer: str) -> States:
+    """Return the states after an operation that changes no view, such as `fail` or `settle`."""
     if not state.power:
         return ()
     failed, back, lost = state.devices
@@ -34,4 +35,5 @@ def hint(state: State, event: Event, answer: str) -> States:
 
 
 def beyond_tolerance(state: State) -> bool:
+    """Return whether more devices have failed than the target tolerates."""
     return state.devices.lost or len(state.devices.failed) > state.rules.tolerates

@@ -15,10 +15,12 @@ OUT_OF_RANGE = frozenset(["out-of-range"])
 
 
 def out_of_range(state: State, lba: int, count: int) -> frozenset[str]:
+    """Return the code for blocks that reach past the end of the disk; none if they do not."""
     return NONE if 0 <= lba < state.size and lba + count <= state.size else OUT_OF_RANGE
 
 
 def missing(state: State, name: str) -> frozenset[str]:
+    """Return the codes for a snapshot that must exist and does not; none if it exists."""
     if name in state.snaps:
         return NONE
     return frozenset(
@@ -27,6 +29,7 @@ def missing(state: State, name: str) -> frozenset[str]:
 
 
 def taken(state: State, name: str) -> frozenset[str]:
+    """Return the code for the name of a new snapshot; none if it is valid and free."""
     if name in state.snaps:
         return frozenset(["snapshot-exists"])
     return NONE if NAME.fullmatch(name) else frozenset(["bad-request"])

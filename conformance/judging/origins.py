@@ -29,6 +29,7 @@ def history_of(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int
 
 
 def writers_of(trace: Trace, at: int, tag: int) -> list[tuple[int, Event]]:
+    """Return the writes of a tag before event `at`, with their indices."""
     return [
         (index, event)
         for index, event in enumerate(trace.events[:at])
@@ -37,6 +38,7 @@ def writers_of(trace: Trace, at: int, tag: int) -> list[tuple[int, Event]]:
 
 
 def covers(event: Event, lba: int) -> bool:
+    """Return whether a write has the block."""
     return bool(event["lba"] <= lba < event["lba"] + len(event["tags"]))
 
 

@@ -115,6 +115,7 @@ class Rules(NamedTuple):
 
 
 def changing(event: Event) -> bool:
+    """Return whether the event changes the disk."""
     return event["op"] not in CHANGE_NOTHING and event["result"]["ok"]
 
 

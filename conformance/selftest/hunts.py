@@ -62,6 +62,7 @@ class Hunt:
 
     @property
     def as_it_should_be(self) -> bool:
+        """Whether a bug was found, a small target as what it is, and nothing in what is honest."""
         if self.expected:
             return self.failure is not None and self.failure.verdict.kind in self.expected
         return bool(self.found) == (self.bug != HONEST)

@@ -50,6 +50,7 @@ class Edit:
         )
 
     def apply(self, source: bytes) -> bytes:
+        """Return the module with this change."""
         return source[: self.start] + self.new.encode() + source[self.end :]
 
 

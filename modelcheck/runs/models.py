@@ -34,10 +34,12 @@ class Run:
 
     @property
     def module_path(self) -> Path:
+        """The file of the module."""
         return SPECS / f"{self.module}.tla"
 
     @property
     def config_path(self) -> Path:
+        """The file of the configuration."""
         return SPECS / f"{self.config or self.module}.cfg"
 
 

@@ -130,6 +130,7 @@ class Explorer:
         return self._benches[key].explore(workload, self._again)
 
     def close(self) -> None:
+        """Close the engines that are open."""
         while self._benches:
             self._benches.popitem()[1].target.close()
 

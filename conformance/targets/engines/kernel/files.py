@@ -71,4 +71,5 @@ def image(size: int, *tool: str) -> bytes:
 
 
 def no_such(name: str) -> Refusal:
+    """Return the refusal for a snapshot that does not exist."""
     return Refusal("no-such-snapshot", name)

@@ -25,6 +25,7 @@ class Mapper:
                 self.remove(name)
 
     def path(self, name: str) -> str:
+        """Return the path of the device in the guest."""
         return f"/dev/dm-{self._minors[name]}"
 
     def add(self, name: str, length: int, target: str, *parameters: object) -> None:
@@ -50,9 +51,11 @@ class Mapper:
         del self._minors[name]
 
     def suspend(self, name: str, *how: str) -> None:
+        """Let no more I/O through the device. Raises GuestError."""
         self._ask("dm-suspend", name, *how)
 
     def resume(self, name: str) -> None:
+        """Let I/O through the device again. Raises GuestError."""
         self._ask("dm-resume", name)
 
     def status(self, name: str) -> str:
