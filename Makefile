@@ -121,7 +121,7 @@ serve-test: serve-setup ## run real NBD clients on a served disk: fio, qemu-io, 
 	@FUZZ_MESSAGES=100000 $(PYTHON) -m pytest -q tests/refmodel/serving/test_fuzz.py
 
 soak: setup ## serve a disk for four hours under load, snapshots and faults; it must stay as it was (nightly)
-	@PYTHONPATH=tests $(PYTHON) -m support.soak 240
+	@PYTHONPATH=tests $(PYTHON) -m support.serving.soak 240
 
 experiments: setup ## reproduce the published experiments; the report is in runs/experiments (under 20 min)
 	@tools/setup serve || echo 'experiments: without these packages, their rows are not run' >&2

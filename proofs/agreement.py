@@ -14,8 +14,8 @@ from pathlib import Path
 from conformance.campaign.driver import drive
 from conformance.contract import trace as traces
 from conformance.contract.trace import Trace
-from conformance.judging import overlapping
 from conformance.judging.oracles import Opinion, Oracle, named
+from conformance.judging.orders import search
 from conformance.programs import generate
 from conformance.selftest import corrupt
 from conformance.selftest.overlapping_histories import history
@@ -139,7 +139,7 @@ def orders_agree() -> bool:
     while operations < FEWEST:
         batch = list(islice(stream, 500))
         for trace, mine in zip(batch, named("certified")(batch), strict=True):
-            other = overlapping.judge(trace, MOST_STEPS)
+            other = search.judge(trace, MOST_STEPS)
             if mine.unsure or other.unsure:
                 undecided += 1
                 continue

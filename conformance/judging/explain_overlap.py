@@ -5,7 +5,7 @@ from dataclasses import replace
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging.explain import CLAUSES, PASS, Verdict
 from conformance.judging.oracles import Opinion
-from conformance.judging.smallest_core import core
+from conformance.judging.orders.smallest_core import core
 from conformance.judging.verdict import NO_ORDER
 
 WIDTH = 40  # characters of the time line

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.contract import model
 from conformance.contract.trace import Event, Trace
-from conformance.judging.steps import parts_of
+from conformance.judging.orders.steps import parts_of
 
 OK = {"ok": True}
 

@@ -36,8 +36,8 @@ KINDS = {
 }
 # The engines of other projects: kind -> module and class, below conformance.targets.engines.
 ENGINES = {
-    "qcow2": ("qcow2", "Qcow2Target"),
-    "chain": ("chain", "ChainTarget"),
+    "qcow2": ("qemu.qcow2", "Qcow2Target"),
+    "chain": ("qemu.chain", "ChainTarget"),
     "redb": ("redb", "RedbTarget"),
     "lmdb": ("lmdb", "LmdbTarget"),
     "sqlite": ("sqlite", "SqliteTarget"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.node import Node
-from refmodel.log_structured.views import View, ViewState
+from refmodel.log_structured.snapshots.views import View, ViewState
 
 
 @bug(13, "dm-thin 19fa1a6756ed", "a node once shared is taken for shared for ever, and not freed")

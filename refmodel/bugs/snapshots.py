@@ -7,7 +7,7 @@ from refmodel.bugs.registry import bug, override
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.logical_map import LiveMap
-from refmodel.log_structured.views import View
+from refmodel.log_structured.snapshots.views import View
 
 
 @bug(

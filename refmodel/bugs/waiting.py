@@ -2,7 +2,7 @@
 
 from refmodel.bugs.registry import bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.views import View
+from refmodel.log_structured.snapshots.views import View
 
 
 @bug(

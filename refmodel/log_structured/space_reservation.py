@@ -10,7 +10,7 @@ from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.maps.node import MapKind
-from refmodel.log_structured.space_report import pinned
+from refmodel.log_structured.snapshots.space_report import pinned
 from refmodel.log_structured.state import DiskState
 
 SERVICE_MAPS = (

@@ -25,8 +25,8 @@ from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
-from refmodel.log_structured.reclaim import Reclaimer
-from refmodel.log_structured.views import View, Views
+from refmodel.log_structured.snapshots.reclaim import Reclaimer
+from refmodel.log_structured.snapshots.views import View, Views
 
 MERGED = 16  # changes that wait, for each block that an operation changes
 MERGED_BEFORE_RECLAIM = 4  # times as many, in one step of reclaim

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import REDUCTIONS
 from refmodel.log_structured.maps.node import MapKind
-from refmodel.log_structured.views import View
+from refmodel.log_structured.snapshots.views import View
 
 SEGMENTS_SHOWN = 64
 

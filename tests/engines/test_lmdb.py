@@ -17,7 +17,8 @@ from conformance.campaign.driver import drive
 from conformance.campaign.random_campaign import campaign
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.targets.engines import lmdb, qemu
+from conformance.targets.engines import lmdb
+from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.engines.recorded_disk import log_writes
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "setpriv") if shutil.which(tool) is None]
@@ -144,7 +145,7 @@ def test_what_it_refuses() -> None:
 
 def test_the_finding_fuse_export_mixes_writes() -> None:
     """docs/findings. If a newer qemu has mended it: say so there, and offer MDB_WRITEMAP."""
-    daemon = qemu.Daemon()
+    daemon = storage_daemon.Daemon()
     try:
         log_writes(daemon, 1 << 20)
         mount = daemon.folder / "db"

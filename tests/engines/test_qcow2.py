@@ -14,8 +14,8 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.media import nbd
 from conformance.targets.base import Message, TargetFailure
-from conformance.targets.engines import qcow2_views
-from conformance.targets.engines.qcow2 import Qcow2Target
+from conformance.targets.engines.qemu import qcow2_views
+from conformance.targets.engines.qemu.qcow2 import Qcow2Target
 
 MISSING = [tool for tool in ("qemu-storage-daemon", "qemu-img") if shutil.which(tool) is None]
 try:
@@ -98,7 +98,7 @@ def test_the_daemon_reads_snapshots_as_qemu_img_does(
     options: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And where it would not, the comparison notices."""
-    monkeypatch.setattr("conformance.targets.engines.qcow2.CONFIRM", 1)
+    monkeypatch.setattr("conformance.targets.engines.qemu.qcow2.CONFIRM", 1)
     opened = targets.resolve("qcow2")(options)
     program: list[Message] = [{"op": "create", "blocks": 40}]
     for number, name in enumerate(("s1", "s1.longer-name", "s", "n" * 64)):
@@ -115,7 +115,7 @@ def test_the_daemon_reads_snapshots_as_qemu_img_does(
     assert judge([drive(opened, program)], MODEL)[0].verdict == "pass"
     the_first = qcow2_views.l1_table
     monkeypatch.setattr(
-        "conformance.targets.engines.qcow2_views.l1_table",
+        "conformance.targets.engines.qemu.qcow2_views.l1_table",
         lambda image, name: the_first(image, "s1"),
     )
     failure = drive(opened, program).events[-1]["failure"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from conformance.targets.base import TargetFailure, Unusable
-from conformance.targets.engines import qemu, qemu_img
+from conformance.targets.engines.qemu import qemu_img, storage_daemon
 
 try:
-    qemu.version()
+    storage_daemon.version()
 except Unusable as missing:
     pytest.skip(f"NOT RUN: {missing.message}", allow_module_level=True)
 

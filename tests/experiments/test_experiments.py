@@ -16,7 +16,7 @@ from experiments.figures import plots
 from experiments.measure import ladder, qcow2, snapshot_cost, twins
 from refmodel.bench import runner
 from refmodel.bench.results import Result
-from refmodel.log_structured.reclaim import Reclaimer
+from refmodel.log_structured.snapshots.reclaim import Reclaimer
 
 SMALL = Settings(0.05, 1, lambda what: None)
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.contract.trace import Event, Trace
-from conformance.judging import overlapping
 from conformance.judging.explain import CLAUSES
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle, certified, model
+from conformance.judging.orders import search
 from conformance.selftest.overlapping_histories import history
 from support.overlap import admitted
 
@@ -113,7 +113,7 @@ def test_it_agrees_on_requests_that_overlap() -> None:
     """Small histories of all profiles and both granularities; a quarter of them are wrong."""
     some = [overlapped(seed, 12, blocks=3, in_flight=6, wrong=0.08) for seed in range(300)]
     said = certified.judge(some)
-    found = [overlapping.judge(trace) for trace in some]
+    found = [search.judge(trace) for trace in some]
     assert [opinion.at is None for opinion in said] == [outcome.at is None for outcome in found]
     assert sum(opinion.at is not None for opinion in said) > 30
     assert not any(opinion.unsure for opinion in said)

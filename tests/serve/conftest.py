@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.served import MISSING, Server, refmodel
+from support.serving.served import MISSING, Server, refmodel
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from refmodel.bench.nbd_comparison import ENGINE, MEMORY, QCOW2, ROUNDS
-from support.served import refmodel
+from support.serving.served import refmodel
 
 
 def test_three_servers_take_turns(tmp_path: Path) -> None:

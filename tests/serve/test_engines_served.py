@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from refmodel.registry import ENGINES
-from support.served import Server, refmodel, run
+from support.serving.served import Server, refmodel, run
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.served import Server, refmodel, run
+from support.serving.served import Server, refmodel, run
 
 EXT4 = shutil.which("mkfs.ext4", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 DEBUGFS = shutil.which("debugfs", path=os.environ["PATH"] + ":/usr/sbin:/sbin")

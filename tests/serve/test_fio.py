@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.served import Server, refmodel
+from support.serving.served import Server, refmodel
 
 Serve = Callable[..., Server]
 JOB = {"size": "16m"}

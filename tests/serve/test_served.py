@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.served import ENGINE, Server, refmodel, run
+from support.serving.served import ENGINE, Server, refmodel, run
 
 Serve = Callable[..., Server]
 MIB = 1 << 20

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.soak import Sample, Wrong, require_steady, soak
+from support.serving.soak import Sample, Wrong, require_steady, soak
 
 STEADY = [Sample(float(number), 50 << 20, 15, 10_000) for number in range(40)]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from refmodel.bench.workloads.profiles import PROFILES
-from support.served import BOUND, Server
+from support.serving.served import BOUND, Server
 
 JOBS = Path(__file__).parents[2] / "workloads"
 

@@ -2,7 +2,7 @@
 
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Trace
-from conformance.judging.steps import parts_of
+from conformance.judging.orders.steps import parts_of
 
 
 def admitted(trace: Trace) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from conformance.contract import model
 from conformance.contract.trace import Trace
-from conformance.judging import overlapping
 from conformance.judging.oracles import Opinion
+from conformance.judging.orders import search
 
 
 def judge(traces: Sequence[Trace]) -> list[Opinion]:
@@ -18,7 +18,7 @@ def judge_one(trace: Trace) -> Opinion:
     ends it. Requests that overlap are judged by the search for an order.
     """
     if trace.overlapping:
-        outcome = overlapping.judge(trace)
+        outcome = search.judge(trace)
         return Opinion(outcome.at, outcome.unsure)
     states = model.init(trace.hello)
     for index, event in enumerate(trace.events):

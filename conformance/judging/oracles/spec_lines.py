@@ -5,7 +5,7 @@ A failure of the target is no event of the contract: it ends the trace.
 """
 
 from conformance.contract.trace import OVERLAPPING, Event, Trace
-from conformance.judging.steps import timeline
+from conformance.judging.orders.steps import timeline
 
 NEEDED = ("op", "blocks", "lba", "count", "tags", "fua", "view", "name", "device")
 Line = dict[str, object]

@@ -29,7 +29,7 @@ from typing import Any
 
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, TargetFailure, Unusable
-from conformance.targets.engines import qemu
+from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal, log_writes
 
 try:
@@ -56,7 +56,7 @@ class LmdbTarget(RecordedDisk):
             raise Unusable(f"metasync is on or off, not {metasync}")
         super().__init__("lmdb", ".".join(map(str, lmdb.version())), PROFILES[metasync])
         self._metasync = metasync == "on"
-        self._daemon = qemu.borrow(_setup)
+        self._daemon = storage_daemon.borrow(_setup)
         self._recorded = Recorded(self._daemon.folder / "disk", self._daemon.folder / "log", ROOM)
         self._environment: Any = None
         self._held: dict[bytes, Any] = {}  # the read views of snapshots
@@ -68,16 +68,16 @@ class LmdbTarget(RecordedDisk):
             raise TargetFailure(
                 "protocol", f"{message['op']}: {type(error).__name__}: {error}"
             ) from None
-        except qemu.QmpError as error:
+        except storage_daemon.QmpError as error:
             raise self._daemon.failure("protocol", f"{message['op']}: {error}") from None
 
     def close(self) -> None:
         try:
             self._shut()
-        except (qemu.QmpError, TargetFailure):
+        except (storage_daemon.QmpError, TargetFailure):
             self._daemon.close()
             return
-        qemu.give_back(self._daemon, _setup)
+        storage_daemon.give_back(self._daemon, _setup)
 
     # The operations.
 
@@ -227,7 +227,7 @@ def _existing(transaction: Any, name: bytes) -> None:
         raise Refusal("no-such-snapshot", "")
 
 
-def _setup(daemon: qemu.Daemon) -> None:
+def _setup(daemon: storage_daemon.Daemon) -> None:
     """The file and its log stay for the life of the daemon. A mount would outlive it."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         daemon.close()

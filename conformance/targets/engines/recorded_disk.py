@@ -8,7 +8,7 @@ from typing import Any
 from conformance.contract.model import NAME
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, PowerCut
-from conformance.targets.engines import qemu
+from conformance.targets.engines.qemu import storage_daemon
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
 UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever the host's file holds
@@ -123,12 +123,14 @@ def file_node(name: str) -> dict[str, Any]:
         "filename": name,
         "discard": "unmap",
         "locking": "off",
-        "aio": qemu.aio(),
+        "aio": storage_daemon.aio(),
         "cache": UNSYNCED,
     }
 
 
-def log_writes(daemon: qemu.Daemon, room: int, which: str = "", discard: str = "ignore") -> None:
+def log_writes(
+    daemon: storage_daemon.Daemon, room: int, which: str = "", discard: str = "ignore"
+) -> None:
     """Have the daemon log what is written to its node `w` into the file `log`.
 
     The node writes to the file `disk` of `room` bytes, all a hole. `which` ends all three names.
@@ -146,7 +148,12 @@ def log_writes(daemon: qemu.Daemon, room: int, which: str = "", discard: str = "
                 "node-name": "w" + which,
                 "discard": discard,
                 "file": file_node(disk),
-                "log": {"driver": "file", "filename": log, "aio": qemu.aio(), "cache": UNSYNCED},
+                "log": {
+                    "driver": "file",
+                    "filename": log,
+                    "aio": storage_daemon.aio(),
+                    "cache": UNSYNCED,
+                },
             },
         )
     )

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Callable
 
-from refmodel.log_structured import audit, space_report
+from refmodel.log_structured import audit
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
-from refmodel.log_structured.views import ViewState
+from refmodel.log_structured.snapshots import space_report
+from refmodel.log_structured.snapshots.views import ViewState
 from refmodel.observe.families.family import GAUGE, Family, Samples, Value, single
 
 LIVE, DELETED = "(live)", "(deleted)"  # label `view`: no snapshot can have such a name

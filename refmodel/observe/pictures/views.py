@@ -5,7 +5,7 @@ from typing import Any
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.maps.cow_btree import LAST
 from refmodel.log_structured.maps.node import Node
-from refmodel.log_structured.views import View, ViewState
+from refmodel.log_structured.snapshots.views import View, ViewState
 
 WIDE = 40  # leaves that are drawn at most: the trees are cut at the LBA where there are as many
 STEP, NODE_WIDTH, NODE_HEIGHT = 104, 20, 24  # pixels

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from conformance.contract.trace import numbered
-from conformance.judging import overlapping
+from conformance.judging.orders import search
 from conformance.selftest.overlapping_histories import history
 from support.overlap import admitted
 
@@ -18,7 +18,7 @@ def test_the_judge_agrees_with_all_orders(part: int) -> None:
     for seed in range(part * 150, part * 150 + 150):
         trace = history(random.Random(seed), 6)
         expected = admitted(trace)
-        outcome = overlapping.judge(trace)
+        outcome = search.judge(trace)
         assert not outcome.unsure
         assert (outcome.at is None) == expected, (seed, trace.hello, numbered(trace.events))
         seen[expected] += 1

@@ -11,9 +11,9 @@ import pytest
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import Trace
 from conformance.examples.overlapping_disk import Disk
-from conformance.judging import overlapping
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, named, tlc
+from conformance.judging.orders import search
 from conformance.programs import overlap
 from conformance.selftest import corrupt
 from conformance.selftest.corpus.overlapping import WRONG
@@ -56,7 +56,7 @@ def agree(traces: list[Trace]) -> Counter[str]:
     """Require that both say the same of each trace; count what they say."""
     said: Counter[str] = Counter()
     for number, (trace, opinion) in enumerate(zip(traces, tlc.judge(traces), strict=True)):
-        outcome = overlapping.judge(trace)
+        outcome = search.judge(trace)
         if opinion.unsure or outcome.unsure:
             said["given up"] += 1
             continue
@@ -96,7 +96,7 @@ def test_both_agree_on_the_wrong_disks() -> None:
 
 def test_the_verdict_is_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     (trace,) = corrupted(recorded(1), 1)
-    at = overlapping.judge(trace).at
+    at = search.judge(trace).at
     oracles = {"model": named("model"), "tlc": tlc.judge}
     [verdict] = judge([trace], oracles)
     assert at is not None and verdict.verdict == "fail"

@@ -11,7 +11,7 @@ import pytest
 from conformance import targets
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import OVERLAPPING, Trace
-from conformance.judging.overlapping import judge
+from conformance.judging.orders.search import judge
 from conformance.programs import overlap
 
 TARGET = "refmodel:log-structured"

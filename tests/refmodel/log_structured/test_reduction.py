@@ -19,7 +19,7 @@ from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.physical_address import Addressing
 from refmodel.log_structured.geometry import REDUCTIONS, plan, with_reserve
 from refmodel.log_structured.scrub import scrub
-from refmodel.log_structured.space_report import by_view, pinned
+from refmodel.log_structured.snapshots.space_report import by_view, pinned
 from refmodel.observe.families import log_structured
 from support.disks import pba_of
 from support.histories import Content, History

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.nbd_fuzz import fuzz
-from support.served import Server, refmodel
+from support.serving.nbd_fuzz import fuzz
+from support.serving.served import Server, refmodel
 
 MESSAGES = int(os.environ.get("FUZZ_MESSAGES", 5000))
 MOST_GROWTH = 128 << 20  # bytes of memory

@@ -20,7 +20,7 @@ from refmodel.array.layout import LAYOUTS
 from refmodel.registry import open_disk as open_any
 from refmodel.serving.callbacks import Callbacks
 from refmodel.serving.server import serve_disk
-from support.nbd_client import WRITE, Client, request
+from support.serving.nbd_client import WRITE, Client, request
 
 KILLS = int(os.environ.get("KILLS", 8))  # per layout
 BLOCKS, BLOCK = 96, 512

@@ -11,7 +11,7 @@ from refmodel.core.errors import UnknownOutcome
 from refmodel.serving.lasting_disk import LastingDisk
 from support.disks import TINY, block
 from support.host_faults import refusing
-from support.nbd_client import FLUSH, READ, WRITE, Client, InProcess
+from support.serving.nbd_client import FLUSH, READ, WRITE, Client, InProcess
 
 
 def lasting(folder: Path, **options: Any) -> LastingDisk:

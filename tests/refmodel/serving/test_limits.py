@@ -14,7 +14,7 @@ from refmodel.serving.callbacks import Callbacks
 from refmodel.serving.server import Server
 from refmodel.serving.sockets import listen_at, listen_on
 from support.disks import block
-from support.nbd_client import READ, WRITE, Client
+from support.serving.nbd_client import READ, WRITE, Client
 
 Make = Callable[..., LogStructuredDisk]
 

@@ -7,7 +7,7 @@ import pytest
 
 from refmodel import LogStructuredDisk
 from refmodel.serving.nbd.session import Session
-from support.nbd_client import (
+from support.serving.nbd_client import (
     ABORT,
     EXPORT_NAME,
     INFO,

@@ -9,7 +9,7 @@ from refmodel import LogStructuredDisk
 from refmodel.core.errors import NoSpace
 from refmodel.serving import requests as performing
 from support.disks import block
-from support.nbd_client import (
+from support.serving.nbd_client import (
     CACHE,
     FAST,
     FLUSH,

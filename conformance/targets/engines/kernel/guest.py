@@ -16,8 +16,9 @@ from mmap import mmap
 from pathlib import Path
 
 from conformance.targets.base import TargetFailure, Unusable
-from conformance.targets.engines import qemu, recorded_disk
+from conformance.targets.engines import recorded_disk
 from conformance.targets.engines.kernel import image
+from conformance.targets.engines.qemu import storage_daemon
 
 KERNEL = "linux.uml"
 MODULES = Path("/usr/lib/uml/modules")
@@ -61,7 +62,7 @@ class Guest:
     of the disk."""
 
     def __init__(self, size: int) -> None:
-        self._daemon = qemu.Daemon()
+        self._daemon = storage_daemon.Daemon()
         self.folder = self._daemon.folder
         self.size = size
         self._process: subprocess.Popen[bytes] | None = None

@@ -1,8 +1,8 @@
 """A soak: a served disk under mixed load, snapshots and faults of devices, for as long as wished.
 
 Every answer is compared with what was written. At the end memory, open files and the rate per CPU
-second have to be where they were after the first quarter. `python -m support.soak MINUTES` prints a
-line per sample (`make soak`).
+second have to be where they were after the first quarter. `python -m support.serving.soak MINUTES`
+prints a line per sample (`make soak`).
 """
 
 import os
@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from support.nbd_client import FLUSH, READ, TRIM, WRITE, Client
-from support.served import Server, refmodel
+from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, Client
+from support.serving.served import Server, refmodel
 
 BLOCKS, BLOCK = 4096, 4096
 IN_FLIGHT = 16

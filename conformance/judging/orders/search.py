@@ -6,7 +6,7 @@ effect, and the state of the contract (`conformance.contract.model`) after them.
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
 linearization (Lowe, "Testing for linearizability", 2017), with four reductions that lose nothing:
 
-- What later reads rule out is not tried (`conformance.judging.lookahead`).
+- What later reads rule out is not tried (`conformance.judging.orders.lookahead`).
 - Before a request, only those are tried that it depends on, directly or through others. The rest
   commutes with it, and can take effect afterwards.
 - Tags that no read returned are one tag: no answer can tell them apart.
@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from conformance.contract import model
 from conformance.contract.model import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
-from conformance.judging.configurations import Config, agrees, merged
-from conformance.judging.lookahead import lookahead
-from conformance.judging.steps import (
+from conformance.judging.orders.configurations import Config, agrees, merged
+from conformance.judging.orders.lookahead import lookahead
+from conformance.judging.orders.steps import (
     CHANGE_NOTHING,
     Rules,
     Step,

@@ -23,9 +23,9 @@ from typing import Any
 from conformance.media import nbd
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, Unusable
-from conformance.targets.engines import qemu
-from conformance.targets.engines.qemu_disk import QemuDisk
-from conformance.targets.engines.qemu_window import connected
+from conformance.targets.engines.qemu import storage_daemon
+from conformance.targets.engines.qemu.disk import QemuDisk
+from conformance.targets.engines.qemu.window import connected
 from conformance.targets.engines.recorded_disk import BLOCK, Refusal
 
 
@@ -151,7 +151,7 @@ class ChainTarget(QemuDisk):
         if under is not None:
             # -u: a merge leaves a name of the backing file that only the daemon can open.
             settings += ["-u", "-b", str(under.number), "-F", self._format]
-        qemu.image_tool(
+        storage_daemon.image_tool(
             "create",
             "-q",
             "-f",
@@ -281,5 +281,5 @@ class ChainTarget(QemuDisk):
                 self._remove(layer)
 
 
-def _nothing(daemon: qemu.Daemon) -> None:
+def _nothing(daemon: storage_daemon.Daemon) -> None:
     """There is nothing to set up."""

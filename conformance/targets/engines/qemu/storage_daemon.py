@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.targets.base import TargetFailure, Unusable
-from conformance.targets.engines import qemu_img
+from conformance.targets.engines.qemu import qemu_img
 
 PATIENCE = 20.0  # seconds for an answer
 FAST = Path("/dev/shm")

@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.media import nbd
 from conformance.targets.base import Message, TargetFailure
-from conformance.targets.engines import qemu
-from conformance.targets.engines.qemu_window import connected
+from conformance.targets.engines.qemu import storage_daemon
+from conformance.targets.engines.qemu.window import connected
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 
@@ -19,9 +19,9 @@ class QemuDisk(RecordedDisk):
 
     export = "live"  # of the live disk
 
-    def __init__(self, name: str, setup: qemu.Setup) -> None:
-        super().__init__(name, f"qemu {qemu.version()}", "block")
-        self._setup, self._daemon = setup, qemu.borrow(setup)
+    def __init__(self, name: str, setup: storage_daemon.Setup) -> None:
+        super().__init__(name, f"qemu {storage_daemon.version()}", "block")
+        self._setup, self._daemon = setup, storage_daemon.borrow(setup)
         self._folder = self._daemon.folder
         self._device: nbd.NbdDevice | None = None
         self._overlapped = False  # several connections have written
@@ -31,7 +31,7 @@ class QemuDisk(RecordedDisk):
         op = message["op"]
         try:
             return super().request(message)
-        except (nbd.NbdError, qemu.QmpError) as error:
+        except (nbd.NbdError, storage_daemon.QmpError) as error:
             self._sound = False
             raise self._daemon.failure("protocol", f"{op}: {error}") from None
         except TimeoutError as error:
@@ -45,9 +45,9 @@ class QemuDisk(RecordedDisk):
         try:
             if self._sound:
                 self._shut()
-                qemu.give_back(self._daemon, self._setup)
+                storage_daemon.give_back(self._daemon, self._setup)
                 return
-        except (qemu.QmpError, TargetFailure):
+        except (storage_daemon.QmpError, TargetFailure):
             pass
         self._daemon.close()
 
@@ -86,7 +86,7 @@ class QemuDisk(RecordedDisk):
     def _open_again(self) -> None:
         try:
             self._opened()
-        except qemu.QmpError as error:
+        except storage_daemon.QmpError as error:
             raise Refusal("data-lost", str(error)) from None
 
     def _opened(self) -> nbd.NbdDevice:
@@ -113,7 +113,7 @@ class QemuDisk(RecordedDisk):
             raise
 
 
-def refusal(error: qemu.QmpError) -> Exception:
+def refusal(error: storage_daemon.QmpError) -> Exception:
     """The refusal that a complaint of qemu's means; the complaint itself if it means none."""
     text = str(error)
     if "already exists" in text:

@@ -19,9 +19,10 @@ from typing import Any
 from conformance.media import nbd
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, TargetFailure
-from conformance.targets.engines import qcow2_views, qemu, recorded_disk
-from conformance.targets.engines.qemu_disk import QemuDisk, refusal
-from conformance.targets.engines.qemu_window import Window
+from conformance.targets.engines import recorded_disk
+from conformance.targets.engines.qemu import qcow2_views, storage_daemon
+from conformance.targets.engines.qemu.disk import QemuDisk, refusal
+from conformance.targets.engines.qemu.window import Window
 from conformance.targets.engines.recorded_disk import BLOCK, Refusal, file_node
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
@@ -86,10 +87,10 @@ class Qcow2Target(QemuDisk):
         }
         node = {"driver": "qcow2", "discard": self._discard, "file": file}
         try:
-            qemu.image_tool(
+            storage_daemon.image_tool(
                 "snapshot", "-a", message["name"], "json:" + json.dumps(node), folder=self._folder
             )
-        except qemu.QmpError as error:
+        except storage_daemon.QmpError as error:
             raise refusal(error) from None
         finally:
             self._written().read(log)
@@ -99,7 +100,7 @@ class Qcow2Target(QemuDisk):
     def _snapshots(self, command: str, name: str) -> None:
         try:
             self._daemon.do((command, {"device": self._window.name, "name": name}))
-        except qemu.QmpError as error:
+        except storage_daemon.QmpError as error:
             raise refusal(error) from None
 
     def _view(self, name: str) -> bytes:
@@ -127,7 +128,7 @@ class Qcow2Target(QemuDisk):
     def _by_tool(self, name: str) -> bytes:
         """The view, read by qemu-img."""
         try:
-            qemu.image_tool(
+            storage_daemon.image_tool(
                 "convert",
                 "-f",
                 "qcow2",
@@ -139,7 +140,7 @@ class Qcow2Target(QemuDisk):
                 "view",
                 folder=self._folder,
             )
-        except qemu.QmpError as error:
+        except storage_daemon.QmpError as error:
             raise refusal(error) from None
         return (self._folder / "view").read_bytes()
 
@@ -175,7 +176,7 @@ class Qcow2Target(QemuDisk):
         self._window.turn(None)
 
 
-def _setup(daemon: qemu.Daemon) -> tuple[Window, Window, dict[str, mmap]]:
+def _setup(daemon: storage_daemon.Daemon) -> tuple[Window, Window, dict[str, mmap]]:
     """Make the files, their logs, and the windows for live and for a view: they stay open."""
     mapped = {}
     for side in SIDES:
@@ -191,7 +192,7 @@ def _setup(daemon: qemu.Daemon) -> tuple[Window, Window, dict[str, mmap]]:
     return Window(daemon, QemuDisk.export, True), Window(daemon, "view", False), mapped
 
 
-def _empty(daemon: qemu.Daemon, length: int, options: dict[str, Any]) -> bytes:
+def _empty(daemon: storage_daemon.Daemon, length: int, options: dict[str, Any]) -> bytes:
     """An empty image of so many bytes."""
     key = length, *sorted(options.items())
     if key not in _images:

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from refmodel.log_structured.views import Views, ViewState
+from refmodel.log_structured.snapshots.views import Views, ViewState
 
 
 class ViewSpace(NamedTuple):

@@ -10,7 +10,7 @@ from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
 from refmodel.log_structured.maps.cow_btree import LAST, child_index
 from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
-from refmodel.log_structured.views import View, Views
+from refmodel.log_structured.snapshots.views import View, Views
 
 
 class Reclaimer:

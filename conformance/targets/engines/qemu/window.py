@@ -6,7 +6,7 @@ An export and a connection for every opening of an image cost as much processor 
 from typing import Any
 
 from conformance.media import nbd
-from conformance.targets.engines import qemu
+from conformance.targets.engines.qemu import storage_daemon
 
 PATIENCE = 20.0  # seconds
 SIZE = (
@@ -14,7 +14,7 @@ SIZE = (
 )  # bytes of the device; what is behind the end of the image is refused by qemu's block layer
 
 
-def connected(daemon: qemu.Daemon, export: str) -> nbd.NbdDevice:
+def connected(daemon: storage_daemon.Daemon, export: str) -> nbd.NbdDevice:
     """Return the export as a device."""
     return nbd.NbdDevice(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
 
@@ -24,7 +24,7 @@ class Window:
 
     Raises QmpError."""
 
-    def __init__(self, daemon: qemu.Daemon, name: str, writable: bool) -> None:
+    def __init__(self, daemon: storage_daemon.Daemon, name: str, writable: bool) -> None:
         self._nothing = f"{name}-nothing"
         self._node = {
             "driver": "raw",
@@ -73,7 +73,7 @@ class Window:
             self._daemon.do(
                 *commands, *([("blockdev-del", {"node-name": before})] if before else [])
             )
-        except qemu.QmpError:
+        except storage_daemon.QmpError:
             if image:
                 self._shown = before
                 self.turn(None)

@@ -2,7 +2,7 @@
 
 A message is an option or a request. Most are right at first, and are then damaged with some
 probability. The server must answer or disconnect, must not print anything, and must serve others
-meanwhile. Running `python -m support.nbd_fuzz SOCKET MESSAGES SEED` prints what was sent.
+meanwhile. Running `python -m support.serving.nbd_fuzz SOCKET MESSAGES SEED` prints what was sent.
 """
 
 import random
@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from support.nbd_client import (
+from support.serving.nbd_client import (
     EXPORT_NAME,
     GO,
     INFO,
