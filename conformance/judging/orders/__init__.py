@@ -1,0 +1,1 @@
+"""Requests that overlap: the search for an order that the contract admits."""

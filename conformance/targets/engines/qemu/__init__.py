@@ -1,0 +1,1 @@
+"""Targets in qemu's block layer: qcow2 and chains of images, in a storage daemon."""
