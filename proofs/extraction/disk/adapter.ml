@@ -69,17 +69,15 @@ let crash state =
   state.disk <- Some (Engine.recover device);
   state.off <- None
 
-let counters state =
-  let d = (disk state).device in
+let counters disk =
+  let d = disk.Engine.device in
   `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes);
     ("device_flushes", `Int d.flushes) ]
 
-let request state message =
-  let perform q = answered (Engine.perform (disk state) q) in
+(* What can be asked of a disk, whoever has it open. *)
+let operation disk message =
+  let perform q = answered (Engine.perform disk q) in
   match text "op" message with
-  | "hello" -> hello
-  | "bye" -> ok []
-  | "create" -> create state (integer "blocks" message); ok []
   | "write" -> perform (DoWrite (integer "lba" message, data message))
   | "read" -> perform (DoRead (view message, integer "lba" message, integer "count" message))
   | "unmap" -> perform (DoUnmap (integer "lba" message, integer "count" message))
@@ -87,12 +85,19 @@ let request state message =
   | "delete" -> perform (DoDelete (text "name" message))
   | "revert" -> perform (DoRevert (text "name" message))
   | "flush" -> perform DoFlush
-  | "restart" -> perform DoRestart
-  | "crash" -> crash state; ok []
-  | "clean" -> Engine.clean (disk state); ok []
-  | "checkpoint" -> Engine.maintain (disk state) Checkpoint; ok []
-  | "stats" -> ok [ ("counters", counters state) ]
+  | "clean" -> Engine.clean disk; ok []
+  | "checkpoint" -> Engine.maintain disk Checkpoint; ok []
+  | "stats" -> ok [ ("counters", counters disk) ]
   | other -> refusal "unsupported" (Printf.sprintf "there is no request %S" other)
+
+let request state message =
+  match text "op" message with
+  | "hello" -> hello
+  | "bye" -> ok []
+  | "create" -> create state (integer "blocks" message); ok []
+  | "restart" -> answered (Engine.perform (disk state) DoRestart)
+  | "crash" -> crash state; ok []
+  | _ -> operation (disk state) message
 
 (* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then
    on. *)
@@ -103,15 +108,18 @@ let with_cut state message =
       device.cut_after <- Some (integer "after" cut);
       Fun.protect ~finally:(fun () -> device.cut_after <- None) (fun () -> request state message)
 
-let answer state line =
+let understood perform line =
   try
     match J.from_string line with
-    | `Assoc _ as message -> with_cut state message
+    | `Assoc _ as message -> perform message
     | _ -> bad "a request is one JSON object on a line"
   with
   | Bad reason -> refusal "bad-request" reason
   | Yojson.Json_error reason -> refusal "bad-request" reason
   | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
+
+let answer state line =
+  try understood (with_cut state) line with
   | Device.Power_cut -> switch_off state; refusal "unknown-outcome" "the power was cut; crash comes next"
 
 let rec converse state =

@@ -4,7 +4,12 @@ open Proved_core
 
 exception Not_a_disk
 
-type t = { device : Device.t; mutable memory : memory; scheduler : Scheduler.t }
+type t = {
+  device : Device.t;
+  mutable memory : memory;
+  scheduler : Scheduler.t;
+  deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
+}
 
 (* A program, one block I/O after the other. *)
 let rec run device = function
@@ -15,7 +20,7 @@ let rec run device = function
   | FlushBlocks next -> Device.flush device; run device next
 
 let with_memory device = function
-  | Some memory -> { device; memory; scheduler = Scheduler.create () }
+  | Some memory -> { device; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
 let recover device = with_memory device (run device (recover Bytes_blocks.blocks (fun found -> Done found)))
@@ -37,6 +42,7 @@ let perform disk request =
   let places = if blocks = 0 then [] else Scheduler.propose disk.scheduler disk.memory blocks in
   let (memory, answer), data = run disk.device (perform Bytes_blocks.blocks disk.memory places request) in
   disk.memory <- memory;
+  (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
   if answer <> Ok || request = DoRestart then Scheduler.forget disk.scheduler;
   (answer, data)
 
