@@ -24,8 +24,8 @@ RANGES = 128  # that the agent takes in one line
 
 
 class KernelDisk(RecordedDisk):
-    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver
-    and its disk).
+    """Options: `spread` (blocks in a unit), `atom` (bytes, aligned, that the disk writes whole when
+    the power fails: 512), `fault` (one of faults.FAULTS, put between the driver and its disk).
 
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
@@ -41,6 +41,9 @@ class KernelDisk(RecordedDisk):
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         super().__init__(name, f"Linux {guest.version()}", "block")
         self._spread = int(options.get("spread", 4))
+        self._atom = int(options.get("atom", BLOCK))
+        if self._atom <= 0 or self._atom % BLOCK:
+            raise Unusable(f"atom is a multiple of {BLOCK} bytes")
         fault = options.get("fault", "none")
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
@@ -80,7 +83,7 @@ class KernelDisk(RecordedDisk):
         """The disk is all zeroes, and nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
-        self._recorded = Power(folder / "disk", folder / "log", self.size, self._fault)
+        self._recorded = Power(folder / "disk", folder / "log", self.size, self._atom, self._fault)
 
     def _ask(self, *words: object) -> str:
         """Have the agent do this, unless the fault has it do something else."""
