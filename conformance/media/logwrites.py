@@ -13,6 +13,7 @@ and its data in the sectors behind it, but for a discard, which has none.
 
 import random
 import struct
+import time
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,7 @@ MAGIC, VERSION = 0x6A736677736872, 1
 ENTRY = struct.Struct("<QQQQ")
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 START = SECTOR  # where the first entry is
+WRITTEN_SECONDS = 5.0  # in which an entry that was begun is written
 
 
 class BadLog(Exception):
@@ -52,8 +54,10 @@ class Write(NamedTuple):
         ]
 
 
-def read(path: Path, start: int = START) -> tuple[list[Write], int]:
-    """Return the entries from byte `start` to the end of the log, and the end. Raises BadLog."""
+def read(path: Path, start: int = START, until: int | None = None) -> tuple[list[Write], int]:
+    """Return the entries from byte `start` to the end of the log, and the end. Raises BadLog.
+
+    With `until`, those that begin at that byte or behind it are left out."""
     with path.open("rb") as log:
         if start == START:
             magic, version, _, sector_size = SUPERBLOCK.unpack_from(
@@ -67,12 +71,33 @@ def read(path: Path, start: int = START) -> tuple[list[Write], int]:
                 raise BadLog(f"{path}: no log of writes with sectors of {SECTOR} bytes")
         log.seek(start)
         data = log.read()
-    return _entries(data, path), start + len(data) + -len(data) % SECTOR
+    most = len(data) if until is None else until - start
+    return _entries(data, path, most), start + len(data) + -len(data) % SECTOR
 
 
-def _entries(data: bytes, path: Path) -> list[Write]:
+def count(path: Path, start: int, end: int) -> tuple[int, int]:
+    """Return how many writes begin from byte `start` on and before `end`, and where the next is.
+
+    The log may be growing. Raises BadLog if an entry stays unwritten."""
+    writes, deadline = 0, time.monotonic() + WRITTEN_SECONDS
+    with path.open("rb", buffering=0) as log:
+        while start < end:
+            log.seek(start)
+            header = log.read(ENTRY.size)
+            _, sectors, flags, _ = ENTRY.unpack(header.ljust(ENTRY.size, b"\0"))
+            if not sectors and not flags:  # its place is taken, but it is not written yet
+                if time.monotonic() > deadline:
+                    raise BadLog(f"{path}: the entry at byte {start} is empty")
+                time.sleep(0.0001)
+                continue
+            writes += sectors > 0
+            start += SECTOR * (1 if flags & DISCARD else 1 + sectors)
+    return writes, start
+
+
+def _entries(data: bytes, path: Path, most: int) -> list[Write]:
     entries, at = [], 0
-    while at + ENTRY.size <= len(data):
+    while at + ENTRY.size <= len(data) and at < most:
         sector, sectors, flags, _ = ENTRY.unpack_from(data, at)
         at += SECTOR
         if flags & MARK:

@@ -65,5 +65,5 @@ class Power(Recorded):
         content, self._next = self._next, None
         return self._fault.left(super().survives(choose) if content is None else content)
 
-    def _new(self) -> list[Write]:
-        return self._fault.logged(super()._new())
+    def _new(self, until: int | None = None) -> list[Write]:
+        return self._fault.logged(super()._new(until))
