@@ -33,7 +33,7 @@ class KernelDisk(RecordedDisk):
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
-    known = ""  # a finding that honest runs fail by, in docs/findings
+    findings: dict[str, str] = {}  # class of a failure of honest runs -> page in docs/findings
     shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
