@@ -14,7 +14,18 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
-ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adapter", "outbox", "nbd", "control"]
+ORDER = [
+    "bytes_blocks",
+    "device",
+    "scheduler",
+    "engine",
+    "plan",
+    "words",
+    "adapter",
+    "outbox",
+    "nbd",
+    "control",
+]
 ORDER += ["server", "main"]
 
 

@@ -11,7 +11,9 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.media import sparse
 from conformance.media.recorded import Recorded
+from conformance.media.sparse import BadContent
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
@@ -57,7 +59,10 @@ class KernelDisk(RecordedDisk):
     def request(self, message: Message) -> Message:
         known = self._known()
         try:
-            return super().request(message)
+            answer = super().request(message)
+            if message["op"] == "crash":
+                answer["left"] = sparse.pack(self._recorded.left)
+            return answer
         except PowerCut:
             self._doubt(message["op"], known)
             raise
@@ -89,6 +94,14 @@ class KernelDisk(RecordedDisk):
         """Have the agent do this, unless the fault has it do something else."""
         asked = self._fault.asked(tuple(map(str, words)))
         return self._guest.ask(*asked) if asked else ""
+
+    def _crash(self, message: Message) -> None:
+        if "left" in message:
+            try:
+                self._recorded.leave(sparse.unpack(message["left"], self.size))
+            except BadContent as error:
+                raise TargetFailure("protocol", str(error)) from None
+        super()._crash(message)
 
     # The operations on data.
 
