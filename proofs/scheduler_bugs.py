@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
-ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adapter", "main"]
+ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adapter", "outbox", "nbd", "control"]
+ORDER += ["server", "main"]
 
 
 def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
