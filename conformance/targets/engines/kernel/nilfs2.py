@@ -70,9 +70,8 @@ class Nilfs2(FileDisk):
         self._names = {n: i for n, i in self._names.items() if i != number}
 
     def _unmap(self, message: Message) -> None:
-        length = message["count"] * recorded_disk.BLOCK
-        self._guest.mailbox[:length] = bytes(length)
-        self._changed("write", message["lba"], message["count"])
+        zeroes = bytes(message["count"] * recorded_disk.BLOCK)
+        self._changed("write", message["lba"], message["count"], zeroes)
 
     def _number(self, name: str) -> int:
         if name not in self._names:
