@@ -50,7 +50,7 @@ def test_nilfs2_brings_back_logs_that_a_power_cut_had_lost() -> None:
 
 
 def test_btrfs_cannot_mount_a_torn_superblock_nor_can_it_when_judged_again() -> None:
-    torn = [
+    torn: list[Message] = [
         {"op": "create", "blocks": 1},
         {"op": "snapshot", "name": "s"},
         {"op": "delete", "name": "s", "cut": {"after": 3, "seed": 0}},
