@@ -37,8 +37,8 @@
 (*   if live overwrites them, and the cleaner moves them meanwhile.  In    *)
 (*   the spec they are orphans, and only what a view refers to moves.  So  *)
 (*   what is overwritten may become an orphan while a view is `retired`.   *)
-(* - A segment that a checkpoint would leave half empty is filled up with  *)
-(*   some of what lives in another; the spec cleans a whole segment.       *)
+(* - A step of the cleaner asks for the room of what it moves itself: more *)
+(*   than one segment may be cleaned in part at a time (Rest).             *)
 (* - The segment that is kept for the cleaner may be in use by what it     *)
 (*   moves: a write is refused for want of room for new chunks only.       *)
 (* - A large write fills segments before its record is in the log.  Here   *)
@@ -118,6 +118,10 @@ EngineChoices == LET chosen == Range(Line.mbas) IN IF chosen \subseteq Waiting T
 EngineOrder(S) == Line.mbas
 
 EngineMoving(s) == Range(Line.mbas)
+
+EngineParts(s) == {EngineMoving(s)}
+
+EngineRest == {}
 
 EngineReclaimable == IF Before(Length(Line.mbas)) THEN {Line.mbas[part + 1]} \intersect orphans ELSE {}
 
