@@ -14,6 +14,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from refmodel.core.time_spent import CHECKPOINT, spent_on
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.log_structured.state import DiskState
 
@@ -58,6 +59,7 @@ class Checkpointer:
         self._on_commit = on_commit
         self._frozen: Checkpoint | None = None
 
+    @spent_on(CHECKPOINT)
     def step(self, logged: int) -> bool:
         """Do what an operation earns whose record takes so many bytes of the log.
 
@@ -86,6 +88,7 @@ class Checkpointer:
         self.most_done = max(self.most_done, min(done, left))
         return True
 
+    @spent_on(CHECKPOINT)
     def finish(self) -> None:
         """Finish the checkpoint whose maps are frozen, if there is one. Raises DataLost."""
         if self._frozen is not None:
@@ -93,6 +96,7 @@ class Checkpointer:
             self.write(self._state.pages.frozen_count)
             self.commit()
 
+    @spent_on(CHECKPOINT)
     def run(self) -> None:
         """Take a checkpoint of this moment, at once. Raises NoSpace, DataLost."""
         self.finish()

@@ -22,6 +22,7 @@ from refmodel.core.errors import (
     SnapshotExists,
     UnknownOutcome,
 )
+from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
@@ -264,6 +265,7 @@ class Requests:
             yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
+    @spent_on(ROOM)
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
         self._state.merge(record.count)

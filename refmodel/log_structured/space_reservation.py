@@ -6,6 +6,7 @@ still delete, clean and recover.
 """
 
 from refmodel.core.errors import BadRequest, NoSpace
+from refmodel.core.time_spent import CLEANER, ROOM, spent_on
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
@@ -36,6 +37,7 @@ class SpaceReservation:
         self._pinned = ""  # and what it said about snapshots
         self._cleaned = False  # whether the checkpoint after cleaning is still to be written
 
+    @spent_on(ROOM)
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
 
@@ -60,6 +62,7 @@ class SpaceReservation:
             self._checkpoints.run()
         state.log.allocate(logged)
 
+    @spent_on(ROOM)
     def has_room(self, record: Record, refusable: bool = True) -> bool:
         """Return whether there is space for an operation besides those in flight, as it is now.
 
@@ -75,6 +78,7 @@ class SpaceReservation:
             and state.segments.free_count >= self._segments_for(blocks)
         )
 
+    @spent_on(CLEANER)
     def clean(self) -> bool:
         """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
 

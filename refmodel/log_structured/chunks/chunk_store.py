@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost, DiskError
+from refmodel.core.time_spent import DESTAGE, spent_on
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Segments
@@ -221,6 +222,7 @@ class ChunkStore:
             self.deduplicate()
             self.destage(self.lengths(self.moving), self.lengths(self.bank))
 
+    @spent_on(DESTAGE)
     def destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
         """Fill one segment and write it in one full-stripe write; the action Destage of the specs.
 
