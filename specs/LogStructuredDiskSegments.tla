@@ -102,16 +102,18 @@ Copy(m) == data[middle[m]]      \* What the cleaner reads to move m.
 
 Moving(s) == Housed(middle, s) \ (orphans \union DOMAIN bank)     \* What has to move out of s.
 
-Clean(s) ==     \* What is used in s moves: it goes through the bank again.
-    LET moving == Moving(s)
-    IN  /\ phase = "up"
-        /\ state[s] = "sealed"
-        /\ usage[s] < Room(1)
-        /\ moving # {}
+\* @type: Int => Set(Set(Int));
+Parts(s) == SUBSET Moving(s) \ {{}}     \* What one step may move of it.
+
+Clean(s) ==     \* Some of what is used in s moves: it goes through the bank again.  The rest comes later.
+    /\ phase = "up"
+    /\ state[s] = "sealed"
+    /\ usage[s] < Room(1)
+    /\ \E moving \in Parts(s) :
         /\ Cardinality(Waiting \union moving) + Coming <= Room(Cardinality(FreeSegments))
         /\ bank' = Over([m \in moving |-> Copy(m)], bank)
-        /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, orphans, usage, state, stripe,
-                       pending, requests>>
+    /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, orphans, usage, state, stripe,
+                   pending, requests>>
 
 Reclaim ==      \* Chunks that only deleted views had are dropped, one a step.
     /\ phase = "up"
