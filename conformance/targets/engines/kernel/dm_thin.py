@@ -41,6 +41,7 @@ class DmThin(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
 
+    findings = {"wrong-refusal": "dm-thin-flush-of-a-full-pool.md"}
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
     data = range(METADATA, KernelDisk.size)
