@@ -95,7 +95,7 @@ Replayable ==   \* The records after the newest checkpoint fit to it: no snapsho
 ----------------------------------------------------------------------------
 (* Space.                                                                  *)
 
-RoomForAll == Cardinality(Waiting) + Coming <= Room(Cardinality(FreeSegments))
+RoomForAll == Cardinality(Waiting \union Rest) + Coming <= Room(Cardinality(FreeSegments))
 
 Movable ==      \* Space can always be made: the disk is never wedged.
     \E s \in Segment :
@@ -106,6 +106,9 @@ Cleanable ==    \* Of a disk at rest every segment that is not full can be clean
         /\ phase = "up" /\ DOMAIN bank = {} /\ DOMAIN tail = {} /\ orphans = {}
         /\ FreeSegments # {} /\ state[s] = "sealed" /\ usage[s] < Stripe
         => ENABLED Clean(s)
+
+Completable ==  \* A segment that was cleaned in part can be cleaned to its end, whatever came between.
+    phase = "up" /\ Rest # {} => \E s \in Segment : Rest \subseteq Moving(s) /\ ENABLED Clean(s)
 
 Admitted ==     \* If the log is empty and there is a segment to spare, every operation is taken.
     phase = "up" /\ Retained = {} /\ DOMAIN tail = {} =>

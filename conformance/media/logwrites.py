@@ -15,6 +15,7 @@ import random
 import struct
 import time
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +43,15 @@ class Write(NamedTuple):
     def moves(self) -> bool:
         """Whether it is a write or a discard, and not a flush alone."""
         return bool(self.data)
+
+    def atoms(self, size: int) -> list["Write"]:
+        """Return its parts between multiples of `size` bytes: a torn write is some of them."""
+        end = self.offset + len(self.data)
+        bounds = [self.offset, *range(self.offset - self.offset % size + size, end, size), end]
+        return [
+            Write(at, self.data[at - self.offset : until - self.offset], self.flags)
+            for at, until in pairwise(bounds)
+        ]
 
 
 def read(path: Path, start: int = START, until: int | None = None) -> tuple[list[Write], int]:
@@ -107,8 +117,10 @@ def _entries(data: bytes, path: Path, most: int) -> list[Write]:
 class Media:
     """A device: what it holds for certain (`stable`), and the writes since its last flush."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, atom: int = SECTOR) -> None:
+        """`atom` is how many bytes, aligned, are written whole: a multiple of the sector."""
         self.stable = bytearray(content)
+        self._atom = atom
         self.pending: list[Write] = []
 
     def take(self, entries: Iterable[Write]) -> None:
@@ -129,7 +141,7 @@ class Media:
 
     def cut_power(self, choose: random.Random) -> bytes:
         """Keep some of the pending writes, some torn; return what the device holds then."""
-        for entry in survivors(self.pending, choose):
+        for entry in survivors(self.pending, choose, self._atom):
             self._settle([entry])
         self.pending = []
         return bytes(self.stable)
@@ -142,10 +154,10 @@ class Media:
             self.stable[offset:end] = data
 
 
-def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
+def survivors(pending: list[Write], choose: random.Random, atom: int = SECTOR) -> Iterator[Write]:
     """Yield a subset of unflushed writes, in order: all, none, a prefix, or each by chance.
 
-    One write in four is torn."""
+    One write in four is torn, between aligned `atom`s of bytes."""
     way = choose.randrange(8)
     until = choose.randrange(len(pending) + 1)
     odds = choose.choice((0.2, 0.5, 0.8, 0.95))
@@ -154,11 +166,4 @@ def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
         if entry.flags & FUA or survives and choose.randrange(4):
             yield entry
         elif survives:
-            yield from _torn(entry, choose)
-
-
-def _torn(entry: Write, choose: random.Random) -> Iterator[Write]:
-    """Some sectors of the write."""
-    for at in range(0, len(entry.data), SECTOR):
-        if choose.getrandbits(1):
-            yield Write(entry.offset + at, entry.data[at : at + SECTOR], entry.flags)
+            yield from (part for part in entry.atoms(atom) if choose.getrandbits(1))

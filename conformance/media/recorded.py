@@ -11,11 +11,12 @@ from conformance.media import logwrites
 class Recorded:
     """The file `disk`, and its log in the format of dm-log-writes, which every writer keeps.
 
-    With `room`, the file is so many bytes long, most of them a hole.
+    With `room`, the file is so many bytes long, most of them a hole. `atom` bytes, aligned, are
+    written whole when the power fails.
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 
-    def __init__(self, disk: Path, log: Path, room: int = 0):
-        self._disk, self._log, self._room = disk, log, room
+    def __init__(self, disk: Path, log: Path, room: int = 0, atom: int = logwrites.SECTOR):
+        self._disk, self._log, self._room, self._atom = disk, log, room, atom
         self._counting = threading.Lock()
         log.touch()
         self.lay(b"" if room else disk.read_bytes())
@@ -31,7 +32,7 @@ class Recorded:
         os.truncate(self._log, self._at)  # the process goes on writing from here
         self._unread: list[logwrites.Write] = []
         self._counted = 0, self._at  # writes of the log, and where the next entry is
-        self._media = logwrites.Media(content)
+        self._media = logwrites.Media(content, self._atom)
         self._on = True
 
     def begin_log(self) -> None:
@@ -53,7 +54,7 @@ class Recorded:
 
         The log may have writes that were in flight together in another order."""
         self._new()
-        self._unread, self._media = [], logwrites.Media(self._disk.read_bytes())
+        self._unread, self._media = [], logwrites.Media(self._disk.read_bytes(), self._atom)
 
     def cut(self, after: int) -> bool:
         """As take, but the power fails at write number `after`; False if there were fewer."""

@@ -38,11 +38,9 @@ let answered = function
   | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
 
 let hello =
-  ok [ ("name", `String "proved-disk"); ("version", `String "1");
-    ("block_size", `Int Bytes_blocks.block_bytes);
-       ("crash_profile", `String "ack");
-       ("capabilities", `List (List.map (fun name -> `String name)
-          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ])) ]
+  ok [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String "ack");
+       ("block_size", `Int Bytes_blocks.block_bytes); ("capabilities", `List (List.map (fun n -> `String n)
+          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean"; "fua" ])) ]
 
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 
@@ -62,8 +60,7 @@ let create state blocks =
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =
-  let device = match device state with Some device -> device | None ->
-    bad "there is no disk: create comes first" in
+  let device = match device state with Some device -> device | None -> bad "create comes first" in
   switch_off state;
   Device.power_cut device state.random;
   state.disk <- Some (Engine.recover device);
@@ -126,8 +123,7 @@ let rec converse state =
   match input_line stdin with
   | exception End_of_file -> ()
   | line ->
-      print_string (J.to_string (answer state line));
-      print_newline ();
+      print_endline (J.to_string (answer state line));
       let ends = try J.Util.member "op" (J.from_string line) = `String "bye" with _ -> false in
       if not ends then converse state
 

@@ -3,7 +3,6 @@
 
 exception Power_cut
 exception Busy
-exception Damaged of string
 
 type t = {
   file : Unix.file_descr;
@@ -40,8 +39,7 @@ let open_file ?(sync = true) ?(fresh = false) ?log path =
 
 let close device = Unix.close device.file
 
-let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address)
-  (of_int block_bytes)) Unix.SEEK_SET)
+let seek device address = ignore (Unix.lseek device.file (address * block_bytes) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
   if from < block_bytes then

@@ -33,17 +33,21 @@ let maintain disk upkeep =
 let perform disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
   let changes = match request with DoRead _ | DoFlush | DoRestart -> false | _ -> true in
-  let rec prepare step =
-    match Scheduler.wanted disk.scheduler disk.memory blocks step with
-    | Some upkeep when step < 8 -> maintain disk upkeep; prepare (step + 1)
-    | _ -> ()
+  let rec prepare rounds =
+    if rounds > 0 then
+      Option.iter (fun upkeep -> maintain disk upkeep; prepare (rounds - 1))
+        (Scheduler.wanted disk.scheduler disk.memory blocks)
   in
-  if changes then prepare 0;
+  if changes then prepare 8;
   let places = if blocks = 0 then [] else Scheduler.propose disk.scheduler disk.memory blocks in
   let (memory, answer), data = run disk.device (perform Bytes_blocks.blocks disk.memory places request) in
   disk.memory <- memory;
   (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
-  if answer <> Ok || request = DoRestart then Scheduler.forget disk.scheduler;
+  (match answer with
+  | Ok when request <> DoRestart -> ()
+  | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
+      Scheduler.give_back disk.scheduler places
+  | _ -> Scheduler.forget disk.scheduler);
   (answer, data)
 
 (* As much of cleaning as the scheduler finds to do. *)

@@ -50,6 +50,7 @@ let create folder blocks segment_blocks segments records snapshots =
       end;
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
       let device = Device.open_file ~fresh:true (file folder) in
+      let records = Option.value ~default:(Plan.default_records blocks) records in
       ignore (Engine.format device (Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots)))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
@@ -79,7 +80,6 @@ let read folder lba count view =
   print_string (perform folder (DoRead (from, lba, count)))
 
 let change request folder = ignore (perform folder request)
-
 let ls folder =
   with_disk folder (fun disk ->
       List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
@@ -103,8 +103,6 @@ let inspect folder =
           Hashtbl.replace segments s (1 + Option.value ~default:0 (Hashtbl.find_opt segments s))) used;
       List.iter (fun (s, n) -> Printf.printf "segment %d: %d of %d blocks in use\n" s n g.segment_blocks)
         (List.sort compare (List.of_seq (Hashtbl.to_seq segments))))
-
-let upkeep action folder = with_disk folder action
 
 (* The log of writes begins with a sector that says what it is. *)
 let log_of path =
@@ -156,7 +154,8 @@ let commands =
        $ number "segment-blocks" 128 "Blocks of a segment."
        $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ]
          ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
-       $ number "log-records" Plan.default_records "Records in the log."
+       $ Arg.(value & opt (some (at_least 1)) None & info [ "log-records" ]
+         ~docv:"N" ~doc:"Records in the log; half the blocks, from 1,024 to 65,536, if absent.")
        $ number "snapshots" Plan.default_snapshots "Snapshots at most.");
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
@@ -174,15 +173,15 @@ let commands =
     command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
     command "snapshot" "Keep what the disk reads as now, under a name."
       (const (fun folder name -> change (DoSnapshot name) folder) $ disk $ named);
-    command "delete" "Delete a snapshot."
-      (const (fun folder name -> change (DoDelete name) folder) $ disk $ named);
+    command "delete" "Delete a snapshot." (const (fun dir n -> change (DoDelete n) dir) $ disk $ named);
     command "revert" "Make the live view what a snapshot is; every snapshot stays."
       (const (fun folder name -> change (DoRevert name) folder) $ disk $ named);
     command "ls" "List the snapshots by name, with the number of blocks that each maps." (const ls $ disk);
     command "inspect" "The log, the views and the segments in words." (const inspect $ disk);
-    command "clean" "Clean the segment with the least in it." (const (upkeep Engine.clean) $ disk);
+    command "clean" "Clean the segment with the least in it."
+      (const (fun folder -> with_disk folder Engine.clean) $ disk);
     command "checkpoint" "Write a checkpoint, so that the log may be forgotten."
-      (const (upkeep (fun disk -> Engine.maintain disk Checkpoint)) $ disk);
+      (const (fun folder -> with_disk folder (fun d -> Engine.maintain d Checkpoint)) $ disk);
     command "serve" "Serve over NBD until SIGTERM or SIGINT: the live view, and each snapshot by its name."
       (const serve $ disk
        $ Arg.(required & opt (some string) None & info [ "socket" ]

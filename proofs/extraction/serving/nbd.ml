@@ -12,7 +12,7 @@ let eperm, eio, einval, enospc, eshutdown = 1, 5, 22, 28, 108
 
 type export = { view : target; writable : bool; stays : unit -> bool  (* its snapshot is still there *) }
 type phase = Greeted | Choosing of { no_zeroes : bool } | Chosen of export
-type t = { disk : Engine.t; mutable phase : phase; out : Buffer.t }
+type t = { disk : Engine.t; mutable phase : phase; out : Outbox.t }
 
 let size = Bytes_blocks.block_bytes
 let longest = 32 lsl 20  (* bytes of a read or a write *)
@@ -27,9 +27,6 @@ let u64 bytes at =
   let n = Bytes.get_int64_be bytes at in
   if Int64.compare n 0L < 0 || Int64.compare n 0x1000000000000000L > 0 then max_int lsr 1 else Int64.to_int n
 
-let put16 out n = Buffer.add_uint16_be out n
-let put32 out n = Buffer.add_int32_be out (Int32.of_int n)
-let put64 out n = Buffer.add_int64_be out (Int64.of_int n)
 
 (* ** Data *)
 
@@ -78,14 +75,15 @@ let unmap disk ~parts from length =
     zero (max from (last * size)) until
   end
 
-let read disk export out from length =
-  if length > 0 then begin
-    let first = from / size in
-    let count = (from + length + size - 1) / size - first in
-    let found = Bytes.concat Bytes.empty
-      (List.map Bytes_blocks.of_block (perform disk (DoRead (export.view, first, count)))) in
-    Buffer.add_subbytes out found (from - (first * size)) length
-  end
+(* The bytes that were read, as parts of blocks: each with where it begins, and its length. *)
+let read disk export from length =
+  let first = from / size and until = from + length in
+  let part i block =
+    let start = max from ((first + i) * size) and stop = min until ((first + i + 1) * size) in
+    (Bytes_blocks.of_block block, start - ((first + i) * size), stop - start)
+  in
+  if length = 0 then []
+  else List.mapi part (perform disk (DoRead (export.view, first, ((until + size - 1) / size) - first)))
 
 (* ** Transmission *)
 
@@ -97,34 +95,32 @@ let command client export kind data at from length =
   if not (export.stays ()) then raise (Failed eshutdown);
   if changes kind && not export.writable then raise (Failed eperm);
   if not inside && kind <> 3 then raise (Failed (if kind = write_command then enospc else einval));
-  let answer = Buffer.create 0 in
-  (match kind with
-  | 0 -> if length > longest then raise (Failed einval) else read client.disk export answer from length
-  | 1 -> write client.disk data at from length
-  | 3 -> ()  (* whatever is answered is durable: so are FUA and flush *)
-  | 4 -> unmap client.disk ~parts:false from length
-  | 6 -> unmap client.disk ~parts:true from length
-  | _ -> raise (Failed einval));
-  answer
+  match kind with
+  | 0 when length <= longest -> read client.disk export from length
+  | 1 -> write client.disk data at from length; []
+  | 3 -> []  (* whatever is answered is durable: so are FUA and flush *)
+  | 4 -> unmap client.disk ~parts:false from length; []
+  | 6 -> unmap client.disk ~parts:true from length; []
+  | _ -> raise (Failed einval)
 
-let reply client error cookie data =
-  put32 client.out 0x67446698;
-  put32 client.out error;
-  Buffer.add_bytes client.out cookie;
-  Buffer.add_buffer client.out data
+let reply client error bytes cookie parts =
+  Outbox.put32 client.out 0x67446698;
+  Outbox.put32 client.out error;
+  Outbox.put client.out bytes cookie 8;
+  List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
 
 let request client export bytes at filled =
   if filled - at < 28 then 0
   else begin
-    let kind = u16 bytes (at + 6) and cookie = Bytes.sub bytes (at + 8) 8 in
+    let kind = u16 bytes (at + 6) and cookie = at + 8 in
     let from = u64 bytes (at + 16) and length = u32 bytes (at + 24) in
     let payload = if kind = write_command then length else 0 in
     if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
     if filled - at < 28 + payload then 0
     else begin
       (match command client export kind bytes (at + 28) from length with
-      | data -> reply client 0 cookie data
-      | exception Failed error -> reply client error cookie (Buffer.create 0));
+      | parts -> reply client 0 bytes cookie parts
+      | exception Failed error -> reply client error bytes cookie []);
       28 + payload
     end
   end
@@ -132,9 +128,9 @@ let request client export bytes at filled =
 (* ** Negotiation *)
 
 let greet disk =
-  let out = Buffer.create 4096 in
-  Buffer.add_string out "NBDMAGICIHAVEOPT";
-  put16 out 3;  (* fixed newstyle, no zeroes *)
+  let out = Outbox.create () in
+  Outbox.put_text out "NBDMAGICIHAVEOPT";
+  Outbox.put16 out 3;  (* fixed newstyle, no zeroes *)
   { disk; phase = Greeted; out }
 
 let export_of disk name =
@@ -148,39 +144,38 @@ let export_of disk name =
 (* Flush, multi-conn; and for the live view FUA, trim and write zeroes; for a snapshot read-only. *)
 let flags export = if export.writable then 0b101101101 else 0b100000111
 
-let describe client export = put64 client.out (bytes_of client.disk); put16 client.out (flags export)
+let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags export)
 
-let answer_option client option kind data =
-  put64 client.out 0x3e889045565a9;
-  put32 client.out option;
-  put32 client.out kind;
-  put32 client.out (String.length data);
-  Buffer.add_string client.out data
+(* An answer of so many bytes, which [add] adds. *)
+let answer_option client option kind length add =
+  Outbox.put64 client.out 0x3e889045565a9;
+  List.iter (Outbox.put32 client.out) [ option; kind; length ];
+  add client.out
 
-let built add = let out = Buffer.create 64 in add out; Buffer.contents out
+let answer client option kind = answer_option client option kind 0 ignore
 let ack, server, info, unsupported, invalid, unknown = 1, 2, 3, 0x80000001, 0x80000003, 0x80000006
 
 (* GO and INFO: a name, and what the client wants to know. *)
 let go client option bytes at length =
   let named = if length < 6 then max_int else u32 bytes at in
-  if named > length - 6 then answer_option client option invalid ""
+  if named > length - 6 then answer client option invalid
   else
     match export_of client.disk (Bytes.sub_string bytes (at + 4) named) with
-    | None -> answer_option client option unknown ""
+    | None -> answer client option unknown
     | Some export ->
-        answer_option client option info (built (fun out ->
-            put16 out 0; put64 out (bytes_of client.disk); put16 out (flags export)));
-        answer_option client option info (built (fun out ->
-            put16 out 3; put32 out 1; put32 out size; put32 out longest));
-        answer_option client option ack "";
+        answer_option client option info 12 (fun out ->
+            Outbox.put16 out 0; describe client.disk export out);
+        answer_option client option info 14 (fun out ->
+            Outbox.put16 out 3; List.iter (Outbox.put32 out) [ 1; size; longest ]);
+        answer client option ack;
         if option = 7 then client.phase <- Chosen export
 
 let listed client option =
   List.iter (fun name ->
-      answer_option client option server (built (fun out ->
-          put32 out (String.length name); Buffer.add_string out name)))
+      answer_option client option server (4 + String.length name) (fun out ->
+          Outbox.put32 out (String.length name); Outbox.put_text out name))
     ("" :: List.sort compare (List.map fst (listing client.disk.memory)));
-  answer_option client option ack ""
+  answer client option ack
 
 let option client no_zeroes bytes at filled =
   if filled - at < 16 then 0
@@ -193,13 +188,13 @@ let option client no_zeroes bytes at filled =
       | 1 -> (match export_of client.disk (Bytes.sub_string bytes (at + 16) length) with
           | None -> raise Hang_up
           | Some export ->
-              describe client export;
-              if not no_zeroes then Buffer.add_string client.out (String.make 124 '\000');
+              describe client.disk export client.out;
+              if not no_zeroes then Outbox.put client.out Bytes_blocks.zero 0 124;
               client.phase <- Chosen export)
       | 2 -> raise Hang_up
-      | 3 -> if length = 0 then listed client option else answer_option client option invalid ""
+      | 3 -> if length = 0 then listed client option else answer client option invalid
       | 6 | 7 -> go client option bytes (at + 16) length
-      | _ -> answer_option client option unsupported "");
+      | _ -> answer client option unsupported);
       16 + length
     end
   end

@@ -6,8 +6,7 @@ exception Already of string
 type connection = {
   socket : Unix.file_descr;
   take : Bytes.t -> int -> int -> int;  (* bytes, from, until: the length of the message taken, or 0 *)
-  out : Buffer.t;
-  mutable sent : int;  (* of [out] *)
+  out : Outbox.t;
   mutable inbox : Bytes.t;
   mutable filled : int;
   mutable open_ : bool;
@@ -16,21 +15,11 @@ type connection = {
 let read_at_once = 1 lsl 16
 let most_unsent = 1 lsl 22  (* a client that does not take its answers is not read from *)
 let most_clients = 64
-let unsent c = Buffer.length c.out - c.sent
+let unsent c = Outbox.unsent c.out
 
 let hang_up c = if c.open_ then begin c.open_ <- false; Unix.close c.socket end
 
-let send c =
-  try
-    while c.open_ && unsent c > 0 do
-      let length = min read_at_once (unsent c) in
-      c.sent <- c.sent + Unix.single_write_substring c.socket (Buffer.sub c.out c.sent length) 0 length
-    done;
-    Buffer.clear c.out;
-    c.sent <- 0
-  with
-  | Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
-  | Unix.Unix_error _ -> hang_up c
+let send c = if c.open_ then try Outbox.send c.out c.socket with Unix.Unix_error _ -> hang_up c
 
 (* Takes the messages that have arrived whole. *)
 let serve c =
@@ -75,19 +64,18 @@ let accept socket talk =
   | client, _ ->
       Unix.set_nonblock client;
       let out, take = talk () in
-      let c = { socket = client; take; out; sent = 0; inbox = Bytes.empty; filled = 0; open_ = true } in
+      let c = { socket = client; take; out; inbox = Bytes.empty; filled = 0; open_ = true } in
       send c;
       [ c ]
 
 let talk_nbd disk () = let client = Nbd.greet disk in (client.out, Nbd.message client)
 
 let talk_lines answer () =
-  let out = Buffer.create 4096 in
+  let out = Outbox.create () in
   let take bytes at filled =
     match Bytes.index_from_opt bytes at '\n' with
     | Some until when until < filled ->
-        Buffer.add_string out (answer (Bytes.sub_string bytes at (until - at)));
-        Buffer.add_char out '\n';
+        Outbox.put_text out (answer (Bytes.sub_string bytes at (until - at)) ^ "\n");
         until - at + 1
     | _ -> if filled - at > 1 lsl 27 then raise Nbd.Hang_up else 0
   in
@@ -110,7 +98,7 @@ let run disk ~nbd ~control ~answer ~stopped =
             send c) !connections;
         let come socket talk = if List.memq socket readable then accept socket talk else [] in
         let late = come nbd (talk_nbd disk) @ come control (talk_lines answer) in
-        connections := late @ List.filter (fun c -> c.open_) !connections
+        connections := List.filter (fun c -> c.open_) (late @ !connections)
   done;
   List.iter hang_up !connections
 
@@ -123,6 +111,7 @@ let serve ~file ~folder ~socket ~sync =
   List.iter (fun signal -> Sys.set_signal signal (Signal_handle (fun _ -> stopped := true)))
     [ Sys.sigterm; Sys.sigint ];
   Sys.set_signal Sys.sigpipe Signal_ignore;
+  Gc.set { (Gc.get ()) with space_overhead = 400; minor_heap_size = 1 lsl 20; max_overhead = 1_000_000 };
   Printf.eprintf "proved-disk: serving %s at nbd+unix:///?socket=%s\n%!" folder socket;
   let answer line = Yojson.Safe.to_string (Adapter.understood (Adapter.operation disk) line) in
   Fun.protect ~finally:(fun () -> List.iter Unix.unlink sockets; Device.close device)
