@@ -118,7 +118,7 @@ EngineChoices == LET chosen == Range(Line.mbas) IN IF chosen \subseteq Waiting T
 
 EngineOrder(S) == Line.mbas
 
-EngineMoving(s) == Range(Line.mbas)
+EngineParts(s) == {Range(Line.mbas)}
 
 EngineParts(s) == {EngineMoving(s)}
 

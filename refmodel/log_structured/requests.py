@@ -22,10 +22,12 @@ from refmodel.core.errors import (
     SnapshotExists,
     UnknownOutcome,
 )
+from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
+from refmodel.log_structured.cleaning import Cleaning
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
@@ -46,11 +48,13 @@ class Requests:
         disk: ArrayDisk[Geometry],
         state: DiskState,
         space: SpaceReservation,
+        cleaning: Cleaning,
         checkpoints: Checkpointer,
     ) -> None:
         self._disk = disk
         self._state = state
         self._space = space
+        self._cleaning = cleaning
         self._checkpoints = checkpoints
         self._admitting = False  # whether a change is being admitted
         self._error: Exception | None = None  # what made the disk unusable
@@ -264,11 +268,13 @@ class Requests:
             yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
+    @spent_on(ROOM)
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
         self._state.merge(record.count)
         with suppress(HostRefused):  # it is tried again, and needed only when the log is full
-            self._checkpoints.step(record.stored_bytes)
+            if not self._cleaning.step(record):
+                self._checkpoints.step(record.stored_bytes)
         for _ in range(RECLAIM_STEPS):
             self._state.reclaimer.reclaim()
 

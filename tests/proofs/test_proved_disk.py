@@ -106,7 +106,9 @@ def test_memory_is_gone_with_the_power() -> None:
     assert errors == [None, cut, none, cut, none, None, None]
 
 
-@pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])
+@pytest.mark.parametrize(
+    "target", ["exec:{} adapter", "python:proofs.disk.cutting_target:open_target"]
+)
 def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     arguments = [

@@ -98,7 +98,7 @@ let run disk ~nbd ~control ~answer ~stopped =
             send c) !connections;
         let come socket talk = if List.memq socket readable then accept socket talk else [] in
         let late = come nbd (talk_nbd disk) @ come control (talk_lines answer) in
-        connections := late @ List.filter (fun c -> c.open_) !connections
+        connections := List.filter (fun c -> c.open_) (late @ !connections)
   done;
   List.iter hang_up !connections
 
