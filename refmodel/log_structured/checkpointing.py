@@ -65,7 +65,7 @@ class Checkpointer:
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
-            if 16 * log.used < self.pace.begin * log.size:
+            if 16 * log.used < self.pace.begin * log.size and not self._state.pages.crowded:
                 return False
             self.phase = Phase.MERGE
         self.steps += 1

@@ -27,6 +27,7 @@ from refmodel.engine.array_disk import ArrayDisk
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.loading import loaded
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
@@ -87,6 +88,8 @@ class Requests:
         """Return the data of extents, each an LBA and a count."""
         started = perf_counter_ns()
         chunks, segments = self._state.chunks, self._state.segments
+        if not self._state.pages.has_all:
+            yield READ  # others may come before nodes are read
         located = chunks.locate(self._chunks_of(reads, view))
         if located.extents:
             pinned = segments.pin(located.extents)
@@ -209,6 +212,7 @@ class Requests:
             yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
+            yield from loaded(self._disk, state, record)
             if check is not None:
                 if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)
