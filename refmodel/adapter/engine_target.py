@@ -185,11 +185,14 @@ class Adapter:
             disk.write(lba, data)
 
     def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the blocks of a write as writes of their own; none if it is to be one write."""
+        """Return the blocks of a write as writes of their own, out of order.
+
+        Returns none if it is to be one write."""
         size = self.hello["block_size"]
         if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
             return []
-        return [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        parts = [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        return parts[1::2] + parts[::2]
 
     def _force(self, disk: Disk) -> None:
         """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""

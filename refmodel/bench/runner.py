@@ -146,6 +146,7 @@ def run(
         requests={part.phase.name: part.requests for part in parts},
         peers=peers,
         reduction=ratio,
+        waits=dict(clients.waits),
     )
 
 

@@ -35,7 +35,7 @@ def _utilisation(disk: LogStructuredDisk) -> Samples:
     found = Counter(
         -(-10 * usage.live // segments.units) * 10 for usage in segments.sealed.values()
     )
-    return [((str(percent),), found[percent]) for percent in range(10, 101, 10)]
+    return [((str(percent),), found[percent]) for percent in sorted(found)]
 
 
 def _pages_of(disk: LogStructuredDisk) -> Samples:
