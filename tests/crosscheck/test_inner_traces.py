@@ -67,7 +67,9 @@ def other(event: str, field: str, value: Callable[[Any], object]) -> Callable[[T
     def change(trace: Trace) -> None:
         for operation in trace.events:
             for inside in operation.get("events", ()):
-                if inside["event"] == event and value(inside[field]) != inside[field]:
+                if inside["event"] != event or field not in inside:
+                    continue
+                if value(inside[field]) != inside[field]:
                     inside[field] = value(inside[field])
                     return
         raise StopIteration
@@ -92,6 +94,9 @@ CHANGES = {
     ),
     "a record is replayed that was not the next": other(
         "replay", "sequence", lambda sequence: sequence + 1
+    ),
+    "a batch is of other blocks": other(
+        "submit", "extents", lambda extents: [(lba + 1, count) for lba, count in extents]
     ),
     "a number is left out": other("submit", "sequence", lambda sequence: sequence + 1),
 }

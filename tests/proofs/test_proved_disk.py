@@ -106,7 +106,9 @@ def test_memory_is_gone_with_the_power() -> None:
     assert errors == [None, cut, none, cut, none, None, None]
 
 
-@pytest.mark.parametrize("target", ["exec:{} adapter", "python:proofs.cutting_target:open_target"])
+@pytest.mark.parametrize(
+    "target", ["exec:{} adapter", "python:proofs.disk.cutting_target:open_target"]
+)
 def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     arguments = [
@@ -165,8 +167,8 @@ def test_the_kit_finds_a_device_that_breaks_its_promise(
 def test_a_wrong_scheduler_does_no_harm(tmp_path: Path) -> None:
     bug = {
         "what": "places in use",
-        "new": "(places_of y g) in\n      let taken",
-        "old": "(List.filter (is_free y) (places_of y g)) in\n      let taken",
+        "old": "s.holes <- List.filter (is_free y) (places_of y s.at);",
+        "new": "s.holes <- places_of y s.at;",
     }
     program = built(tmp_path, bug)
     arguments = [

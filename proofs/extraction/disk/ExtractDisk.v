@@ -18,10 +18,12 @@ Extract Inlined Constant String.length => "Stdlib.String.length".
 Extract Inlined Constant length => "Stdlib.List.length".
 
 (* Only their speed: the definitions count in unary. *)
-Extract Inlined Constant Init.Nat.modulo => "(fun a b -> if b = 0 then a else a mod b)".
+Extract Inlined Constant PeanoNat.Nat.modulo => "(fun a b -> if b = 0 then a else a mod b)".
 Extract Constant Pos.of_succ_nat =>
   "(let rec positive n =
       if n = 1 then XH else if n land 1 = 0 then XO (positive (n lsr 1)) else XI (positive (n lsr 1)) in
     fun n -> positive (n + 1))".
+Extract Constant Pos.to_nat =>
+  "(let rec number p = match p with XH -> 1 | XO p -> 2 * number p | XI p -> 2 * number p + 1 in number)".
 
 Extraction "proved_core.ml" perform maintain recover format is_free in_use listing live_blocks used_places.

@@ -4,7 +4,12 @@ open Proved_core
 
 exception Not_a_disk
 
-type t = { device : Device.t; mutable memory : memory; scheduler : Scheduler.t }
+type t = {
+  device : Device.t;
+  mutable memory : memory;
+  scheduler : Scheduler.t;
+  deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
+}
 
 (* A program, one block I/O after the other. *)
 let rec run device = function
@@ -15,7 +20,7 @@ let rec run device = function
   | FlushBlocks next -> Device.flush device; run device next
 
 let with_memory device = function
-  | Some memory -> { device; memory; scheduler = Scheduler.create () }
+  | Some memory -> { device; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
 let recover device = with_memory device (run device (recover Bytes_blocks.blocks (fun found -> Done found)))
@@ -28,16 +33,21 @@ let maintain disk upkeep =
 let perform disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
   let changes = match request with DoRead _ | DoFlush | DoRestart -> false | _ -> true in
-  let rec prepare step =
-    match Scheduler.wanted disk.scheduler disk.memory blocks step with
-    | Some upkeep when step < 8 -> maintain disk upkeep; prepare (step + 1)
-    | _ -> ()
+  let rec prepare rounds =
+    if rounds > 0 then
+      Option.iter (fun upkeep -> maintain disk upkeep; prepare (rounds - 1))
+        (Scheduler.wanted disk.scheduler disk.memory blocks)
   in
-  if changes then prepare 0;
+  if changes then prepare 8;
   let places = if blocks = 0 then [] else Scheduler.propose disk.scheduler disk.memory blocks in
   let (memory, answer), data = run disk.device (perform Bytes_blocks.blocks disk.memory places request) in
   disk.memory <- memory;
-  if answer <> Ok || request = DoRestart then Scheduler.forget disk.scheduler;
+  (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
+  (match answer with
+  | Ok when request <> DoRestart -> ()
+  | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
+      Scheduler.give_back disk.scheduler places
+  | _ -> Scheduler.forget disk.scheduler);
   (answer, data)
 
 (* As much of cleaning as the scheduler finds to do. *)
