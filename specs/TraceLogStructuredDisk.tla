@@ -26,9 +26,10 @@
 (*   BeginFlush, EndFlush no event: a flush is log_append and its answer   *)
 (*                                                                         *)
 (* Where the engine's steps differ from the spec's:                        *)
-(* - A record has many blocks.  It is as many records of the spec, and a   *)
-(*   power cut leaves all or none of them, which is one way the spec may   *)
-(*   go: under "ack" they are appended one by one.                         *)
+(* - A record has many blocks, of one write or of several (`extents`).  It *)
+(*   is as many records of the spec, and a power cut leaves all or none of *)
+(*   them, which is one way the spec may go: under "ack" they are appended *)
+(*   one by one.                                                           *)
 (* - Whether a record that was being written when the power failed is left *)
 (*   is not known before the log is replayed.  So both are followed.       *)
 (* - MBAs only grow, and a segment is filled in the order in which chunks  *)
@@ -119,7 +120,7 @@ EngineOrder(S) == Line.mbas
 
 EngineMoving(s) == Range(Line.mbas)
 
-EngineParts(s) == {EngineMoving(s)}
+EngineParts(s) == {Range(Line.mbas)}
 
 EngineRest == {}
 
@@ -159,16 +160,26 @@ FastLost(new) ==
 
 Blocks(r) == IF "count" \in DOMAIN r THEN r.count ELSE 1    \* How many records of the spec it is.
 
+RECURSIVE InExtents(_, _, _)
+InExtents(extents, i, b) ==     \* Block b of all from extent i on, each an LBA and a number of blocks.
+    IF b < extents[i][2] THEN extents[i][1] + b ELSE InExtents(extents, i + 1, b - extents[i][2])
+
+BlockOf(r, b) ==        \* Where block b of a record is.
+    IF "extents" \in DOMAIN r THEN InExtents(r.extents, 1, b) ELSE r.lba + b
+
 AsRequested(r) ==
     LET q == Lines[request]
     IN  /\ q.op = r.op
-        /\ r.op \in {"write", "unmap"} => q.lba = r.lba
-        /\ r.op = "write" => Length(q.tags) = r.count
+        /\ r.op = "unmap" => q.lba = r.lba
+        /\ r.op = "write" =>
+            /\ Length(q.tags) = r.count
+            /\ {BlockOf(r, b) : b \in 0 .. r.count - 1} = q.lba .. q.lba + r.count - 1
         /\ r.op = "unmap" => q.count = r.count
         /\ r.op \in {"snapshot", "delete", "revert"} => q.name = r.name
 
 Submitted(r) ==     \* Its next block.
-    CASE r.op = "write"    -> Write(r.lba + Block, Lines[request].tags[Block + 1])
+    CASE r.op = "write"    -> LET l == BlockOf(r, Block) q == Lines[request]
+                              IN  Write(l, q.tags[l - q.lba + 1])
       [] r.op = "unmap"    -> Unmap(r.lba + Block)
       [] r.op = "snapshot" -> Snapshot(r.name)
       [] r.op = "delete"   -> Delete(r.name)
@@ -177,7 +188,7 @@ Submitted(r) ==     \* Its next block.
 Matches(r, s) ==    \* Is the spec's record s the next block of r?
     /\ s.op = r.op
     /\ s.sequence = r.sequence
-    /\ s.op \in {"write", "unmap"} => s.lba = r.lba + Block
+    /\ s.op \in {"write", "unmap"} => s.lba = BlockOf(r, Block)
     /\ s.op \notin {"write", "unmap"} => s.name = r.name
 
 Happening(r) ==     \* One step of the operation of a record.

@@ -124,7 +124,7 @@ def _arriving(trace: Trace, index: int) -> int:
 def _held(state: model.State) -> int:
     """How many different blocks all views hold, at most: tags that no read found may be alike."""
     pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
-    unseen = sum(tag == search.UNSEEN for _, tag in pairs)
+    unseen = sum(1 for _, tag in pairs if tag == search.UNSEEN)
     return len(set(pairs)) + unseen
 
 

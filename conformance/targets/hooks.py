@@ -9,12 +9,14 @@ it in `under_load`. `crash` runs under load if the data goes over NBD; a file is
 
 import errno
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from conformance.contract.model import NAME
@@ -40,6 +42,8 @@ class _Refusal(Exception):
 class HooksTarget:
     """The engine that a hooks file describes. Raises BadHooks, Unusable."""
 
+    schedules = True  # for pauses
+
     def __init__(self, path: Path) -> None:
         self._hooks = read(path)
         if self._hooks["data"].startswith("nbd"):
@@ -64,6 +68,7 @@ class HooksTarget:
         self._gate = Gate()
         self._commanding = threading.Lock()  # of the request that runs commands
         self._opening = threading.Lock()
+        self._usual = 0.0  # seconds that the last command took
 
     def _hello(self, path: Path) -> Message:
         unmap = ["unmap"] if self._hooks.get("unmap", True) else []
@@ -126,6 +131,8 @@ class HooksTarget:
             if op in CONTROL or message.get("view") is not None:
                 with self._commanding:
                     return self.request(message)
+            if self._commanding.locked():  # meet it somewhere in its middle, not at its start
+                time.sleep(random.random() * self._usual)
             return self.request(message)
 
     def _killed(self, message: Message) -> Message:
@@ -274,8 +281,10 @@ class HooksTarget:
                 start_new_session=True,
             )
             status: int | None
+            started = time.monotonic()
             try:
                 status = process.wait(self._seconds)
+                self._usual = time.monotonic() - started
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()

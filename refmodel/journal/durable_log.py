@@ -205,11 +205,15 @@ class DurableLog:
                     yield record
 
     def _write(self, *records: Record) -> None:
-        """Number the records, and write them at the head of every component."""
+        """Number the records, and write them at the head of every component.
+
+        If that fails, the next record takes their place, also where a mirror has them.
+        """
+        sequence = self.sequence
         for record in records:
-            record.sequence, record.generation = self.sequence, self.generation
+            record.sequence, record.generation = sequence, self.generation
             record.flushed = self._flushed
-            self.sequence += 1
+            sequence += 1
             if self._events.record is not None:
                 self._events.emit("submit", **record.facts)
         if len(records) == 1:
@@ -222,7 +226,7 @@ class DurableLog:
                 raw += encode(record)
         for offset, part in self._ring_parts(raw):
             self._leg.write(offset, part, self._cause)
-        self.head += len(raw)
+        self.head, self.sequence = self.head + len(raw), sequence
         assert self.used <= self.size, "records were appended that did not fit"
 
     def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:

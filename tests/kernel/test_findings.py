@@ -7,6 +7,7 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.btrfs import Btrfs
+from conformance.targets.engines.kernel.dm_thin import DmThin
 from conformance.targets.engines.kernel.nilfs2 import Nilfs2
 
 pytestmark = pytest.mark.usefixtures("needs_guest")
@@ -72,3 +73,22 @@ def test_btrfs_cannot_mount_a_torn_superblock_nor_can_it_when_judged_again() -> 
     finally:
         disk.close()
         whole.close()
+
+
+@pytest.mark.parametrize("first, result", [(0, {"ok": True}), (3, {"error": "no-space"})])
+def test_a_full_thin_pool_refuses_a_flush_if_block_0_is_not_mapped(
+    first: int, result: Message
+) -> None:
+    written = [first, 1, 2, 4, 5]
+    program: list[Message] = [
+        {"op": "create", "blocks": 8},
+        *({"op": "write", "lba": lba, "tags": [1 + lba]} for lba in written),
+        {"op": "flush"},
+    ]
+    disk = DmThin({"room": 4, "spread": 1})
+    try:
+        trace = drive(disk, program, 0, {})
+    finally:
+        disk.close()
+    assert [event["result"]["ok"] for event in trace.events[:-1]] == [True] * 5 + [False]
+    assert result.items() <= trace.events[-1]["result"].items()

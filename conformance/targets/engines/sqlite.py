@@ -79,6 +79,7 @@ class SqliteTarget:
         "connections": [1, 2, IN_FLIGHT, IN_FLIGHT],
     }
     cuts = True
+    schedules = True  # for pauses
 
     def __init__(self, options: dict[str, Any]) -> None:
         if apsw is None:

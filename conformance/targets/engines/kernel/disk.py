@@ -127,20 +127,27 @@ class KernelDisk(RecordedDisk):
         return {"data": data}
 
     def _flush(self, message: Message) -> None:
-        self._ask("flush", self._device(None))
+        try:
+            self._ask("flush", self._device(None))
+        except GuestError as error:
+            if error.number == errno.ENOSPC:
+                raise Refusal("no-space", str(error)) from None
+            raise
 
     def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
         """Have the agent change these blocks; `data` is for the verb `write`. Raises Refusal."""
+        done = 0  # parts
         try:
             for ranges in self._within(lba, count):
                 here, data = data[: _total(ranges)], data[_total(ranges) :]
                 self._guest.mailbox[: len(here)] = here
                 self._ask(verb, self._device(None), *_words(ranges))
+                done += 1
         except GuestError as error:
-            if error.number == errno.ENOSPC:
+            if error.number == errno.ENOSPC and not done:
                 raise Refusal("no-space", str(error)) from None
-            if error.number == errno.EDQUOT:
-                raise Refusal("unknown-outcome", "no space for some of it") from None
+            if error.number in (errno.ENOSPC, errno.EDQUOT):
+                raise PowerCut from None  # some blocks are written, which only a cut may leave
             raise
 
     def _within(self, lba: int, count: int) -> list[list[Range]]:
