@@ -37,7 +37,7 @@ class Engine(NamedTuple):
     what: str
     plan: Callable[..., Shape]  # takes the number of blocks, and options by name
     create: Callable[..., None]  # takes a folder and a shape; `sync`
-    open: Callable[..., Disk]  # takes a folder; `sync`, `power`, `now`, `prepare`
+    open: Callable[..., Disk]  # takes a folder; `sync`, `power`, `now`, `memory`, `prepare`
 
 
 def _redo_log(name: str, what: str) -> Engine:
@@ -116,6 +116,7 @@ def open_disk(
     sync: bool = True,
     power: PowerSupply | None = None,
     now: Callable[[], float] = time.time,
+    memory: int | None = None,
     prepare: Callable[[Any], None] | None = None,
 ) -> Disk:
     """Open the disk in a folder, whichever its engine, behind its cache if it has one.
@@ -128,7 +129,9 @@ def open_disk(
         raise DataLost(
             f"the label names the engine {engine!r}; this program has {', '.join(ENGINES)}"
         )
-    disk = ENGINES[engine].open(path, sync=sync, power=power, now=now, prepare=prepare)
+    disk = ENGINES[engine].open(
+        path, sync=sync, power=power, now=now, memory=memory, prepare=prepare
+    )
     try:
         settings = CacheSettings.load(path)
         return disk if settings is None else CachedDisk(disk, path, settings)

@@ -63,7 +63,18 @@ class Trace:
     @property
     def program(self) -> list[Event]:
         """The requests alone, as they may be sent again."""
-        recorded = ("result", "events", "failure", "called", "answered")
+        return self.program_with(left=False)
+
+    def program_with(self, left: bool) -> list[Event]:
+        """As `program`; with `left`, each crash says what the power cut left on the disk."""
+        recorded = [
+            "result",
+            "events",
+            "failure",
+            "called",
+            "answered",
+            *([] if left else ["left"]),
+        ]
         program = [
             {key: value for key, value in event.items() if key not in recorded}
             for event in self.events

@@ -9,6 +9,7 @@ from conformance.contract.source import Source, rarely
 HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
 FAR = 1 << 32  # an LBA that no disk here has
 COUNTS = (1, 1, 1, 2, 2, 3, 4)  # blocks; and the whole disk
+USUAL = (8, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
 
 
 class Ranges:
@@ -64,9 +65,9 @@ class Ranges:
 
 
 def edges(options: Iterable[object], block_size: int, blocks: int) -> list[int]:
-    """Return, in blocks, sizes that structures of the target may have: the numbers among its
-    options, which are in blocks or in bytes.
+    """Return, in blocks, sizes that structures of the target may have: usual ones, and the numbers
+    among its options, which are in blocks or in bytes.
     """
     numbers = [value for value in options if type(value) is int]
-    sizes = {*numbers, *(number // block_size for number in numbers)}
+    sizes = {*USUAL, *numbers, *(number // block_size for number in numbers)}
     return sorted(size for size in sizes if 1 < size <= blocks)

@@ -2,7 +2,7 @@
 granted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
@@ -18,8 +18,8 @@ Value = TypeVar("Value")
 
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
-SIZES = (1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 130, 300)  # blocks
-SNAPSHOTS = (1, 2, 3, 4, 6, 8)  # different names in a program
+SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 100, 130, 300)  # blocks
+SNAPSHOTS = (1, 2, 3, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 3  # operations, of which the one is sent that was asked least often
@@ -80,7 +80,7 @@ class Writer:
         while len(self._requests) <= ops and not (any_length and self._upto(ops) == 0):
             kind = self._next()
             if kind in SCENES:
-                self._play(SCENES[kind])
+                self._play(kind)
             else:
                 self._add(kind)
         self._read_back()
@@ -100,9 +100,11 @@ class Writer:
         features, asked = self._now.features(), self._asked
         return min(offered, key=lambda kind: min([asked[feature, kind] for feature in features]))
 
-    def _play(self, scene: Iterable[str]) -> None:
+    def _play(self, scene: str) -> None:
         """A scene, now and then without a step; what came of it is read back."""
-        for kind in scene:
+        features = self._now.features()
+        self._asked.update([(feature, scene) for feature in features])
+        for kind in swarm.steps(self._choose, scene):
             if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
                 self._add(kind)
         self._read_back()

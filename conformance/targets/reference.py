@@ -43,6 +43,7 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 130, 200, 400],
         "log_bytes": [None, None, 8192, 12288, 1 << 14],
+        "memory": [None, None, None, 0],
         "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],

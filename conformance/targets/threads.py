@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from conformance.targets.base import Message, PowerCut
+from conformance.targets.pauses import PAUSE, awaited
 
 IN_FLIGHT = 8  # requests at once, of the targets that use these threads
 LONGEST_WAIT = 20.0  # seconds, until what was in flight at a power cut has ended
@@ -34,13 +35,17 @@ class Threads:
         self._threads: list[threading.Thread] = []
 
     def call(self, message: Message, done: Done) -> None:
-        """Start the request; `done` is called once, in its thread, unless it is cut."""
+        """Start the request; `done` is called once, in its thread, unless it is cut.
+
+        Return after a pause, if `schedule` asks for one: see conformance.targets.pauses."""
         with self._idle:
             self._busy += 1
             if len(self._threads) < min(self._busy, self._most):
                 self._threads.append(threading.Thread(target=self._work, daemon=True))
                 self._threads[-1].start()
             self._waiting.put((self._life, message, done))
+            still = self._busy - min(awaited(message), self._busy - 1)
+            self._idle.wait_for(lambda: self._busy <= still, PAUSE)
 
     def cut(self) -> None:
         """From now on, nothing that is in flight is answered. It may still be carried out."""

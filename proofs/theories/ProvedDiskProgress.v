@@ -199,8 +199,8 @@ Proof.
 Qed.
 
 (** A write is answered [Ok] if the places that views use leave room for it: after a collection, with the
-first free places. A record must have room for the places, numbers must stay below the limit of words, and the log
-must have room, or the maps go into a slot. *)
+first free places. A record must have room for the places, numbers must stay below the limit of words, and the
+log must have room, or the maps go into a slot. *)
 Theorem write_is_taken y lba data m :
   let n := length data in let g := shape y in let y' := collect y in
   fits (disk_blocks g) lba n → base.size (used_places (current y)) + n ≤ data_blocks g → n + 5 ≤ words →

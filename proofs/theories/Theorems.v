@@ -576,7 +576,8 @@ Definition all_theorems :=
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @served_disk_refines_contract, @bytes_round_trip, @codecs_round_trip,
-   @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped, @proved_disk_execution).
+   @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
+   @proved_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)

@@ -139,7 +139,8 @@ class Array(Generic[G]):
         if member is not None and member.state is not ComponentState.ABSENT:
             hint = "; replace it" if member.state is ComponentState.DEGRADED else ""
             raise BadRequest(f"device {device} is {member.state}, not absent{hint}")
-        if not self._enclosure.insert(device) and device not in self._enclosure.present():
+        inserted = self._enclosure.insert(device)
+        if not inserted and device not in self._enclosure.present():
             raise BadRequest(f"device {device} is not there to come back")
         label = labels.read(self._enclosure.device(device))
         id = label.device if label is not None and label.disk == self.roster.disk else ""
@@ -149,8 +150,11 @@ class Array(Generic[G]):
             self.roster.away.remove((device, id))
             self.spares.append((device, id))
             member = None
+        elif inserted and (device, id) in self.spares:
+            member = None  # it left when nothing could be put on record
         else:
-            self._enclosure.pull(device)
+            if inserted:
+                self._enclosure.pull(device)
             raise BadRequest(f"device {device} is not the one that left")
         self._record()
         self._emit_state("return", device, member)

@@ -18,22 +18,23 @@ from refmodel.log_structured.maps.node import MiddleEntry, Node
 )
 def victim_freed_early(disk: LogStructuredDisk) -> None:
     segments = disk.state.segments
-    after(disk.cleaner, "empty", lambda moved, segment: segments.add_free(segment))
+    after(disk.cleaner, "emptied", lambda _, segment: segments.add_free(segment))
 
 
 @bug(2, "nilfs2 fbb24a3a915f", "the cleaner moves a cached copy of what was at the address before")
 def cleaner_moves_stale_copy(disk: LogStructuredDisk) -> None:
     chunks = disk.state.chunks
-    read = chunks.read
+    read_many = chunks.read_many
     cache: dict[int, bytes] = {}
 
-    def read_cached(mba: int, cause: str = "foreground") -> bytes:
-        entry = chunks.middle.get(mba)
-        if cause != "clean" or entry is None:
-            return read(mba, cause)
-        return cache.setdefault(entry[0], read(mba, cause))
+    def read_cached(mbas: Sequence[int | None], cause: str = "foreground") -> list[bytes]:
+        entries = chunks.middle.get_many([mba for mba in mbas if mba is not None])
+        if cause != "clean" or None in entries:
+            return read_many(mbas, cause)
+        found = zip(entries, read_many(mbas, cause), strict=True)
+        return [cache.setdefault(entry[0], data) for entry, data in found if entry is not None]
 
-    override(chunks, "read", read_cached)
+    override(chunks, "read_many", read_cached)
 
 
 @bug(3, "nilfs2 143511046765", "a reader uses the address from before the move")
@@ -114,9 +115,9 @@ def move_overwrites_newer(disk: LogStructuredDisk) -> None:
     move, drop, destage = chunks.move, chunks.drop, chunks.destage
     blocks: dict[int, int] = {}  # chunk -> LBA, of those that are moving
 
-    def move_and_remember(mba: int) -> bool:
-        blocks.update((mba, lba) for lba, held in state.views.live.map.items() if held == mba)
-        return move(mba)
+    def move_and_remember(mbas: list[int]) -> list[int]:
+        blocks.update((mba, lba) for lba, mba in state.views.live.map.items() if mba in mbas)
+        return move(mbas)
 
     def drop_unless_moving(mbas: list[int]) -> None:
         drop([mba for mba in mbas if mba not in chunks.moving])

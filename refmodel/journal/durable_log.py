@@ -12,6 +12,7 @@ from refmodel.array.component import Component
 from refmodel.array.leg import Leg
 from refmodel.core.errors import DataLost
 from refmodel.core.events import Events
+from refmodel.core.time_spent import LOG, spent_on
 from refmodel.journal.record import (
     HEADER,
     MAGIC,
@@ -81,6 +82,7 @@ class DurableLog:
                 self._leg.allocate(self._base + start, length)
                 self._allocated.add(part)
 
+    @spent_on(LOG)
     def append(self, *records: Record) -> None:
         """Write records to every component, in one I/O each; the next flush makes them durable.
 
@@ -203,11 +205,15 @@ class DurableLog:
                     yield record
 
     def _write(self, *records: Record) -> None:
-        """Number the records, and write them at the head of every component."""
+        """Number the records, and write them at the head of every component.
+
+        If that fails, the next record takes their place, also where a mirror has them.
+        """
+        sequence = self.sequence
         for record in records:
-            record.sequence, record.generation = self.sequence, self.generation
+            record.sequence, record.generation = sequence, self.generation
             record.flushed = self._flushed
-            self.sequence += 1
+            sequence += 1
             if self._events.record is not None:
                 self._events.emit("submit", **record.facts)
         if len(records) == 1:
@@ -220,7 +226,7 @@ class DurableLog:
                 raw += encode(record)
         for offset, part in self._ring_parts(raw):
             self._leg.write(offset, part, self._cause)
-        self.head += len(raw)
+        self.head, self.sequence = self.head + len(raw), sequence
         assert self.used <= self.size, "records were appended that did not fit"
 
     def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:

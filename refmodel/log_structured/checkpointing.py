@@ -14,8 +14,20 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from refmodel.core.time_spent import CHECKPOINT, spent_on
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.log_structured.state import DiskState
+
+
+class Earned(NamedTuple):
+    """What an operation takes of something, of which so much is left: its share of the work."""
+
+    taken: int
+    left: int
+
+    def of(self, work: int) -> int:
+        """Return how much of the work that is left the operation has to do."""
+        return work if self.left <= self.taken else -(-work * self.taken // self.left)
 
 
 class Pace(NamedTuple):
@@ -58,34 +70,49 @@ class Checkpointer:
         self._on_commit = on_commit
         self._frozen: Checkpoint | None = None
 
-    def step(self, logged: int) -> bool:
+    @spent_on(CHECKPOINT)
+    def step(self, logged: int, space: Earned | None = None) -> bool:
         """Do what an operation earns whose record takes so many bytes of the log.
 
-        Returns False if there was nothing to do. Raises NoSpace, DataLost.
+        `space` is what it takes of the room, if the checkpoint is to make room. Returns False if
+        there was nothing to do. Raises NoSpace, DataLost.
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
-            if 16 * log.used < self.pace.begin * log.size:
+            asked = space is not None or self._state.pages.crowded
+            if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
         self.steps += 1
         if self.phase is Phase.MERGE:
             left = self.waiting()
-            done = self._share(left, logged, self.pace.freeze)
+            done = self._share(left, self._logged(logged, self.pace.freeze), space)
             if done < left - self.pace.little:
                 self.put_waiting(done)
-            elif self._may_freeze():
+            elif self._bank_may_be_destaged():
                 done = left
                 self.freeze()
         else:
             left = self._state.pages.frozen_count
-            done = self._share(left, logged, self.pace.end)
+            done = self._share(left, self._logged(logged, self.pace.end), space)
             self.write(done)
             if done >= left:
                 self.commit()
         self.most_done = max(self.most_done, min(done, left))
         return True
 
+    def may_freeze(self, logged: int) -> bool:
+        """Return whether the next step may freeze the maps, and could wait."""
+        if self.phase is not Phase.MERGE or self.waiting() > 2 * self.pace.little:
+            return False
+        return self._logged(logged, self.pace.freeze).left > logged
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the maps of a checkpoint are frozen that is not committed."""
+        return self._frozen is not None
+
+    @spent_on(CHECKPOINT)
     def finish(self) -> None:
         """Finish the checkpoint whose maps are frozen, if there is one. Raises DataLost."""
         if self._frozen is not None:
@@ -93,6 +120,7 @@ class Checkpointer:
             self.write(self._state.pages.frozen_count)
             self.commit()
 
+    @spent_on(CHECKPOINT)
     def run(self) -> None:
         """Take a checkpoint of this moment, at once. Raises NoSpace, DataLost."""
         self.finish()
@@ -143,7 +171,7 @@ class Checkpointer:
         self._state.free()
         self._on_commit()
 
-    def _may_freeze(self) -> bool:
+    def _bank_may_be_destaged(self) -> bool:
         """Return whether the bank may be destaged though a segment is not full.
 
         What is in flight needs as many segments again as if nothing of the bank were left to it.
@@ -154,8 +182,14 @@ class Checkpointer:
         needed = -(-state.space_usage.bank_units // units) - (-coming // units)
         return not coming or segments.free_count >= needed + state.chunks.streams.count
 
-    def _share(self, left: int, logged: int, until: int) -> int:
-        """Return how much of what is left to do now, to be done when the log is full so far."""
+    def _logged(self, logged: int, until: int) -> Earned:
+        """Return what a record takes of the log that is left until so far."""
         log = self._state.log
-        room = until * log.size // 16 - log.used
-        return left if room <= logged else max(self.pace.least, -(-left * logged // room))
+        return Earned(logged, until * log.size // 16 - log.used)
+
+    def _share(self, left: int, logged: Earned, space: Earned | None) -> int:
+        """Return how much of what is left to do now."""
+        share = logged.of(left)
+        if space is not None:
+            share = max(share, space.of(left))
+        return max(self.pace.least, share)

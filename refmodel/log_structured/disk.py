@@ -23,6 +23,7 @@ from refmodel.core.validation import require_range
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.chunks.cleaner import Cleaner
+from refmodel.log_structured.cleaning import Cleaning
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.recovery import recover
 from refmodel.log_structured.requests import Requests
@@ -52,9 +53,10 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.state = DiskState(array)
         self.cleaner = Cleaner(self.state.chunks, self.state.space_usage, policy, emit)
         self.checkpoints = Checkpointer(self.state, lambda: self.resync.keep_progress())
-        self.space = SpaceReservation(self.state, self.cleaner, self.checkpoints)
+        self.cleaning = Cleaning(self.state, self.cleaner, self.checkpoints)
+        self.space = SpaceReservation(self.state, self.cleaning, self.checkpoints)
         self.resync = Resync(self.state, array, self.checkpoints)
-        self.requests = Requests(self, self.state, self.space, self.checkpoints)
+        self.requests = Requests(self, self.state, self.space, self.cleaning, self.checkpoints)
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
@@ -62,6 +64,10 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         recover(self.state, self.array.record_missing)
         self.resync.begin_all()
         self.scheduler.start(self.requests.log())
+
+    def limit_memory(self, memory: int) -> None:
+        """Let the nodes of the maps take at most so many bytes of memory."""
+        self.state.pages.limit_memory(memory)
 
     @property
     def from_memory(self) -> Counter[str]:
@@ -198,7 +204,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         reclaimed = self.state.reclaimer.reclaim_all()
         if reclaimed:
             self.checkpoints.run()
-        return self.space.clean() or reclaimed
+        return self.cleaning.run() or reclaimed
 
 
 create, open_disk = LogStructuredDisk.create, LogStructuredDisk.open

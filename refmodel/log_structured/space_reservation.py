@@ -6,9 +6,10 @@ still delete, clean and recover.
 """
 
 from refmodel.core.errors import BadRequest, NoSpace
-from refmodel.journal.record import Record, RecordKind
+from refmodel.core.time_spent import ROOM, spent_on
+from refmodel.journal.record import Record
 from refmodel.log_structured.checkpointing import Checkpointer
-from refmodel.log_structured.chunks.cleaner import Cleaner
+from refmodel.log_structured.cleaning import WRITES, Cleaning
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.snapshots.space_report import pinned
 from refmodel.log_structured.state import DiskState
@@ -21,21 +22,19 @@ SERVICE_MAPS = (
     MapKind.FINGERPRINTS,
     MapKind.REFERENCES,
 )
-WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
-AHEAD = 3  # free segments more than are needed, at which to clean as soon as that mixes little
 
 
 class SpaceReservation:
     """Makes space for operations, by cleaning, reclaim and checkpoints."""
 
-    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
+    def __init__(self, state: DiskState, cleaning: Cleaning, checkpoints: Checkpointer) -> None:
         self._state = state
         self._checkpoints = checkpoints
-        self._cleaner = cleaner
+        self._cleaning = cleaning
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
-        self._cleaned = False  # whether the checkpoint after cleaning is still to be written
 
+    @spent_on(ROOM)
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
 
@@ -60,6 +59,7 @@ class SpaceReservation:
             self._checkpoints.run()
         state.log.allocate(logged)
 
+    @spent_on(ROOM)
     def has_room(self, record: Record, refusable: bool = True) -> bool:
         """Return whether there is space for an operation besides those in flight, as it is now.
 
@@ -74,34 +74,6 @@ class SpaceReservation:
             not self._lacks_pages(sum([other.count for other in coming]))
             and state.segments.free_count >= self._segments_for(blocks)
         )
-
-    def clean(self) -> bool:
-        """Clean until some segments are dead, and free them. Raises NoSpace, DataLost.
-
-        Returns False if there is nothing to gain. The gain may be only that dead slots have come
-        together, so that the next call gains a segment.
-        """
-        state, segments = self._state, self._state.segments
-        if self._cleaned:  # the host refused that checkpoint: no more is cleaned without it
-            self._free_cleaned()
-            return True
-        state.chunks.remove_dropped()
-        while len(segments.dead) <= state.geometry.cleaning_batch:
-            if segments.dead and segments.free_count <= state.chunks.streams.count:
-                break
-            if not self._cleaner.clean():
-                break
-        if not segments.dead:
-            return False
-        self._cleaner.top_up()
-        self._free_cleaned()
-        return True
-
-    def _free_cleaned(self) -> None:
-        """Write the checkpoint that frees what was cleaned."""
-        self._cleaned = True
-        self._checkpoints.run()
-        self._cleaned = False
 
     def _reserve_chunks(self, record: Record, blocks: int) -> None:
         """Make sure that views hold no more chunks than the cleaner can work with."""
@@ -146,27 +118,33 @@ class SpaceReservation:
 
     def _reserve_segments(self, blocks: int) -> None:
         """Free segments for what will be destaged, and one that the cleaner can move to."""
-        segments, usage = self._state.segments, self._state.space_usage
-        streams = self._state.chunks.streams.count
-        if segments.free_count <= streams + AHEAD and usage.mixes_little:
-            self.clean()
-        needed = self._segments_for(blocks)
+        segments, needed = self._state.segments, self._segments_for(blocks)
+        if segments.free_count >= needed:
+            return
+        self._cleaning.forced += 1
         for _ in range(4 * segments.count):
-            if segments.free_count >= needed:
-                return
-            if not self.clean() and not self._state.reclaimer.reclaim_all():
+            if not self._cleaning.run() and not self._state.reclaimer.reclaim_all():
                 break
+            needed = self._segments_for(blocks)
+            if segments.free_count >= needed + self._cleaning.spare:
+                return
+        if segments.free_count >= needed:
+            return
         raise NoSpace(
             f"{segments.free_count} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
 
     def _segments_for(self, blocks: int) -> int:
-        """Return how many free segments the bank and so many blocks need, and the cleaner."""
-        chunk = self._state.geometry.chunk_units
+        """Return how many free segments the bank and so many blocks need, and the cleaner.
+
+        With one stream, what is moving fits into the last segment of the bank.
+        """
+        usage, chunk = self._state.space_usage, self._state.geometry.chunk_units
+        one_stream = self._state.chunks.streams.count == 1
+        queued = usage.bank_units if one_stream else usage.queued_units
         # less than one chunk of a segment may stay empty
-        units = self._state.space_usage.bank_units + blocks * chunk + chunk - 1
-        return -(-units // self._state.segments.units) + self._state.chunks.streams.count
+        return -(-(queued + blocks * chunk + chunk - 1) // self._state.segments.units) + 1
 
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""

@@ -33,6 +33,7 @@ class RecordedDisk(ABC):
     It also says how the disk is made, opened and shut."""
 
     cuts = True
+    schedules = True  # for pauses
     cut_in: Collection[str] = (
         "write",
         *CAPABILITIES,

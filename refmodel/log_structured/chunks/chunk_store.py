@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost, DiskError
+from refmodel.core.time_spent import DESTAGE, spent_on
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.streams import DestageQueue, Stream, Streams
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cached_tree import CachedTree
+from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -41,12 +42,11 @@ class ChunkStore:
         self.segments = segments
         self.streams = Streams(geometry.separates_streams)
         self.queues = [DestageQueue() for _ in range(self.streams.count)]  # one for each stream
-        self.middle: CachedTree[MiddleEntry] = CachedTree(
-            pages, MapKind.MIDDLE, fanout=geometry.fanout
-        )
+        self.middle: Tree[MiddleEntry] = Tree(pages, MapKind.MIDDLE, fanout=geometry.fanout)
         self.deduplication = Deduplication(pages, geometry.fanout, self.middle)
         self.bank: dict[int, bytes] = {}  # MBA -> data as it will be stored
         self.moving: dict[int, bytes] = {}  # the same, of stored chunks that the cleaner moves
+        self.leaving: dict[int, int] = {}  # MBA -> PBA, of those that it is to move next
         self.dropped: list[int] = []  # no view holds these chunks, but the maps still have them
         self.banked: Counter[str] = Counter()  # chunks that were read from the bank, by cause
         self.destaged = 0  # new chunks, since the disk was opened
@@ -76,7 +76,7 @@ class ChunkStore:
 
     def drop(self, mbas: list[int]) -> None:
         """Forget chunks that no view holds any more. The maps follow in `remove_dropped`."""
-        bank, moving = self.bank, self.moving
+        bank = self.bank
         banked = [mba for mba in mbas if mba in bank]
         stored = [mba for mba in mbas if mba not in bank] if banked else mbas
         for mba in banked:
@@ -84,9 +84,7 @@ class ChunkStore:
         self._dequeue(banked)
         self.dropped += stored
         if not self._deduplicates:
-            self._dequeue(
-                [mba for mba in stored if moving.pop(mba, None) is not None] if moving else []
-            )
+            self._stay(stored)
             return
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)
@@ -103,7 +101,7 @@ class ChunkStore:
             dropped, self.dropped = dropped[:most], [] if most is None else dropped[most:]
             if self._deduplicates:
                 dropped = self.deduplication.release(dropped)
-                self._dequeue([mba for mba in dropped if self.moving.pop(mba, None) is not None])
+                self._stay(dropped)
             self.segments.remove_chunks([pba for pba, _ in self.middle.remove_many(dropped)])
 
     # Reading.
@@ -160,21 +158,36 @@ class ChunkStore:
 
     # Moving and destaging.
 
-    def move(self, mba: int) -> bool:
-        """Queue a stored chunk to be destaged again, in another segment.
+    def move(self, mbas: list[int]) -> list[int]:
+        """Queue stored chunks to be destaged again, in another segment.
 
-        Returns False if it already moves. Raises DataLost if its data is lost.
+        Chunks that lie side by side are read in one I/O. Returns those whose data is lost, which
+        stay where they are.
         """
-        if mba in self.moving:
-            return False
-        data = self.read(mba, "clean")
-        self.moving[mba] = stored = self._compressor.compress(data) if self._compressor else data
-        entry = self.middle.get(mba)
-        assert entry is not None, "what could be read is in the middle map"
-        source = self.segments.sealed[entry[0] // self._addressing.span].stream
-        stream = self.streams.of_moved(source, self.segments.clock.now - mba)
-        self.queues[stream].add({mba: self._addressing.units_of(stored)})
-        return True
+        unreadable: list[int] = []
+        try:
+            chunks = self.read_many(mbas, "clean")
+        except DataLost:
+            chunks = []
+            for mba in mbas:
+                try:
+                    chunks.append(self.read(mba, "clean"))
+                except DataLost:
+                    unreadable.append(mba)
+            mbas = [mba for mba in mbas if mba not in unreadable]
+        if self._compressor:
+            chunks = [self._compressor.compress(data) for data in chunks]
+        now, streams = self.segments.clock.now, self.streams
+        lengths: list[dict[int, int]] = [{} for _ in self.queues]
+        places: list[Any] = self.middle.get_many(mbas)
+        for mba, data, entry in zip(mbas, chunks, places, strict=True):
+            source = self.segments.sealed[entry[0] // self._addressing.span].stream
+            lengths[streams.of_moved(source, now - mba)][mba] = self._addressing.units_of(data)
+        self.moving.update(zip(mbas, chunks, strict=True))
+        for queue, some in zip(self.queues, lengths, strict=True):
+            if some:
+                queue.add(some)
+        return unreadable
 
     def deduplicate(self) -> None:
         """Find the data of new chunks that is stored already, or that another chunk will store.
@@ -221,6 +234,7 @@ class ChunkStore:
             self.deduplicate()
             self.destage(self.lengths(self.moving), self.lengths(self.bank))
 
+    @spent_on(DESTAGE)
     def destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
         """Fill one segment and write it in one full-stripe write; the action Destage of the specs.
 
@@ -279,6 +293,14 @@ class ChunkStore:
         bank, unit = self.bank, self._addressing.unit_bytes
         for queue, some in zip(self.queues, self.streams.of_new(mbas, replaced), strict=False):
             queue.add({mba: len(bank[mba]) // unit for mba in some})
+
+    def _stay(self, mbas: list[int]) -> None:
+        """Do not move stored chunks any more, which are dropped."""
+        if self.leaving:
+            for mba in mbas:
+                self.leaving.pop(mba, None)
+        if moving := self.moving:
+            self._dequeue([mba for mba in mbas if moving.pop(mba, None) is not None])
 
     def _dequeue(self, mbas: list[int]) -> None:
         for queue in self.queues if mbas else ():

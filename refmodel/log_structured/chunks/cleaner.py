@@ -8,7 +8,6 @@ Ousterhout, "The design and implementation of a log-structured file system", 199
 import random
 from collections.abc import Callable
 
-from refmodel.core.errors import DataLost
 from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
 from refmodel.log_structured.chunks.segments import SegmentUsage
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
@@ -40,6 +39,7 @@ POLICIES: dict[str, Callable[[int, int, int, int], float] | None] = {
 class Cleaner:
     """Moves chunks out of victims. They are destaged when they fill a segment together with others.
 
+    A victim may be left in parts, with operations in between: what dies meanwhile need not move.
     Only when all its chunks are destaged is a victim dead.
     """
 
@@ -49,26 +49,22 @@ class Cleaner:
         self._usage = usage
         self._cost = POLICIES[policy]
         self._emit = emit
-        self._leaving: dict[int, SegmentUsage] = {}  # victims, all of whose live chunks are moving
+        self._victim: tuple[int, SegmentUsage] | None = None  # what is left of it: chunks.leaving
+        self._unreadable: list[int] = []  # chunks of the victim whose data is lost
+        self._emptied: dict[int, SegmentUsage] = {}  # victims, all of whose live chunks are moving
         self.compared = 0  # candidates, since the disk was opened
 
     def clean(self) -> bool:
-        """Move what lives in one victim; the action Clean of the specs. Raises NoSpace, DataLost.
+        """Move what lives in one victim; raises NoSpace, DataLost.
 
         Returns False if cleaning has nothing to gain.
         """
-        self._chunks.remove_dropped()
-        sealed = self._segments.sealed
-        self._leaving = {
-            segment: usage
-            for segment, usage in self._leaving.items()
-            if sealed.get(segment) is usage
-        }
-        victim = self.victim()
-        if victim is not None and self.empty(victim):
+        room = self._usage.left_in_free_segments
+        if self.move(room):
             self._chunks.destage_full()
             return True
-        if len(self._leaving) > 1 or victim is not None and self._chunks.moving:
+        self._forget_dead()
+        if len(self._emptied) > 1 or self._victim is not None and self._chunks.moving:
             self._chunks.destage_moving()
             return True
         return False
@@ -79,9 +75,58 @@ class Cleaner:
         Raises NoSpace, DataLost.
         """
         self._chunks.deduplicate()
-        while (room := self._usage.left_in_last_segment) and (victim := self.victim()) is not None:
-            if not self._move(victim, room):
-                return
+        while (room := self._usage.left_in_last_segment) and self.move(room):
+            pass
+
+    def move(self, most: int) -> bool:
+        """Move at most so many units out of a victim; the action Clean of the specs.
+
+        The last victim goes on, until nothing is left of it. Returns False if there is no victim,
+        or so few units are not even one of its chunks. Raises DataLost, NoSpace.
+        """
+        if not self._choose():
+            return False
+        assert self._victim is not None
+        segment, leaving = self._victim[0], self._chunks.leaving
+        chosen, left = [], most
+        for mba, pba in leaving.items():
+            if not left:
+                break
+            if (units := self._segments.addressing.units(pba)) <= left:
+                chosen.append(mba)
+                left -= units
+        for mba in chosen:
+            del leaving[mba]
+        if lost := self._chunks.move(chosen):
+            self._unreadable += lost
+            chosen = [mba for mba in chosen if mba not in lost]
+            self._segments.victims.discard(segment)  # it can never be dead
+        whole = not leaving
+        self._emit(
+            "clean",
+            segment=segment,
+            mbas=chosen,
+            unreadable=self._unreadable,
+            most=most if whole else len(chosen),
+        )
+        if whole:
+            self.emptied(segment)
+        return whole or bool(chosen)
+
+    @property
+    def live(self) -> int:
+        """Units that live in the victim; 0 if there is none. Raises DataLost."""
+        return self._victim[1].live if self._choose() and self._victim is not None else 0
+
+    def emptied(self, segment: int) -> None:
+        """Note that everything that lives in the victim is moving."""
+        assert self._victim is not None
+        usage, self._victim = self._victim[1], None
+        self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
+        if segment in self._segments.victims:
+            self._forget_dead()
+            self._emptied[segment] = usage
+            self._segments.victims.discard(segment)
 
     def victim(self) -> int | None:
         """Return the segment that costs least to clean, or None if all are full or leaving.
@@ -99,36 +144,27 @@ class Cleaner:
                 best = candidate
         return None if best is None else best[2]
 
-    def empty(self, segment: int) -> bool:
-        """Move what lives in a segment, as far as the free segments have room. Raises DataLost.
+    def _choose(self) -> bool:
+        """Choose a victim, unless one is being left. Returns False if there is none."""
+        sealed = self._segments.sealed
+        if self._victim is not None and sealed.get(self._victim[0]) is self._victim[1]:
+            return True
+        self._victim = None
+        self._chunks.remove_dropped()
+        if (segment := self.victim()) is None:
+            self._chunks.leaving = {}
+            return False
+        self._victim, self._unreadable = (segment, sealed[segment]), []
+        moving = self._chunks.moving
+        self._chunks.leaving = {
+            mba: pba for pba, mba in self._segments.living(segment) if mba not in moving
+        }
+        return True
 
-        Returns False if they had room for nothing.
-        """
-        usage = self._segments.sealed[segment]
-        room = self._usage.left_in_free_segments
-        whole = usage.live <= room
-        moved = self._move(segment, room)
-        if whole:
-            self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
-            if segment in self._segments.victims:
-                self._leaving[segment] = usage
-                self._segments.victims.discard(segment)
-        return whole or moved > 0
-
-    def _move(self, segment: int, most: int) -> int:
-        """Move chunks that do not move yet, at most so many units. Returns how many chunks."""
-        moved, unreadable, left = [], [], most
-        for pba, mba in self._segments.living(segment):
-            if not left:
-                break
-            if (units := self._segments.addressing.units(pba)) > left:
-                continue
-            try:
-                if self._chunks.move(mba):
-                    moved.append(mba)
-                    left -= units
-            except DataLost:
-                unreadable.append(mba)
-                self._segments.victims.discard(segment)  # it can never be dead
-        self._emit("clean", segment=segment, mbas=moved, unreadable=unreadable, most=most)
-        return len(moved)
+    def _forget_dead(self) -> None:
+        sealed = self._segments.sealed
+        self._emptied = {
+            segment: usage
+            for segment, usage in self._emptied.items()
+            if sealed.get(segment) is usage
+        }

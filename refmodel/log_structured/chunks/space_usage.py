@@ -54,6 +54,14 @@ class SpaceUsage:
         return sum(map(len, self._chunks.bank.values())) // self._addressing.unit_bytes
 
     @property
+    def queued_units(self) -> int:
+        """Units that the chunks of the bank, and those that move, would take."""
+        moving = self._chunks.moving
+        if not self._compresses:
+            return self.bank_units + len(moving)
+        return self.bank_units + sum(map(len, moving.values())) // self._addressing.unit_bytes
+
+    @property
     def left_in_last_segment(self) -> int:
         """Units left in the last segment that destaging the bank and `moving` writes.
 

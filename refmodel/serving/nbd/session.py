@@ -6,6 +6,7 @@ not answered and the answers that are not sent exceed `MOST_HELD`, it takes no f
 
 import errno
 
+from refmodel.core.time_spent import Times
 from refmodel.serving.nbd.negotiation import Negotiation
 from refmodel.serving.nbd.protocol import (
     ALLOCATION_ID,
@@ -58,11 +59,12 @@ class Request:
 
     `offset` and `length` are in bytes. The answer is an `error` (an errno; 0: none) with a
     `message`, or the `result`: what was read, or the encoded extents of a block status.
+    `arrived` is what the thread had spent on each part when the request was received.
     """
 
     __slots__ = (
         "session", "kind", "flags", "cookie", "offset", "length", "data", "error", "message",
-        "result",
+        "result", "arrived",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +81,7 @@ class Request:
         self.kind, self.flags, self.cookie = kind, flags, cookie
         self.offset, self.length, self.data = offset, length, data
         self.error, self.message, self.result = 0, "", b""
+        self.arrived: Times = ()
 
     def fail(self, error: int, message: str) -> None:
         """Set the answer: an error."""

@@ -199,7 +199,7 @@ def test_ranges_begin_and_end_where_structures_do() -> None:
             hits += sum(ranges.next()[0] % 8 in (0, 7) for _ in range(50))
         return hits / 2000
 
-    assert edges((4096, "x", True), 512, 64) == [8]
+    assert edges((4096, "x", True, 20), 512, 30) == [8, 20]
     assert share((4096,)) > 1.25 * share(())
 
 

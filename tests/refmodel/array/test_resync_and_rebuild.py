@@ -8,7 +8,9 @@ import pytest
 
 from refmodel import registry
 from refmodel.array.layout import LAYOUTS
+from refmodel.core.errors import BadRequest
 from refmodel.engine.array_disk import ArrayDisk
+from refmodel.log_structured.disk import put_back
 from refmodel.log_structured.scrub import scrub
 from refmodel.observe.counters import counters
 from support.array_disks import BLOCKS, TrackedDisk
@@ -189,3 +191,27 @@ def test_a_write_lost_in_a_crash_does_not_come_back_with_a_returning_member(
         disk.settle()
         assert disk.array.redundant
         disk.abandon()
+
+
+def test_a_spare_that_left_beyond_tolerance_comes_back_after_a_crash(
+    tracked: Callable[..., TrackedDisk],
+) -> None:
+    """Beyond tolerance nothing is put on record, so the record still says that it is a spare."""
+    one = tracked("raid5-2+1", spares=1)
+    one.fill()
+    one.disk.fail(0)
+    one.disk.fail(1)
+    one.disk.fail(3)
+    one.disk.abandon()
+    put_back(one.folder, 0)
+    put_back(one.folder, 1)
+    one.open()
+    one.disk.return_(3)
+    assert [device for device, _ in one.disk.array.spares] == [3] and one.is_right()
+    with pytest.raises(BadRequest):
+        one.disk.return_(3)
+    assert (one.folder / "device-3").exists()
+    one.disk.settle()
+    one.disk.fail(2, "degraded")
+    one.disk.settle()
+    assert one.states() == ["active"] * 3 and one.is_right()

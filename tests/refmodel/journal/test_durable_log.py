@@ -1,10 +1,12 @@
 """The durable log: where it ends after a crash, and that old records never count as new ones."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from refmodel import create, open_disk, plan
+from refmodel.array.component import Component
 from refmodel.core.errors import DataLost
 from refmodel.journal.record import Record, RecordKind, decode, encode, stored_bytes
 from refmodel.media.power_supply import PowerSupply
@@ -135,3 +137,26 @@ def test_a_session_that_changes_nothing_writes_nothing(folder: Path) -> None:
     disk.read(0, 8)
     disk.close()
     assert (folder / "device-0").read_bytes() == before
+
+
+def test_a_record_that_only_one_mirror_took_is_replaced(folder: Path) -> None:
+    """Resync begins a generation. If that fails, the disk goes on, and the log must not have a gap."""
+    create(folder, plan(8, **TINY), sync=False)
+    disk = open_disk(folder, sync=False)
+    log, leg = disk.state.log, disk.state.performance
+    write = leg.write_component
+
+    def fail_behind_the_first(component: Component, *arguments: Any) -> bool:
+        if component is leg.components[0]:
+            return write(component, *arguments)
+        raise DataLost("too many devices are gone")
+
+    leg.write_component = fail_behind_the_first  # type: ignore[method-assign]
+    with pytest.raises(DataLost):
+        disk.guarded(log.begin)
+    leg.write_component = write  # type: ignore[method-assign]
+    disk.write(0, block(1))
+    disk.abandon()
+    again = open_disk(folder, sync=False)
+    assert again.read(0) == block(1)
+    again.abandon()

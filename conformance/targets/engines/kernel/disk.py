@@ -11,7 +11,9 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.media import sparse
 from conformance.media.recorded import Recorded
+from conformance.media.sparse import BadContent
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
@@ -33,7 +35,7 @@ class KernelDisk(RecordedDisk):
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
-    known = ""  # a finding that honest runs fail by, in docs/findings
+    findings: dict[str, str] = {}  # class of a failure of honest runs -> page in docs/findings
     shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
@@ -57,7 +59,10 @@ class KernelDisk(RecordedDisk):
     def request(self, message: Message) -> Message:
         known = self._known()
         try:
-            return super().request(message)
+            answer = super().request(message)
+            if message["op"] == "crash":
+                answer["left"] = sparse.pack(self._recorded.left)
+            return answer
         except PowerCut:
             self._doubt(message["op"], known)
             raise
@@ -90,6 +95,14 @@ class KernelDisk(RecordedDisk):
         asked = self._fault.asked(tuple(map(str, words)))
         return self._guest.ask(*asked) if asked else ""
 
+    def _crash(self, message: Message) -> None:
+        if "left" in message:
+            try:
+                self._recorded.leave(sparse.unpack(message["left"], self.size))
+            except BadContent as error:
+                raise TargetFailure("protocol", str(error)) from None
+        super()._crash(message)
+
     # The operations on data.
 
     def _write(self, message: Message) -> None:
@@ -114,20 +127,27 @@ class KernelDisk(RecordedDisk):
         return {"data": data}
 
     def _flush(self, message: Message) -> None:
-        self._ask("flush", self._device(None))
+        try:
+            self._ask("flush", self._device(None))
+        except GuestError as error:
+            if error.number == errno.ENOSPC:
+                raise Refusal("no-space", str(error)) from None
+            raise
 
     def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
         """Have the agent change these blocks; `data` is for the verb `write`. Raises Refusal."""
+        done = 0  # parts
         try:
             for ranges in self._within(lba, count):
                 here, data = data[: _total(ranges)], data[_total(ranges) :]
                 self._guest.mailbox[: len(here)] = here
                 self._ask(verb, self._device(None), *_words(ranges))
+                done += 1
         except GuestError as error:
-            if error.number == errno.ENOSPC:
+            if error.number == errno.ENOSPC and not done:
                 raise Refusal("no-space", str(error)) from None
-            if error.number == errno.EDQUOT:
-                raise Refusal("unknown-outcome", "no space for some of it") from None
+            if error.number in (errno.ENOSPC, errno.EDQUOT):
+                raise PowerCut from None  # some blocks are written, which only a cut may leave
             raise
 
     def _within(self, lba: int, count: int) -> list[list[Range]]:

@@ -28,7 +28,7 @@ class Nilfs2(FileDisk):
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
     kind = "nilfs2"
-    known = "nilfs2-stale-logs.md"
+    findings = {"lost-acknowledgement": "nilfs2-stale-logs.md"}
     superblock = range(1024, 2048)
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ class Power(Recorded):
         super().__init__(disk, log, room, atom)
         self._fault = fault
         self._next: bytes | None = None
+        self.left = b""  # by the last power cut, before the fault
 
     def points(self) -> list[Point]:
         """As take; the moments since: before each flush, and now, which is the last."""
@@ -63,7 +64,8 @@ class Power(Recorded):
 
     def survives(self, choose: Random) -> bytes:
         content, self._next = self._next, None
-        return self._fault.left(super().survives(choose) if content is None else content)
+        self.left = super().survives(choose) if content is None else content
+        return self._fault.left(self.left)
 
     def _new(self, until: int | None = None) -> list[Write]:
         return self._fault.logged(super()._new(until))

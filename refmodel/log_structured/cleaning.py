@@ -1,0 +1,167 @@
+"""Cleaning in bounded steps, between operations; and at once, where an operation needs the space.
+
+A cleaning moves what lives in some victims. Then it takes a checkpoint, which frees them. Each
+write earns a step, and pays for it by a price that rises as room gets scarce:
+
+- The room is how many chunks can still be written before a write has to wait for cleaning. The
+  span is the room where a cleaning begins.
+- On time, a write of n chunks moves 3 n u / (1 - u) chunks, where u is the live share of the
+  victim. In the long run cleaning costs a third of that, so it gets ahead of the writers.
+- When less room is left, the price is higher by the ratio of span to room. So writers are slowed
+  early and alike, and no one of them pays for all.
+- Of the checkpoint, a write does the share of what is left that it takes of the allowance: half of
+  what the cleaning gains. So the writers never take more than a cleaning gains.
+
+With one stream space is so scarce that a cleaning which begins early would move chunks that are
+about to die. There the disk cleans when it must, one victim and one checkpoint at a time. But a
+disk with small nodes stands for a large one, and cleans in steps, too.
+"""
+
+from enum import Enum, auto
+
+from refmodel.core.time_spent import CLEANER, spent_on
+from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.checkpointing import Checkpointer, Earned
+from refmodel.log_structured.chunks.cleaner import Cleaner
+from refmodel.log_structured.state import DiskState
+
+WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
+GETS_AHEAD = 3  # times the price that cleaning has in the long run
+DEAREST = 8  # times that, at most
+MANY = 512  # segments: for so many, cleaning begins one free segment earlier
+
+
+class Phase(Enum):
+    """What the next step of cleaning does."""
+
+    IDLE = auto()
+    MOVE = auto()
+    CHECKPOINT = auto()
+
+
+class Cleaning:
+    """Cleans one disk, in steps or at once."""
+
+    def __init__(self, state: DiskState, cleaner: Cleaner, checkpoints: Checkpointer) -> None:
+        self.phase = Phase.IDLE
+        self.steps = 0  # since the disk was opened
+        self.most_moved = 0  # units, by one step between operations
+        self.forced = 0  # cleanings at once, for an operation that needed the space
+        self._state = state
+        self._cleaner = cleaner
+        self._checkpoints = checkpoints
+        geometry = state.geometry
+        self.stepwise = geometry.separates_streams or bool(geometry.fanout)
+        self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
+        ahead = 3 if geometry.separates_streams else 2
+        self._begin = state.chunks.streams.count + ahead + geometry.segments // MANY
+        self._batch = max(geometry.cleaning_batch + 1, 5 if geometry.separates_streams else 1)
+        # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
+        self.spare = 2 if self.stepwise and geometry.separates_streams else 0
+        self._span = 0  # the room where this cleaning began
+        self._allowance = 0  # units that may be written until the checkpoint is committed
+        self._credit = 0.0  # units that writes have paid for, and that are still to be moved
+        self._frees = 0  # the number of the checkpoint that frees what was cleaned
+        self._refused = False  # whether the host refused the checkpoint after a cleaning at once
+
+    @property
+    def room(self) -> int:
+        """Units that can be written before a write has to wait for cleaning."""
+        state = self._state
+        coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
+        spare = (state.segments.free_count - 1) * state.segments.units
+        return spare - state.space_usage.queued_units - coming
+
+    @spent_on(CLEANER)
+    def step(self, record: Record) -> bool:
+        """Do what a write earns. Raises NoSpace, DataLost.
+
+        Returns whether this was a step of a checkpoint.
+        """
+        if record.kind not in WRITES or not self.stepwise:
+            return False
+        segments = self._state.segments
+        if self.phase is Phase.IDLE:
+            if segments.free_count > self._begin:
+                return False
+            self._span, self._credit, self.phase = max(1, self.room), 0.0, Phase.MOVE
+        self.steps += 1
+        paid = Earned(record.count * self._state.geometry.chunk_units, self.room)
+        if self.phase is Phase.MOVE:
+            if (
+                len(segments.dead) >= self._batch
+                or paid.left < segments.units
+                or not self._move(paid)
+            ):
+                self._end_moves()
+            return False
+        return self._checkpoint(paid, record.stored_bytes)
+
+    @spent_on(CLEANER)
+    def run(self) -> bool:
+        """Clean at once until some segments are dead, and free them. Raises NoSpace, DataLost.
+
+        Returns False if there is nothing to gain. The gain may be only that dead slots have come
+        together, so that the next call gains a segment.
+        """
+        state, segments = self._state, self._state.segments
+        if self._refused:  # no more is cleaned without that checkpoint
+            self._free_cleaned()
+            return True
+        state.chunks.remove_dropped()
+        while len(segments.dead) <= state.geometry.cleaning_batch:
+            if segments.dead and segments.free_count <= state.chunks.streams.count:
+                break
+            if not self._cleaner.clean():
+                break
+        if not segments.dead:
+            return False
+        self._cleaner.top_up()
+        self._free_cleaned()
+        return True
+
+    def _move(self, paid: Earned) -> bool:
+        """Move what a write pays for. Returns False if there was nothing to move."""
+        live, units = self._cleaner.live, self._state.segments.units
+        if not 0 < live < units:
+            return False
+        dearer = min(DEAREST, max(1.0, self._span / paid.left))
+        self._credit += GETS_AHEAD * paid.taken * live / (units - live) * dearer
+        most = min(int(self._credit), paid.left - paid.taken)
+        if most < self._least_moved:
+            return True
+        self._credit = 0.0
+        self.most_moved = max(self.most_moved, most)
+        moved = self._cleaner.move(most)
+        self._state.chunks.destage_full()
+        return moved
+
+    def _end_moves(self) -> None:
+        """Free what is dead by the next checkpoint that is frozen, if there is anything."""
+        if not self._state.segments.dead:
+            self.phase = Phase.IDLE
+            return
+        units = self._state.segments.units
+        self.phase = Phase.CHECKPOINT
+        self._allowance = len(self._state.segments.dead) * (units - self._cleaner.live) // 2
+        self._frees = self._state.checkpoint_number + 1 + self._checkpoints.is_frozen
+
+    def _checkpoint(self, paid: Earned, logged: int) -> bool:
+        """Take a step of the checkpoint. It is frozen when few short-lived chunks wait."""
+        state, checkpoints = self._state, self._checkpoints
+        paid = Earned(paid.taken, min(paid.left, self._allowance))
+        self._allowance -= paid.taken
+        if checkpoints.may_freeze(logged):
+            if not state.space_usage.mixes_little and paid.left >= state.segments.units:
+                return True
+            self._cleaner.top_up()
+        checkpoints.step(logged, paid)
+        if state.checkpoint_number >= self._frees:
+            self.phase = Phase.IDLE
+        return True
+
+    def _free_cleaned(self) -> None:
+        """Write the checkpoint that frees what was cleaned at once."""
+        self._refused = True
+        self._checkpoints.run()
+        self._refused, self.phase = False, Phase.IDLE
