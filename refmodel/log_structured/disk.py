@@ -56,9 +56,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.cleaning = Cleaning(self.state, self.cleaner, self.checkpoints)
         self.space = SpaceReservation(self.state, self.cleaning, self.checkpoints)
         self.resync = Resync(self.state, array, self.checkpoints)
-        self.requests = Requests(
-            self, self.state, self.space, self.cleaning, self.checkpoints
-        )
+        self.requests = Requests(self, self.state, self.space, self.cleaning, self.checkpoints)
 
     def recover(self) -> None:
         """Load the newest checkpoint, and replay the log behind it. Raises DataLost."""
