@@ -265,7 +265,7 @@ def test_damaged_traces_of_requests_that_overlap(tmp_path: Path, data: st.DataOb
         elif place:
             inner = place.get("result")
             deep = isinstance(inner, dict) and inner and data.draw(st.booleans())
-            changed = inner if deep else place
+            changed: dict[str, Any] = inner if deep else place
             key = data.draw(st.sampled_from(sorted(changed)))
             kept = {k: v for k, v in changed.items() if k != key}
             if change == "value":
