@@ -264,8 +264,9 @@ def test_damaged_traces_of_requests_that_overlap(tmp_path: Path, data: st.DataOb
             lines[at] = {k: v for k, v in place.items() if k not in ("called", "answered")}
         elif place:
             inner = place.get("result")
-            deep = isinstance(inner, dict) and inner and data.draw(st.booleans())
-            changed: dict[str, Any] = inner if deep else place
+            changed = place
+            if isinstance(inner, dict) and inner and data.draw(st.booleans()):
+                changed = inner
             key = data.draw(st.sampled_from(sorted(changed)))
             kept = {k: v for k, v in changed.items() if k != key}
             if change == "value":
