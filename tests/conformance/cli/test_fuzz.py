@@ -271,7 +271,7 @@ def test_damaged_traces_of_requests_that_overlap(tmp_path: Path, data: st.DataOb
             kept = {k: v for k, v in changed.items() if k != key}
             if change == "value":
                 kept[key] = data.draw(anything | st.integers(-3, 40))
-            lines[at] = {**place, "result": kept} if deep else kept
+            lines[at] = kept if changed is place else {**place, "result": kept}
     path = tmp_path / "damaged.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     result = CliRunner().invoke(main, ["check", "--oracle", "model", str(path)])
