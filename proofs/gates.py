@@ -16,6 +16,7 @@ from trust_gates import (
     flags,
     no_assumption,
     no_escape,
+    nothing_foreign,
     printed_statements,
     statements,
 )
@@ -279,6 +280,7 @@ def main() -> int:
     for gate in (
         no_escape,
         no_assumption,
+        nothing_foreign,
         flags,
         assumptions,
         statements,

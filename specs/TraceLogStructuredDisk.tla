@@ -118,9 +118,9 @@ EngineChoices == LET chosen == Range(Line.mbas) IN IF chosen \subseteq Waiting T
 
 EngineOrder(S) == Line.mbas
 
-EngineParts(s) == {Range(Line.mbas)}
+EngineMoving(s) == Range(Line.mbas)
 
-EngineParts(s) == {EngineMoving(s)}
+EngineParts(s) == {Range(Line.mbas)}
 
 EngineRest == {}
 

@@ -17,7 +17,7 @@ from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
 
 KEPT = tlc.BUILD / "mutation.jsonl"  # what was found, so that a run that was cut off goes on
-LONGEST = 300.0  # seconds a run; a mutant that takes longer has more states than anyone waits for
+LONGEST = 120  # seconds of processor time a run; what takes longer has too many states
 HOW = ("property", "error", "equivalent", "survived")
 
 
@@ -120,7 +120,7 @@ def _checked(module: Path, config: Path) -> Result:
     """What TLC comes to, with the name of the property that fails."""
 
     def again(text: Path | str) -> Result:
-        return tlc.run(module, text, coverage=True, short=True, timeout=LONGEST)
+        return tlc.run(module, text, coverage=True, short=True, most=LONGEST)
 
     result = again(config)
     result.violated = naming.named(result, module, config.read_text(), again)

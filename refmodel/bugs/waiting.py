@@ -91,3 +91,34 @@ def freed_after_freeze_reused(disk: LogStructuredDisk) -> None:
 def frozen_node_changed(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
     override(pages, "may_be_durable", lambda node: node.born <= pages.clock.durable)
+
+
+@bug(
+    51,
+    "the rule itself: a map is its tree and everything that waits above it",
+    "a snapshot that is taken while an older one waits to be merged starts from that one's tree",
+)
+def frozen_layer_skipped(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    snapshot = views.snapshot
+
+    def snapshot_of_tree(name: str) -> View:
+        view = snapshot(name)
+        if view.map.base is not None:
+            root = view.map.root
+            view.map.base = None
+            view.map.root = root
+        return view
+
+    override(views, "snapshot", snapshot_of_tree)
+
+
+@bug(
+    53,
+    "the rule itself: a checkpoint has all that happened before its position in the log",
+    "a checkpoint is frozen while changes of a snapshot still wait to be merged",
+)
+def frozen_before_merge(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    merge_all = views.merge_all
+    override(views, "merge_all", lambda: None if len(views.frozen_maps) else merge_all())

@@ -79,7 +79,8 @@ class Checkpointer:
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
-            if space is None and 16 * log.used < self.pace.begin * log.size:
+            asked = space is not None or self._state.pages.crowded
+            if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
         self.steps += 1

@@ -205,17 +205,20 @@ def serve(
     socket_path: Path | None = None,
     port: int | None = None,
     sync: bool = True,
+    memory: int | None = None,
 ) -> None:
     """Serve the disk in a folder until SIGTERM or SIGINT, and run commands on it meanwhile.
 
     The arguments are those of serve_disk. Without `sync` a flush does not wait for the medium.
+    `memory` is for the maps, in bytes.
     Raises NotADisk if there is no disk or no free socket, DiskBusy, DataLost, OSError.
     """
     Enclosure(folder).close()  # whether there is a disk that nobody has open is a quick question
     if socket_path is not None:
         require_free(socket_path)
     with ExitStack() as stack:
-        disk = stack.enter_context(closing(LastingDisk(partial(open_disk, folder, sync=sync))))
+        opening = partial(open_disk, folder, sync=sync, memory=memory)
+        disk = stack.enter_context(closing(LastingDisk(opening)))
         callbacks = stack.enter_context(closing(Callbacks()))
         commands = CommandSocket(
             folder, callbacks, lambda words, stdin: run_command(disk.disk, words, stdin)

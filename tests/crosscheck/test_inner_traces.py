@@ -16,7 +16,7 @@ from crosscheck.inner_traces import generated
 
 BUGS = {  # in so many traces it has to be found
     "victim-freed-early": 20,
-    "checkpoint-before-data": 8,
+    "checkpoint-before-data": 20,
     "dead-segment-reused-early": 12,
     "overwrite-drops-shared": 10,
     "unmap-in-shared-leaf": 10,

@@ -128,7 +128,8 @@ FAMILIES = [
 
 CAUSES = {
     "foreground": "the operation itself: the record in the durable log and its flush, the data of "
-    "large writes, reads of maps and of chunks",
+    "large writes, reads of chunks; other engines: reads of maps",
+    "map-miss": "log-structured: reading a node of a map that was not in memory when it was needed",
     "journal": "in-place arrays: the journal record of a write, which closes the write hole",
     "cache": "hits and fills of a read cache, on the host's own device",
     "migrate": "copying the contents of a read cache to another host",

@@ -163,6 +163,24 @@ PAGES = [
         "made nodes that are copies, because the old node was shared or durable",
         lambda disk: disk.state.pages.copied,
     ),
+    _gauge(
+        "pages.in_memory",
+        "pages",
+        "nodes that are in memory; `--memory` limits them",
+        lambda disk: len(disk.state.pages.nodes),
+    ),
+    _counter(
+        "pages.loaded",
+        "pages",
+        "nodes that were read from the media",
+        lambda disk: disk.state.pages.loaded,
+    ),
+    _counter(
+        "pages.evicted",
+        "pages",
+        "nodes that memory had no room for any more; they are on the media",
+        lambda disk: disk.state.pages.evicted,
+    ),
     _counter("pages.freed", "pages", "nodes that were freed", lambda disk: disk.state.pages.freed),
 ]
 

@@ -349,7 +349,7 @@ def _believe_half_a_fingerprint(disk: LogStructuredDisk) -> None:
     index = disk.state.chunks.deduplication.index
 
     def find_any(mark: bytes) -> int | None:
-        return next((mba for _, (_, mba) in index.items()), None)
+        return next((mba for _, (*_, mba) in index.items()), None)
 
     override(disk.state.chunks.deduplication, "find_stored", find_any)
 
