@@ -29,7 +29,7 @@ def history(
         "version": "1",
         "block_size": 512,
         "crash_profile": profile,
-        "capabilities": ["unmap", "flush", "snapshot", "delete", "revert", "crash"],
+        "capabilities": ["unmap", "flush", "snapshot", "delete", "revert", "crash", "fua"],
         "atomic": choose.choice(["request", "request", "block"]),
         "in_flight": in_flight,
     }
@@ -108,7 +108,8 @@ def _request(choose: random.Random, blocks: int, tag: int) -> Event:
         ["read"] * 4 + ["write"] * 4 + ["unmap", "flush", "snapshot", "delete", "revert"]
     )
     if op == "write":
-        return {"op": op, "lba": lba, "tags": [tag + n + 1 for n in range(count)]}
+        request = {"op": op, "lba": lba, "tags": [tag + n + 1 for n in range(count)]}
+        return request | ({"fua": True} if choose.random() < 0.2 else {})
     if op == "read":
         view = choose.choice([None, None, "a", "b"])
         return {"op": op, "lba": lba, "count": count} | ({"view": view} if view else {})

@@ -2,13 +2,12 @@
 
    This file and the mappings of Extract.v are all that is trusted: it reads JSON Lines and prints one JSON
    object a trace, {"trace":...,"accepted":...,"at":...,"clause":...}; "accepted" is null, with an "error", where
-   there is no verdict. A trace of version 2, whose requests overlap, goes to the checker of orders. Exit status: 0 all accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is
-   no trace, or wrong usage. *)
+   there is no verdict. A trace of version 2, whose requests overlap, goes to the checker of orders. Exit status: 0 all
+   accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is no trace, or wrong usage. *)
 
 module J = Yojson.Safe
 open Checker
 exception Bad of string
-exception Unjudged of string
 exception Too_long
 
 let most_worlds = 10_000
@@ -71,7 +70,7 @@ let returned r result =
 (* An event that the contract never admits: a disk that is not created is no disk. *)
 let never = Event (Crash (Refused Unsupported))
 
-let entry profile capabilities members =
+let entry capabilities members =
   let get key = find key members in
   let number key = integer key (get key) and name () = text "name" (get "name") in
   let result = match field "result" `Missing (members :> (string * [ J.t | `Missing ]) list) with
@@ -84,8 +83,7 @@ let entry profile capabilities members =
   | "create" ->
       let blocks = integer ~least:1 "blocks" (get "blocks") in
       (match r with Ok -> Event (Create blocks) | _ -> never)
-  | "write" when get "fua" = `Bool true && profile <> Ack ->
-      raise (Unjudged "a write that is durable by itself (fua) is not in the proved contract")
+  | "write" when get "fua" = `Bool true -> Event (WriteThrough (number "lba", tags 0 (get "tags"), r = Ok, r))
   | "write" -> Event (Write (number "lba", tags 0 (get "tags"), r))
   | "unmap" -> Event (Unmap (number "lba", number "count", r))
   | "snapshot" -> Event (Snapshot (name (), r))
@@ -137,14 +135,14 @@ let members line =
   | exception Yojson.Json_error message -> bad "not JSON: %s" message
 
 (* The entries of the lines that follow the header, and whether a failure of the target ends them. *)
-let rec entries channel number profile capabilities trace =
+let rec entries channel number capabilities trace =
   incr number;
   match input_line channel with
   | exception End_of_file -> (List.rev trace, false)
   | line ->
       let line = members line in
       if List.exists (fun (key, _) -> String.equal key "failure") line then (List.rev trace, true)
-      else entries channel number profile capabilities (entry profile capabilities line :: trace)
+      else entries channel number capabilities (entry capabilities line :: trace)
 
 let clause = function
   | ReadClause -> "Read: a view reads as the operations before it left it"
@@ -159,7 +157,7 @@ let undecided at text counted = (3, [ ("accepted", `Null); ("at", `Int at); erro
 
 (* One request at a time. *)
 let in_order channel number profile tolerates capabilities =
-  let trace, failed = entries channel number profile capabilities [] in
+  let trace, failed = entries channel number capabilities [] in
   let counted = ("operations", `Int (List.length trace)) in
   if failed && trace = [] then accepted counted
   else
@@ -177,12 +175,12 @@ type placed = { position : int; answers : bool; index : int; moment : int moment
 let overlapping = [ "read"; "write"; "unmap"; "flush"; "snapshot"; "delete"; "revert" ]
 
 let size = function
-  | Event (Write (_, data, _)) -> List.length data
+  | Event (Write (_, data, _)) | Event (WriteThrough (_, data, _, _)) -> List.length data
   | Event (Unmap (_, count, _)) | Event (Read (_, _, count, _, _)) -> count
   | _ -> 1
 
 (* The calls and answers of the lines that follow the header, and where a failure of the target ends them. *)
-let rec placed channel number profile capabilities last over moments =
+let rec placed channel number capabilities last over moments =
   incr number;
   match input_line channel with
   | exception End_of_file -> (moments, over)
@@ -198,9 +196,9 @@ let rec placed channel number profile capabilities last over moments =
       in
       let last = max last (Option.value answered ~default:called) in
       if List.exists (fun (key, _) -> String.equal key "failure") line then
-        placed channel number profile capabilities last (min over (Option.value answered ~default:called)) moments
+        placed channel number capabilities last (min over (Option.value answered ~default:called)) moments
       else
-        let en = entry profile capabilities line in
+        let en = entry capabilities line in
         if size en > most_blocks then bad "a request of more than %d blocks" most_blocks;
         let call = { position = called; answers = false; index; moment = Called (index, en) } in
         let here = match answered with
@@ -209,7 +207,7 @@ let rec placed channel number profile capabilities last over moments =
           | None -> [ call ]
           | Some position -> [ { position; answers = true; index; moment = Answered index }; call ]
         in
-        placed channel number profile capabilities last over (here @ moments)
+        placed channel number capabilities last over (here @ moments)
 
 (* Whether the operations say when they were called; the first one tells. *)
 let overlap channel =
@@ -225,7 +223,7 @@ let at_most seconds judge =
 
 (* Requests that overlap. *)
 let in_flight channel number granularity profile tolerates capabilities =
-  let moments, over = placed channel number profile capabilities (-1) max_int [] in
+  let moments, over = placed channel number capabilities (-1) max_int [] in
   let moments =
     List.sort (fun a b -> compare (a.position, a.answers, a.index) (b.position, b.answers, b.index)) moments
     |> List.filter (fun m -> m.position < over)
@@ -255,7 +253,6 @@ let verdict path =
   with
   | exception End_of_file -> (2, [ ("accepted", `Null); error "empty: a trace starts with a header" ])
   | exception Bad text -> (2, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
-  | exception Unjudged text -> (3, [ ("accepted", `Null); error (Printf.sprintf "line %d: %s" !number text) ])
   | verdict -> verdict
 
 let judged path =

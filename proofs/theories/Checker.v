@@ -65,6 +65,9 @@ Fixpoint put_since (k : positive) (data : list V) (m : Pmap (list V)) : Pmap (li
   | v :: data => put_since (Pos.succ k) data (partial_alter (λ vs, Some (v :: default [] vs)) k m)
   end.
 
+Fixpoint drop_since (k : positive) (data : list V) (m : Pmap (list V)) : Pmap (list V) :=
+  match data with [] => m | _ :: data => drop_since (Pos.succ k) data (delete k m) end.
+
 Definition leaving (w : world) (x : shape) (left : list leftover) : world :=
   World (blocks_count w) x left (powered w) (choices w) (next w).
 Definition cut_to (w : world) (left : list leftover) : world :=
@@ -82,6 +85,18 @@ Definition buffering (p : profile) (w : world) (lba : nat) (data : list V) : eff
   | Prefix => let left := Leftover x ∅ :: leftovers w in Effect x left left
   | Block =>
       let left := (λ y, Leftover (kept y) (put_since k data (since y))) <$> leftovers w in Effect x left left
+  end.
+
+Definition force (k : positive) (data : list V) (y : leftover) : leftover :=
+  Leftover (Shape (put k data (live_blocks (kept y))) (snap_blocks (kept y))) (drop_since k data (since y)).
+
+Definition writing_through (p : profile) (told : bool) (w : world) (lba : nat) (data : list V) : effect :=
+  let f := buffering p w lba data in
+  let left := force (key lba) data <$> leftovers w in
+  match p, told with
+  | Ack, _ | Block, false => f
+  | _, true => Effect (makes f) left (left ++ leftovers w)
+  | Prefix, false => Effect (makes f) (left ++ leaves f) (left ++ leaves f)
   end.
 
 Definition recording (p : profile) (w : world) (x : shape) : effect :=
@@ -197,6 +212,8 @@ Definition advance_one (p : profile) (e : event V) (w : world) : list world :=
   | Create size => [fresh_world size]
   | Write lba data r =>
       answering w r (range_faults w lba (length data)) [NoSpace] (λ _, buffering p w lba data)
+  | WriteThrough lba data told r =>
+      answering w r (range_faults w lba (length data)) [NoSpace] (λ _, writing_through p told w lba data)
   | Unmap lba count r =>
       answering w r (range_faults w lba count) [NoSpace] (λ _, buffering p w lba (replicate count zero))
   | Snapshot n r =>

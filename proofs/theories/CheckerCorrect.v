@@ -26,12 +26,12 @@ Proof.
     destruct r; eexists _, σ; (split; [left|]); done. }
   destruct en as [e|d r|d r|d r|r|r]; cbn in Hstep; try (by apply Hout). destruct Hstep as [Hstep|Hl].
   - assert (entry_worlds p tolerates v (Event e) w = advance_one p e w) as ->.
-    { destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try done. exfalso.
+    { destruct e as [| | | | | | | | |from lba count [|[]| |] data|]; try done. exfalso.
       destruct Hstep as [(_ & [Hc|[_ Hc]] & _) _]; [|by apply elem_of_nil in Hc].
       apply elem_of_app in Hc as [Hc|Hc]; revert Hc; unfold out_of_range, missing_view, missing;
         repeat case_match; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. }
     by eapply advance_over.
-  - destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try done. destruct Hl as [Hb Hl].
+  - destruct e as [| | | | | | | | |from lba count [|[]| |] data|]; try done. destruct Hl as [Hb Hl].
     destruct (loses_over p _ _ _ _ _ from lba count data _ Hov Hb Hl) as (w' & ? & Heq & ?).
     exists w', σ. rewrite Heq. done.
 Qed.
@@ -52,7 +52,7 @@ Proof.
     intros ->%elem_of_list_singleton. }
   destruct en as [e|d r|d r|d r|r|r]; cbn;
     try (intros [? ?]%Hout; right; right; exists r; split_and!; by auto).
-  destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try (intros; left; eexists; by split).
+  destruct e as [| | | | | | | | |from lba count [|[]| |] data|]; try (intros; left; eexists; by split).
   intros Hin. right; left. exists from, lba, count, data.
   destruct (powered w && beyond tolerates v) eqn:Hb; [|by apply elem_of_nil in Hin].
   apply andb_true_iff in Hb as [Hp Hb].
@@ -105,7 +105,7 @@ Qed.
 Lemma entry_current p tolerates v s en s' : current p s → entry_step p tolerates v s en s' → current p s'.
 Proof. intros Hcur. assert (∀ r, outside s r s' → current p s') as Hout by (intros r [_ ->]; by destruct r).
   destruct en as [e| | | | |]; cbn; eauto. intros [?|Hl]; [by eapply step_current|].
-  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & ->). Qed.
+  destruct e as [| | | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as (_ & _ & ->). Qed.
 
 (** The worlds after a trace: what [follow] goes through when it never gives up. *)
 Fixpoint worlds_after (p : profile) (tolerates : nat) (v : devices) (ws : list world)

@@ -92,6 +92,17 @@ Proof.
     + rewrite lookup_partial_alter_ne; [done|]. intros ?%key_inj. done.
 Qed.
 
+Lemma since_drop lba data (m : Pmap (list V)) l :
+  drop_since (key lba) data m !! key l = match data_at lba data l with Some _ => None
+    | None => m !! key l end.
+Proof.
+  revert lba m. induction data as [|v data IH]; intros lba m; cbn [drop_since].
+  - unfold data_at. case_decide; by rewrite ?lookup_nil.
+  - rewrite key_S, IH, data_at_cons. case_decide as Hl; subst.
+    + rewrite data_at_before by lia. by rewrite lookup_delete.
+    + destruct (data_at (S lba) data l); [done|]. rewrite lookup_delete_ne; [done|]. intros ?%key_inj. done.
+Qed.
+
 Lemma find_drop_name {A} n n' (l : list (name * A)) :
   find n (drop_name n' l) = if decide (n = n') then None else find n l.
 Proof. induction l as [|[a b] l IH]; cbn; [by case_decide|].
@@ -206,6 +217,34 @@ Proof.
       intros _. destruct (Hcur eq_refl) as [Hc Hp]. by apply (Hc Hp). }
     split; [done|]. apply lies_app; [done|]. intros -> i Hi. destruct (Hab i Hi) as (y & Hy & ?).
     eexists. split; [apply elem_of_list_fmap; by exists y|]. by apply since_covers_before.
+Qed.
+
+Lemma force_covers up σ y i lba data :
+  covers up σ y i → covers up σ (force (key lba) data y) (forced lba data i).
+Proof.
+  intros [Hm Hs]. split; [|done]. intros l v. specialize (Hm l v). unfold may, reads in *. cbn.
+  rewrite cell_at_put, since_drop. by destruct (data_at lba data l), up.
+Qed.
+
+Lemma lies_both up σ ys ys' is is' : lies up σ ys is → lies up σ ys' is' → lies up σ (ys ++ ys') (is ++ is').
+Proof.
+  intros H1 H2. destruct up; intros z [Hz|Hz]%elem_of_app; [destruct (H1 z Hz)|destruct (H2 z Hz)|
+    destruct (H1 z Hz)|destruct (H2 z Hz)]; setoid_rewrite elem_of_app; naive_solver.
+Qed.
+
+Lemma writing_through_beside up p told σ w s lba data :
+  beside up σ w s → (up = true → current p s ∧ power s = true) →
+  effect_beside up σ (writing_through p told w lba data) s (written (now s) lba data)
+    (written_through p s told (written (now s) lba data) lba data).
+Proof.
+  intros Hb Hcur. pose proof (buffering_beside up p σ w s lba data Hb Hcur) as (Hl & Hleft & Hcut).
+  destruct Hb as [_ Hab]. assert (lies up σ (force (key lba) data <$> leftovers w)
+    (forced lba data <$> survivors s)) as Hf.
+  { destruct up; intros z (u & -> & Hu)%elem_of_list_fmap; destruct (Hab u Hu) as (x & Hx & ?);
+      (eexists; split; [apply elem_of_list_fmap; by exists x|]); by apply force_covers. }
+  destruct p, told; (split; [done|]); try done; (split; [by try apply lies_both|]);
+    try (by apply lies_both).
+  cbn [written_through]. rewrite <-(assoc_L app). by apply lies_both.
 Qed.
 
 Lemma recording_beside up p σ w s x d :
@@ -623,10 +662,11 @@ Lemma advance_matched up p σ w s e : beside up σ w s → (up = true → curren
   matched up σ w (advance_one p e w) (step p s e).
 Proof.
   intros Hb Hcur He. pose proof Hb as [Hag _]. pose proof Hag as (_ & _ & Hl).
-  destruct e as [| | | | | | | | |]; try done; cbn;
+  destruct e as [| | | | | | | | | |]; try done; cbn;
     rewrite ?(range_faults_agree σ w s), ?(taken_faults_agree σ w s), ?(missing_faults_agree σ w s) by done;
     try (by eapply flush_matched); apply answering_matched; try done; intros;
-    first [by apply buffering_beside; auto|apply recording_beside; [done|]].
+    first [by apply buffering_beside; auto|by apply writing_through_beside; auto|apply recording_beside;
+      [done|]].
   - by apply like_snapshotted.
   - by apply like_deleted.
   - by apply like_reverted.
@@ -639,7 +679,7 @@ Proof.
   assert (∀ ws (after : state V → Prop), matched true σ w ws after → after s' →
     ∃ w' σ', w' ∈ ws ∧ suits σ' (choices w') ∧ over σ' w' s') as Hmatch.
   { intros ws after Hm Ha. destruct (Hm _ Ha) as (w' & ? & Heq & ?). exists w', σ. by rewrite Heq. }
-  destruct e as [blocks| | | | | | | |from lba count r data|r];
+  destruct e as [blocks| | | | | | | | |from lba count r data|r];
     try (by eapply Hmatch, Hstep; apply advance_matched); cbn in Hstep |- *.
   - subst s'. exists (fresh_world blocks), σ. split_and!; [left| |apply beside_fresh].
     intros j b vs. cbn. by rewrite lookup_empty.
@@ -660,7 +700,7 @@ Proof.
   intros Hwf Hin Hs Hnew.
   assert (∀ r faults excuses f, w' ∈ answering w r faults excuses f → suits σ (choices w)) as Hans.
   { intros r faults excuses f [_ Hr]%answering_spec. destruct r; naive_solver. }
-  destruct e as [blocks| | | | | |r|r|from lba count r data|r]; cbn in Hin; try (by eapply Hans);
+  destruct e as [blocks| | | | | | |r|r|from lba count r data|r]; cbn in Hin; try (by eapply Hans);
     try (by edestruct Hnew).
   - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
   - apply looking_spec in Hin as [_ Hr]. destruct r; set_solver.
@@ -676,7 +716,7 @@ Lemma advance_under p σ w s e w' : wf w → w' ∈ advance_one p e w → suits 
   ∃ s', step p s e s' ∧ under σ w' s'.
 Proof.
   intros Hwf Hin Hs Hun. pose proof Hun as [Hag Hbe]. pose proof Hag as (_ & Hpw & _).
-  destruct e as [blocks| | | | | | | |from lba count r data|r];
+  destruct e as [blocks| | | | | | | | |from lba count r data|r];
     try (by eapply (advance_matched false p); [done|done|done|exact Hin]); cbn in *.
   - apply elem_of_list_singleton in Hin as ->. eexists. split; [done|apply beside_fresh].
   - rewrite (range_faults_agree σ w s), (view_faults_agree σ w s) in Hin by done.
@@ -731,6 +771,16 @@ Proof.
   1,2: naive_solver. intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
 Qed.
 
+Lemma writing_through_below p told w lba data : wf w → effect_below (next w) (writing_through p told w lba
+  data).
+Proof.
+  intros Hwf. pose proof (buffering_below p w lba data Hwf) as Hb. pose proof Hwf as (_ & _ & Hys).
+  assert (∀ y, y ∈ force (key lba) data <$> leftovers w → shape_below (next w) (kept y)) as Hf.
+  { intros y (z & -> & Hz)%elem_of_list_fmap. destruct (Hys z Hz). split; [by apply below_put|done]. }
+  destruct Hb as [Hx Hb]. destruct p, told; try (by split); (split; [done|]); intros y; cbn in Hb |- *;
+    rewrite !elem_of_app; intros Hy; try specialize (Hb y); naive_solver.
+Qed.
+
 Lemma recording_below p w x : wf w → shape_below (next w) x → effect_below (next w) (recording p w x).
 Proof. intros (Hch & _ & Hys) Hx. unfold effect_below.
   destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. Qed.
@@ -749,10 +799,11 @@ Proof.
   assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) → wf w') as Hflush.
   { intros r. apply looking_wf; [done|]. intros w0 ->%elem_of_list_singleton. apply wf_leaving; [done|done|].
     by intros y ->%elem_of_list_singleton. }
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
     try (apply answering_wf; [done|]).
   - intros ->%elem_of_list_singleton. apply wf_fresh.
   - by apply buffering_below.
+  - by apply writing_through_below.
   - by apply buffering_below.
   - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide;
     [by intros [= <-]|apply Hsn].

@@ -28,7 +28,8 @@ Implicit Types (en : entry V) (h : list (moment V)) (es : list (entry V)) (pendi
 
 Definition answer_of en : answer :=
   match en with
-  | Event (Write _ _ r) | Event (Unmap _ _ r) | Event (Snapshot _ r) | Event (Delete _ r)
+  | Event (Write _ _ r) | Event (WriteThrough _ _ _ r) | Event (Unmap _ _ r) | Event (Snapshot _ r)
+    | Event (Delete _ r)
   | Event (Revert _ r) | Event (Flush r) | Event (Restart r) | Event (Read _ _ _ r _) | Event (Crash r)
   | Fail _ r | Return _ r | Replace _ r | Settle r | Hint r => r
   | Event (Create _) => Ok
@@ -37,6 +38,7 @@ Definition answer_of en : answer :=
 Definition by_blocks (g : granularity) (e : event V) : list (event V) :=
   match g, e with
   | ByBlock, Write lba data r => imap (λ i v, Write (lba + i) [v] r) data
+  | ByBlock, WriteThrough lba data told r => imap (λ i v, WriteThrough (lba + i) [v] told r) data
   | ByBlock, Unmap lba count r => (λ l, Unmap l 1 r) <$> seq lba count
   | ByBlock, Read from lba count r data =>
       if decide (length data = count) then imap (λ i v, Read from (lba + i) 1 r [v]) data else [e]
@@ -47,6 +49,7 @@ Definition by_blocks (g : granularity) (e : event V) : list (event V) :=
 Definition acknowledged (e : event V) : event V :=
   match e with
   | Write lba data _ => Write lba data Ok
+  | WriteThrough lba data told _ => WriteThrough lba data told Ok
   | Unmap lba count _ => Unmap lba count Ok
   | Snapshot n _ => Snapshot n Ok
   | Delete n _ => Delete n Ok

@@ -2,8 +2,9 @@
 
 It walks along the calls and answers and keeps every configuration that is still possible: which steps in
 flight were taken, and a world ([Checker.v]) after them. Three things keep these few and lose nothing. A step
-is taken no sooner than an answer asks for it. Before it only those are tried that it depends on, directly or
-through others: the rest can come later. Configurations that differ only in what a power cut would leave are
+is taken no sooner than an answer asks for it. Before it only those are tried that it needs, directly or
+through others: the rest can come later. A flush is taken when it is called, because the sooner it is, the
+more a power cut may leave. Configurations that differ only in what a power cut would leave are
 one, with what either would leave. *)
 From stdpp Require Import pmap sorting.
 From LogDisk Require Import VirtualDisk RecordedTrace Checker OverlappingDisk.
@@ -27,6 +28,7 @@ Proof. apply bool_decide_eq_true. Qed.
 (** What a step does. [Other]: whatever may not change places with anything. *)
 Inductive deed := Looks | Flushes | Sets (lba count : nat) | Snaps (n : name) | Drops (n : name) | Reverts |
     Other.
+Global Instance deed_eq_dec : EqDecision deed := ltac:(solve_decision).
 
 Definition meets (lba count lba' count' : nat) : bool :=
   less lba (lba' + count') && less lba' (lba + count).
@@ -37,13 +39,14 @@ Implicit Types (a b : entry V).
 
 Definition deed_of a : deed :=
   match a with
-  | Event (Write lba data Ok) => Sets lba (length data)
+  | Event (Write lba data Ok) | Event (WriteThrough lba data _ Ok) => Sets lba (length data)
   | Event (Unmap lba count Ok) => Sets lba count
   | Event (Snapshot n Ok) => Snaps n
   | Event (Delete n Ok) => Drops n
   | Event (Revert n Ok) => Reverts
   | Event (Flush Ok) | Event (Restart Ok) => Flushes
   | Event (Read _ _ _ Ok _) | Event (Read _ _ _ (Refused _) _) | Event (Write _ _ (Refused _))
+  | Event (WriteThrough _ _ _ (Refused _))
   | Event (Unmap _ _ (Refused _)) | Event (Snapshot _ (Refused _)) | Event (Delete _ (Refused _))
   | Event (Revert _ (Refused _)) | Event (Flush (Refused _)) | Event (Restart (Refused _))
   | Hint Ok | Hint (Refused _) => Looks
@@ -71,20 +74,22 @@ Definition spoils (d : deed) b : bool :=
   | Other => true
   end.
 
-(** The order of two deeds may matter to the disk, or to what a power cut leaves. *)
-Definition clashes (p : profile) (d d' : deed) : bool :=
+(** The disk may be another, or a power cut may leave less, if [d] comes sooner, before [d'] and not after. *)
+Definition hurries (p : profile) (d d' : deed) : bool :=
   match d, d' with
   | Other, _ | _, Other => true
-  | Looks, _ | _, Looks | Flushes, Flushes => false
+  | Looks, _ | _, Looks | Flushes, _ => false
   | Sets lba count, Sets lba' count' =>
       match p with Prefix => true | _ => meets lba count lba' count' end
-  | Flushes, _ | _, Flushes | Sets _ _, Drops _ | Drops _, Sets _ _ => match p with Ack => false | _ => true
-      end
+  | Drops _, Sets _ _ => match p with Prefix => true | _ => false end
+  | Sets _ _, Drops _ | Sets _ _, Flushes => match p with Ack => false | _ => true end
+  | _, Flushes => match p with Prefix => true | _ => false end
   | _, _ => true
   end.
 
-Definition conflict (p : profile) a b : bool :=
-  let d := deed_of a in let d' := deed_of b in spoils d b || spoils d' a || clashes p d d'.
+(** It may be that [a] has to come after [b]. *)
+Definition needs (p : profile) a b : bool :=
+  let d := deed_of a in let d' := deed_of b in spoils d b || spoils d' a || hurries p d d'.
 
 (** An operation sent alone before which nothing in flight needs to be tried. *)
 Definition calm a : bool :=
@@ -100,6 +105,10 @@ Definition quiet (en : entry V) (steps : list (entry V)) : bool :=
       forallb calm steps
   | _ => false
   end.
+
+(** It may come after a flush instead of before it. *)
+Definition yields a : bool := match deed_of a with Other => false | _ => true end.
+Definition is_flush (en : entry V) : bool := match en with Event (Flush Ok) => true | _ => false end.
 
 End Conflicts.
 
@@ -185,7 +194,7 @@ Definition is_in (x : step) (xs : list step) : bool := existsb (λ y, same (numb
 
 (** Of the steps in flight [xs], those that must be tried before one of [ys], and [ys]. *)
 Fixpoint ahead (fuel : nat) (p : profile) (xs ys : list step) : list step :=
-  let touched x := existsb (λ y, conflict p (takes y) (takes x)) ys in
+  let touched x := existsb (λ y, needs p (takes y) (takes x)) ys in
   if forallb (λ x, is_in x ys || negb (touched x)) xs then ys
   else match fuel with
        | O => xs
@@ -231,6 +240,15 @@ Fixpoint reach (fuel : nat) (v : devices) (xs : list step) (keep stop : config �
 
 (** ** Along a history *)
 
+(** Nothing comes before the answer of [id] but what may come after a flush. *)
+Fixpoint answered_first (g : granularity) (id : nat) (h : list (moment V)) : bool :=
+  match h with
+  | [] => true
+  | Answered id' :: h => same id id' || answered_first g id h
+  | Called id' en :: h => forallb yields (takes <$> steps_of g 0 id' en) && answered_first g id h
+  | Alone _ :: _ => false
+  end.
+
 Record search := Search {
   flight : list step;            (** what was called and may still take effect *)
   next_number : nat;
@@ -269,11 +287,21 @@ Definition alone (en : entry V) (z : search) : option search :=
       end
   end.
 
-Definition pass (g : granularity) (m : moment V) (z : search) : option search :=
+(** A flush that is called now, in every configuration. *)
+Definition flush_now (z : search) : search := Search (flight z) (S (next_number z))
+  (merged (configs z ≫= λ c,
+    Config (taken c) <$> entry_worlds p tolerates (broken z) (Event (Flush Ok)) (now_in c)))
+  (broken z) (work z).
+
+(** [rest]: what comes after the moment. *)
+Definition pass (g : granularity) (rest : list (moment V)) (m : moment V) (z : search) : option search :=
   match m with
   | Called id en =>
       let called := steps_of g (next_number z) id en in
-      Some (Search (flight z ++ called) (next_number z + length called) (configs z) (broken z) (work z))
+      if is_flush en && forallb (λ c, powered (now_in c)) (configs z) &&
+        forallb yields (takes <$> flight z) &&
+        answered_first g id rest then Some (flush_now z)
+      else Some (Search (flight z ++ called) (next_number z + length called) (configs z) (broken z) (work z))
   | Answered id => settle_all (base.filter (λ x, due x && same (of x) id) (flight z)) z
   | Alone en => alone en z
   end.
@@ -290,7 +318,7 @@ Fixpoint pass_all (g : granularity) (p : profile) (tolerates i : nat) (z : searc
   match h with
   | [] => Fit
   | m :: h =>
-      match pass p tolerates g m z with
+      match pass p tolerates g h m z with
       | None => Unknown i
       | Some z => match configs z with [] => Unfit i | _ => pass_all g p tolerates (S i) z h end
       end

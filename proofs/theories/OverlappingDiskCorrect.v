@@ -2,7 +2,7 @@
 effect exists in which the contract admits it.
 
 Whatever it keeps comes from an order ([backs]); and of every order that the contract admits it keeps one that
-goes as far ([goes_on]), because a step may come after whatever it does not conflict with. *)
+goes as far ([goes_on]), because a step may come after whatever does not need it, and a flush before all. *)
 From stdpp Require Import pmap sorting.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Checker CheckerWorlds
     CheckerCorrect.
@@ -116,7 +116,7 @@ Qed.
 
 Lemma ahead_in x xs : x ∈ xs → let ys := ahead (length xs) p xs [x] in
   (∀ y, y ∈ ys → y ∈ xs) ∧ is_in x ys = true ∧
-  (∀ a, a ∈ xs → is_in a ys = true ∨ ∀ y, y ∈ ys → conflict p (takes y) (takes a) = false).
+  (∀ a, a ∈ xs → is_in a ys = true ∨ ∀ y, y ∈ ys → needs p (takes y) (takes a) = false).
 Proof.
   intros Hx. destruct (ahead_spec p (length xs) xs [x]) as (Ha & Hb & Hc).
   { by intros y ->%elem_of_list_singleton. }
@@ -152,14 +152,6 @@ Definition due_soon (id : nat) h z : Prop := ∃ c σ s ts pending2 es, c ∈ co
   suits σ (choices (now_in c)) ∧ beside true σ (now_in c) s ∧
   left_of (flight z) (taken c) ≡ₚ ts ++ pending2 ∧ settled id pending2 ∧
   orders g (next_number z) pending2 h es ∧ runs p tolerates (broken z) s ((takes <$> ts) ++ es).
-
-Lemma filter_partition {A} (f : A → bool) (l : list A) :
-  l ≡ₚ base.filter f l ++ base.filter (λ a, negb (f a)) l.
-Proof.
-  induction l as [|a l IH]; [done|]. rewrite !filter_cons. destruct (f a) eqn:Hf; cbn.
-  - rewrite decide_True by done. rewrite decide_False by auto. cbn. by rewrite <-IH.
-  - rewrite decide_False by auto. rewrite decide_True by done. rewrite <-Permutation_middle. by rewrite <-IH.
-Qed.
 
 Lemma settle_due id h x z z' : x ∈ flight z → due x = true → of x = id → fit z →
   settle weigh p tolerates x z = Some z' → due_soon id h z → due_soon id h z'.
@@ -212,7 +204,7 @@ Proof.
       + rewrite Forall_forall. intros y Hy. by apply Hfl, Hl1.
       + done.
       + intros a b Ha Hfa Hb. destruct (Hahead a (Hl1 a Ha)) as [?|Hno]; [congruence|].
-        rewrite conflict_sym. apply Hno. destruct Hb as [[? ?]| ->]; auto. }
+        apply Hno. destruct Hb as [[? ?]| ->]; auto. }
   assert (Forall (still tolerates) ys) as Hstill.
   { rewrite Forall_forall. intros y Hy. by apply Hfl, Hsub, Hys. }
   apply runs_takes in Hr' as (s1 & Hrun & Hr'); [|done].
@@ -286,22 +278,6 @@ Proof.
   destruct (sure _); [apply NoDup_singleton|constructor].
 Qed.
 
-Definition not_create (e : event V) : Prop := match e with Create _ => False | _ => True end.
-
-Lemma by_blocks_keeps (P : event V → Prop) e : P e →
-  (∀ lba data r, e = Write lba data r → ∀ l v, P (Write l [v] r)) →
-  (∀ lba count r, e = Unmap lba count r → ∀ l, P (Unmap l 1 r)) →
-  (∀ from lba count r data, e = Read from lba count r data → ∀ l v, P (Read from l 1 r [v])) →
-  Forall P (by_blocks g e).
-Proof.
-  intros He Hw Hu Hr. unfold by_blocks.
-  destruct g, e as [|lba data r|lba count r| | | | | |from lba count r data|]; try (by constructor).
-  - rewrite Forall_forall. intros e (i & v & -> & _)%elem_of_lookup_imap. by eapply Hw.
-  - rewrite Forall_forall. intros e (l & -> & _)%elem_of_list_fmap. by eapply Hu.
-  - case_decide; [|by constructor]. rewrite Forall_forall. intros e (i & v & -> & _)%elem_of_lookup_imap.
-    by eapply Hr.
-Qed.
-
 Lemma steps_keep (P : event V → Prop) next id en :
   (∀ r, en = Hint r → True) →
   (∀ e, en = Event e → not_create e → Forall P (parts g e)) →
@@ -322,7 +298,7 @@ Lemma steps_still next id en x : x ∈ steps_of g next id en → still tolerates
 Proof.
   intros Hx. pose proof (steps_keep not_create next id en ltac:(done)) as Hk. rewrite Forall_forall in Hk.
   destruct (λ H, Hk H x Hx) as [(e & Ht & He)|(r & Ht)].
-  - intros e -> He. assert (∀ e, not_create e → Forall not_create (by_blocks g e)) as Hb.
+  - intros e -> He. assert (∀ e : event V, not_create e → Forall not_create (by_blocks g e)) as Hb.
     { intros e' He'. by apply by_blocks_keeps. }
     unfold parts. destruct (answer_of (Event e)); [by apply Hb|by constructor| |];
       destruct e; try (by constructor); by apply Hb.
@@ -330,19 +306,111 @@ Proof.
   - intros v. by rewrite Ht.
 Qed.
 
-Lemma left_app xs ys tk : left_of (xs ++ ys) tk = left_of xs tk ++ left_of ys tk.
-Proof. apply filter_app. Qed.
-Lemma left_all ys tk : (∀ y, y ∈ ys → has (number y) tk = false) → left_of ys tk = ys.
+(** *** A flush that is taken when it is called *)
+
+Lemma flush_first v id f next pending h es : orders g next pending h es →
+  takes f = Event (Flush Ok) → due f = true → of f = id → ∀ rest s, pending ≡ₚ f :: rest →
+  answered_first g id h = true → Forall (λ x, still tolerates x ∧ deed_of (takes x) ≠ Other) rest →
+  current p s → power s = true → runs p tolerates v s es →
+  ∃ s1 es', entry_step p tolerates v s (Event (Flush Ok)) s1 ∧ orders g next rest h es' ∧
+    runs p tolerates v s1 es'.
 Proof.
-  induction ys as [|y ys IH]; intros Hys; [done|]. unfold left_of. rewrite filter_cons_True.
-  - f_equal. apply IH. intros; apply Hys; by right.
-  - rewrite Hys by left. done.
+  intros Ho Htf Hdf Hof.
+  induction Ho as [next|next pending x rest0 h es Hp Ho IH|next pending id0 en h es called _ IH|
+    next pending id0 h es Hs _ IH|next pending en h es _ IH]; intros rest s Hperm Hfirst Hrest Hc Hpw Hr.
+  - exists (act p s (Event (Flush Ok))), []. split_and!; [by apply entry_act|constructor|].
+    eexists. constructor.
+  - apply runs_cons in Hr as (s2 & Hs2 & Hr). assert (f ∈ x :: rest0) as Hf.
+    { rewrite <-Hp, Hperm. left. }
+    apply elem_of_cons in Hf as [<-|[rest1 Hf]%elem_of_Permutation].
+    + exists s2, es. rewrite Htf in Hs2, Hr. split_and!; [done| |done]. eapply orders_perm; [done|].
+      apply (Permutation_cons_inv (a := f)). by rewrite <-Hp.
+    + assert (rest ≡ₚ x :: rest1) as Hrest1.
+      { apply (Permutation_cons_inv (a := f)). rewrite <-Hperm, Hp, Hf. constructor. }
+      rewrite Hrest1 in Hrest. apply Forall_cons in Hrest as [[Hst Hd] Hrest]. rewrite Hst in Hr.
+      destruct (IH rest1 s2) as (s3 & es' & Hs3 & Ho' & Hr'); [done..|by eapply entry_current| |done|].
+      { apply entry_act in Hs2 as (_ & _ & ->); [|done]. by rewrite act_power. }
+      destruct (swap p tolerates v s (takes x) (Event (Flush Ok)) s2 s3) as (t1 & t2 & Ht1 & Ht2 & Ha);
+        [by apply flush_needs|done..|].
+      exists t1, (takes x :: es'). split_and!; [done|by eapply orders_take|].
+      apply runs_cons. exists t2. split; [done|]. rewrite Hst. by eapply runs_mono.
+  - cbn in Hfirst. apply andb_true_iff in Hfirst as [Hcalled Hfirst].
+    destruct (IH (rest ++ called) s) as (s1 & es' & ? & ? & ?); try done.
+    + by rewrite Hperm.
+    + apply Forall_app. split; [done|]. rewrite (takes_steps g 0 next), forallb_forall in Hcalled.
+      apply Forall_forall. intros x Hx. split; [by eapply steps_still|]. apply yields_spec, Hcalled.
+      apply elem_of_list_In, elem_of_list_fmap. eauto.
+    + exists s1, es'. split_and!; [done|by apply orders_call|done].
+  - assert (id0 ≠ id) as Hne.
+    { intros ->. unfold settled in Hs. rewrite Hperm in Hs. apply Forall_cons in Hs as [Hs _]. by apply Hs. }
+    cbn in Hfirst. apply orb_true_iff in Hfirst as [Heq%same_eq|Hfirst]; [by destruct Hne|].
+    destruct (IH rest s) as (s1 & es' & ? & ? & ?); try done.
+    exists s1, es'. split_and!; [done| |done]. apply orders_answer; [|done]. unfold settled in *.
+    rewrite Hperm in Hs. by apply Forall_cons in Hs as [_ ?].
+  - done.
 Qed.
 
-Lemma call_spec h1 h2 id en z z' : fit z → sound h1 z → pass weigh p tolerates g (Called id en) z = Some z' →
-  fit z' ∧ sound (h1 ++ [Called id en]) z' ∧ (goes_on (Called id en :: h2) z → goes_on h2 z').
+Lemma flush_spec h1 h2 id z : fit z → sound h1 z → forallb (λ c, powered (now_in c)) (configs z) = true →
+  forallb yields (takes <$> flight z) = true → answered_first g id h2 = true →
+  let z' := flush_now weigh p tolerates z in
+  fit z' ∧ sound (h1 ++ [Called id (Event (Flush Ok))]) z' ∧
+  (goes_on (Called id (Event (Flush Ok)) :: h2) z → goes_on h2 z').
 Proof.
-  intros (Hnd & Hfl & Hsane) Hsound. cbn. set (called := steps_of g (next_number z) id en). intros [= <-].
+  intros (Hnd & Hfl & Hsane) Hsound Hpow Hmoves Hfirst. rewrite !forallb_forall in Hpow, Hmoves.
+  unfold flush_now. set (f := Step (next_number z + 0) id true (Event (Flush Ok)) : step_of V).
+  assert (steps_of g (next_number z) id (Event (Flush Ok)) = [f]) as Hf by (by destruct g). split_and!.
+  - split_and!; cbn; [done|intros x Hx; destruct (Hfl x Hx); split; [lia|done]|].
+    apply merged_sane. rewrite Forall_forall in *.
+    intros c' (c & (w' & -> & Hw')%elem_of_list_fmap & Hc)%elem_of_list_bind.
+    destruct (Hsane c Hc) as [? Ht]. split; [by apply (entry_wf p tolerates (broken z) (Event (Flush Ok))
+      (now_in c))|].
+    cbn. intros n Hn. specialize (Ht n Hn). lia.
+  - apply merged_backed. cbn. unfold sound in Hsound. rewrite Forall_forall in *.
+    intros c' (c & (w' & -> & Hw')%elem_of_list_fmap & Hc)%elem_of_list_bind.
+    apply (backed_step (backs h1 (flight z) (next_number z) (broken z)) _ (λ tk, tk)
+      (broken z) (Event (Flush Ok))); [|by apply Hsound|done].
+    intros w0 w1 (es & Hw & Hv & Ho) Hw1. exists (es ++ [Event (Flush Ok)]). split_and!.
+    + apply worlds_snoc. exists w0. by rewrite Hv.
+    + by rewrite devices_snoc, Hv.
+    + intros h3 es3 Ho3. rewrite <-!(assoc_L app). apply Ho. cbn. apply orders_call. rewrite Hf. cbn [length].
+      eapply (orders_take _ _ _ f); [by rewrite <-Permutation_cons_append|]. by rewrite Nat.add_1_r.
+  - intros (c & σ & s & es & Hc & Hcur & Hs & Hov & Ho & Hr).
+    apply orders_split in Ho as (ts & pending2 & es2 & Hp & -> & Ho).
+    unfold at_moment in Ho. rewrite Hf in Ho. cbn [length] in Ho. rewrite Nat.add_1_r in Ho.
+    assert (powered (now_in c) = true) as Hpc by (by apply Hpow, elem_of_list_In).
+    pose proof Hov as [(_ & Hps & _) _].
+    destruct (flush_first (broken z) id f (S (next_number z)) (f :: left_of (flight z) (taken c)) h2
+      ((takes <$> ts) ++ es2)) with (left_of (flight z) (taken c)) s as (s1 & es' & Hs1 & Ho' & Hr');
+        try done.
+    + eapply orders_takes; [|done]. by rewrite Hp, (assoc_L app), <-Permutation_cons_append.
+    + apply Forall_forall. intros x [Hx _]%elem_of_left. split; [by apply Hfl|].
+      apply yields_spec, Hmoves, elem_of_list_In, elem_of_list_fmap. eauto.
+    + congruence.
+    + assert (wf (now_in c)) as Hwf by (rewrite Forall_forall in Hsane; by apply Hsane).
+      destruct (entry_over p tolerates (broken z) σ (now_in c) s (Event (Flush Ok)) s1)
+        as (w1 & σ1 & Hw1 & Hs1' & Hov1); [done..|].
+      destruct (merged_covers weigh (configs z ≫= λ c, Config (taken c) <$>
+        entry_worlds p tolerates (broken z) (Event (Flush Ok)) (now_in c)) (Config (taken c) w1))
+        as (c2 & Hc2 & Ht2 & Hm2).
+      { apply elem_of_list_bind. exists c. split; [|done]. apply elem_of_list_fmap. eauto. }
+      pose proof Hm2 as [(_&_&_&Hch2&_) _]. cbn in Ht2, Hm2, Hch2.
+      exists c2, σ1, s1, es'. cbn. split_and!; try done.
+      * by eapply entry_current.
+      * by rewrite <-Hch2.
+      * by eapply more_over.
+      * by rewrite Ht2.
+Qed.
+
+Lemma call_spec h1 h2 n id en z z' : fit z → sound h1 z →
+  pass weigh p tolerates g h2 (Called id en) z = Some z' →
+  fit z' ∧ sound (h1 ++ [Called id en]) z' ∧ (goes_on (Called id en :: take n h2) z → goes_on (take n h2) z').
+Proof.
+  intros Hfit Hsound. pose proof Hfit as (Hnd & Hfl & Hsane). cbn.
+  destruct (is_flush en && _ && _ && _) eqn:Hnow.
+  { apply andb_true_iff in Hnow as [[[Hen ?]%andb_true_iff ?]%andb_true_iff Hfirst]. intros [= <-].
+    destruct en as [[| | | | | | |[]| | |]| | | | |]; try done. by apply flush_spec, answered_first_take. }
+  clear Hnow. generalize (take n h2). clear h2 n. intros h2.
+  set (called := steps_of g (next_number z) id en). intros [= <-].
   assert (∀ x, x ∈ called → next_number z ≤ number x < next_number z + length called) as Hcalled
     by (intros; by apply steps_numbers).
   assert (∀ c, c ∈ configs z → left_of (flight z ++ called) (taken c) = left_of (flight z) (taken c) ++
@@ -373,7 +441,8 @@ Proof.
     eapply orders_takes; [|done]. by rewrite Hp, (assoc_L app).
 Qed.
 
-Lemma answer_spec h1 h2 id z z' : fit z → sound h1 z → pass weigh p tolerates g (Answered id) z = Some z' →
+Lemma answer_spec h1 h2 rest id z z' : fit z → sound h1 z →
+  pass weigh p tolerates g rest (Answered id) z = Some z' →
   fit z' ∧ sound (h1 ++ [Answered id]) z' ∧ (goes_on (Answered id :: h2) z → goes_on h2 z').
 Proof.
   intros Hfit Hsound. cbn. set (xs := base.filter _ (flight z)). intros Hall.
@@ -400,9 +469,10 @@ Proof.
 Qed.
 
 Lemma quiet_goes_on en l : quiet en l = true → ends en = false.
-Proof. by destruct en as [[| | | | | | |[]| |]|? []|? []|? []|[]|[]]. Qed.
+Proof. by destruct en as [[| | | | | | | |[]| |]|? []|? []|? []|[]|[]]. Qed.
 
-Lemma alone_spec h1 h2 en z z' : fit z → sound h1 z → pass weigh p tolerates g (Alone en) z = Some z' →
+Lemma alone_spec h1 h2 rest en z z' : fit z → sound h1 z → pass weigh p tolerates g rest (Alone en) z =
+  Some z' →
   fit z' ∧ sound (h1 ++ [Alone en]) z' ∧ (goes_on (Alone en :: h2) z → goes_on h2 z').
 Proof.
   intros Hfit Hsound. cbn. unfold alone. set (xs := if quiet _ _ then [] else flight z).
@@ -453,7 +523,7 @@ Proof.
         assert (forallb calm (takes <$> flight z) = true → forallb calm (takes <$> ts) = true) as Hcalm.
         { rewrite !forallb_forall. intros Hall a (y & -> & Hy)%elem_of_list_In%elem_of_list_fmap.
           apply Hall, elem_of_list_In, elem_of_list_fmap. exists y. split; [done|]. by apply Hts. }
-        destruct en as [[| | | | | | |[]| |]|? []|? []|? []|[]|[]]; try done; by apply Hcalm.
+        destruct en as [[| | | | | | | |[]| |]|? []|? []|? []|[]|[]]; try done; by apply Hcalm.
       - apply runs_takes in Hr as (s1 & Hrun & Hr); [|done].
         apply runs_cons in Hr as (s2 & Hs2 & Hr2).
         assert (current p s1) by (by eapply recorded_current).
@@ -489,8 +559,8 @@ Proof.
            by rewrite Hp, <-(assoc_L app).
 Qed.
 
-Lemma pass_spec h1 h2 m z z' : fit z → sound h1 z → pass weigh p tolerates g m z = Some z' →
-  fit z' ∧ sound (h1 ++ [m]) z' ∧ (goes_on (m :: h2) z → goes_on h2 z').
+Lemma pass_spec h1 h2 n m z z' : fit z → sound h1 z → pass weigh p tolerates g h2 m z = Some z' →
+  fit z' ∧ sound (h1 ++ [m]) z' ∧ (goes_on (m :: take n h2) z → goes_on (take n h2) z').
 Proof. destruct m; [apply call_spec|apply answer_spec|apply alone_spec]. Qed.
 
 (** An order of the history, after the disk was created, that the contract admits. *)
@@ -524,9 +594,10 @@ Proof.
     destruct (reach_free d e f k c l) as [out ->] end. by apply IH.
 Qed.
 
-Lemma pass_free m z : work z = None → ∃ z', pass weigh p tolerates g m z = Some z' ∧ work z' = None.
+Lemma pass_free rest m z : work z = None → ∃ z', pass weigh p tolerates g rest m z = Some z' ∧ work z' = None.
 Proof.
-  intros Hz. destruct m as [id en|id|en]; cbn; [by eexists|by apply settle_all_free|]. unfold alone. rewrite
+  intros Hz. destruct m as [id en|id|en]; cbn; [destruct (_ && _);
+    by eexists|by apply settle_all_free|]. unfold alone. rewrite
       Hz.
   match goal with |- context [reach _ ?a ?b ?c ?d ?e ?f ?k ?l None] =>
     destruct (reach_free d e f k c l) as [out ->] end. cbn [spend]. by eexists.
@@ -535,7 +606,7 @@ Qed.
 Lemma pass_all_free h : ∀ i z, work z = None →
   match pass_all weigh g p tolerates i z h with Unknown _ => False | _ => True end.
 Proof.
-  induction h as [|m h IH]; intros i z Hz; cbn; [done|]. destruct (pass_free m z Hz) as (z' & -> & Hz').
+  induction h as [|m h IH]; intros i z Hz; cbn; [done|]. destruct (pass_free h m z Hz) as (z' & -> & Hz').
   destruct (configs z'); [done|]. by apply IH.
 Qed.
 
@@ -554,9 +625,9 @@ Proof.
   induction h2 as [|m h2 IH]; intros h1 z i Hfit Hsound Hne; [|specialize (Hlim (m :: h2) i z)];
     cbn [pass_all] in *.
   { rewrite app_nil_r. by apply (sound_admitted _ z). }
-  destruct (pass weigh p tolerates g m z) as [z'|] eqn:Hpass.
+  destruct (pass weigh p tolerates g h2 m z) as [z'|] eqn:Hpass.
   2:{ done. }
-  pose proof (pass_spec h1 (take 0 h2) m z z' Hfit Hsound Hpass) as (Hfit' & Hsound' & Hgo0).
+  pose proof (pass_spec h1 h2 0 m z z' Hfit Hsound Hpass) as (Hfit' & Hsound' & Hgo0).
   destruct (configs z') as [|c cs] eqn:Hcs.
   - exists 0. split_and!; [lia|cbn; lia|cbn [take]; rewrite app_nil_r; by apply (sound_admitted _ z)|].
     cbn. intros (c & σ & s & es & Hc & _)%Hgo0. rewrite Hcs in Hc. by apply elem_of_nil in Hc.
@@ -565,65 +636,13 @@ Proof.
     + by rewrite <-(assoc_L app) in IH.
     + destruct IH as (n & -> & Hn & Had & Hno). exists (S n). split_and!; [lia|cbn; lia| |].
       * by rewrite <-(assoc_L app) in Had.
-      * intros Hgo. apply Hno. by apply (pass_spec h1 (take (S n) h2) m z z').
+      * intros Hgo. apply Hno. by apply (pass_spec h1 h2 (S n) m z z').
     + done.
 Qed.
 
 End Along.
 
 (** ** Without a power cut the profile does not matter *)
-
-Definition calm_event (e : event V) : Prop := match e with Crash _ => False | _ => True end.
-Definition calm_entry en : Prop := match en with Event e => calm_event e | _ => True end.
-
-Lemma answered_like s t r faults excuses d left left' s' :
-  size s = size t → now s = now t → power s = power t → answered s r faults excuses d left s' →
-  ∃ t', answered t r faults excuses d left' t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t'.
-Proof.
-  intros Hz Hn Hp [Hpw Ha]. rewrite Hp in Hpw. destruct r.
-  - destruct Ha as [? ->]. exists (happens t d left'). by split_and!.
-  - destruct Ha as [? ->]. exists t. by split_and!.
-  - destruct Ha as [->|[? ->]]; [exists t|exists (happens t d left')]; split_and!; try done; split; auto.
-  - subst s'. eexists. by split_and!.
-Qed.
-
-Lemma calm_step p q tolerates v s t en s' : calm_entry en →
-  size s = size t → now s = now t → power s = power t → entry_step p tolerates v s en s' →
-  ∃ t', entry_step q tolerates v t en t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t'.
-Proof.
-  intros Hcalm Hz Hn Hp Hstep.
-  assert (∀ lba count, out_of_range s lba count = out_of_range t lba count) as Hr.
-  { intros. unfold out_of_range. by rewrite Hz. }
-  assert (∀ r, outside s r s' → ∃ t', outside t r t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' =
-      power t')
-    as Hout.
-  { intros r [Hpw ->]. exists (match r with CutShort => cut t [] | _ => t end). unfold outside.
-    rewrite <-Hp. split_and!; try done; by destruct r. }
-  assert (∀ r faults excuses d left left', answered s r faults excuses d left s' →
-    ∃ t', answered t r faults excuses d left' t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t')
-    as Hans by (intros; by eapply answered_like).
-  destruct en as [e|d r|d r|d r|r|r]; cbn in Hstep |- *; try (by apply Hout).
-  destruct Hstep as [Hstep|Hl].
-  - assert (∃ t', step q t e t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t')
-      as (t' & ? & ?); [|exists t'; split; [by left|done]].
-    destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done; cbn in *;
-      rewrite <-?Hn, <-?Hr; try (by eapply Hans).
-    + subst. eexists. by split_and!.
-    + destruct Hstep as [Ha Hok]. destruct (Hans _ _ _ _ _ (survivors t) Ha) as (t' & ? & ?).
-      exists t'. by split.
-  - destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. destruct Hl as (Hb & Hpw & ->).
-    exists t. split; [right; split; [done|split; [by rewrite <-Hp|done]]|done].
-Qed.
-
-Lemma calm_runs p q tolerates es : ∀ v s t, Forall calm_entry es →
-  size s = size t → now s = now t → power s = power t → runs p tolerates v s es → runs q tolerates v t es.
-Proof.
-  induction es as [|en es IH]; intros v s t Hcalm Hz Hn Hp Hr.
-  { exists t. constructor. }
-  apply Forall_cons in Hcalm as [Hen Hcalm]. apply runs_cons in Hr as (s1 & Hs & Hr).
-  destruct (calm_step p q tolerates v s t en s1) as (t1 & ? & ? & ? & ?); [done..|].
-  apply runs_cons. eauto.
-Qed.
 
 Lemma orders_calm g next pending h es : orders g next pending h es →
   Forall (λ x, calm_entry (takes x)) pending → existsb crashes h = false → Forall calm_entry es.
@@ -635,7 +654,7 @@ Proof.
   - apply orb_false_iff in Hcr as [Hc Hcr]. apply IH; [|done]. apply Forall_app. split; [done|].
     pose proof (steps_keep g calm_event next id en ltac:(done)) as Hk. eapply Forall_impl; [apply Hk|].
     + intros e -> _. assert (calm_event e) as He by (by destruct e).
-      assert (∀ e, calm_event e → Forall calm_event (by_blocks g e)) as Hb.
+      assert (∀ e : event V, calm_event e → Forall calm_event (by_blocks g e)) as Hb.
       { intros e' He'. by apply by_blocks_keeps. }
       unfold parts. destruct (answer_of (Event e)); [by apply Hb|by constructor| |];
         destruct e; try (by constructor); by apply Hb.

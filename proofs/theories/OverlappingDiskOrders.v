@@ -16,14 +16,8 @@ Context (p : profile) (tolerates : nat) (v : devices).
 
 Definition still x : Prop := ∀ v, devices_after tolerates v (takes x) = v.
 
-Lemma meets_sym l n l' n' : meets l n l' n' = meets l' n' l n.
-Proof. unfold meets. apply andb_comm. Qed.
-Lemma clashes_sym d d' : clashes p d d' = clashes p d' d.
-Proof. destruct d, d'; try done; destruct p; try done; apply meets_sym. Qed.
-Lemma conflict_sym (a b : entry V) : conflict p a b = conflict p b a.
-Proof. unfold conflict. rewrite clashes_sym. f_equal. apply orb_comm. Qed.
-Lemma conflict_not_other (a b : entry V) : conflict p a b = false → deed_of a ≠ Other ∧ deed_of b ≠ Other.
-Proof. unfold conflict. intros [_ Hc]%orb_false_iff. split; intros Heq; rewrite Heq in Hc; [done|].
+Lemma needs_not_other (a b : entry V) : needs p a b = false → deed_of a ≠ Other ∧ deed_of b ≠ Other.
+Proof. unfold needs. intros [_ Hc]%orb_false_iff. split; intros Heq; rewrite Heq in Hc; [done|].
   by destruct (deed_of a). Qed.
 
 Lemma runs_takes ys es : ∀ s, Forall still ys →
@@ -49,7 +43,7 @@ Proof.
 Qed.
 
 Lemma runs_move x ys es : ∀ s, still x → Forall still ys → current p s →
-  (∀ y, y ∈ ys → conflict p (takes x) (takes y) = false) →
+  (∀ y, y ∈ ys → needs p (takes y) (takes x) = false) →
   runs p tolerates v s (takes x :: (takes <$> ys) ++ es) →
   runs p tolerates v s ((takes <$> ys) ++ takes x :: es).
 Proof.
@@ -57,8 +51,8 @@ Proof.
   apply Forall_cons in Hst as [Hy Hst].
   apply runs_cons in Hr as (s1 & Hs1 & Hr). rewrite Hx in Hr.
   apply runs_cons in Hr as (s2 & Hs2 & Hr). rewrite Hy in Hr.
-  assert (conflict p (takes x) (takes y) = false) as Hxy by (apply Hcon; left).
-  destruct (conflict_not_other _ _ Hxy) as [? ?].
+  assert (needs p (takes y) (takes x) = false) as Hxy by (apply Hcon; left).
+  destruct (needs_not_other _ _ Hxy) as [? ?].
   destruct (swap p tolerates v s (takes x) (takes y) s1 s2) as (t1 & t2 & Ht1 & Ht2 & Ha); [done..|].
   apply runs_cons. exists t1. split; [done|]. rewrite Hy. apply IH; [done|done| |by intros; apply Hcon;
       right|].
@@ -68,7 +62,7 @@ Qed.
 
 (** First those of [zs], then [x], then the others. *)
 Lemma runs_partition (f : step_of V → bool) x l es : ∀ s, still x → Forall still l → current p s →
-  (∀ a b, a ∈ l → f a = false → b ∈ l ∧ f b = true ∨ b = x → conflict p (takes a) (takes b) = false) →
+  (∀ a b, a ∈ l → f a = false → b ∈ l ∧ f b = true ∨ b = x → needs p (takes b) (takes a) = false) →
   runs p tolerates v s ((takes <$> l) ++ takes x :: es) →
   runs p tolerates v s ((takes <$> base.filter f l) ++ takes x ::
     (takes <$> base.filter (λ a, negb (f a)) l) ++ es).
@@ -103,12 +97,12 @@ Proof.
   intros s Hq Hst.
   assert (Forall (λ x, calm (takes x) = true) ts) as Hcalm.
   { unfold quiet in Hq. assert (forallb calm (takes <$> ts) = true) as Hall.
-    { destruct en as [[| | | | | | |[]| |]|? []|? []|? []|[]|[]]; done. }
+    { destruct en as [[| | | | | | | |[]| |]|? []|? []|? []|[]|[]]; done. }
     rewrite Forall_forall. intros x Hx. rewrite forallb_forall in Hall. apply Hall, elem_of_list_In,
       elem_of_list_fmap. eauto. }
   assert ((∀ s s', entry_step p tolerates v s en s' ↔ power s = true ∧ s' = s) ∨ en = Event (Restart Ok))
     as Hen.
-  { destruct en as [[| | | | | | |[]| |]|? []|? []|? []|[]|[]]; try done; try (by right); left; done. }
+  { destruct en as [[| | | | | | | |[]| |]|? []|? []|? []|[]|[]]; try done; try (by right); left; done. }
   clear Hq. revert s. induction ts as [|x ts IH]; intros s Hc Hr; cbn in Hr |- *.
   { apply runs_cons in Hr as (s1 & ? & ?). exists s1. split_and!; [done|by eapply entry_current|done]. }
   apply Forall_cons in Hst as [Hx Hst], Hcalm as [Hcx Hcalm].
@@ -119,7 +113,7 @@ Proof.
   assert (∀ t t', entry_step p tolerates v t (takes x) t' →
     entry_step p tolerates (devices_after tolerates v en) t (takes x) t') as Hdev.
   { intros t t'. destruct (takes x) as [e|d r|d r|d r|r|r]; try done. cbn.
-    destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. }
+    destruct e as [| | | | | | | | |? ? ? [|[]| |] ?|]; try done. }
   destruct Hen as [Hen| ->].
   - apply Hen in Hs2 as [Hp1 ->]. exists s.
     assert (power s = true) as Hp by (apply entry_act in Hs1 as (? & _); done).
@@ -240,6 +234,115 @@ Proof.
     rewrite decide_False by auto. done.
   - rewrite decide_True by done. rewrite filter_cons, has_forget.
     rewrite (same_sym (number y)), Hxy. cbn [negb andb]. by rewrite IH.
+Qed.
+
+Lemma filter_partition {A} (f : A → bool) (l : list A) :
+  l ≡ₚ base.filter f l ++ base.filter (λ a, negb (f a)) l.
+Proof.
+  induction l as [|a l IH]; [done|]. rewrite !filter_cons. destruct (f a) eqn:Hf; cbn.
+  - rewrite decide_True by done. rewrite decide_False by auto. cbn. by rewrite <-IH.
+  - rewrite decide_False by auto. rewrite decide_True by done. rewrite <-Permutation_middle. by rewrite <-IH.
+Qed.
+
+Lemma left_app xs ys tk : left_of (xs ++ ys) tk = left_of xs tk ++ left_of ys tk.
+Proof. apply filter_app. Qed.
+Lemma left_all ys tk : (∀ y, y ∈ ys → has (number y) tk = false) → left_of ys tk = ys.
+Proof.
+  induction ys as [|y ys IH]; intros Hys; [done|]. unfold left_of. rewrite filter_cons_True.
+  - f_equal. apply IH. intros; apply Hys; by right.
+  - rewrite Hys by left. done.
+Qed.
+
+(** ** The steps of a request *)
+
+Definition not_create (e : event V) : Prop := match e with Create _ => False | _ => True end.
+
+Lemma by_blocks_keeps g (P : event V → Prop) e : P e →
+  (∀ lba data r, e = Write lba data r → ∀ l v, P (Write l [v] r)) →
+  (∀ lba data told r, e = WriteThrough lba data told r → ∀ l v, P (WriteThrough l [v] told r)) →
+  (∀ lba count r, e = Unmap lba count r → ∀ l, P (Unmap l 1 r)) →
+  (∀ from lba count r data, e = Read from lba count r data → ∀ l v, P (Read from l 1 r [v])) →
+  Forall P (by_blocks g e).
+Proof.
+  intros He Hw Ht Hu Hr. unfold by_blocks.
+  destruct g, e as [|lba data r|lba data told r|lba count r| | | | | |from lba count r data|];
+    try (by constructor).
+  - rewrite Forall_forall. intros e (i & v & -> & _)%elem_of_lookup_imap. by eapply Hw.
+  - rewrite Forall_forall. intros e (i & v & -> & _)%elem_of_lookup_imap. by eapply Ht.
+  - rewrite Forall_forall. intros e (l & -> & _)%elem_of_list_fmap. by eapply Hu.
+  - case_decide; [|by constructor]. rewrite Forall_forall. intros e (i & v & -> & _)%elem_of_lookup_imap.
+    by eapply Hr.
+Qed.
+
+Lemma takes_steps g next next' id en : takes <$> steps_of g next id en = takes <$> steps_of g next' id en.
+Proof. destruct en as [[]| | | | |]; cbn; rewrite ?fmap_imap; try done. by destruct (sure _). Qed.
+
+Lemma answered_first_take g id h n : answered_first g id h = true → answered_first g id (take n h) = true.
+Proof.
+  revert n. induction h as [|[id' en|id'|en] h IH]; intros [|n]; cbn; try done.
+  - rewrite !andb_true_iff. intros [? ?]. auto.
+  - rewrite !orb_true_iff. intros [?|?]; auto.
+Qed.
+
+Lemma yields_spec (a : entry V) : yields a = true ↔ deed_of a ≠ Other.
+Proof. unfold yields. by destruct (deed_of a). Qed.
+
+Lemma flush_needs p (a : entry V) : deed_of a ≠ Other → needs p (Event (Flush Ok)) a = false.
+Proof. intros Ha. unfold needs. cbn. by destruct (deed_of a). Qed.
+
+(** ** Without a power cut the profile does not matter *)
+
+Definition calm_event (e : event V) : Prop := match e with Crash _ => False | _ => True end.
+Definition calm_entry en : Prop := match en with Event e => calm_event e | _ => True end.
+
+Lemma answered_like s t r faults excuses d left left' s' :
+  size s = size t → now s = now t → power s = power t → answered s r faults excuses d left s' →
+  ∃ t', answered t r faults excuses d left' t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t'.
+Proof.
+  intros Hz Hn Hp [Hpw Ha]. rewrite Hp in Hpw. destruct r.
+  - destruct Ha as [? ->]. exists (happens t d left'). by split_and!.
+  - destruct Ha as [? ->]. exists t. by split_and!.
+  - destruct Ha as [->|[? ->]]; [exists t|exists (happens t d left')]; split_and!; try done; split; auto.
+  - subst s'. eexists. by split_and!.
+Qed.
+
+Lemma calm_step p q tolerates v s t en s' : calm_entry en →
+  size s = size t → now s = now t → power s = power t → entry_step p tolerates v s en s' →
+  ∃ t', entry_step q tolerates v t en t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t'.
+Proof.
+  intros Hcalm Hz Hn Hp Hstep.
+  assert (∀ lba count, out_of_range s lba count = out_of_range t lba count) as Hr.
+  { intros. unfold out_of_range. by rewrite Hz. }
+  assert (∀ r, outside s r s' → ∃ t', outside t r t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' =
+      power t')
+    as Hout.
+  { intros r [Hpw ->]. exists (match r with CutShort => cut t [] | _ => t end). unfold outside.
+    rewrite <-Hp. split_and!; try done; by destruct r. }
+  assert (∀ r faults excuses d left left', answered s r faults excuses d left s' →
+    ∃ t', answered t r faults excuses d left' t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t')
+    as Hans by (intros; by eapply answered_like).
+  destruct en as [e|d r|d r|d r|r|r]; cbn in Hstep |- *; try (by apply Hout).
+  destruct Hstep as [Hstep|Hl].
+  - assert (∃ t', step q t e t' ∧ size s' = size t' ∧ now s' = now t' ∧ power s' = power t')
+      as (t' & ? & ?); [|exists t'; split; [by left|done]].
+    destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+      try done; cbn in *;
+      rewrite <-?Hn, <-?Hr; try (by eapply Hans).
+    + subst. eexists. by split_and!.
+    + destruct Hstep as [Ha Hok]. destruct (Hans _ _ _ _ _ (survivors t) Ha) as (t' & ? & ?).
+      exists t'. by split.
+  - destruct e as [| | | | | | | | |? ? ? [|[]| |] ?|]; try done. destruct Hl as (Hb & Hpw & ->).
+    exists t. split; [right; split; [done|split; [by rewrite <-Hp|done]]|done].
+Qed.
+
+Lemma calm_runs p q tolerates es : ∀ v s t, Forall calm_entry es →
+  size s = size t → now s = now t → power s = power t → runs p tolerates v s es → runs q tolerates v t es.
+Proof.
+  induction es as [|en es IH]; intros v s t Hcalm Hz Hn Hp Hr.
+  { exists t. constructor. }
+  apply Forall_cons in Hcalm as [Hen Hcalm]. apply runs_cons in Hr as (s1 & Hs & Hr).
+  destruct (calm_step p q tolerates v s t en s1) as (t1 & ? & ? & ? & ?); [done..|].
+  apply runs_cons. eauto.
 Qed.
 
 End OverlappingOrders.

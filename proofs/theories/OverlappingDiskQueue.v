@@ -84,7 +84,8 @@ Qed.
 
 Lemma one_step next id e : queues_up e → sure (answer_of (Event e)) = true →
   steps_of ByRequest next id (Event e) = [Step (next + 0) id true (Event e)].
-Proof. intros Hq Hs. unfold steps_of, parts. rewrite Hs. destruct e as [| | | | | |r|r|? ? ? r ?|r]; try done;
+Proof. intros Hq Hs. unfold steps_of, parts. rewrite Hs. destruct e as [| | | | | | |r|r|? ? ? r ?|r];
+  try done;
   by destruct r. Qed.
 
 (** A request of unknown outcome happened, or what followed may follow as well without it. *)
@@ -94,8 +95,11 @@ Lemma unknown_step p next id e s s1 : queues_up e → current p s → answer_of 
       devices_after 0 all_good (Event a) = all_good.
 Proof.
   intros Hq Hc Ha Hs.
-  destruct e as [|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done; cbn in Ha; subst;
+  destruct e as [|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done;
+    cbn in Ha; subst;
     cbn in Hs.
+  - destruct Hs as [Hp [->|[Hf ->]]]; [left; split; [apply allows_refl|by repeat constructor]|].
+    right. eexists. split_and!; [done|by split|done].
   - destruct Hs as [Hp [->|[Hf ->]]]; [left; split; [apply allows_refl|by repeat constructor]|].
     right. eexists. split_and!; [done|by split|done].
   - destruct Hs as [Hp [->|[Hf ->]]]; [left; split; [apply allows_refl|by repeat constructor]|].
@@ -129,8 +133,12 @@ Proof.
     - destruct (cut_resolves p tr (cut s left) s (happens s d left)) as [?|?]; try done; [|by left|by right].
       cbn. intros i d' [Hi|Hi]%elem_of_app Hr; [right|left]; eauto.
     - left. destruct (cut_resolves p tr (cut s []) s s) as [?|?]; try done. cbn. eauto. }
-  destruct e as [|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done; cbn in Ha; subst;
+  destruct e as [|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done;
+    cbn in Ha; subst;
     cbn in Hs.
+  - destruct Hs as [Hp Heq]. destruct (Hres _ (written (now s) lba data) _ Hp Heq) as [?|[Hf ?]]; [by
+      left|right].
+    eexists _, _; split_and!; [done| |done|done]. by split.
   - destruct Hs as [Hp Heq]. destruct (Hres _ (written (now s) lba data) _ Hp Heq) as [?|[Hf ?]]; [by
       left|right].
     eexists _, _; split_and!; [done| |done|done]. by split.

@@ -34,10 +34,13 @@ Proof.
   assert (∀ q lba data, leaves (buffering q w lba data) ≠ [] ∧ leaves_cut (buffering q w lba data) ≠ []) as
       Hb.
   { intros [] lba data; cbn; [done..|]. by destruct (leftovers w). }
+  assert (∀ q told lba data, leaves (writing_through q told w lba data) ≠ [] ∧
+    leaves_cut (writing_through q told w lba data) ≠ []) as Hth.
+  { intros [] [] lba data; cbn; try done; by destruct (leftovers w). }
   assert (∀ q z, leaves (recording q w z) ≠ [] ∧ leaves_cut (recording q w z) ≠ []) as Hr by (by intros []).
   destruct en as [e|d r|d r|d r|r|r]; try apply Hout.
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
-    try (apply Hans; first [apply Hb|apply Hr]).
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
+    try (apply Hans; first [apply Hb|apply Hth|apply Hr]).
   - by intros ->%elem_of_list_singleton.
   - intros [_ Hl]%looking_spec. destruct r; [|naive_solver..].
     destruct Hl as [_ ->%elem_of_list_singleton]. done.
@@ -140,6 +143,29 @@ Proof.
       rewrite (Hseen _ _ Hw0). split; [|done]. apply elem_of_list_fmap. eauto.
     - intros (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 Hw0.
       apply elem_of_list_fmap. eauto. }
+  assert (∀ q told lba data, let f w := writing_through q told w lba data in
+    (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
+      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) ∧
+    (∀ y, y ∈ leaves_cut (f w) → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ leaves_cut (f w0)))
+    as Hthr.
+  { intros q told lba data. destruct (Hbuf q lba data) as [Hl Hlc].
+    assert (∀ y, y ∈ force (key lba) data <$> leftovers w → ∃ y0, y0 ∈ leftovers w ∧
+      ∀ w0, hangs y0 w w0 → y ∈ force (key lba) data <$> leftovers w0) as Hf.
+    { intros y (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 Hw0.
+      apply elem_of_list_fmap. exists z. split; [done|]. by eapply Hin0. }
+    assert (∀ y0 w0, hangs y0 w w0 → makes (buffering q w lba data) = makes (buffering q w0 lba data)) as Hm.
+    { intros y0 w0 Hw0. pose proof (Hseen _ _ Hw0) as Heq. by destruct q; cbn; rewrite Heq. }
+    destruct q, told; try done; split; intros y; cbn -[buffering]; rewrite ?elem_of_app.
+    - intros (y0 & ? & Hall)%Hf. exists y0. split; [done|]. intros w0 Hw0. split; [auto|by eapply Hm].
+    - intros [(y0 & ? & Hall)%Hf|Hy]; [exists y0|exists y]; (split; [done|]); intros w0 Hw0;
+        rewrite elem_of_app; [left; auto|right; by eapply Hin0].
+    - intros [(y0 & ? & Hall)%Hf|(y0 & ? & Hall)%Hl]; exists y0; (split; [done|]); intros w0 Hw0;
+        rewrite elem_of_app; (split; [|by eapply Hm]); [left; auto|right; by apply Hall].
+    - intros [(y0 & ? & Hall)%Hf|(y0 & ? & Hall)%Hl]; exists y0; (split; [done|]); intros w0 Hw0;
+        rewrite elem_of_app; [left; auto|right; by apply Hall].
+    - intros (y0 & ? & Hall)%Hf. exists y0. split; [done|]. intros w0 Hw0. split; [auto|by eapply Hm].
+    - intros [(y0 & ? & Hall)%Hf|Hy]; [exists y0|exists y]; (split; [done|]); intros w0 Hw0;
+        rewrite elem_of_app; [left; auto|right; by eapply Hin0]. }
   assert (∀ q (x : world → shape), (∀ y0 w0, hangs y0 w w0 → x w0 = x w) → let f w := recording q w (x w) in
     (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
       ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) ∧
@@ -196,10 +222,13 @@ Proof.
     by apply (Hans r (λ w, range_faults w lba (length data)) _ (λ w, buffering p w lba data));
       [apply Hrange|..]. }
   revert Hin. destruct en as [e|d r|d r|d r|r|r]; try apply Hout.
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
     try (apply Hwrite); try (apply Hflush).
   - cbn. intros ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 _.
     eexists. split; [left|]. by apply hangs_same.
+  - cbn. destruct (Hthr p told lba data).
+    by apply (Hans r (λ w, range_faults w lba (length data)) _ (λ w, writing_through p told w lba data));
+      [apply Hrange|..].
   - specialize (Hwrite lba (replicate count zero) r). cbn. by rewrite replicate_length in Hwrite.
   - cbn. set (x w := Shape (live_blocks (seen w)) ((n, live_blocks (seen w)) :: snap_blocks (seen w))).
     destruct (Hrec p x) as [? ?]; [intros ? ? Hw0; unfold x; by rewrite (Hseen _ _ Hw0)|].
@@ -539,7 +568,7 @@ Proof. unfold is_in. rewrite existsb_exists. setoid_rewrite <-elem_of_list_In. s
 Lemma ahead_spec p fuel (xs : list (step_of V)) : ∀ ys, (∀ x, x ∈ ys → x ∈ xs) →
   let zs := ahead fuel p xs ys in
   (∀ z, z ∈ zs → z ∈ xs) ∧ (∀ x, x ∈ ys → is_in x zs = true) ∧
-  (∀ x, x ∈ xs → is_in x zs = true ∨ ∀ z, z ∈ zs → conflict p (takes z) (takes x) = false).
+  (∀ x, x ∈ xs → is_in x zs = true ∨ ∀ z, z ∈ zs → needs p (takes z) (takes x) = false).
 Proof.
   assert (∀ ys : list (step_of V), (∀ x, x ∈ ys → x ∈ xs) → ∀ x, x ∈ ys → is_in x xs = true) as Hin.
   { intros ys Hys y Hy. apply is_in_spec. eauto. }
@@ -548,14 +577,14 @@ Proof.
     + split_and!; [done|by intros; apply is_in_spec; eauto|]. intros x Hx. rewrite forallb_forall in Hall.
       specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by
           left|].
-      right. intros z Hz. apply negb_true_iff in Hall. destruct (conflict _ _ _) eqn:Hc; [|done].
+      right. intros z Hz. apply negb_true_iff in Hall. destruct (needs _ _ _) eqn:Hc; [|done].
       rewrite <-Hall. symmetry. apply existsb_exists. exists z. by rewrite <-elem_of_list_In.
     + split_and!; [done|by eapply Hin|]. intros x Hx. left. apply is_in_spec. eauto.
   - destruct (forallb _ _) eqn:Hall.
     + split_and!; [done|by intros; apply is_in_spec; eauto|]. intros x Hx. rewrite forallb_forall in Hall.
       specialize (Hall x (proj1 (elem_of_list_In _ _) Hx)). apply orb_true_iff in Hall as [?|Hall]; [by
           left|].
-      right. intros z Hz. apply negb_true_iff in Hall. destruct (conflict _ _ _) eqn:Hc; [|done].
+      right. intros z Hz. apply negb_true_iff in Hall. destruct (needs _ _ _) eqn:Hc; [|done].
       rewrite <-Hall. symmetry. apply existsb_exists. exists z. by rewrite <-elem_of_list_In.
     + set (zs := base.filter _ xs). destruct (IH zs) as (Hz1 & Hz2 & Hz3).
       { intros y [_ ?]%elem_of_keep. done. }

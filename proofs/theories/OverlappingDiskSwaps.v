@@ -80,6 +80,23 @@ Proof.
     eexists. split; [apply elem_of_list_fmap; by exists j'|]. split; [|done]. intros l v. cbn.
     destruct Hd as [Hl _]. rewrite Hl, !elem_of_cons. intros [?|?]; [by left|right; by apply Hm].
 Qed.
+Lemma forced_within i i' lba data : image_within i i' → image_within (forced lba data i) (forced lba data i').
+Proof. intros [Hm Hs]. split; [|done]. intros l v. specialize (Hm l v). cbn. by destruct (data_at lba data l).
+Qed.
+Lemma within_fmap (f g : image V → image V) is is' :
+  (∀ i i', image_within i i' → image_within (f i) (g i')) → images_within is is' →
+  images_within (f <$> is) (g <$> is').
+Proof. intros Hf Hi i (j & -> & (j' & Hj' & ?)%Hi)%elem_of_list_fmap. exists (g j').
+  split; [apply elem_of_list_fmap; eauto|auto]. Qed.
+Lemma within_through p s t told d d' lba data :
+  same_disk d d' → images_within (survivors s) (survivors t) →
+  images_within (written_through p s told d lba data) (written_through p t told d' lba data).
+Proof.
+  intros Hd Hi. pose proof (within_buffered p _ _ _ _ Hd Hi) as Hb.
+  assert (images_within (forced lba data <$> survivors s) (forced lba data <$> survivors t)) as Hf.
+  { apply within_fmap; [|done]. intros. by apply forced_within. }
+  destruct p, told; try done. by apply within_app.
+Qed.
 Lemma within_recorded p s t d d' :
   same_disk d d' → images_within (survivors s) (survivors t) →
   images_within (recorded p s d) (recorded p t d').
@@ -106,12 +123,14 @@ Proof.
   intros Hst. pose proof Hst as (Hz & Hp & Hn & Hi).
   assert (∀ lba count, out_of_range s lba count = out_of_range t lba count) as Hr.
   { intros. unfold out_of_range. by rewrite Hz. }
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
     rewrite ?Hr, ?(same_taken (now s) (now t)), ?(same_missing (now s) (now t)),
       ?(same_missing_view (now s) (now t)) by done.
   - intros ->. eexists. split; [done|apply allows_refl].
   - intros. eapply answered_mono; [done|by apply same_written|..|done].
     apply within_buffered; [by apply same_written|done].
+  - intros. eapply answered_mono; [done|by apply same_written|..|done].
+    apply within_through; [by apply same_written|done].
   - intros. eapply answered_mono; [done|by apply same_written|..|done].
     apply within_buffered; [by apply same_written|done].
   - intros. eapply answered_mono; [done|by apply same_snapshotted|..|done].
@@ -146,7 +165,7 @@ Proof.
   { intros r [Hpw ->]. eexists. split; [split; [by rewrite <-Hp|done]|]. by destruct r. }
   destruct en as [e|d r|d r|d r|r|r]; cbn; try apply Hout. intros [Hs|Hl].
   - destruct (step_mono _ _ _ _ _ Hst Hs) as (t' & ? & ?). exists t'. by split; [left|].
-  - destruct e as [| | | | | | | |from lba count [|[]| |] data|]; try done. destruct Hl as (Hb & Hpw & ->).
+  - destruct e as [| | | | | | | | |from lba count [|[]| |] data|]; try done. destruct Hl as (Hb & Hpw & ->).
     exists t. split; [right|done]. split; [done|]. split; [by rewrite <-Hp|done].
 Qed.
 
@@ -176,7 +195,8 @@ Definition met (r : answer) (faults excuses : list code) : Prop :=
 
 Definition suited tolerates (v : devices) s en : Prop :=
   match en with
-  | Event (Write lba data r) => met r (out_of_range s lba (length data)) [NoSpace]
+  | Event (Write lba data r) | Event (WriteThrough lba data _ r) => met r (out_of_range s lba (length
+    data)) [NoSpace]
   | Event (Unmap lba count r) => met r (out_of_range s lba count) [NoSpace]
   | Event (Snapshot n r) => met r (VirtualDisk.taken (now s) n) [NoSpace]
   | Event (Delete n r) => met r (missing (now s) n) []
@@ -192,6 +212,8 @@ Definition suited tolerates (v : devices) s en : Prop :=
 Definition act p s en : state V :=
   match en with
   | Event (Write lba data Ok) => let d := written (now s) lba data in happens s d (buffered p s d)
+  | Event (WriteThrough lba data told Ok) =>
+      let d := written (now s) lba data in happens s d (written_through p s told d lba data)
   | Event (Unmap lba count Ok) => let d := unmapped (now s) lba count in happens s d (buffered p s d)
   | Event (Snapshot n Ok) => let d := snapshotted (now s) n in happens s d (recorded p s d)
   | Event (Delete n Ok) => let d := deleted (now s) n in happens s d (recorded p s d)
@@ -207,16 +229,17 @@ Lemma entry_act p tolerates v s en s' : deed_of en ≠ Other →
   entry_step p tolerates v s en s' ↔ power s = true ∧ suited tolerates v s en ∧ s' = act p s en.
 Proof.
   intros Hd. destruct en as [e|d r|d r|d r|r|r]; try done.
-  - destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done;
+  - destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+    try done;
       destruct r; try done; cbn; unfold answered, loses; rewrite ?happens_same; try naive_solver.
     destruct c; naive_solver.
   - destruct r; try done; cbn; unfold outside; naive_solver.
 Qed.
 
 Lemma act_power p s en : power (act p s en) = power s.
-Proof. destruct en as [[| ? ? []| ? ? []| ? []| ? []| ? []|[]|[]| |]| | | | |]; done. Qed.
+Proof. destruct en as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]| |]| | | | |]; done. Qed.
 Lemma act_size p s en : size (act p s en) = size s.
-Proof. destruct en as [[| ? ? []| ? ? []| ? []| ? []| ? []|[]|[]| |]| | | | |]; done. Qed.
+Proof. destruct en as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]| |]| | | | |]; done. Qed.
 
 (** ** What one step leaves alone of what another sees *)
 
@@ -237,7 +260,8 @@ Proof.
   assert (∀ n, sees_name b = Some n → VirtualDisk.taken (now s) n = VirtualDisk.taken (now t) n) as Ht.
   { intros n Hs. unfold VirtualDisk.taken. by rewrite (Hn n Hs). }
   destruct b as [e|d r|d r|d r|r|r]; try done.
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done; cbn in *;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+    try done; cbn in *;
     rewrite ?Hr; try done; try (by rewrite Ht); try (by rewrite Hm).
   intros [[Hmet Hok]|?]; [left|by right]. destruct from as [|n]; cbn in *.
   - split; [done|]. intros ->. destruct (Hok eq_refl) as (f & Hf & ->). injection Hf as <-.
@@ -263,8 +287,10 @@ Proof.
   { intros lba data lba' count l Hm Hb Hl. cbn. rewrite data_at_none; [done|]. intros Hl'.
     specialize (Hm _ _ Hb). by rewrite (meets_spec _ _ _ _ l) in Hm. }
   destruct a as [e|d r|d r|d r|r|r]; try done.
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; try done;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+    try done;
     destruct r; try done; cbn in Hs |- *; (split; [intros m Hm|intros lba' count' l Hb Hl]); try done.
+  - eapply Hw; [|done..]. intros ? ? Heq. by rewrite Heq in Hs.
   - eapply Hw; [|done..]. intros ? ? Heq. by rewrite Heq in Hs.
   - unfold unmapped. eapply Hw; [|done..]. intros ? ? Heq. rewrite Heq in Hs. by rewrite replicate_length.
   - rewrite Hm in Hs. case_decide; [done|]. by rewrite lookup_insert_ne.
@@ -284,7 +310,7 @@ Proof.
   intros Hc Hp Hg Hd. assert (entry_step p tolerates v s en (act p s en)) as Hs by (by apply entry_act).
   destruct en as [e| | | | |]; try done; try (by destruct r). destruct Hs as [Hs|Hl]; [by eapply
       step_current|].
-  destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done.
+  destruct e as [| | | | | | | | |? ? ? [|[]| |] ?|]; try done.
 Qed.
 
 (** Under [Ack] what survives is the disk as it is. *)
@@ -292,11 +318,16 @@ Lemma act_ack s en : current Ack s → power s = true → deed_of en ≠ Other �
   survivors (act Ack s en) = [exactly (now (act Ack s en))].
 Proof.
   intros Hc Hp Hd. destruct (Hc Hp) as (Hs & _). specialize (Hs eq_refl).
-  destruct en as [[| ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|[]]| | | |[]|[]]; done.
+  destruct en as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|[]]| | | |[]|[]]; done.
 Qed.
 
-Definition data_of (lba : nat) (data : list V) p s : state V :=
-  let d := written (now s) lba data in happens s d (buffered p s d).
+(** A write or an unmap: what becomes of an image under [Block], if it is durable at once and if it is not. *)
+Definition leaves_of (at_once : bool) lba data d i : image V :=
+  if at_once then forced lba data i else may_also_hold d i.
+Definition data_of (lba : nat) (data : list V) (at_once : bool) p s : state V :=
+  let d := written (now s) lba data in
+  happens s d (match p with Ack => [exactly d] | Prefix => survivors s | Block =>
+    leaves_of at_once lba data d <$> survivors s end).
 
 Lemma written_comm d lba data lba' data' : meets lba (length data) lba' (length data') = false →
   same_view (live (written (written d lba data) lba' data')) (live (written (written d lba' data') lba data)).
@@ -307,56 +338,110 @@ Proof.
   - rewrite (data_at_none lba data) by done. done.
 Qed.
 
-Lemma data_comm p s lba data lba' data' : p ≠ Prefix → current p s → power s = true →
+Lemma data_comm p s lba data u lba' data' u' : p ≠ Prefix → current p s → power s = true →
   meets lba (length data) lba' (length data') = false →
-  allows (data_of lba' data' p (data_of lba data p s)) (data_of lba data p (data_of lba' data' p s)).
+  allows (data_of lba' data' u' p (data_of lba data u p s)) (data_of lba data u p (data_of lba' data' u' p
+    s)).
 Proof.
   intros Hp Hc Hpw Hm. pose proof (written_comm (now s) _ _ _ _ Hm) as Hw.
   assert (same_disk (written (written (now s) lba data) lba' data') (written (written (now s) lba' data')
     lba data)) as Hd by (split; [done|apply same_snaps_refl]).
   split_and!; [done..|]. destruct p; [|done|].
   - by apply within_one, exactly_within.
-  - cbn. intros i (j & -> & (k & -> & Hk)%elem_of_list_fmap)%elem_of_list_fmap.
-    eexists. split; [apply elem_of_list_fmap; eexists; split; [done|]; apply elem_of_list_fmap; by exists k|].
-    split; [|apply same_snaps_refl]. intros l v. cbn [may_hold may_also_hold].
-    destruct (Hc Hpw) as (_ & Hb & _). specialize (Hb eq_refl k Hk l).
-    rewrite !elem_of_cons. intros [->|[->|?]]; [left; apply Hw| |by right; right].
-    destruct (decide (lba ≤ l < lba + length data)) as [Hl|Hl].
-    + left. assert (∃ u, data_at lba data l = Some u) as [u Hu].
-      { unfold data_at. rewrite decide_True by lia. apply lookup_lt_is_Some_2. lia. }
-      cbn. by rewrite Hu.
-    + right; right. cbn. rewrite data_at_none by done. done.
+  - cbn. rewrite <-!list_fmap_compose. intros i (k & -> & Hk)%elem_of_list_fmap.
+    eexists. split; [apply elem_of_list_fmap; by exists k|].
+    destruct (Hc Hpw) as (_ & Hb & _). specialize (Hb eq_refl k Hk).
+    split; [|destruct u, u'; apply same_snaps_refl]. intros l v. specialize (Hb l). specialize (Hw l).
+    assert (data_at lba data l = None ∨ data_at lba' data' l = None) as Hone.
+    { destruct (decide (lba ≤ l < lba + length data)) as [Hl|Hl]; [right|by left; apply data_at_none].
+      apply data_at_none. intros Hl'. by rewrite (meets_spec _ _ _ _ l) in Hm. }
+    destruct u, u'; cbn; destruct (data_at lba data l), (data_at lba' data' l); cbn;
+      rewrite ?elem_of_cons; naive_solver.
 Qed.
 
-Lemma act_comm p tolerates v s a b : deed_of a ≠ Other → deed_of b ≠ Other →
-  clashes p (deed_of a) (deed_of b) = false → current p s → power s = true →
+(** A step may come after a flush instead of before it. *)
+Lemma act_flush p s a : deed_of a ≠ Other →
+  allows (act p (act p s a) (Event (Restart Ok))) (act p (act p s (Event (Restart Ok))) a).
+Proof.
+  intros Ha. assert (∀ d i is, image_within (exactly d) i → images_within [exactly d] (i :: is)) as Hone.
+  { intros d i is Hi j ->%elem_of_list_singleton. exists i. by split; [left|]. }
+  assert (∀ d lba data, image_within (exactly (written d lba data)) (may_also_hold (written d lba data)
+    (exactly d)))
+    as Hbuf.
+  { intros d lba data. split; [|apply same_snaps_refl]. intros l u ->%elem_of_list_singleton. left. }
+  assert (∀ d lba data, image_within (exactly (written d lba data)) (forced lba data (exactly d))) as Hfor.
+  { intros d lba data. split; [|apply same_snaps_refl]. intros l u ->%elem_of_list_singleton. cbn.
+    destruct (data_at lba data l); left. }
+  assert (∀ d, image_within (exactly d) (exactly d)) as Hx by (intros; apply image_within_refl).
+  destruct a as [[|lba data []|lba data told []|lba count []|n []|n []|n []|[]|[]|? ? ? []|[]]| |
+    | |[]|[]]; try done;
+    try (apply allows_refl); split_and!; try done; try apply same_disk_refl; destruct p; try destruct told;
+    apply Hone; first [apply Hx|apply Hbuf|apply Hfor].
+Qed.
+
+(** What a step does is its deed, however it is spelled. *)
+Lemma act_looks p s a : deed_of a = Looks → act p s a = s.
+Proof. by destruct a as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]| |]| | | | |]. Qed.
+Lemma act_flushes p s a : deed_of a = Flushes → act p s a = act p s (Event (Restart Ok)).
+Proof. by destruct a as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|]| | | |[]|[]]. Qed.
+Lemma act_snaps p s a n : deed_of a = Snaps n → act p s a = act p s (Event (Snapshot n Ok)).
+Proof. destruct a as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|]| | | |[]|[]]; try done.
+  by intros [= ->]. Qed.
+Lemma act_drops p s a n : deed_of a = Drops n → act p s a = act p s (Event (Delete n Ok)).
+Proof. destruct a as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|]| | | |[]|[]]; try done.
+  by intros [= ->]. Qed.
+Lemma act_reverts p a : deed_of a = Reverts → ∃ n, ∀ s, act p s a = act p s (Event (Revert n Ok)).
+Proof. destruct a as [[| ? ? []| ? ? ? []| ? ? []| ? []| ? []| n []|[]|[]|? ? ? []|]| | | |[]|[]]; try done.
+  intros _. by exists n. Qed.
+Lemma act_sets p a lba count : p ≠ Prefix → deed_of a = Sets lba count →
+  ∃ data u, length data = count ∧ ∀ s, act p s a = data_of lba data u p s.
+Proof.
+  intros Hp. destruct a as [[|? data []|? data told []| ? n []| ? []| ? []| ? []|[]|[]|? ? ? []|]| |
+    | |[]|[]];
+    try done; intros [= -> <-].
+  - exists data, false. split; [done|]. by destruct p.
+  - exists data, told. split; [done|]. by destruct p, told.
+  - exists (replicate n zero), false. rewrite replicate_length. split; [done|]. by destruct p.
+Qed.
+
+Lemma act_comm p tolerates v s a b : hurries p (deed_of b) (deed_of a) = false → current p s →
+  power s = true →
   suited tolerates v s a → suited tolerates v s b →
   allows (act p (act p s a) b) (act p (act p s b) a).
 Proof.
-  intros Ha Hb Hcl Hc Hp Hga Hgb.
-  assert ((∀ t, act p t a = t) ∨ (∀ t, act p t b = t) ∨ deed_of a ≠ Looks ∧ deed_of b ≠ Looks)
-    as [Hn|[Hn|[Hla Hlb]]].
-  { destruct a as [[| ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
-      try (by left); right;
-    destruct b as [[| ? ? []| ? ? []| ? []| ? []| ? []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
-      try (by left); by right. }
-  { rewrite !Hn. apply allows_refl. }
-  { rewrite !Hn. apply allows_refl. }
-  assert (∀ lba data lba' data', p ≠ Prefix → meets lba (length data) lba' (length data') = false →
-    allows (data_of lba' data' p (data_of lba data p s)) (data_of lba data p (data_of lba' data' p s))) as
-        Hdata.
-  { intros. by apply data_comm. }
-  destruct a as [[|lba data []|lba count []|n []|n []|n []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
-  destruct b as [[|lba' data' []|lba' count' []|n' []|n' []|n' []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
-    destruct p; try done; cbn in Hcl; try (apply allows_refl);
-    first [by (apply Hdata; rewrite ?replicate_length)|idtac].
+  intros Hcl Hc Hp Hga Hgb.
+  destruct (decide (deed_of a = Looks)) as [Ha|Ha]; [rewrite !(act_looks _ _ a) by done; apply allows_refl|].
+  destruct (decide (deed_of b = Looks)) as [Hb|Hb]; [rewrite !(act_looks _ _ b) by done; apply allows_refl|].
+  destruct (decide (deed_of b = Flushes)) as [Hf|Hf].
+  { rewrite !(act_flushes _ _ b) by done. apply act_flush. intros Heq. rewrite Heq, Hf in Hcl. done. }
+  assert (p ≠ Prefix) as Hnp.
+  { intros ->. by destruct (deed_of b), (deed_of a). }
+  destruct (deed_of b) as [| |lba' count'|n'|n'| |] eqn:Hdb, (deed_of a) as [| |lba count|n|n| |] eqn:Hda;
+    try done;
+    try (by destruct p).
+  - destruct p; [|done..]. destruct (act_sets Ack b lba' count') as (data' & u' & <- & Hb'); [done..|].
+    rewrite !(act_flushes _ _ a) by done. rewrite !Hb'. apply allows_refl.
+  - destruct (act_sets p a lba count) as (data & u & <- & Ha'); [done..|].
+    destruct (act_sets p b lba' count') as (data' & u' & <- & Hb'); [done..|]. rewrite !Ha', !Hb'.
+    apply data_comm; [done..|]. destruct p; [|done|]; cbn in Hcl; unfold meets in *; by rewrite andb_comm.
+  - destruct p; [|done..]. destruct (act_sets Ack b lba' count') as (data' & u' & <- & Hb'); [done..|].
+    rewrite !(act_drops _ _ a n) by done. rewrite !Hb'. apply allows_refl.
+  - rewrite !(act_snaps _ _ b n'), !(act_flushes _ _ a) by done. destruct p; [|done|]; apply allows_refl.
+  - rewrite !(act_drops _ _ b n'), !(act_flushes _ _ a) by done. destruct p; [|done|]; apply allows_refl.
+  - rewrite !(act_drops _ _ b n') by done.
+    destruct (act_sets p a lba count) as (data & u & <- & Ha'); [done..|]. rewrite !Ha'.
+    split_and!; [done|done|apply same_disk_refl|]. destruct p; [apply images_within_refl|done|]. cbn.
+    apply within_one. split; [|destruct u; apply same_snaps_refl]. intros l w. cbn.
+    intros ->%elem_of_list_singleton. destruct u; cbn; [|left]. destruct (data_at lba data l); left.
+  - destruct (act_reverts p b Hdb) as [n Hb']. rewrite !Hb', !(act_flushes _ _ a) by done.
+    destruct p; [|done|]; apply allows_refl.
 Qed.
 
-Theorem swap p tolerates v s a b s1 s2 : conflict p a b = false → deed_of a ≠ Other → deed_of b ≠ Other →
+Theorem swap p tolerates v s a b s1 s2 : needs p b a = false → deed_of a ≠ Other → deed_of b ≠ Other →
   current p s → entry_step p tolerates v s a s1 → entry_step p tolerates v s1 b s2 →
   ∃ t1 t2, entry_step p tolerates v s b t1 ∧ entry_step p tolerates v t1 a t2 ∧ allows s2 t2.
 Proof.
-  unfold conflict. intros Hcon Ha Hb Hc H1 H2. apply orb_false_iff in Hcon as [[Hab Hba]%orb_false_iff Hcl].
+  unfold needs. intros Hcon Ha Hb Hc H1 H2. apply orb_false_iff in Hcon as [[Hba Hab]%orb_false_iff Hcl].
   apply entry_act in H1 as (Hp & Hga & ->); [|done]. apply entry_act in H2 as (_ & Hgb & ->); [|done].
   assert (suited tolerates v s b) as Hgb'.
   { eapply suited_alike; [done|apply alike_sym; by apply act_alike|done]. }
@@ -365,19 +450,6 @@ Proof.
   - apply entry_act; [done|]. rewrite act_power. split_and!; [done| |done].
     eapply suited_alike; [done|by apply act_alike|done].
   - by eapply act_comm.
-Qed.
-
-(** A step may come after a flush instead of before it. *)
-Lemma act_flush p s a : deed_of a ≠ Other →
-  allows (act p (act p s a) (Event (Restart Ok))) (act p (act p s (Event (Restart Ok))) a).
-Proof.
-  intros Ha. assert (∀ d, image_within (exactly d) (exactly d)) as Hx by (intros; apply image_within_refl).
-  assert (∀ d is, images_within [exactly d] (exactly d :: is)) as Hone.
-  { intros d is i ->%elem_of_list_singleton. exists (exactly d). split; [left|apply image_within_refl]. }
-  destruct a as [[|lba data []|lba count []|n []|n []|n []|[]|[]|? ? ? []|[]]| | | |[]|[]]; try done;
-    try (apply allows_refl); split_and!; try done; try apply same_disk_refl; cbn; destruct p; try apply Hone;
-    (intros i ->%elem_of_list_singleton; eexists; split; [left|]; split; [|apply same_snaps_refl]);
-    intros l u ->%elem_of_list_singleton; left.
 Qed.
 
 End Swaps.

@@ -33,6 +33,16 @@ Definition overlapping_examples : list (granularity * profile * list (moment nat
     (* a flush covers what had been answered when it was called *)
     on Prefix ByRequest 2 (after w (Flush Ok) ++ [power_cut; call 2 (sees [0; 0]); Answered 2]) false;
     on Prefix ByRequest 2 (both w (Flush Ok) ++ [power_cut; call 2 (sees [0; 0]); Answered 2]) true;
+    (* a write that is durable when it is answered, and nothing else that is in flight *)
+    on Prefix ByRequest 2 (both w (WriteThrough 0 [3] true Ok) ++ [power_cut; call 2 (sees [0; 0]);
+      Answered 2]) false;
+    on Prefix ByRequest 2 (both w (WriteThrough 0 [3] true Ok) ++ [power_cut; call 2 (sees [3; 0]);
+      Answered 2]) true;
+    on Prefix ByRequest 2 [call 0 (write 0 [1] Ok); Answered 0;
+      call 1 (WriteThrough 1 [3] false CutShort); power_cut;
+      call 2 (sees [0; 3]); Answered 2] true;
+    on Block ByBlock 2 (after w (WriteThrough 0 [3; 4] true Ok) ++ [power_cut; call 2 (sees [3; 2]);
+      Answered 2]) false;
     (* a power cut ends what is in flight: it happened or it did not, and does not later *)
     on Ack ByRequest 2 [call 0 (write 0 [1; 2] CutShort); power_cut; call 1 (sees [1; 2]); Answered 1] true;
     on Ack ByRequest 2 [call 0 (write 0 [1; 2] CutShort); power_cut; call 1 (sees [1; 0]); Answered 1] false;

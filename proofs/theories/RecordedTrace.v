@@ -84,7 +84,7 @@ Proof.
     { constructor. }
     assert (devices_after tolerates all_good (Event e) = all_good) as Hv by (by destruct e).
     rewrite Hv in Hrest. econstructor; [|by apply IH]. destruct Hstep as [?|Hl]; [done|].
-    destruct e as [| | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as [? _].
+    destruct e as [| | | | | | | | |? ? ? [|[]| |] ?|]; try done. by destruct Hl as [? _].
   - induction 1 as [|s e s1 tr s2 Hstep Hrun IH]; cbn; [constructor|]. econstructor; [by left|].
     assert (devices_after tolerates all_good (Event e) = all_good) as -> by (by destruct e). done.
 Qed.

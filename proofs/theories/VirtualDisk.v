@@ -5,6 +5,9 @@ refusal, [UnknownOutcome] (it happened whole or not at all, and nobody knows), o
 before it answered).  What a power cut may leave behind is a set of images; in an image a block holds any one
 of a set of values, each block its own.
 
+[WriteThrough] is a write with [fua]: if somebody was [told] that it happened, a power cut does not take it
+back; else it may be durable or not.  Nothing else becomes durable by it.
+
 Where this departs from the TLA+, and why it does not matter: a set is a list (only membership counts), a view
 is a total function that reads as zero past the end of the disk, and the size stands once, in the state. *)
 From stdpp Require Export gmap.
@@ -28,6 +31,7 @@ Inductive target := Live | Named (n : name).
 Inductive event {V : Type} :=
   | Create (blocks : nat)
   | Write (lba : nat) (data : list V) (r : answer)
+  | WriteThrough (lba : nat) (data : list V) (told : bool) (r : answer)
   | Unmap (lba count : nat) (r : answer)
   | Snapshot (n : name) (r : answer)
   | Delete (n : name) (r : answer)
@@ -95,6 +99,19 @@ Definition buffered (p : profile) (s : state) (d : disk) : list image :=
   | Block => may_also_hold d <$> survivors s
   end.
 
+(** The image, once data is durable in it. *)
+Definition forced (lba : nat) (data : list V) (i : image) : image :=
+  Image (λ l, match data_at lba data l with Some v => [v] | None => may_hold i l end) (with_snaps i).
+
+(** The survivors once the disk is [d] by a write that is durable in all of them, if [told],
+  or maybe in some. *)
+Definition written_through (p : profile) (s : state) (told : bool) (d : disk) lba data : list image :=
+  match p, told with
+  | Ack, _ | Block, false => buffered p s d
+  | _, true => forced lba data <$> survivors s
+  | Prefix, false => (forced lba data <$> survivors s) ++ buffered p s d
+  end.
+
 (** The survivors once the disk is [d] by a snapshot operation. *)
 Definition recorded (p : profile) (s : state) (d : disk) : list image :=
   match p with Prefix => exactly d :: survivors s | _ => [exactly d] end.
@@ -140,6 +157,9 @@ Definition step (p : profile) (s : state) (e : event V) (s' : state) : Prop :=
   | Write lba data r =>
       let d := written (now s) lba data in
       answered s r (out_of_range s lba (length data)) [NoSpace] d (buffered p s d) s'
+  | WriteThrough lba data told r =>
+      let d := written (now s) lba data in
+      answered s r (out_of_range s lba (length data)) [NoSpace] d (written_through p s told d lba data) s'
   | Unmap lba count r =>
       let d := unmapped (now s) lba count in
       answered s r (out_of_range s lba count) [NoSpace] d (buffered p s d) s'

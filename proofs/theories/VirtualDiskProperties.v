@@ -45,16 +45,36 @@ Proof.
     split; [|done]. intros l. left.
 Qed.
 
+Lemma written_held s lba data i l : live (now s) l ∈ may_hold i l →
+  live (written (now s) lba data) l ∈ may_hold (forced lba data i) l.
+Proof. intros Hl. cbn. destruct (data_at lba data l); [left|done]. Qed.
+
+Lemma current_through p s told lba data : current p s → power s = true →
+  let d := written (now s) lba data in current p (happens s d (written_through p s told d lba data)).
+Proof.
+  intros Hc Hp d. pose proof (current_buffered p s lba data Hc Hp) as Hb. fold d in Hb.
+  destruct (Hc Hp) as (_ & Hall & i & Hi & Hl & Hs).
+  assert (∃ j, j ∈ forced lba data <$> survivors s ∧ resolves j d) as (j & Hj & Hjd).
+  { exists (forced lba data i). split; [apply elem_of_list_fmap; eauto|].
+    split; [|done]. intros l. by apply written_held. }
+  destruct p, told; try exact Hb; intros _; (split_and!; [done| |]); try done.
+  - eauto.
+  - exists j. split; [apply elem_of_app; by left|done].
+  - intros _ k (k0 & -> & Hk)%elem_of_list_fmap l. by apply written_held, Hall.
+  - eauto.
+Qed.
+
 Lemma current_recorded p s d : current p (happens s d (recorded p s d)).
 Proof. destruct p; [apply current_exactly|apply current_exactly_cons|apply current_exactly]. Qed.
 
 Lemma step_current p s e s' : current p s → step p s e s' → current p s'.
 Proof.
   intros Hc Hstep.
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn in Hstep;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
+    cbn in Hstep;
     try (eapply answered_current; [done|exact Hstep|];
       first [apply current_recorded|apply current_exactly|destruct Hstep as [Hp _];
-        by apply current_buffered]).
+        first [by apply current_buffered|by apply current_through]]).
   - subst. apply current_exactly.
   - destruct Hstep as [Ha _]. eapply answered_current; [done|exact Ha|]. intros Hp. by apply Hc.
   - destruct r; try done; [|by subst]. destruct Hstep as (i & d & _ & _ & ->). apply current_exactly.
@@ -85,7 +105,7 @@ Definition refused r : bool := match r with Refused _ => true | _ => false end.
 Definition spares (from : target) (l : nat) e : Prop :=
   match e, from with
   | Create _, _ => False
-  | Write lba data r, Live => refused r = true ∨ data_at lba data l = None
+  | Write lba data r, Live | WriteThrough lba data _ r, Live => refused r = true ∨ data_at lba data l = None
   | Unmap lba count r, Live => refused r = true ∨ ¬ (lba ≤ l < lba + count)
   | Revert _ r, Live => refused r = true
   | Delete n r, Named n' => n ≠ n' ∨ refused r = true
@@ -135,6 +155,18 @@ Proof.
   intros u [->|?]%elem_of_cons; [|auto]. destruct Hd as (f & [= <-] & ?). done.
 Qed.
 
+Lemma through_hold p told from l v s lba data : let d := written (now s) lba data in
+  stands true from l v s → holds from l v (State (size s) d [] true) →
+  images_hold from l v (written_through p s told d lba data).
+Proof.
+  intros d Hst Hd. pose proof (buffered_hold p from l v s d Hst Hd eq_refl) as Hb. destruct Hst as [Hh Hi].
+  assert (images_hold from l v (forced lba data <$> survivors s)) as Hf.
+  { intros j (i & -> & Hin)%elem_of_list_fmap. specialize (Hi eq_refl i Hin). destruct from; [|done].
+    destruct Hd as (f & [= <-] & Hd). cbn in Hd |- *.
+    destruct (data_at lba data l); [by intros u ->%elem_of_list_singleton|done]. }
+  destruct p, told; try done. by apply images_hold_app.
+Qed.
+
 Lemma recorded_hold p from l v s d :
   stands true from l v s → holds from l v (State (size s) d [] true) → images_hold from l v (recorded p s d).
 Proof. intros [Hh Hi] Hd. specialize (Hi eq_refl). pose proof (images_hold_exactly _ _ _ _ _ _ _ Hd).
@@ -151,11 +183,14 @@ Proof.
   { intros r faults excuses d left Ha Hd Hl. eapply stands_answered; [done|exact Ha|]. intros Hr Hf.
     specialize (Hd Hr Hf). split; [done|auto]. }
   assert (b = true → stands true from l v s) as Hdur by (by intros ->). pose proof Hh as (f & Hf & Hv).
-  destruct e as [blocks|lba data r|lba count r|n r|n r|n r|r|r|from' lba count r data|r]; cbn in Hstep, Hsp;
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from' lba count r data|r];
+    cbn in Hstep, Hsp;
     try done;
-    try (eapply Hans; [exact Hstep| |by intros; (apply buffered_hold || apply recorded_hold); auto];
+    try (eapply Hans; [exact Hstep| |by intros; (apply buffered_hold || apply recorded_hold || apply
+      through_hold); auto];
       intros Hr Hfaults; destruct from as [|n']; cbn in *; try by exists f);
     try (eapply Hans; [exact Hstep|by exists f|by intros _; apply images_hold_exactly]).
+  - eexists. split; [done|]. cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
   - eexists. split; [done|]. cbn. destruct Hsp as [?|Hsp]; [congruence|]. by rewrite Hsp; injection Hf as ->.
   - exists (live (unmapped (now s) lba count)). split; [done|].
     destruct Hsp as [?|Hsp]; [congruence|]. rewrite unmapped_spares by done. by injection Hf as ->.

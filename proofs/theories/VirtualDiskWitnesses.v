@@ -8,6 +8,8 @@ From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Chec
 
 Definition s : name := "s".
 Definition write (lba : nat) (data : list nat) (r : answer) : event nat := Write lba data r.
+Definition through (lba : nat) (data : list nat) (told : bool) (r : answer) : event nat :=
+  WriteThrough lba data told r.
 Definition sees (data : list nat) : event nat := Read Live 0 (length data) Ok data.
 Ltac contract_admits := apply check_correct; vm_compute; reflexivity.
 Ltac contract_rejects := rewrite <-check_correct; vm_compute; discriminate.
@@ -147,6 +149,26 @@ Definition examples : list (profile * list (event nat) * bool) :=
     (Block, [Create 1; write 0 [1] Ok; Flush Ok; write 0 [2] Ok; write 0 [3] Ok; Crash Ok; sees [2];
       sees [2]], true);
     (Block, [Create 1; write 0 [1] Ok; Flush Ok; write 0 [2] Ok; Crash Ok; sees [0]], false);
+    (* a write that is durable by itself, if somebody was told so, and nothing else becomes so *)
+    (Prefix, [Create 2; write 0 [1] Ok; through 1 [2] true Ok; Crash Ok; sees [0; 2]], true);
+    (Prefix, [Create 2; write 0 [1] Ok; through 1 [2] true Ok; Crash Ok; sees [1; 2]], true);
+    (Prefix, [Create 2; write 0 [1] Ok; through 1 [2] true Ok; Crash Ok; sees [0; 0]], false);
+    (Prefix, [Create 2; write 0 [1] Ok; through 0 [2] true Ok; Crash Ok; sees [1]], false);
+    (Prefix, [Create 1; write 0 [1] Ok; Snapshot s Ok; through 0 [2] true Ok; Crash Ok; Delete s Ok], true);
+    (Prefix, [Create 1; write 0 [1] Ok; Snapshot s Ok; through 0 [2] true Ok; Crash Ok;
+      Delete s (Refused NoSuchSnapshot)], true);
+    (Prefix, [Create 2; write 0 [1] Ok; through 1 [2] false CutShort; Crash Ok; sees [0; 2]], true);
+    (Prefix, [Create 2; write 0 [1] Ok; through 1 [2] false UnknownOutcome; Crash Ok; sees [1; 0]], true);
+    (Prefix, [Create 2; through 0 [1; 2] false CutShort; Crash Ok; sees [1; 0]], false);
+    (Block, [Create 2; write 0 [1; 1] Ok; through 0 [2] true Ok; write 0 [3] Ok; Crash Ok; sees [2;
+      0]], true);
+    (Block, [Create 2; write 0 [1; 1] Ok; through 0 [2] true Ok; write 0 [3] Ok; Crash Ok; sees [1;
+      0]], false);
+    (Block, [Create 2; write 0 [1; 1] Ok; through 0 [2; 2] false CutShort; Crash Ok; sees [2; 0]], true);
+    (Ack, [Create 1; through 0 [1] true Ok; Crash Ok; sees [0]], false);
+    (Ack, [Create 1; through 1 [1] false (Refused OutOfRange); through 0 [1] false (Refused NoSpace);
+      sees [0]],
+      true);
     (* recovery settles what is there *)
     (Prefix, [Create 1; write 0 [1] Ok; Crash Ok; sees [1]; Crash Ok; sees [0]], false);
     (Block, [Create 1; write 0 [1] Ok; Crash Ok; sees [1]; Crash Ok; sees [0]], false) ] ++

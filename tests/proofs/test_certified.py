@@ -139,8 +139,8 @@ def test_too_many_orders_are_undecided() -> None:
     assert opinion.at is None and "too many orders" in opinion.unsure
 
 
-def test_it_is_silent_on_overlapping_writes_that_are_durable() -> None:
-    """The proved contract has no `fua`: the search decides alone, and nobody disagrees."""
+def test_a_write_that_is_durable_is_not_taken_back() -> None:
+    """Both judges know `fua` where requests overlap: after the power cut the tag must be there."""
     hello = {"crash_profile": "prefix", "capabilities": ["crash", "fua"], "in_flight": 2}
     write = {"op": "write", "lba": 0, "tags": [1], "fua": True, "result": OK}
     read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [0]}}
@@ -154,5 +154,23 @@ def test_it_is_silent_on_overlapping_writes_that_are_durable() -> None:
             {**read, "called": 8, "answered": 9},
         ],
     )
+    assert certified.judge([trace])[0].at == search.judge(trace).at == 4
     (verdict,) = judge([trace], judges())
     assert verdict.verdict == "fail" and verdict.at == 4
+
+
+def test_a_durable_write_that_was_cut_may_outlive_earlier_ones() -> None:
+    """Under `prefix` it is durable before it is answered, or not; what came before need not be."""
+    hello = {"crash_profile": "prefix", "capabilities": ["crash", "fua"], "in_flight": 2}
+    events = [
+        {**CREATE, "blocks": 2, "called": 0, "answered": 1},
+        {"op": "write", "lba": 0, "tags": [1], "result": OK, "called": 2, "answered": 3},
+        {"op": "write", "lba": 1, "tags": [2], "fua": True, "result": None}
+        | {"called": 4, "answered": None},
+        {"op": "crash", "result": OK, "called": 5, "answered": 6},
+    ]
+    for tags, admitted_ in (([0, 2], True), ([1, 2], True), ([0, 0], True), ([2, 0], False)):
+        read = {"op": "read", "lba": 0, "count": 2, "result": {"ok": True, "tags": tags}}
+        trace = Trace(hello, [*events, {**read, "called": 7, "answered": 8}])
+        assert (certified.judge([trace])[0].at is None) is admitted_
+        assert (search.judge(trace).at is None) is admitted_

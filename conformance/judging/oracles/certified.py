@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from conformance.contract import trace as traces
-from conformance.contract.trace import Event, Trace
+from conformance.contract.trace import Trace
 from conformance.judging.oracles import NoSuchOracle, Opinion
 
 BUILT = Path(__file__).parents[3] / "proofs" / "build" / "oracle"
@@ -27,12 +27,8 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
     """
     program = oracle()
     # Of a target that failed at once the contract says nothing.
-    opinions = [Opinion(None, silent=_writes_durably(trace)) for trace in batch]
-    begun = [
-        i
-        for i, trace in enumerate(batch)
-        if "failure" not in trace.events[0] and not opinions[i].silent
-    ]
+    opinions = [Opinion(None)] * len(batch)
+    begun = [i for i, trace in enumerate(batch) if "failure" not in trace.events[0]]
     for first in range(0, len(begun), BATCH):
         some = begun[first : first + BATCH]
         with TemporaryDirectory() as folder:
@@ -44,24 +40,12 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
     return opinions
 
 
-def _writes_durably(trace: Trace) -> bool:
-    """Whether a write is durable by itself (`fua`), which the checker does not know."""
-    return trace.hello.get("crash_profile") in ("prefix", "block") and any(
-        event.get("fua") for event in trace.events
-    )
-
-
 def _known(trace: Trace) -> Trace:
-    """The trace in the checker's words: to the contract `scrub` is a hint, and under the profile
-    `ack` every write is durable.
-    """
-    return replace(trace, events=list(map(_known_event, trace.events)))
-
-
-def _known_event(event: Event) -> Event:
-    if event["op"] == "scrub":
-        return {**event, "op": "stats"}
-    return {key: value for key, value in event.items() if key != "fua"}
+    """The trace in the checker's words: to the contract `scrub` is a hint."""
+    events = [
+        {**event, "op": "stats"} if event["op"] == "scrub" else event for event in trace.events
+    ]
+    return replace(trace, events=events)
 
 
 def oracle() -> Path:
