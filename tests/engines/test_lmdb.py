@@ -37,7 +37,7 @@ def test_it_keeps_the_contract_through_power_cuts(metasync: str, profile: str) -
     ] or result.reason
     first = result.judged[0][0]
     assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
-    assert result.skipped == ["clean", "device"]
+    assert result.skipped == ["clean", "device", "fua", "scrub"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 10
 
 
