@@ -18,6 +18,7 @@ PREFIX = (
     r"(?:#\[[^\]]*\]\s*"
     r"|(?:Local|Global|Polymorphic|Monomorphic|Program|Time|Timeout\s+\d+|Fail)\s+)*"
 )
+LEAD = re.compile(r"[\s{}*+-]*")  # white space and bullets
 # In a section these are what its lemmas take; outside of one each is an axiom.
 ASSUMED = re.compile(PREFIX + r"(Variables?|Hypothes[ie]s|Context)\b")
 OPENED = re.compile(PREFIX + r"(Section|Module(?:\s+Type)?)\s+(?:(?:Import|Export)\s+)?(\w+)")
@@ -109,10 +110,12 @@ def no_escape() -> str:
 def sentences(text: str) -> list[tuple[int, str]]:
     """Return the commands of a file without comments, each with the line, counted from 1, on which
     it begins. A full stop ends one if white space follows."""
-    found, start = [], 0
+    found, start, line, counted = [], 0, 1, 0
     for stop in re.finditer(r"(?<!\.)\.(?=\s|\Z)", text):
-        begins = start + len(re.match(r"[\s{}*+-]*", text[start:])[0])  # type: ignore[index]
-        found.append((text.count("\n", 0, begins) + 1, text[begins : stop.end()]))
+        lead = LEAD.match(text, start)
+        begins = lead.end() if lead else start
+        line, counted = line + text.count("\n", counted, begins), begins
+        found.append((line, text[begins : stop.end()]))
         start = stop.end()
     return found
 
