@@ -16,7 +16,7 @@ from refmodel.array import label as labels
 from refmodel.array.label import DEFAULT_ENGINE as DEFAULT
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest, DataLost
+from refmodel.core.errors import BadRequest, DataLost, HostRefused
 from refmodel.engine.disk import Disk
 from refmodel.engine.shape import Shape
 from refmodel.inplace import disk as inplace
@@ -95,19 +95,23 @@ def create(
     """Make a new disk in an empty or absent folder, with a read cache if `cache` says which.
 
     With `allocate` the host keeps room for all devices from now on; otherwise files grow as they
-    are written. Raises NotADisk if the folder is in use, HostFull.
+    are written. Raises NotADisk if the folder is in use, HostRefused; then no files are left
+    behind.
     """
-    ENGINES[shape.engine].create(path, shape, sync=sync)
-    if allocate:
-        try:
+    fresh = not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    try:
+        ENGINES[shape.engine].create(path, shape, sync=sync)
+        if allocate:
             with closing(Enclosure(path, sync=sync)) as enclosure:
                 enclosure.allocate()
-        except BaseException:
-            for file in path.iterdir():  # the folder was empty before
-                file.unlink()
-            raise
-    if cache is not None:
-        cache.save(path)
+        if cache is not None:
+            cache.save(path)
+    except BaseException as error:
+        for file in path.iterdir() if fresh and path.exists() else ():
+            file.unlink()
+        if isinstance(error.__cause__, HostRefused):  # of the first checkpoint, which is gone now
+            raise error.__cause__ from None
+        raise
 
 
 def open_disk(

@@ -13,7 +13,8 @@ RefinesInOrder == Contract!Init /\ [][UNCHANGED Image \/ Contract!Next]_vars
 
 (* Refinement hides a step that does nothing: what is asked for can also come about. *)
 Granted ==
-    \A name \in Name :
+    /\ \A lba \in LBA, value \in Value : value # Zero => ENABLED Write(lba, value)
+    /\ \A name \in Name :
         IF name \in DOMAIN disk.snaps THEN ENABLED (Delete(name) /\ name \notin DOMAIN disk'.snaps)
         ELSE ENABLED (Snapshot(name) /\ name \in DOMAIN disk'.snaps)
 

@@ -66,7 +66,7 @@ def _answer(target: Target, message: Message) -> Message:
     """The response, a dict. What else a target in process may raise is its failure."""
     try:
         response = target.request(message)
-    except (PowerCut, TargetFailure):
+    except (PowerCut, TargetFailure, Unusable):
         raise
     except Exception as error:
         text = f"{type(error).__name__}: {error}"

@@ -109,6 +109,8 @@ def campaign(
                 break
     except KeyboardInterrupt:
         result.interrupted = True
+    except Unusable as error:  # it was not, when the failure was found that is shrunk
+        result.reason, result.output = f"the target is unusable: {error.message}", error.output
     except BrokenExecutor as error:
         result.reason = f"a process that drives traces has ended: {error}"
     finally:

@@ -124,8 +124,8 @@ def _arriving(trace: Trace, index: int) -> int:
 def _held(state: model.State) -> int:
     """How many different blocks all views hold, at most: tags that no read found may be alike."""
     pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
-    unseen = sum(1 for _, tag in pairs if tag == search.UNSEEN)
-    return len(set(pairs)) + unseen
+    told = [pair for pair in pairs if pair[1] != search.UNSEEN]
+    return len(set(told)) + len(pairs) - len(told)
 
 
 def _repeats(trace: Trace) -> int:

@@ -35,6 +35,7 @@ BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
 # branches; overwriting and cleaning; a disk that fills and empties.
 THEMES = (
     {"branch": 3, "write": 4, "unmap": 1, "look": 1, "clean": 1, "restart": 1},
+    {"branch": 2, "write": 1},
     {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1, "look": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
@@ -64,7 +65,7 @@ DEVICE_THEMES = (
         "snapshot": 1,
         "delete": 1,
     },
-    {"rebuild": 4, "write": 2, "delete": 1, "replace": 3, "settle": 3},
+    {"rebuild": 8, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
 )
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
@@ -83,8 +84,7 @@ REBUILD = (
     "fail",
     "fail",
 )
-GROWS = (("write",), ("write", "snapshot"), ("snapshot",), ("revert",), ("revert", "write"))
-BETWEEN = ((), (), (), ("settle",), ("checkpoint",), ("restart",), ("crash",), ("revert",))
+BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 
 
 def steps(choose: Source, scene: str) -> list[str]:
@@ -99,7 +99,13 @@ def _branch(choose: Source) -> list[str]:
     a view held is reclaimed, while it is, and afterwards.
     """
     grown = [
-        kind for _ in range(3 + choose.randrange(6)) for kind in GROWS[choose.randrange(len(GROWS))]
+        kind
+        for _ in range(2 + choose.randrange(4))
+        for kind in (
+            *("revert",) * choose.randrange(2),
+            *("write",) * choose.randrange(4),
+            "snapshot",
+        )
     ]
     pruned = [
         kind
@@ -107,10 +113,11 @@ def _branch(choose: Source) -> list[str]:
         for kind in (
             "delete",
             *BETWEEN[choose.randrange(len(BETWEEN))],
-            *("write", "write", "unmap", "write")[: choose.randrange(5)],
+            *("write", "write", "unmap", "write", "write")[: choose.randrange(6)],
         )
     ]
-    return [*grown, *pruned]
+    written = ["write"] * choose.randrange(4)
+    return [*grown, *("revert",) * choose.randrange(2), *written, *pruned]
 
 
 def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
@@ -132,7 +139,7 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
                 weights[kind] = (1, 2, 6)[choose.randrange(3)]
         weights["look"] = choose.randrange(3)
         if "delete" in capabilities:
-            weights["branch"] = choose.randrange(2)
+            weights["branch"] = choose.randrange(3)
     if can_crash:
         weights["crash"] = choose.randrange(4)
     if "scrub" in capabilities and rarely(choose, 4):

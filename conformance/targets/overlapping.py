@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from conformance.contract.trace import OVERLAPPING
-from conformance.targets.base import Message, PowerCut, Target, TargetFailure
+from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
 from conformance.targets.time_limit import SECONDS, SLOW_FACTOR, TooLate, limit
 
 LEAST = 0.01  # seconds: a timer of 0 seconds never runs out
@@ -93,7 +93,7 @@ class InProcess:
         try:
             with limit(max(seconds, LEAST)):
                 work()
-        except (PowerCut, TargetFailure):
+        except (PowerCut, TargetFailure, Unusable):
             raise
         except TooLate as late:
             text = f"it went on for {seconds:g} seconds without an answer"

@@ -1,6 +1,7 @@
 """A figure of a run over time: rate, latency and device I/Os per operation, phase by phase."""
 
 from itertools import accumulate, pairwise
+from statistics import quantiles
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -40,20 +41,18 @@ def timeline(
             middles, [window.operations / window.seconds / 1000 for window in run.windows], **style
         )
     rate.set(ylabel="thousand IOPS", ylim=(0, None))
-    for run, shade in ((control, "#b5b5b0"), (result, colour(result.engine))):
-        for percent, line in ((50, "-"), (99, ":")):
-            latency.plot(
-                middles,
-                [percentile([window], percent) / 1000 for window in run.windows],
-                line,
-                linewidth=1.4,
-                color=shade,
-            )
+    lines: list[tuple[list[float], str, str]] = [
+        ([percentile([window], percent) / 1000 for window in run.windows], line, shade)
+        for run, shade in ((control, "#b5b5b0"), (result, colour(result.engine)))
+        for percent, line in ((50, "-"), (99, ":"))
+    ]
+    for values, line, shade in lines:
+        latency.plot(middles, values, line, linewidth=1.4, color=shade)
     latency.set(ylabel="latency, ms\n(99 % dotted)")
     if log_latency:
         logarithmic(latency)
     else:
-        latency.set_ylim(0, None)
+        _clip(latency, middles, lines)
     _stack(ios, result.windows, middles)
     without = [window.devices.ios["foreground"] / window.operations for window in control.windows]
     ios.plot(middles, without, "--", color="#f3f3ef", linewidth=1.2, zorder=3)
@@ -64,6 +63,23 @@ def timeline(
     rate.legend(loc="upper left", bbox_to_anchor=(1.0, 1.05), fontsize=8.5, labelcolor=MUTED)
     dashed = " Dashed: foreground I/Os of the same operations without actions on the disk."
     return Figure(name, title, caption + dashed, svg(drawing, name))
+
+
+def _clip(axis: Axes, at: list[float], lines: list[tuple[list[float], str, str]]) -> None:
+    """End the axis where few values are higher; say at the top how high each of those is."""
+    top = 1.5 * max(quantiles(values, n=20)[-1] for values, *_ in lines)
+    axis.set_ylim(0, top)
+    for values, _, shade in lines:
+        for x, value in zip(at, values, strict=True):
+            if value > top:
+                axis.annotate(
+                    f"\u2191{value:,.0f}",
+                    (x, top),
+                    ha="center",
+                    va="top",
+                    fontsize=7.5,
+                    color=shade,
+                )
 
 
 def _stack(axis: Axes, windows: list[Window], at: list[float]) -> None:

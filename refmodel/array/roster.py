@@ -69,7 +69,7 @@ class Roster:
     @property
     def redundant(self) -> bool:
         """Whether every member is active."""
-        return {member.state for member in self.members} == {ACTIVE}
+        return all([member.state is ACTIVE for member in self.members])
 
     @property
     def enough(self) -> bool:

@@ -1,6 +1,8 @@
-"""Bugs of bounded steps: maps that are merged late, checkpoints that others come in between."""
+"""Bugs of bounded steps: of late merges, and of what comes between steps of other work."""
 
-from refmodel.bugs.registry import bug, override
+from collections.abc import Iterable, Sequence
+
+from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.snapshots.views import View
 
@@ -122,3 +124,63 @@ def frozen_before_merge(disk: LogStructuredDisk) -> None:
     views = disk.state.views
     merge_all = views.merge_all
     override(views, "merge_all", lambda: None if len(views.frozen_maps) else merge_all())
+
+
+@bug(
+    55,
+    "the rule itself: what dies between two steps of a cleaning need not move; what a snapshot "
+    "holds must",
+    "what live overwrites while its segment is left in parts stays there, and is written over",
+)
+def overwritten_stays_behind(disk: LogStructuredDisk) -> None:
+    state = disk.state
+    chunks, segments, drop_from_live = state.chunks, state.segments, state.drop_from_live
+    behind: list[int] = []
+
+    def leave_behind(lbas: Iterable[int], mbas: Sequence[int | None]) -> None:
+        behind.extend(mba for mba in mbas if mba in chunks.leaving)
+        for mba in behind:
+            chunks.leaving.pop(mba, None)
+        drop_from_live(lbas, mbas)
+
+    def free_with_what_stays(_: None, segment: int) -> None:
+        if behind:
+            segments.add_free(segment)
+        behind.clear()
+
+    override(state, "drop_from_live", leave_behind)
+    after(disk.cleaner, "emptied", free_with_what_stays)
+
+
+@bug(
+    55,
+    "the rule itself: a victim is dead when all of it lies elsewhere",
+    "a victim of which only a part has moved is written over before the rest is moved",
+)
+def victim_reused_in_parts(disk: LogStructuredDisk) -> None:
+    chunks, segments = disk.state.chunks, disk.state.segments
+
+    def reuse(_: bool, most: int) -> None:
+        parts = {pba // segments.addressing.span for pba in chunks.leaving.values()}
+        for segment in parts & segments.sealed.keys():
+            segments.add_free(segment)
+
+    after(disk.cleaner, "move", reuse)
+
+
+@bug(
+    55,
+    "the rule itself: a checkpoint frees what was dead when it was frozen",
+    "a checkpoint between two steps frees a victim whose chunks have moved to memory only",
+)
+def emptied_freed_by_checkpoint(disk: LogStructuredDisk) -> None:
+    segments = disk.state.segments
+    emptied: list[int] = []
+
+    def free_emptied(_: None) -> None:
+        for segment in {*emptied} & segments.sealed.keys():
+            segments.add_free(segment)
+        emptied.clear()
+
+    after(disk.cleaner, "emptied", lambda _, segment: emptied.append(segment))
+    after(disk.checkpoints, "commit", free_emptied)

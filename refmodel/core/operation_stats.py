@@ -26,6 +26,9 @@ class OperationStats:
         counted.
         """
         self.nanoseconds[name].add(perf_counter_ns() - started, len(blocks) or 1)
+        if len(blocks) == 1:
+            self.blocks[name].add(blocks[0], 1)
+            return
         for length in set(blocks):
             self.blocks[name].add(length, blocks.count(length))
 

@@ -87,10 +87,10 @@ class Record:
     @property
     def stored_bytes(self) -> int:
         """The size of the record in the log, in bytes."""
-        table = TABLE.size + EXTENT.size * len(self.writes) if self.writes else 0
-        return record_bytes(
-            len(self.data) + table + sum([len(data) for _, data in self.writes]), self.name
-        )
+        if not self.writes:
+            return record_bytes(len(self.data), self.name)
+        table = TABLE.size + EXTENT.size * len(self.writes)
+        return record_bytes(table + sum([len(data) for _, data in self.writes]), self.name)
 
 
 def record_bytes(payload: int, name: str = "") -> int:

@@ -105,7 +105,8 @@ class Checkpointer:
         """Return whether the next step may freeze the maps, and could wait."""
         if self.phase is not Phase.MERGE or self.waiting() > 2 * self.pace.little:
             return False
-        return self._logged(logged, self.pace.freeze).left > logged
+        in_time = self._logged(logged, self.pace.freeze).left > logged
+        return in_time and self._bank_may_be_destaged()
 
     @property
     def is_frozen(self) -> bool:

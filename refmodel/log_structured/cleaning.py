@@ -5,8 +5,9 @@ write earns a step, and pays for it by a price that rises as room gets scarce:
 
 - The room is how many chunks can still be written before a write has to wait for cleaning. The
   span is the room where a cleaning begins.
-- On time, a write of n chunks moves 3 n u / (1 - u) chunks, where u is the live share of the
-  victim. In the long run cleaning costs a third of that, so it gets ahead of the writers.
+- On time, a write of n chunks moves 2 n u / (1 - u) chunks, where u is the live share of the
+  victim, and at least 1.5 n. In the long run cleaning costs half of that, so it gets ahead of the
+  writers.
 - When less room is left, the price is higher by the ratio of span to room. So writers are slowed
   early and alike, and no one of them pays for all.
 - Of the checkpoint, a write does the share of what is left that it takes of the allowance: half of
@@ -26,7 +27,8 @@ from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.state import DiskState
 
 WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
-GETS_AHEAD = 3  # times the price that cleaning has in the long run
+GETS_AHEAD = 2  # times the price that cleaning has in the long run
+CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
 MANY = 512  # segments: for so many, cleaning begins one free segment earlier
 
@@ -53,11 +55,13 @@ class Cleaning:
         geometry = state.geometry
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
-        ahead = 3 if geometry.separates_streams else 2
+        ahead = 4 if geometry.separates_streams else 2
         self._begin = state.chunks.streams.count + ahead + geometry.segments // MANY
         self._batch = max(geometry.cleaning_batch + 1, 5 if geometry.separates_streams else 1)
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
+        # Units that the checkpoint may take: a segment that is not full, and writes meanwhile.
+        self._for_checkpoint = 3 * state.segments.units // 2
         self._span = 0  # the room where this cleaning began
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
@@ -90,7 +94,7 @@ class Cleaning:
         if self.phase is Phase.MOVE:
             if (
                 len(segments.dead) >= self._batch
-                or paid.left < segments.units
+                or paid.left < self._for_checkpoint
                 or not self._move(paid)
             ):
                 self._end_moves()
@@ -126,7 +130,8 @@ class Cleaning:
         if not 0 < live < units:
             return False
         dearer = min(DEAREST, max(1.0, self._span / paid.left))
-        self._credit += GETS_AHEAD * paid.taken * live / (units - live) * dearer
+        price = max(CHEAPEST, GETS_AHEAD * live / (units - live))
+        self._credit += paid.taken * price * dearer
         most = min(int(self._credit), paid.left - paid.taken)
         if most < self._least_moved:
             return True
@@ -138,12 +143,12 @@ class Cleaning:
 
     def _end_moves(self) -> None:
         """Free what is dead by the next checkpoint that is frozen, if there is anything."""
-        if not self._state.segments.dead:
+        gained = len(self._state.segments.dead) or self._cleaner.emptied_count
+        if not gained:
             self.phase = Phase.IDLE
             return
-        units = self._state.segments.units
         self.phase = Phase.CHECKPOINT
-        self._allowance = len(self._state.segments.dead) * (units - self._cleaner.live) // 2
+        self._allowance = gained * (self._state.segments.units - self._cleaner.live) // 2
         self._frees = self._state.checkpoint_number + 1 + self._checkpoints.is_frozen
 
     def _checkpoint(self, paid: Earned, logged: int) -> bool:
@@ -152,9 +157,13 @@ class Cleaning:
         paid = Earned(paid.taken, min(paid.left, self._allowance))
         self._allowance -= paid.taken
         if checkpoints.may_freeze(logged):
-            if not state.space_usage.mixes_little and paid.left >= state.segments.units:
+            if not state.space_usage.mixes_little and paid.left >= self._for_checkpoint:
                 return True
+            if not state.segments.dead:
+                state.chunks.destage_moving()
             self._cleaner.top_up()
+            checkpoints.freeze()
+            return True
         checkpoints.step(logged, paid)
         if state.checkpoint_number >= self._frees:
             self.phase = Phase.IDLE

@@ -236,15 +236,17 @@ class Requests:
         finally:
             self._admitting = False
         if state.in_flight:
-            yield self._until("applied", lambda: not state.awaits(record))
+            disk = self._disk
+            yield Effect("applied", lambda: not state.awaits(record) or disk.broken)
         if self._disk.broken:
             raise self._cut_short(kind, self._error) from self._error
-        try:
-            with suppress(HostRefused):  # what the host refuses waits in the bank
-                for _ in state.chunks.destages():
-                    yield WRITE
-        except (DiskError, OSError) as error:
-            raise self._cut_short(kind, error) from error
+        if state.chunks.may_fill_segment:
+            try:
+                with suppress(HostRefused):  # what the host refuses waits in the bank
+                    for _ in state.chunks.destages():
+                        yield WRITE
+            except (DiskError, OSError) as error:
+                raise self._cut_short(kind, error) from error
         self._disk.operations.add(kind, started, *counts)
 
     def _room(self, record: Record, refusable: bool) -> Process[None]:
@@ -276,10 +278,12 @@ class Requests:
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
         self._state.merge(record.count)
-        with suppress(HostRefused):  # it is tried again, and needed only when the log is full
+        try:
             if not self._cleaning.step(record):
                 self._checkpoints.step(record.stored_bytes)
-        for _ in range(RECLAIM_STEPS):
+        except HostRefused:
+            pass  # it is tried again, and must be done only when the log is full
+        for _ in range(RECLAIM_STEPS if self._state.views.deleted else 0):
             self._state.reclaimer.reclaim()
 
     def _until(self, what: str, ready: Callable[[], bool]) -> Effect:

@@ -2,10 +2,10 @@
 
 It lacks what it missed while it was away, or everything if it is a new device (rebuild). Stripes
 are copied in the order of their birth, are verified, and only if something still lives in them.
-Meanwhile the member takes part in all writes. When nothing is left, a checkpoint follows; after it
-neither the log nor anything older than the maps in use is needed. But the member may have records
-behind the end of the log that recovery found nowhere else. A new generation of the log disowns
-them; only then is the member active.
+Meanwhile the member takes part in all writes. When nothing is left, a checkpoint follows, in steps;
+after it neither the log nor anything older than the maps in use is needed. But the member may have
+records behind the end of the log that recovery found nowhere else. A new generation of the log
+disowns them; only then is the member active.
 """
 
 from collections import deque
@@ -20,10 +20,12 @@ from refmodel.array.leg import Check, Leg
 from refmodel.array.member import ComponentState, Member
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
-from refmodel.log_structured.checkpointing import Checkpointer
+from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import is_node
 from refmodel.log_structured.state import DiskState
+
+CHECKPOINT_STEP = Earned(1, 16)  # of what is left of the checkpoint behind the last stripe
 
 
 class MissedStripe(NamedTuple):
@@ -43,6 +45,8 @@ class Resync:
         self._checkpoints = checkpoints
         self._array = array
         self._queues: dict[int, deque[MissedStripe]] = {}  # device -> what it lacks, oldest first
+        self._complete: dict[int, int] = {}  # device -> the checkpoint that it becomes active at
+        self.steps = 0  # since the disk was opened: each a stripe, or a step of a checkpoint
         # The stripes of the performance leg before this one are the slots and the log.
         self._first_page = state.geometry.pages_base // PAGE
         self.lost = 0  # chunks and pages of which no good copy is left
@@ -66,6 +70,7 @@ class Resync:
             ]
             if leg is self._array.performance:
                 component.lack(range(self._first_page))
+        self._complete.pop(member.index, None)
         self._queues[member.index] = deque(sorted(missed, key=lambda stripe: stripe.born))
 
     def begin_all(self) -> None:
@@ -80,6 +85,7 @@ class Resync:
         """
         for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if self._step(member):
+                self.steps += 1
                 return True
         return False
 
@@ -115,9 +121,13 @@ class Resync:
             return True
         if not self._array.writable:
             return False
-        self._checkpoints.run()
+        checkpoints, number = self._checkpoints, self._state.checkpoint_number
+        if self._complete.setdefault(member.index, number + 1 + checkpoints.is_frozen) > number:
+            checkpoints.step(0, CHECKPOINT_STEP)
+            return True
         self._state.log.begin()
         if member.reachable:
+            del self._complete[member.index]
             del self._queues[member.index]
             self._array.activate(member)
         return True

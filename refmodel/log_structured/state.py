@@ -110,7 +110,8 @@ class DiskState:
                 self.views.delete(record.name)
             case RecordKind.REVERT:
                 self.views.revert(record.name)
-        self.emit("apply", mbas=self._made, segments=self._adopted, dropped=self._dropped)
+        if self.events.record is not None:
+            self.emit("apply", mbas=self._made, segments=self._adopted, dropped=self._dropped)
         self._made, self._adopted, self._dropped = [], [], []
 
     def _write(self, writes: Sequence[tuple[int, bytes]], count: int) -> None:
@@ -174,7 +175,9 @@ class DiskState:
         The price rises with the number of maps that wait, so it stays small. Returns whether
         nothing is left that has to be merged. Raises NoSpace, DataLost.
         """
-        price = 1 + len(self.views.frozen_maps) // 4
+        if not (frozen := len(self.views.frozen_maps)) and not self.views.live_map.is_merging:
+            return True
+        price = 1 + frozen // 4
         return self.views.merge(self._merge_step * price * max(1, blocks))
 
     @property

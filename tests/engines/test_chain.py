@@ -35,6 +35,7 @@ def run(name: str, count: int, without: Sequence[str] = (), **more: Any) -> Camp
         ops=40,
         seed=1,
         oracles=MODEL,
+        in_flight=1,
         **more,
     )
 

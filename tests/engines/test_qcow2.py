@@ -84,7 +84,13 @@ def test_a_power_cut_keeps_what_was_flushed_and_some_of_the_rest(target: Qcow2Ta
 
 def test_without_power_cuts_it_keeps_the_contract() -> None:
     result = campaign(
-        targets.resolve("qcow2"), count=40, ops=40, seed=1, oracles=MODEL, crashes=False
+        targets.resolve("qcow2"),
+        count=40,
+        ops=40,
+        seed=1,
+        oracles=MODEL,
+        in_flight=1,
+        crashes=False,
     )
     assert result.verdict == "pass", [
         f.verdict.words(f.trace) for f in result.failures

@@ -30,9 +30,9 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"NOT RUN: {', '.join(MISS
     ],
 )
 def test_every_answer_has_an_order(target: str, fixed: dict[str, Any]) -> None:
-    seen = several(target, 15, ops=30, **fixed)
+    seen = several(target, 10, ops=20, **fixed)
     assert not seen.failures, seen.words
-    assert seen.overlapping >= 13
+    assert seen.overlapping >= 8
     assert seen.cut or fixed.get("power") == "stays", "some requests were cut in flight"
 
 

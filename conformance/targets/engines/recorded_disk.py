@@ -39,9 +39,16 @@ class RecordedDisk(ABC):
         *CAPABILITIES,
     )  # operations that write to one file alone, the one of _written
 
-    def __init__(self, name: str, version: str, profile: str | None, atomic: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        profile: str | None,
+        atomic: str = "",
+        most: int = IN_FLIGHT,
+    ) -> None:
         """`profile` None: the power does not fail. `atomic`: if several requests may be in flight,
-        what is one step, a "request" or a "block"."""
+        up to `most`, what is one step, a "request" or a "block"."""
         self.hello: Message = {
             "ok": True,
             "name": name,
@@ -53,7 +60,7 @@ class RecordedDisk(ABC):
             "tolerates": 0,
         }
         if atomic:
-            self.hello |= {"protocol": 2, "in_flight": IN_FLIGHT, "atomic": atomic}
+            self.hello |= {"protocol": 2, "in_flight": most, "atomic": atomic}
         self._blocks = self._crashes = 0
         self._choose: random.Random | None = None  # after a cut: what the next crash leaves
         self._threads = Threads(self._carry_out, self._power_failed)

@@ -205,12 +205,17 @@ class ChunkStore:
         for _ in self.destages():
             pass
 
+    @property
+    def may_fill_segment(self) -> bool:
+        """Whether there are enough chunks in memory to fill a segment."""
+        return len(self.bank) + len(self.moving) >= self.segments.blocks
+
     def destages(self) -> Iterator[None]:
         """Destage as many whole segments as there is data for, one in each step behind a yield.
 
         Raises NoSpace, DataLost.
         """
-        if len(self.bank) + len(self.moving) < self.segments.blocks:
+        if not self.may_fill_segment:
             return
         self.deduplicate()
         for stream, queue in enumerate(self.queues):

@@ -118,6 +118,12 @@ class Cleaner:
         """Units that live in the victim; 0 if there is none. Raises DataLost."""
         return self._victim[1].live if self._choose() and self._victim is not None else 0
 
+    @property
+    def emptied_count(self) -> int:
+        """How many victims are not dead, though all that lives in them is moving."""
+        self._forget_dead()
+        return len(self._emptied)
+
     def emptied(self, segment: int) -> None:
         """Note that everything that lives in the victim is moving."""
         assert self._victim is not None

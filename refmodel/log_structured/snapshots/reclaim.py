@@ -19,6 +19,7 @@ class Reclaimer:
     def __init__(
         self, views: Views, pages: PageStore, chunks: ChunkStore, emit: Emit, most_merged: int
     ) -> None:
+        self.steps = 0  # since the disk was opened; each frees at most one leaf
         self._most_merged = most_merged  # changes that wait, in one step
         self._views = views
         self._pages = pages
@@ -33,6 +34,7 @@ class Reclaimer:
         """
         if not self._views.deleted:
             return False
+        self.steps += 1
         if not self._views.merge(self._most_merged, whole=True):  # trees are asked what views hold
             return True
         view = self._views.deleted[0]

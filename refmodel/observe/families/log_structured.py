@@ -211,6 +211,52 @@ LOG = [
     ),
 ]
 
+
+def _steps(disk: LogStructuredDisk) -> Samples:
+    return [
+        (("checkpoint",), disk.checkpoints.steps),
+        (("cleaning",), disk.cleaning.steps),
+        (("destage",), disk.state.segments.fillings),
+        (("reclaim",), disk.state.reclaimer.steps),
+        (("resync",), disk.resync.steps),
+    ]
+
+
+BACKGROUND = [
+    Family(
+        "background.steps",
+        COUNTER,
+        "steps",
+        "steps of background work: of destage each writes one segment, of reclaim it frees at most "
+        "one leaf, of resync it copies one stripe",
+        _steps,
+        ("work",),
+    ),
+    Family(
+        "background.largest_step",
+        GAUGE,
+        "items",
+        "the most that one step between operations has done: map changes or nodes of a checkpoint, "
+        "units of space that cleaning moved",
+        lambda disk: [
+            (("checkpoint",), disk.checkpoints.most_done),
+            (("cleaning",), disk.cleaning.most_moved),
+        ],
+        ("work",),
+    ),
+    Family(
+        "background.at_once",
+        COUNTER,
+        "times",
+        "how often an operation had to wait for all the work that was left: no step was enough",
+        lambda disk: [
+            (("checkpoint",), disk.checkpoints.forced),
+            (("cleaning",), disk.cleaning.forced),
+        ],
+        ("work",),
+    ),
+]
+
 RESYNC = Family(
     "resync.lacking",
     GAUGE,
@@ -219,4 +265,4 @@ RESYNC = Family(
     _lacking,
     ("device",),
 )
-FAMILIES = [*CHUNKS, *SEGMENTS, *PAGES, *LOG, *VIEWS, *ARRAY, RESYNC]
+FAMILIES = [*CHUNKS, *SEGMENTS, *PAGES, *LOG, *BACKGROUND, *VIEWS, *ARRAY, RESYNC]

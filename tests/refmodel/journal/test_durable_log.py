@@ -140,7 +140,7 @@ def test_a_session_that_changes_nothing_writes_nothing(folder: Path) -> None:
 
 
 def test_a_record_that_only_one_mirror_took_is_replaced(folder: Path) -> None:
-    """Resync begins a generation. If that fails, the disk goes on, and the log must not have a gap."""
+    """Resync begins a generation. If that fails, the disk goes on, and the log has no gap."""
     create(folder, plan(8, **TINY), sync=False)
     disk = open_disk(folder, sync=False)
     log, leg = disk.state.log, disk.state.performance
@@ -151,7 +151,7 @@ def test_a_record_that_only_one_mirror_took_is_replaced(folder: Path) -> None:
             return write(component, *arguments)
         raise DataLost("too many devices are gone")
 
-    leg.write_component = fail_behind_the_first  # type: ignore[method-assign]
+    leg.write_component = fail_behind_the_first  # type: ignore[assignment, method-assign]
     with pytest.raises(DataLost):
         disk.guarded(log.begin)
     leg.write_component = write  # type: ignore[method-assign]

@@ -19,7 +19,7 @@ from refmodel.observe import exporters
 from refmodel.observe.document import document
 from refmodel.observe.families import common, log_structured
 from refmodel.observe.families.common import CAUSES
-from refmodel.observe.families.family import HISTOGRAM
+from refmodel.observe.families.family import BREAKDOWN, HISTOGRAM
 from support.disks import block
 
 BLOCKS, SIZE = 256, 512
@@ -227,8 +227,12 @@ def test_openmetrics_has_the_same_values(worked: Worked) -> None:
             exporters.openmetrics(disk)
         )
     }
-    assert len(parsed) == len(FAMILIES)
-    written = sum(sample.value for sample in parsed["refmodel_device_bytes_written"].samples)
+    breakdowns = sum(family.kind == BREAKDOWN for family in FAMILIES)
+    assert len(parsed) == len(FAMILIES) + 2 * breakdowns  # its parts, and those of percentiles
+    samples = parsed["refmodel_device_bytes_written"].samples
+    written = sum(sample.value for sample in samples if sample.name.endswith("_total"))
+    (created,) = {sample.value for sample in samples if sample.name.endswith("_created")}
+    assert created == pytest.approx(disk.operations.since)
     assert written == value(disk, "device.bytes_written")
     latency = parsed["refmodel_operations_latency_seconds"]
     counts = {
@@ -245,8 +249,10 @@ def test_the_document_is_up_to_date() -> None:
 
 def test_the_table_has_every_family(worked: Worked) -> None:
     disk, _, _ = worked
-    lines = list(exporters.table(disk))
-    quiet = {"resync.lacking", "serving.requests"}  # nothing catches up, and nothing is served
+    since, *lines = exporters.table(disk)
+    assert since.startswith("counted since")
+    # nothing catches up, and nothing is served
+    quiet = {"resync.lacking", "serving.requests", "serving.latency"}
     assert {line.split()[0] for line in lines} == {family.name for family in FAMILIES} - quiet
 
 

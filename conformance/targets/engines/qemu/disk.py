@@ -16,7 +16,9 @@ from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.engines.qemu.window import connected
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
-from conformance.targets.threads import Gate, Ranges
+from conformance.targets.threads import IN_FLIGHT, Gate, Ranges
+
+DECIDED = 3  # requests in flight under the profile `block`: the search gives up on many traces of 8
 
 
 class QemuDisk(RecordedDisk):
@@ -36,7 +38,8 @@ class QemuDisk(RecordedDisk):
             raise Unusable(f"power fails or stays, not {power}")
         self._races = power == "stays"  # writes to the same block
         version = f"qemu {storage_daemon.version()}"
-        super().__init__(name, version, None if self._races else "block", atomic="block")
+        profile, most = (None, IN_FLIGHT) if self._races else ("block", DECIDED)
+        super().__init__(name, version, profile, atomic="block", most=most)
         self._setup, self._daemon = setup, storage_daemon.borrow(setup)
         self._folder = self._daemon.folder
         self._device: nbd.Connections | None = None
