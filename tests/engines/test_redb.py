@@ -37,7 +37,7 @@ def test_it_keeps_the_contract_through_power_cuts(durability: str, profile: str)
     ] or result.reason
     first = result.judged[0][0]
     assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
-    assert result.skipped == ["device", "revert"]
+    assert result.skipped == ["device", "fua", "revert", "scrub"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 5
 
 

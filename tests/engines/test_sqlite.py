@@ -32,7 +32,7 @@ def test_it_keeps_the_contract_through_power_cuts(mode: str, profile: str) -> No
     ] or result.reason
     first = result.judged[0][0]
     assert isinstance(first, Trace) and first.hello["crash_profile"] == profile
-    assert result.skipped == ["device"]
+    assert result.skipped == ["device", "fua", "scrub"]
     assert sum(times for (_, outcome), times in result.coverage.items() if outcome == "cut") > 10
 
 
