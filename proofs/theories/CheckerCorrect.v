@@ -4,8 +4,122 @@ From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace Chec
 
 Section CheckerCorrect.
 Context {V : Type} `{EqDecision V, Value V}.
-Implicit Types (σ : nat → V) (w : @world V) (s : state V).
+Implicit Types (σ : nat → V) (w : @world V) (s : state V) (x : @shape V) (y : @leftover V)
+  (m : Pmap (@cell V)) (data : list V).
 Notation over := (beside true). Notation under := (beside false).
+
+(** ** Worlds stay well formed *)
+
+Lemma find_drop_some {A} n n' (l : list (name * A)) a : find n (drop_name n' l) = Some a → find n l = Some a.
+Proof. rewrite find_drop_name. by case_decide. Qed.
+
+Lemma below_put n k data m : blocks_below n m → blocks_below n (put k data m).
+Proof. revert k m. induction data as [|v data IH]; intros k m Hm; cbn; [done|]. apply IH. intros k'.
+  rewrite cell_at_insert. by case_decide. Qed.
+
+Lemma wf_cut w ys : wf w → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (cut_to w ys).
+Proof. by intros (? & ? & ?) ?. Qed.
+Lemma wf_leaving w x ys :
+  wf w → shape_below (next w) x → (∀ y, y ∈ ys → shape_below (next w) (kept y)) → wf (leaving w x ys).
+Proof. by intros (? & ? & ?) ? ?. Qed.
+
+Definition effect_below (n : nat) (f : effect) : Prop :=
+  shape_below n (makes f) ∧ ∀ y : leftover, y ∈ leaves f ∨ y ∈ leaves_cut f → shape_below n (kept y).
+
+Lemma answering_wf w r faults excuses f w' :
+  wf w → effect_below (next w) (f tt) → w' ∈ answering w r faults excuses f → wf w'.
+Proof. intros Hwf [Hx Hys] [_ Hr]%answering_spec.
+  assert (wf (happening w (f tt))) by (apply wf_leaving; auto). destruct r; [naive_solver..|]. subst w'.
+  destruct faults; apply wf_cut; try done; [auto|apply Hwf]. Qed.
+
+Lemma looking_wf w r faults f w' : wf w → (∀ w', w' ∈ f tt → wf w') → w' ∈ looking w r faults f → wf w'.
+Proof. intros Hwf Hf [_ Hr]%looking_spec. destruct r; [naive_solver..|]. subst w'. apply wf_cut;
+  [done|apply Hwf]. Qed.
+
+Lemma buffering_below p w lba data : wf w → effect_below (next w) (buffering p w lba data).
+Proof.
+  intros (Hch & [Hl Hs] & Hys).
+  assert (shape_below (next w) (Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w))))
+    as Hx.
+  { split; [by apply below_put|done]. }
+  unfold effect_below. destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil.
+  1,2: naive_solver. intros [(z & -> & ?)%elem_of_list_fmap|(z & -> & ?)%elem_of_list_fmap]; cbn; auto.
+Qed.
+
+Lemma writing_through_below p told w lba data : wf w → effect_below (next w) (writing_through p told w lba
+  data).
+Proof.
+  intros Hwf. pose proof (buffering_below p w lba data Hwf) as Hb. pose proof Hwf as (_ & _ & Hys).
+  assert (∀ y, y ∈ force (key lba) data <$> leftovers w → shape_below (next w) (kept y)) as Hf.
+  { intros y (z & -> & Hz)%elem_of_list_fmap. destruct (Hys z Hz). split; [by apply below_put|done]. }
+  destruct Hb as [Hx Hb]. destruct p, told; try (by split); (split; [done|]); intros y; cbn in Hb |- *;
+    rewrite !elem_of_app; intros Hy; try specialize (Hb y); naive_solver.
+Qed.
+
+Lemma recording_below p w x : wf w → shape_below (next w) x → effect_below (next w) (recording p w x).
+Proof. intros (Hch & _ & Hys) Hx. unfold effect_below.
+  destruct p; (split; [done|]); cbn; intros y; rewrite ?elem_of_cons, ?elem_of_nil; naive_solver. Qed.
+
+Lemma wf_fresh blocks : wf (fresh_world blocks).
+Proof.
+  assert (shape_below 0 (Shape (∅ : Pmap (@cell V)) [])) by done.
+  split_and!; [|done|by intros y ->%elem_of_list_singleton]. split; cbn.
+  - intros j. rewrite lookup_empty. split; [lia|by intros []].
+  - intros j b vs. by rewrite lookup_empty.
+Qed.
+
+Lemma advance_wf p w e w' : wf w → w' ∈ advance_one p e w → wf w'.
+Proof.
+  intros Hwf. pose proof Hwf as (Hch & [Hl Hsn] & Hys).
+  assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) → wf w') as Hflush.
+  { intros r. apply looking_wf; [done|]. intros w0 ->%elem_of_list_singleton. apply wf_leaving; [done|done|].
+    by intros y ->%elem_of_list_singleton. }
+  destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r]; cbn;
+    try (apply answering_wf; [done|]).
+  - intros ->%elem_of_list_singleton. apply wf_fresh.
+  - by apply buffering_below.
+  - by apply writing_through_below.
+  - by apply buffering_below.
+  - apply recording_below; [done|]. split; [done|]. cbn. intros a m. case_decide;
+    [by intros [= <-]|apply Hsn].
+  - apply recording_below; [done|]. split; [done|]. cbn. intros a m ?%find_drop_some. by eapply Hsn.
+  - apply recording_below; [done|]. split; [|done]. cbn. destruct (find n _) eqn:?; cbn; [by eapply Hsn|done].
+  - apply Hflush.
+  - apply Hflush.
+  - apply looking_wf; [done|]. intros w0 (m & ch & _ & _ & Hall & ->)%reading_spec.
+    split_and!; [|done|done]. by eapply all_decided_below.
+  - destruct r; try (by intros ?%elem_of_nil).
+    + intros (y & -> & Hy)%elem_of_list_fmap. specialize (Hys y Hy) as [Hyl Hysn].
+      destruct (opens_wf (map_to_list (since y)) (live_blocks (kept y)) (choices w) (next w))
+        as (? & ? & ? & _); [done|done|apply NoDup_fst_map_to_list|].
+      assert (shape_below (next (resuming w y)) (seen (resuming w y))).
+      { split; [done|]. intros a m Ha k. eapply below_mono; [by eapply Hysn|done]. }
+      split_and!; [done|done|]. by intros z ->%elem_of_list_singleton.
+    + intros ->%elem_of_list_singleton. by apply wf_cut.
+Qed.
+
+(** Some valuation suits the choices of a well-formed world: that nothing but bases is taken. *)
+Fixpoint from_bases (ch : Pmap (@choice V)) (fuel : nat) (c : @cell V) : V :=
+  match c, fuel with
+  | Known v, _ => v
+  | Open j, S fuel => match ch !! key j with Some (Choice b _) => from_bases ch fuel b | None => zero end
+  | Open _, O => zero
+  end.
+
+Lemma from_bases_fuel n ch f1 f2 c :
+  choices_below n ch → below f1 c → below f2 c → from_bases ch f1 c = from_bases ch f2 c.
+Proof. intros Hch. revert f2 c.
+  induction f1 as [|f1 IH]; intros f2 [u|j] H1 H2; cbn in *; [by destruct f2|lia|by destruct f2|].
+  destruct f2 as [|f2]; [lia|]. cbn. destruct (ch !! key j) as [[b vs]|] eqn:Hj; [|done].
+  assert (below j b) by (by eapply Hch). apply IH; (eapply below_mono; [done|lia]). Qed.
+
+Lemma suits_some n ch : choices_below n ch → ∃ σ, suits σ ch.
+Proof. intros Hch. exists (λ j, from_bases ch (S j) (Open j)). intros j b vs Hj. left.
+  assert (below j b) as Hb by (by eapply Hch). cbn. rewrite Hj. destruct b as [u|k]; [by destruct j|].
+  cbn in Hb. change (from_bases ch j (Open k) = from_bases ch (S k) (Open k)).
+  eapply from_bases_fuel; [done|cbn; lia..]. Qed.
+
+(** ** Every recorded event *)
 
 Lemma loses_over p tolerates v σ w s from lba count data s' :
   over σ w s → beyond tolerates v = true → loses s s' →

@@ -737,29 +737,6 @@ Proof.
   - done.
 Qed.
 
-(** An order of a history begins with one of each prefix. *)
-Lemma orders_prefix g next pending h es : orders g next pending h es → ∀ n, ∃ es1 es2,
-  es = es1 ++ es2 ∧ orders g next pending (take n h) es1.
-Proof.
-  induction 1 as [next|next pending x rest h es Hp _ IH|next pending id en h es called _ IH|
-    next pending id h es Hs _ IH|next pending en h es _ IH]; intros n.
-  - exists [], []. split; [done|]. destruct n; constructor.
-  - destruct (IH n) as (es1 & es2 & -> & ?). exists (takes x :: es1), es2. split; [done|].
-    by eapply orders_take.
-  - destruct n as [|n]; [exists [], es; split; [done|constructor]|].
-    destruct (IH n) as (es1 & es2 & -> & ?). exists es1, es2. split; [done|]. by apply orders_call.
-  - destruct n as [|n]; [exists [], es; split; [done|constructor]|].
-    destruct (IH n) as (es1 & es2 & -> & ?). exists es1, es2. split; [done|]. by apply orders_answer.
-  - destruct n as [|n]; [exists [], (en :: es); split; [done|constructor]|].
-    destruct (IH n) as (es1 & es2 & -> & ?). exists (en :: es1), es2. split; [done|]. by apply orders_alone.
-Qed.
-
-Lemma runs_prefix p tolerates es1 es2 : ∀ v s, runs p tolerates v s (es1 ++ es2) → runs p tolerates v s es1.
-Proof.
-  induction es1 as [|en es1 IH]; intros v s Hr; [exists s; constructor|]. cbn in Hr.
-  apply runs_cons in Hr as (s1 & ? & ?). apply runs_cons. eauto.
-Qed.
-
 Lemma admits_overlapping_prefix g p tolerates n h : 0 < n →
   admits_overlapping g p tolerates h → admits_overlapping g p tolerates (take n h).
 Proof.
