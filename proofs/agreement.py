@@ -110,7 +110,7 @@ def disputed(
     return {
         i: "; ".join(f"{name}: {words(opinion)}" for name, opinion in each.items())
         for i, each in enumerate(said)
-        if len({(o.at, bool(o.unsure)) for o in each.values() if not o.silent}) > 1
+        if len({(o.at, bool(o.unsure)) for o in each.values()}) > 1
     }, said
 
 
@@ -168,9 +168,7 @@ def main() -> int:
     names, batch = map(list, zip(*cases(40, 60), strict=True))
     found, said = disputed(batch, {name: named(name) for name in ("certified", "model", "tlc")})
     sure = [
-        i
-        for i, each in enumerate(said)
-        if not any(opinion.unsure or opinion.silent for opinion in each.values())
+        i for i, each in enumerate(said) if not any(opinion.unsure for opinion in each.values())
     ]
     operations = sum(batch[i].operations for i in sure)
     rejected = sum(said[i]["certified"].at is not None for i in sure)

@@ -42,11 +42,16 @@ RECORD = PROOFS / "statements.expected"
 # What the theorems speak of, recorded too: a theorem is worth what its definitions mean.
 DEFINITIONS = [
     "VirtualDisk.answered",
+    "VirtualDisk.buffered",
+    "VirtualDisk.forced",
+    "VirtualDisk.written_through",
     "VirtualDisk.step",
     "VirtualDisk.admits",
     "VirtualDisk.shows",
     "VirtualDisk.implements",
+    "VirtualDiskProperties.spares",
     "OverlappingDisk.by_blocks",
+    "OverlappingDisk.acknowledged",
     "OverlappingDisk.parts",
     "OverlappingDisk.steps_of",
     "OverlappingDisk.orders",

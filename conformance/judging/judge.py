@@ -54,7 +54,6 @@ def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     """The verdict on requests that overlap. Each oracle is exact or undecided: one is enough.
 
     They may differ in the answer at which they see that there is no order."""
-    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     failed = [at for at in sure.values() if at is not None]
     if failed and len(failed) < len(sure):
@@ -79,7 +78,6 @@ def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
 
 
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
-    opinions = {name: opinion for name, opinion in opinions.items() if not opinion.silent}
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}
     if len(set(sure.values())) > 1:
         return _disagreement(sure)

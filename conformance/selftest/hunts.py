@@ -154,11 +154,7 @@ def judge_shortest(hunts: Iterable[Hunt], checks: Sequence[str]) -> None:
         opinions = oracle([trace for _, trace in some]) if name in checks and some else []
         for (hunted, _), opinion in zip(some, opinions, strict=False):
             hunted.cells[name] = (
-                NOT_RUN
-                if opinion.unsure or opinion.silent
-                else "no"
-                if opinion.at is None
-                else f"at {opinion.at}"
+                NOT_RUN if opinion.unsure else "no" if opinion.at is None else f"at {opinion.at}"
             )
 
 

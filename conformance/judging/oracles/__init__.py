@@ -19,13 +19,11 @@ class Opinion:
     `at` is the index in `trace.events` of the first event that the contract does not allow, None if
     it allows all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by
     an oracle that judges what happened inside: which spec does not allow which event there.
-    `silent`: the trace is not for this oracle to judge, and the others decide.
     """
 
     at: int | None
     unsure: str = ""
     inside: str = ""
-    silent: bool = False
 
 
 Oracle = Callable[[Sequence[Trace]], list[Opinion]]
