@@ -120,6 +120,9 @@ serve-test: serve-setup ## run real NBD clients on a served disk: fio, qemu-io, 
 	@$(PYTHON) -m pytest -q tests/serve $(ARGS)
 	@FUZZ_MESSAGES=100000 $(PYTHON) -m pytest -q tests/refmodel/serving/test_fuzz.py
 
+scale: setup ## what single operations cost on disks of 64 MiB, 1 and 4 GiB with 0, 12 and 200 snapshots (15 min)
+	@.venv/bin/refmodel bench --profile scale $(ARGS)
+
 soak: setup ## serve a disk for four hours under load, snapshots and faults; it must stay as it was (nightly)
 	@PYTHONPATH=tests $(PYTHON) -m support.serving.soak 240
 

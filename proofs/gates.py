@@ -16,6 +16,7 @@ from trust_gates import (
     flags,
     no_assumption,
     no_escape,
+    nothing_foreign,
     printed_statements,
     statements,
 )
@@ -24,8 +25,13 @@ ROOT = PROOFS.parent
 CLOSED = "Closed under the global context"
 MOST_LINES = 700  # per file
 MOST_COLUMNS = 110
-MOST_TRUSTED = {"oracle": 300, "disk": 600}  # lines of OCaml, and of what maps Coq to it
+MOST_TRUSTED = {
+    "oracle": 300,
+    "disk": 600,
+    "server": 400,
+}  # lines of OCaml, and of what maps Coq to it
 UNTRUSTED = ("scheduler.ml", "plan.ml")  # what the proved programs check
+PARTS = {"extraction": "oracle", "disk": "disk", "serving": "server"}  # by the folder of the file
 
 
 def bundled(name: str) -> list[str]:
@@ -227,14 +233,14 @@ def one_name() -> str:
 
 
 def trusted() -> dict[str, int]:
-    """Return how many lines of OCaml and of mappings the checker rests on, and how many the
-    disk."""
+    """Return how many lines of OCaml and of mappings the checker rests on, how many the disk, and
+    how many more a disk that is served."""
     files = [path for path in (PROOFS / "extraction").rglob("*") if path.is_file()]
-    found = {"oracle": 0, "disk": 0}
+    found = {"oracle": 0, "disk": 0, "server": 0}
     for path in files:
         if path.name not in UNTRUSTED:
             lines = len(path.read_text().splitlines())
-            found["disk" if path.parent.name == "disk" else "oracle"] += lines
+            found[PARTS[path.parent.name]] += lines
     return found
 
 
@@ -274,6 +280,7 @@ def main() -> int:
     for gate in (
         no_escape,
         no_assumption,
+        nothing_foreign,
         flags,
         assumptions,
         statements,

@@ -11,13 +11,27 @@ EXTRACTIONS = sorted((PROOFS / "extraction").rglob("*.v"))
 ESCAPES = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|bypass_check"
     r"|(Uns|S)et\s+(Guard|Positivity|Universe)\s+Checking|type.in.type|Impredicative"
-    r"|Declare\s+ML|Typeclasses\s+eauto\s*:=\s*debug)\b"
+    r"|Declare\s+ML|native_compute|Typeclasses\s+eauto\s*:=\s*debug)\b"
+)
+# What may stand before a command, and be taken for another one by who reads only the first word.
+PREFIX = (
+    r"(?:#\[[^\]]*\]\s*"
+    r"|(?:Local|Global|Polymorphic|Monomorphic|Program|Time|Timeout\s+\d+|Fail)\s+)*"
 )
 # In a section these are what its lemmas take; outside of one each is an axiom.
-ASSUMED = re.compile(r"^\s*(?:Local\s+|Global\s+)?(Variables?|Hypothes[ie]s|Context)\b")
-OPENED = re.compile(r"^\s*(Section|Module(?:\s+Type)?)\s+(\w+)\s*(\.|:=)?")
-CLOSED = re.compile(r"^\s*End\s+(\w+)\s*\.")
+ASSUMED = re.compile(PREFIX + r"(Variables?|Hypothes[ie]s|Context)\b")
+OPENED = re.compile(PREFIX + r"(Section|Module(?:\s+Type)?)\s+(?:(?:Import|Export)\s+)?(\w+)")
+CLOSED = re.compile(PREFIX + r"End\s+(\w+)\s*\.")
+# Commands that bring in text that no gate reads, or primitives.
+FOREIGN = re.compile(
+    PREFIX + r"(Load|Redirect|Cd|Declare\s+Module|Primitive"
+    r"|Add\s+(?:Rec\s+)?(?:ML\s+)?(?:LoadPath|Path))\b"
+)
+EXTRACTS = re.compile(PREFIX + r"((?:Recursive\s+|Separate\s+)?Extract(?:ion)?)\b")
 FLAGS = "COQC := coqc -q -Q theories LogDisk -w -notation-overridden"
+EXTRACTS_BY = re.compile(
+    r"&& coqc -q -Q (?:\.\./)+theories LogDisk -o (\w+)\.vo (?:\.\./)+extraction/(?:disk/)?\1\.v$"
+)
 UNSAFE = (
     "Constants/Inductives relying on type-in-type",
     "Constants/Inductives relying on unsafe (co)fixpoints",
@@ -40,10 +54,18 @@ DEFINITIONS = [
     "OverlappingDiskQueue.queue_run",
     "Medium.survives",
     "Medium.io",
+    "Medium.execute",
     "Codec.blocks_laws",
+    "ProvedDiskRequests.event_of",
+    "ProvedDiskMachine.shown_by_cut",
     "ProvedDiskMachine.move",
     "ProvedDiskMachine.formatted",
     "ProvedDiskMachine.proved_disk",
+    "ProvedDisk.used_places",
+    "ProvedDisk.first_free",
+    "ProvedDiskProgress.cost",
+    "ProvedDiskProgress.mapped",
+    "ProvedDiskProgress.log_can_go_on",
 ]
 
 
@@ -84,19 +106,59 @@ def no_escape() -> str:
     return f"nothing admitted or switched off in {len(sources)} files"
 
 
+def sentences(text: str) -> list[tuple[int, str]]:
+    """Return the commands of a file without comments, each with the line, counted from 1, on which
+    it begins. A full stop ends one if white space follows."""
+    found, start = [], 0
+    for stop in re.finditer(r"(?<!\.)\.(?=\s|\Z)", text):
+        begins = start + len(re.match(r"[\s{}*+-]*", text[start:])[0])  # type: ignore[index]
+        found.append((text.count("\n", 0, begins) + 1, text[begins : stop.end()]))
+        start = stop.end()
+    return found
+
+
 def outside_sections(text: str) -> list[int]:
     """Return the lines, counted from 1, on which something is assumed outside of every section."""
     open_now: list[str] = []
     found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if opened := OPENED.match(line):
-            if opened[3] != ":=":
+    for number, sentence in sentences(text):
+        if opened := OPENED.match(sentence):
+            if ":=" not in sentence:
                 open_now.append(opened[1].split()[0])
-        elif CLOSED.match(line) and open_now:
+        elif CLOSED.match(sentence) and open_now:
             open_now.pop()
-        elif ASSUMED.match(line) and "Section" not in open_now:
+        elif ASSUMED.match(sentence) and "Section" not in open_now:
             found.append(number)
     return found
+
+
+def foreign(text: str, *, extraction: bool) -> list[tuple[int, str]]:
+    """Return the commands that bring in what no gate reads. Only files of `extraction` may say how
+    something is extracted: elsewhere it would change what runs without a word in them."""
+    wanted = [FOREIGN] if extraction else [FOREIGN, EXTRACTS]
+    return [
+        (number, match[1])
+        for number, sentence in sentences(text)
+        for pattern in wanted
+        if (match := pattern.match(sentence))
+    ]
+
+
+def nothing_foreign() -> str:
+    """No file is loaded as text, nothing is primitive, and theories say nothing of extraction."""
+    found = [
+        f"{path.name}:{number}: {command}"
+        for path in [*THEORIES, *EXTRACTIONS]
+        for number, command in foreign(code(path), extraction=path in EXTRACTIONS)
+    ]
+    found += [
+        f"{path.name}: requires {name}"
+        for path in THEORIES
+        for name in re.findall(r"\bExtr\w+", code(path))
+    ]
+    if found:
+        raise Broken("\n".join(found))
+    return "every theory is all that is compiled of it"
 
 
 def no_assumption() -> str:
@@ -116,6 +178,14 @@ def flags() -> str:
     """Coq runs with the flags that are known here, and no others."""
     makefile = (PROOFS / "Makefile").read_text()
     wrong = [line for line in makefile.splitlines() if line.startswith("COQC") and line != FLAGS]
+    wrong += [
+        line.strip()
+        for line in makefile.splitlines()
+        if re.search(r"\bcoqc\b|\bcoqtop\b|COQ(FLAGS|EXTRA|PATH|LIB)", line)
+        and not line.startswith("#")
+        and line != FLAGS
+        and not EXTRACTS_BY.search(line)
+    ]
     if wrong or FLAGS not in makefile.splitlines():
         raise Broken(f"the Makefile calls coqc by other flags: {wrong}")
     project = (PROOFS / "_CoqProject").read_text().split()

@@ -16,7 +16,7 @@ from refmodel.array import label as labels
 from refmodel.array.label import DEFAULT_ENGINE as DEFAULT
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest, DataLost
+from refmodel.core.errors import BadRequest, DataLost, HostRefused
 from refmodel.engine.disk import Disk
 from refmodel.engine.shape import Shape
 from refmodel.inplace import disk as inplace
@@ -37,7 +37,7 @@ class Engine(NamedTuple):
     what: str
     plan: Callable[..., Shape]  # takes the number of blocks, and options by name
     create: Callable[..., None]  # takes a folder and a shape; `sync`
-    open: Callable[..., Disk]  # takes a folder; `sync`, `power`, `now`, `prepare`
+    open: Callable[..., Disk]  # takes a folder; `sync`, `power`, `now`, `memory`, `prepare`
 
 
 def _redo_log(name: str, what: str) -> Engine:
@@ -95,19 +95,23 @@ def create(
     """Make a new disk in an empty or absent folder, with a read cache if `cache` says which.
 
     With `allocate` the host keeps room for all devices from now on; otherwise files grow as they
-    are written. Raises NotADisk if the folder is in use, HostFull.
+    are written. Raises NotADisk if the folder is in use, HostRefused; then no files are left
+    behind.
     """
-    ENGINES[shape.engine].create(path, shape, sync=sync)
-    if allocate:
-        try:
+    fresh = not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    try:
+        ENGINES[shape.engine].create(path, shape, sync=sync)
+        if allocate:
             with closing(Enclosure(path, sync=sync)) as enclosure:
                 enclosure.allocate()
-        except BaseException:
-            for file in path.iterdir():  # the folder was empty before
-                file.unlink()
-            raise
-    if cache is not None:
-        cache.save(path)
+        if cache is not None:
+            cache.save(path)
+    except BaseException as error:
+        for file in path.iterdir() if fresh and path.exists() else ():
+            file.unlink()
+        if isinstance(error.__cause__, HostRefused):  # of the first checkpoint, which is gone now
+            raise error.__cause__ from None
+        raise
 
 
 def open_disk(
@@ -116,6 +120,7 @@ def open_disk(
     sync: bool = True,
     power: PowerSupply | None = None,
     now: Callable[[], float] = time.time,
+    memory: int | None = None,
     prepare: Callable[[Any], None] | None = None,
 ) -> Disk:
     """Open the disk in a folder, whichever its engine, behind its cache if it has one.
@@ -128,7 +133,9 @@ def open_disk(
         raise DataLost(
             f"the label names the engine {engine!r}; this program has {', '.join(ENGINES)}"
         )
-    disk = ENGINES[engine].open(path, sync=sync, power=power, now=now, prepare=prepare)
+    disk = ENGINES[engine].open(
+        path, sync=sync, power=power, now=now, memory=memory, prepare=prepare
+    )
     try:
         settings = CacheSettings.load(path)
         return disk if settings is None else CachedDisk(disk, path, settings)

@@ -239,11 +239,13 @@ Next == Operation \/ Request \/ LogAppend \/ Internal \/ Crash \/ Recover
 
 Spec == Init /\ [][Next]_vars
 
-Fairness ==     \* What the disk does by itself it does in the end, but it need not clean.
+CleanOn == Rest # {} /\ \E s \in Segment : Clean(s)
+
+Fairness ==     \* What the disk does by itself it does in the end.  It need not clean, but ends what it began.
     /\ WF_vars(LogAppend)
     /\ WF_vars(EndFlush) /\ WF_vars(EndRead)
     /\ WF_vars(\E s \in Segment : Open(s)) /\ WF_vars(Destage)
-    /\ WF_vars(Reclaim)
+    /\ WF_vars(Reclaim) /\ WF_vars(CleanOn)
     /\ WF_vars(\E s \in Segment : Free(s))
     /\ WF_vars(Freeze) /\ WF_vars(CheckpointNodes) /\ WF_vars(CheckpointCommit) /\ WF_vars(Truncate)
     /\ WF_vars(Load) /\ WF_vars(Replay \/ Recover)

@@ -95,7 +95,7 @@ Replayable ==   \* The records after the newest checkpoint fit to it: no snapsho
 ----------------------------------------------------------------------------
 (* Space.                                                                  *)
 
-RoomForAll == Cardinality(Waiting) + Coming <= Room(Cardinality(FreeSegments))
+RoomForAll == Cardinality(Waiting \union Rest) + Coming <= Room(Cardinality(FreeSegments))
 
 Movable ==      \* Space can always be made: the disk is never wedged.
     \E s \in Segment :
@@ -106,6 +106,9 @@ Cleanable ==    \* Of a disk at rest every segment that is not full can be clean
         /\ phase = "up" /\ DOMAIN bank = {} /\ DOMAIN tail = {} /\ orphans = {}
         /\ FreeSegments # {} /\ state[s] = "sealed" /\ usage[s] < Stripe
         => ENABLED Clean(s)
+
+Completable ==  \* A segment that was cleaned in part can be cleaned to its end, whatever came between.
+    phase = "up" /\ Rest # {} => \E s \in Segment : Rest \subseteq Moving(s) /\ ENABLED Clean(s)
 
 Admitted ==     \* If the log is empty and there is a segment to spare, every operation is taken.
     phase = "up" /\ Retained = {} /\ DOMAIN tail = {} =>
@@ -121,11 +124,30 @@ Unhindered ==   \* Requests in flight hold up no flush, no read and no checkpoin
         /\ (\E last \in flushes : last <= end) => ENABLED EndFlush
         /\ reads # {} => ENABLED EndRead
         /\ pending = NoCheckpoint => ENABLED Freeze
+        /\ DOMAIN stripe = {} /\ Waiting # {} /\ Coming = 0 /\ Rest = {} => \E s \in Segment : ENABLED Open(s)
         /\ pending # NoCheckpoint /\ Referred(pending.maps) \subseteq DOMAIN pending.middle \union DOMAIN middle
            /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
 
-NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record.
-    ~ ENABLED (Operation /\ tail' = tail)
+NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record; nor is an answer given twice.
+    /\ ~ ENABLED (Operation /\ tail' = tail)
+    /\ ~ ENABLED (EndRead /\ reads' = reads)
+    /\ ~ ENABLED (EndFlush /\ flushes' = flushes)
+    /\ ~ ENABLED (Reclaim /\ orphans' = orphans)
+----------------------------------------------------------------------------
+(* Steps.                                                                  *)
+
+AtRest ==       \* Without power, and in recovery, nothing is under way.
+    phase # "up" =>
+        /\ unflushed = {} /\ DOMAIN stripe = {} /\ pending = NoCheckpoint
+        /\ reads = {} /\ flushes = {}
+
+OnlyReplay ==   \* Recovery loads, replays one record a step, and comes up: it does nothing else meanwhile.
+    [][/\ phase = "down" => phase' = "replay" /\ end' = Newest.from
+       /\ phase = "replay" /\ phase' = "replay" => end' = end + 1
+       /\ phase # "up" => UNCHANGED <<checkpoints, data, unflushed>> \/ phase' = "down"]_vars
+
+FullStays ==    \* Nothing is gained by moving what is in a full segment.
+    [][\A s \in Segment : usage[s] = Stripe => (DOMAIN bank' \ DOMAIN bank) \intersect Housed(middle, s) = {}]_vars
 ----------------------------------------------------------------------------
 (* Liveness, once operations and crashes have ended.                       *)
 

@@ -34,6 +34,11 @@ Reclaimable == orphans \ Missing
 
 Waiting == DOMAIN bank \ (Reclaimable \union Range(stripe))     \* The chunks that need a place.
 
+Moving(s) == Housed(middle, s) \ (orphans \union DOMAIN bank)     \* What has to move out of s.
+
+Rest ==         \* What is left to move out of a segment that was cleaned in part.
+    UNION {Moving(s) : s \in {x \in Segment : state[x] = "sealed" /\ Housed(middle, x) \intersect DOMAIN bank # {}}}
+
 HasRoom ==      \* Is there room for one more chunk?  One free segment is kept for the cleaner.
     Cardinality(DOMAIN bank \ Range(stripe)) + Coming < Room(Cardinality(FreeSegments) - 1)
 ----------------------------------------------------------------------------
@@ -68,7 +73,7 @@ Open(s) ==      \* A full-stripe write into a free segment begins, of as much as
     /\ phase = "up"
     /\ DOMAIN stripe = {}
     /\ Waiting # {}
-    /\ Coming = 0 \/ Cardinality(Waiting) >= Room(1)    \* Room that writes in flight count on is not wasted.
+    /\ (Coming = 0 /\ Rest = {}) \/ Cardinality(Waiting) >= Room(1) \* Room that others count on is not wasted.
     /\ FreeSegments # {} /\ s = Least(FreeSegments)
     /\ \E chosen \in Choices :
         /\ Cardinality(chosen) = Fits(Cardinality(Waiting))
@@ -100,18 +105,16 @@ Destage ==      \* The full-stripe write is complete.
 
 Copy(m) == data[middle[m]]      \* What the cleaner reads to move m.
 
-Moving(s) == Housed(middle, s) \ (orphans \union DOMAIN bank)     \* What has to move out of s.
+Parts(s) == SUBSET Moving(s) \ {{}}     \* What one step may move out of s.
 
-\* @type: Int => Set(Set(Int));
-Parts(s) == SUBSET Moving(s) \ {{}}     \* What one step may move of it.
-
-Clean(s) ==     \* Some of what is used in s moves: it goes through the bank again.  The rest comes later.
+Clean(s) ==     \* Some of what is used in s moves: it goes through the bank again.
     /\ phase = "up"
     /\ state[s] = "sealed"
     /\ usage[s] < Room(1)
+    /\ Rest \subseteq Moving(s)     \* One segment after the other.
+    /\ Cardinality(Waiting \union Moving(s)) + Coming <= Room(Cardinality(FreeSegments))
     /\ \E moving \in Parts(s) :
-        /\ Cardinality(Waiting \union moving) + Coming <= Room(Cardinality(FreeSegments))
-        /\ bank' = Over([m \in moving |-> Copy(m)], bank)
+        bank' = Over([m \in moving |-> Copy(m)], bank)
     /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, orphans, usage, state, stripe,
                    pending, requests>>
 

@@ -85,6 +85,26 @@ BoundedSpec == Init /\ [][Next /\ Ends]_vars
 
 LiveSpec == BoundedSpec /\ Fairness
 
+(* From a disk of which each segment in use has one chunk to spare, all of *)
+(* it in the checkpoint.  It is left alone, and cleans.                    *)
+
+HalfFull ==
+    LET places == [m \in 1 .. Size |-> <<1 + (m - 1) \div (Stripe - 1), 1 + ((m - 1) % (Stripe - 1))>>]
+        views == [Blank EXCEPT !.live = [l \in LBA |-> l + 1]]
+    IN  /\ generation = 1
+        /\ log = Empty(Record("unmap", 0, Zero, "")) /\ tail = log
+        /\ data = [p \in PBA |-> IF p \in Range(places) THEN Zero ELSE Nothing]
+        /\ checkpoints = [i \in 1 .. 2 |->
+            IF i = 1 THEN [NoCheckpoint EXCEPT !.serial = 1, !.maps = views, !.middle = places]
+            ELSE NoCheckpoint]
+        /\ unflushed = {} /\ phase = "up" /\ end = 0
+        /\ maps = views /\ middle = places /\ bank = Empty(Zero) /\ orphans = {}
+        /\ usage = [s \in Segment |-> Cardinality(Housed(places, s))]
+        /\ state = [s \in Segment |-> IF usage[s] > 0 THEN "sealed" ELSE "free"]
+        /\ stripe = Empty(Hole) /\ pending = NoCheckpoint /\ reads = {} /\ flushes = {}
+
+HalfFullSpec == HalfFull /\ [][Internal \/ Crash \/ Recover]_vars
+
 Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns /\ RequestsEnd
 ----------------------------------------------------------------------------
 (* Liveness of space, of a disk that cleans when a write is refused and    *)

@@ -29,7 +29,7 @@ all == <<vars, history, said>>
 Blocks == 0 .. Size - 1
 
 Covers(op, l) ==
-    CASE op.op = "write"  -> l - op.lba \in 0 .. Len(op.data) - 1
+    CASE op.op \in {"write", "through"} -> l - op.lba \in 0 .. Len(op.data) - 1
       [] op.op = "unmap"  -> l - op.lba \in 0 .. op.count - 1
       [] op.op = "revert" -> TRUE
       [] OTHER            -> FALSE
@@ -41,7 +41,7 @@ ReadsAs(h, view, l) ==
     ELSE LET op == h[Len(h)]
              earlier == SubSeq(h, 1, Len(h) - 1)
          IN  IF view = Live /\ Covers(op, l)
-             THEN CASE op.op = "write"  -> op.data[l - op.lba + 1]
+             THEN CASE op.op \in {"write", "through"} -> op.data[l - op.lba + 1]
                     [] op.op = "unmap"  -> Zero
                     [] op.op = "revert" -> ReadsAs(earlier, op.name, l)
              ELSE IF op.op = "snapshot" /\ op.name = view
@@ -60,7 +60,7 @@ Replay(h) ==
 (* Why a request is refused.                                              *)
 
 Reasons(op) ==
-    CASE op.op = "write" -> IF op.lba + Len(op.data) > Size THEN {"out-of-range"} ELSE {}
+    CASE op.op \in {"write", "through"} -> IF op.lba + Len(op.data) > Size THEN {"out-of-range"} ELSE {}
       [] op.op = "unmap" -> IF op.lba + op.count > Size THEN {"out-of-range"} ELSE {}
       [] op.op \in {"snapshot", "delete", "revert"} /\ op.name \notin Name ->
             {"bad-request"} \union IF op.op = "snapshot" THEN {} ELSE {"no-such-snapshot"}
@@ -71,11 +71,11 @@ Reasons(op) ==
 Full(op) ==         \* Do the views together hold what was promised, with what the request adds?
     LET views == {Live} \union {n \in Name : Exists(log, n)}
         held == {b \in views \X Blocks : ReadsAs(log, b[1], b[2]) # Zero}
-    IN  Cardinality(held) + (IF op.op = "write" THEN Len(op.data) ELSE 1) > Holds
+    IN  Cardinality(held) + (IF op.op \in {"write", "through"} THEN Len(op.data) ELSE 1) > Holds
 ----------------------------------------------------------------------------
 (* What the crash profile allows a power cut to leave.                     *)
 
-Buffering(op) == op.op \in {"write", "unmap"}
+Buffering(op) == op.op \in {"write", "through", "unmap"}
 
 Pins(op) ==         \* No power cut takes back what was answered up to here.
     \/ Profile = "ack"
@@ -84,9 +84,26 @@ Pins(op) ==         \* No power cut takes back what was answered up to here.
 
 Prefix(n) == SubSeq(log, 1, n)
 
-Block ==            \* Each block its value at the last flush, or one written since.
+\* A write through that was answered is there, whatever is not; one of unknown outcome may be.
+Through == {i \in DOMAIN log : log[i].op = "through"}
+
+Sure == {i \in Through : log[i].sure}
+
+RECURSIVE Only(_, _)
+Only(n, picked) ==      \* The history up to n, and after it what was picked.
+    IF n = Len(log) THEN log
+    ELSE LET h == Only(n + 1, picked)
+         IN  IF n + 1 \in picked THEN h ELSE SubSeq(h, 1, n) \o SubSeq(h, n + 2, Len(h))
+
+Prefixes ==         \* The history up to a point, and what was written through.
+    UNION {{Only(n, Sure \union some) : some \in SUBSET Through} : n \in mark .. Len(log)}
+
+FlownThrough == flight # <<>> /\ flight[1].op = "through"
+
+Block ==            \* Each block its value at the last flush or write through, or one written since.
     LET h == IF flight # <<>> /\ Buffering(flight[1]) THEN log \o flight ELSE log
-        values == [l \in Blocks |-> {ReadsAs(SubSeq(h, 1, n), Live, l) : n \in mark .. Len(h)}]
+        values == [l \in Blocks |-> {ReadsAs(SubSeq(h, 1, n), Live, l) :
+                        n \in {m \in mark .. Len(h) : \A i \in Sure : Covers(log[i], l) => i <= m}}]
         snaps == Replay(log).snaps
     IN  {[live |-> f, snaps |-> snaps] :
             f \in {g \in [Blocks -> Value] : \A l \in Blocks : g[l] \in values[l]}}
@@ -94,7 +111,8 @@ Block ==            \* Each block its value at the last flush, or one written si
 Allowed ==
     {Replay(log \o flight)} \union
     CASE Profile = "ack"    -> {Replay(log)}
-      [] Profile = "prefix" -> {Replay(Prefix(n)) : n \in mark .. Len(log)}
+      [] Profile = "prefix" -> {Replay(h) : h \in Prefixes}
+                               \union IF FlownThrough THEN {Replay(h \o flight) : h \in Prefixes} ELSE {}
       [] Profile = "block"  -> Block
 ----------------------------------------------------------------------------
 (* The contract's actions, with the history written down as they answer.   *)
@@ -114,6 +132,12 @@ Names == Name \union {"?"}      \* With one that is no legal name.
 
 DoWrite == Room /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
     Write(lba, data, r) /\ Tell([op |-> "write", lba |-> lba, data |-> data], r)
+
+DoWriteThrough == Room /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
+    /\ WriteThrough(lba, data, r)
+    /\ IF Profile = "ack"    \* Where every write is durable, it is one like any other.
+       THEN Tell([op |-> "write", lba |-> lba, data |-> data], r)
+       ELSE Tell([op |-> "through", lba |-> lba, data |-> data, sure |-> r = "ok"], r)
 
 DoUnmap == Room /\ \E lba \in 0 .. Size, count \in 1 .. Size, r \in Answers :
     Unmap(lba, count, r) /\ Tell([op |-> "unmap", lba |-> lba, count |-> count], r)
@@ -148,7 +172,7 @@ MCInit ==
     /\ said = [request |-> [op |-> "create"], answer |-> "ok"]
 
 MCNext ==
-    \/ DoWrite \/ DoUnmap \/ DoSnapshot \/ DoDelete \/ DoRevert
+    \/ DoWrite \/ DoWriteThrough \/ DoUnmap \/ DoSnapshot \/ DoDelete \/ DoRevert
     \/ DoFlush \/ DoRestart \/ DoCrash \/ DoCutRecovery
 
 MCSpec == MCInit /\ [][MCNext]_all
@@ -183,6 +207,14 @@ FlushedStays == [][
             /\ (\A i \in DOMAIN since : since[i].op \notin {"snapshot", "delete"}) =>
                     disk'.snaps = Replay(Prefix(mark)).snaps]_all
 
+\* What was written through, and by nothing since, is what a power cut leaves.
+WrittenThroughStays == [][
+    said'.request.op = "crash" /\ said'.answer = "ok" =>
+        \A i \in Sure, l \in Blocks :
+            LET since == SubSeq(log, i + 1, Len(log)) \o flight
+            IN  Covers(log[i], l) /\ (\A j \in DOMAIN since : ~Covers(since[j], l)) =>
+                    disk'.live[l] = log[i].data[l - log[i].lba + 1]]_all
+
 CrashLeavesOnlyAllowed == [][
     said'.request.op = "crash" /\ said'.answer = "ok" => disk' \in Allowed]_all
 
@@ -197,7 +229,7 @@ AnswersAreDue == [][
     IN  \/ r \in {"unknown-outcome", "cut"}
         \/ r \in Reasons(op)
         \/ r = "ok" /\ Reasons(op) = {}
-        \/ r = "no-space" /\ Reasons(op) = {} /\ op.op \in {"write", "unmap", "snapshot", "revert"} /\ Full(op)]_all
+        \/ r = "no-space" /\ Reasons(op) = {} /\ op.op \in {"write", "through", "unmap", "snapshot", "revert"} /\ Full(op)]_all
 
 \* What nobody knows may not have happened.
 UnknownMayBeNothing ==

@@ -26,9 +26,10 @@
 (*   BeginFlush, EndFlush no event: a flush is log_append and its answer   *)
 (*                                                                         *)
 (* Where the engine's steps differ from the spec's:                        *)
-(* - A record has many blocks.  It is as many records of the spec, and a   *)
-(*   power cut leaves all or none of them, which is one way the spec may   *)
-(*   go: under "ack" they are appended one by one.                         *)
+(* - A record has many blocks, of one write or of several (`extents`).  It *)
+(*   is as many records of the spec, and a power cut leaves all or none of *)
+(*   them, which is one way the spec may go: under "ack" they are appended *)
+(*   one by one.                                                           *)
 (* - Whether a record that was being written when the power failed is left *)
 (*   is not known before the log is replayed.  So both are followed.       *)
 (* - MBAs only grow, and a segment is filled in the order in which chunks  *)
@@ -37,8 +38,8 @@
 (*   if live overwrites them, and the cleaner moves them meanwhile.  In    *)
 (*   the spec they are orphans, and only what a view refers to moves.  So  *)
 (*   what is overwritten may become an orphan while a view is `retired`.   *)
-(* - A segment that a checkpoint would leave half empty is filled up with  *)
-(*   some of what lives in another; the spec cleans a whole segment.       *)
+(* - A step of the cleaner asks for the room of what it moves itself: more *)
+(*   than one segment may be cleaned in part at a time (Rest).             *)
 (* - The segment that is kept for the cleaner may be in use by what it     *)
 (*   moves: a write is refused for want of room for new chunks only.       *)
 (* - A large write fills segments before its record is in the log.  Here   *)
@@ -117,7 +118,11 @@ EngineChoices == LET chosen == Range(Line.mbas) IN IF chosen \subseteq Waiting T
 
 EngineOrder(S) == Line.mbas
 
+EngineMoving(s) == Range(Line.mbas)
+
 EngineParts(s) == {Range(Line.mbas)}
+
+EngineRest == {}
 
 EngineReclaimable == IF Before(Length(Line.mbas)) THEN {Line.mbas[part + 1]} \intersect orphans ELSE {}
 
@@ -155,16 +160,26 @@ FastLost(new) ==
 
 Blocks(r) == IF "count" \in DOMAIN r THEN r.count ELSE 1    \* How many records of the spec it is.
 
+RECURSIVE InExtents(_, _, _)
+InExtents(extents, i, b) ==     \* Block b of all from extent i on, each an LBA and a number of blocks.
+    IF b < extents[i][2] THEN extents[i][1] + b ELSE InExtents(extents, i + 1, b - extents[i][2])
+
+BlockOf(r, b) ==        \* Where block b of a record is.
+    IF "extents" \in DOMAIN r THEN InExtents(r.extents, 1, b) ELSE r.lba + b
+
 AsRequested(r) ==
     LET q == Lines[request]
     IN  /\ q.op = r.op
-        /\ r.op \in {"write", "unmap"} => q.lba = r.lba
-        /\ r.op = "write" => Length(q.tags) = r.count
+        /\ r.op = "unmap" => q.lba = r.lba
+        /\ r.op = "write" =>
+            /\ Length(q.tags) = r.count
+            /\ {BlockOf(r, b) : b \in 0 .. r.count - 1} = q.lba .. q.lba + r.count - 1
         /\ r.op = "unmap" => q.count = r.count
         /\ r.op \in {"snapshot", "delete", "revert"} => q.name = r.name
 
 Submitted(r) ==     \* Its next block.
-    CASE r.op = "write"    -> Write(r.lba + Block, Lines[request].tags[Block + 1])
+    CASE r.op = "write"    -> LET l == BlockOf(r, Block) q == Lines[request]
+                              IN  Write(l, q.tags[l - q.lba + 1])
       [] r.op = "unmap"    -> Unmap(r.lba + Block)
       [] r.op = "snapshot" -> Snapshot(r.name)
       [] r.op = "delete"   -> Delete(r.name)
@@ -173,7 +188,7 @@ Submitted(r) ==     \* Its next block.
 Matches(r, s) ==    \* Is the spec's record s the next block of r?
     /\ s.op = r.op
     /\ s.sequence = r.sequence
-    /\ s.op \in {"write", "unmap"} => s.lba = r.lba + Block
+    /\ s.op \in {"write", "unmap"} => s.lba = BlockOf(r, Block)
     /\ s.op \notin {"write", "unmap"} => s.name = r.name
 
 Happening(r) ==     \* One step of the operation of a record.

@@ -144,14 +144,6 @@ Hint(r) ==          \* What the disk reads as does not depend on it, but the pow
     /\ power
     /\ IF r = "cut" THEN Crash("cut") ELSE UNCHANGED vars
 
-WriteThrough(lba, data, r) ==   \* A write that is durable when it is answered; nothing else becomes so.
-    LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
-        d == Written(disk, lba, data)
-        forced == {[i EXCEPT !.live = [l \in DOMAIN @ |->
-            IF l - lba + 1 \in DOMAIN data THEN {data[l - lba + 1]} ELSE @[l]]] : i \in survivors}
-    IN  Answer(r, faults, Crowded(Cardinality(DOMAIN data)), d,
-               IF r = "ok" THEN forced ELSE forced \union Buffered(d))
-
 Step(e, r) ==
     CASE Through(e)        -> WriteThrough(e.lba, e.tags, r)
       [] e.op = "write"    -> Write(e.lba, e.tags, r)

@@ -107,6 +107,12 @@ Buffered(d) ==      \* The survivors once the disk is d by a write or an unmap.
       [] Profile = "block"  ->
             {[i EXCEPT !.live = [l \in DOMAIN @ |-> @[l] \union {d.live[l]}]] : i \in survivors}
 
+\* @type: (Int, Int -> Int) => Set($image);
+Forced(lba, data) ==    \* The survivors, once data is durable in all of them.
+    {[i EXCEPT !.live = [l \in DOMAIN @ |->
+        IF l - lba + 1 \in DOMAIN data THEN {data[l - lba + 1]} ELSE @[l]]] : i \in survivors}
+
+\* @type: $disk => Set($image);
 Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
     IF Profile = "prefix" THEN survivors \union {Exactly(d)} ELSE {Exactly(d)}
 ----------------------------------------------------------------------------
@@ -152,6 +158,14 @@ Write(lba, data, r) ==
     LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
         d == Written(disk, lba, data)
     IN  Answer(r, faults, Crowded(Cardinality(DOMAIN data)), d, Buffered(d))
+
+\* @type: (Int, Int -> Int, Str) => Bool;
+\* A write that is durable when it is answered; until then it may be. Nothing else becomes durable.
+WriteThrough(lba, data, r) ==
+    LET faults == OutOfRange(lba, Cardinality(DOMAIN data))
+        d == Written(disk, lba, data)
+        left == IF r = "ok" THEN Forced(lba, data) ELSE Forced(lba, data) \union Buffered(d)
+    IN  Answer(r, faults, Crowded(Cardinality(DOMAIN data)), d, left)
 
 Unmap(lba, count, r) ==
     LET faults == OutOfRange(lba, count)
@@ -210,6 +224,7 @@ Next ==
             \/ \E count \in 1 .. Size : Unmap(lba, count, r)
         \/ \E name \in Name : Snapshot(name, r) \/ Delete(name, r) \/ Revert(name, r)
         \/ Flush(r) \/ Restart(r) \/ Crash(r)
+        \/ \E lba \in 0 .. Size, data \in Data : WriteThrough(lba, data, r)
 
 Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 from conformance.campaign.driver import Bench
 from conformance.contract.coverage import Coverage
@@ -22,7 +23,7 @@ from conformance.judging.oracles import Opinion, Oracle
 from conformance.programs import generate, overlap
 from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
-from conformance.targets.base import Unusable
+from conformance.targets.base import Message, Unusable
 
 MOST_TRACES = 100  # of a part
 SAMPLE = 20  # traces of a campaign that are kept though they passed
@@ -138,16 +139,8 @@ def _drive(
         seed = trace_seed(plan.seed, number * plan.length + index)
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
-        if index % 2 and together > 1:
-            program = overlap.written(
-                random.Random(f"{seed} overlap"),
-                hello,
-                2 * plan.ops,
-                together,
-                plan.crashes,
-                cuts=cuts,
-                schedules=bench.schedules(options),
-            )
+        if index % 2 and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+            program = _overlapping(bench, plan, program, options, seed, together)
         trace = bench.drive(program, seed, options)
         part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
@@ -161,6 +154,29 @@ def _drive(
         failures += verdict.verdict == "fail"
         if failures >= plan.most_failures or verdict.kind == "hang":
             return
+
+
+def _overlapping(
+    bench: Bench,
+    plan: Plan,
+    program: list[Message],
+    options: dict[str, Any],
+    seed: int,
+    most: int,
+) -> list[Message]:
+    """The program with up to `most` requests in flight; or, as often, races on a few blocks."""
+    choose, schedules = random.Random(f"{seed} overlap"), bench.schedules(options)
+    if choose.randrange(2):
+        return overlap.woven(choose, program, most, schedules=schedules)
+    return overlap.written(
+        choose,
+        bench.hello(options),
+        2 * plan.ops,
+        most,
+        plan.crashes,
+        cuts=bench.cuts(options),
+        schedules=schedules,
+    )
 
 
 def _once(judge: Oracle) -> Oracle:

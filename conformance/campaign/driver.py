@@ -47,7 +47,9 @@ def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
 
 def ask(target: Target, request: Message, hello: Message, number: int, seed: int) -> Event:
     """Send one request; return the event that records it."""
-    left_out = ("schedule",) if getattr(target, "cuts", False) else ("schedule", "cut", "kept")
+    left_out = (
+        ("schedule",) if getattr(target, "cuts", False) else ("schedule", "cut", "kept", "left")
+    )
     event = {key: value for key, value in request.items() if key not in left_out}
     event["result"] = None
     try:
@@ -64,7 +66,7 @@ def _answer(target: Target, message: Message) -> Message:
     """The response, a dict. What else a target in process may raise is its failure."""
     try:
         response = target.request(message)
-    except (PowerCut, TargetFailure):
+    except (PowerCut, TargetFailure, Unusable):
         raise
     except Exception as error:
         text = f"{type(error).__name__}: {error}"

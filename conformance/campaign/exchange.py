@@ -31,6 +31,8 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
     """Put the response into the event. Raises TargetFailure if it is not a valid answer."""
     if response.get("events"):
         event["events"] = response["events"]
+    if event["op"] == "crash" and "left" in response:
+        event["left"] = response["left"]
     read = event["op"] == "read"
     decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
     if decoded:  # its tags need no checking

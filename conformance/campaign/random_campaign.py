@@ -63,7 +63,8 @@ def campaign(
     failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
     which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
     when it is interrupted. A target that takes several requests at a time gets up to `in_flight`
-    in every second trace, but not with faults. `kept` goes on behind the last part that was whole.
+    in every second trace, unless faults are beyond what it tolerates: what these excuse is known
+    for one request at a time. `kept` goes on behind the last part that was whole.
     """
     plan = Plan(
         factory.name,
@@ -74,7 +75,7 @@ def campaign(
         tuple(oracles),
         most_failures,
         faulty,
-        1 if faulty else in_flight,  # what a fault excuses is known for one request at a time
+        in_flight,
     )
     how = f" --faults {','.join(faulty)}" if faulty else ""
     result = Campaign(
@@ -108,6 +109,8 @@ def campaign(
                 break
     except KeyboardInterrupt:
         result.interrupted = True
+    except Unusable as error:  # it was not, when the failure was found that is shrunk
+        result.reason, result.output = f"the target is unusable: {error.message}", error.output
     except BrokenExecutor as error:
         result.reason = f"a process that drives traces has ended: {error}"
     finally:

@@ -1,5 +1,6 @@
 """The command `conformance`."""
 
+import errno
 from importlib import import_module
 
 import click
@@ -14,7 +15,12 @@ COMMANDS = {
     "targets": "targets",
     "selftest": "selftest",
 }  # the module of each
-INTERRUPTED = 130  # exit status after Ctrl-C
+INCONCLUSIVE, INTERRUPTED = 3, 130  # exit statuses, the second after Ctrl-C
+REFUSALS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG),  # a path of the user's
+)
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -53,12 +59,24 @@ class Commands(click.Group):
         return command
 
     def invoke(self, context: click.Context) -> None:
-        """Run the command. Ctrl-C ends it with one line and status 130."""
+        """Run the command. Ctrl-C ends it with one line and status 130.
+
+        So does a host that refuses the kit a file or memory, with status 3: nothing is known then.
+        """
         try:
             super().invoke(context)
         except KeyboardInterrupt:
             click.echo("inconclusive: interrupted", err=True)
             context.exit(INTERRUPTED)
+        except OSError as error:
+            if error.errno not in REFUSALS:
+                raise
+            what = f"{error.filename}: " if error.filename else ""
+            click.echo(f"inconclusive: the host refuses {what}{error.strerror}", err=True)
+            context.exit(INCONCLUSIVE)
+        except MemoryError:
+            click.echo("inconclusive: the host refuses memory", err=True)
+            context.exit(INCONCLUSIVE)
 
 
 @click.group(
@@ -69,5 +87,6 @@ def main() -> None:
     """Test a virtual disk with snapshots against the contract, specs/VirtualDisk.tla.
 
     \b
-    Exit status: 0 pass, 1 fail, 2 wrong usage, 3 inconclusive,
+    Exit status: 0 pass, 1 fail, 2 wrong usage,
+    3 inconclusive (also where the host refuses the kit a file or memory),
     130 interrupted by Ctrl-C (inconclusive)."""

@@ -42,12 +42,18 @@ def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any
 @click.argument(
     "files", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
+@click.option(
+    "--as-left",
+    is_flag=True,
+    help="Each crash leaves what it left when the trace was recorded (kernel targets).",
+)
 @target_option
 @oracle_option
 @click.pass_context
 def replay(
     context: click.Context,
     files: tuple[Path, ...],
+    as_left: bool,
     factory: targets.Factory,
     judges: dict[str, Any],
 ) -> None:
@@ -67,7 +73,9 @@ def replay(
                 bad += 1
                 click.echo(f"inconclusive: {error}", err=True)
                 continue
-            again.append(bench.drive(recorded.program, recorded.seed, recorded.options))
+            again.append(
+                bench.drive(recorded.program_with(as_left), recorded.seed, recorded.options)
+            )
             again[-1].origin = f"replay of {path}"
     except Unusable as error:
         text = f"inconclusive: the target is unusable: {error.message}\n{error.output}"

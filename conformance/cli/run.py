@@ -6,8 +6,6 @@ It has more than 300 lines because most of them are the options and their help.
 import json
 import os
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
+from refmodel.core.whole_file import write_whole
 
 TRACES_A_ROUND = 20  # of requests that overlap
 
@@ -193,7 +192,7 @@ def run(
         again = _again(kept, factory, judges, faulty)
         try:
             crew = _workers(scheduler, jobs, random_campaign.parts_of(ops, judges, count))
-            with display.campaign(count, minutes) as progress, _writing():
+            with display.campaign(count, minutes) as progress:
                 result = random_campaign.campaign(
                     factory,
                     count=count,
@@ -223,16 +222,30 @@ def run(
                 "are forgotten",
                 err=True,
             )
-    with _writing():
+    refused = _write(result, report_folder, json_file, junit)
+    terminal.show(result, terminal.console(), None if refused else report_folder)
+    if refused:
+        click.echo(refused, err=True)
+    status = STATUS[result.verdict]
+    if refused and result.verdict != "fail":
+        status = STATUS["inconclusive"]
+    context.exit(INTERRUPTED if result.interrupted else status)
+
+
+def _write(
+    result: Campaign, report_folder: Path | None, json_file: Path | None, junit: Path | None
+) -> str:
+    """Write the reports. Returns a line if the host refuses, "" if it does not."""
+    try:
         if report_folder is not None:
             folder.save(result, report_folder)
         if json_file is not None:
-            text = json.dumps(machine.as_json(result), indent=1)
-            json_file.write_text(text + "\n", encoding="utf-8")
+            write_whole(json_file, json.dumps(machine.as_json(result), indent=1) + "\n")
         if junit is not None:
-            junit.write_text(machine.as_junit(result), encoding="utf-8")
-    terminal.show(result, terminal.console(), report_folder)
-    context.exit(INTERRUPTED if result.interrupted else STATUS[result.verdict])
+            write_whole(junit, machine.as_junit(result))
+    except OSError as error:
+        return f"the report is not written: {error.filename}: {error.strerror}"
+    return ""
 
 
 def _again(
@@ -295,17 +308,9 @@ def _exhaust(
         )
     workloads = exhaustive_campaign.total(factory, longest)
     try:
-        with display.bar("workloads", min(most or workloads, workloads)) as progress, _writing():
+        with display.bar("workloads", min(most or workloads, workloads)) as progress:
             return exhaustive_campaign.campaign(
                 factory, longest=longest, oracles=judges, most=most, kept=resume, progress=progress
             )
     except BadProgress as error:
         raise click.UsageError(str(error)) from None
-
-
-@contextmanager
-def _writing() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise click.ClickException(f"cannot write {error.filename}: {error.strerror}") from None

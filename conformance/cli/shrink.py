@@ -75,10 +75,7 @@ def shrink(
         context.exit(STATUS["inconclusive"])
     finally:
         bench.clear()
-    try:
-        traces.write(found.trace, output)
-    except OSError as error:
-        raise click.ClickException(f"cannot write {output}: {error.strerror}") from None
+    traces.write(found.trace, output)
     found.trace.origin = str(output)
     unfinished = found.timed_out or found.interrupted
     shown = Failure(

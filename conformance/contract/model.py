@@ -164,7 +164,7 @@ def _write(state: State, event: Event, answer: str) -> States:
         changes = list(enumerate(tags, lba))
         live = state.live.update(changes)
         if event.get("fua"):
-            return forced(state, live, changes, answer == "ok")
+            return forced(state, live, changes, answer == "ok" and event.get("told", True))
         return buffered(state, live, changes)
 
     return _answer(state, answer, out_of_range(state, lba, len(tags)), NO_SPACE, happen)

@@ -15,6 +15,7 @@ import fastjsonschema
 
 from conformance.contract.printable import one_word
 from conformance.contract.trace_order import OVERLAPPING, Event, follows
+from refmodel.core.whole_file import replacing
 
 __all__ = ["OVERLAPPING", "BadTrace", "Event", "Passed", "Trace"]
 
@@ -24,6 +25,10 @@ SCHEMA = Path(__file__).with_name("trace.schema.json")
 
 class BadTrace(Exception):
     """A file that is no trace. One line that starts with file:line."""
+
+
+class Unreadable(BadTrace):
+    """A file that cannot be read: it may be a trace."""
 
 
 @dataclass
@@ -63,7 +68,18 @@ class Trace:
     @property
     def program(self) -> list[Event]:
         """The requests alone, as they may be sent again."""
-        recorded = ("result", "events", "failure", "called", "answered")
+        return self.program_with(left=False)
+
+    def program_with(self, left: bool) -> list[Event]:
+        """As `program`; with `left`, each crash says what the power cut left on the disk."""
+        recorded = [
+            "result",
+            "events",
+            "failure",
+            "called",
+            "answered",
+            *([] if left else ["left"]),
+        ]
         program = [
             {key: value for key, value in event.items() if key not in recorded}
             for event in self.events
@@ -119,21 +135,21 @@ DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def write(trace: Trace, path: Path) -> None:
-    """Write the trace as JSON Lines."""
+    """Write the trace as JSON Lines. Raises OSError; then what was there is as it was."""
     header = {
         "trace": 2 if trace.overlapping else 1,
         "hello": trace.hello,
         "seed": trace.seed,
         "options": trace.options,
     }
-    with path.open("w", encoding="utf-8") as out:
+    with replacing(path) as out:
         for line in (header, *trace.events):
             out.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
 def read(path: Path | str) -> Trace:
-    """The trace in the file. Raises BadTrace for whatever is wrong with it, an unreadable file
-    too.
+    """The trace in the file. Raises BadTrace for whatever is wrong with it, Unreadable if it cannot
+    be read.
     """
     path = Path(path)
     hello: dict[str, Any] | None = None
@@ -164,7 +180,7 @@ def read(path: Path | str) -> Trace:
                     follows(trace.events, value, hello)
                     trace.events.append(value)
     except OSError as error:
-        raise BadTrace(f"{path}: {error.strerror or error}") from None
+        raise Unreadable(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise BadTrace(f"{path}:{number}: {error}") from None
     if hello is None:

@@ -16,6 +16,10 @@ def follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
         raise ValueError(
             "a crash, but hello promises nothing about crashes (crash_profile is null)"
         )
+    if ("called" in event) != ("answered" in event):
+        raise ValueError("called and answered stand together")
+    if before and ("called" in event) != ("called" in before[0]):
+        raise ValueError("either all events have called and answered, or none has")
     if "called" in event:
         _follows_in_time(before, event)
     elif before and before[-1]["result"] is None and event["op"] != "crash":
@@ -40,7 +44,7 @@ def follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
 
 def _follows_in_time(before: list[Event], event: Event) -> None:
     """Raise ValueError unless the positions of the calls grow, and answers come after calls."""
-    called, answered = event["called"], event.get("answered")
+    called, answered = event["called"], event["answered"]
     if type(called) is not int or not (answered is None or type(answered) is int):
         raise ValueError("called must be an integer, answered an integer or null")
     if before and called <= before[-1]["called"] or answered is not None and answered <= called:

@@ -9,7 +9,7 @@ serve() { # its name, then options
         --image-opts driver=qcow2,discard=unmap,file.driver=file,file.filename=disk,file.locking=off
 }
 
-live() { serve live --cache=writeback; }
+live() { serve live --cache=writeback --shared=4; }
 
 end() { # its name, and the signal
     [ -e "$1.pid" ] || return 0

@@ -8,7 +8,7 @@ from conformance.judging.oracles import Opinion
 from conformance.judging.orders.smallest_core import core
 from conformance.judging.verdict import NO_ORDER
 
-WIDTH = 40  # characters of the time line
+WIDTH = 40  # characters of the longest bar
 
 
 def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
@@ -46,7 +46,7 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     return replace(
         verdict,
         actual=f"none exists for {len(needed)} requests, of which none can be left out",
-        reason="\n".join(timeline(trace, needed)),
+        reason="\n".join(bars(trace, needed)),
     )
 
 
@@ -63,7 +63,7 @@ def _of_dialogue(trace: Trace, at: int) -> Verdict:
     )
 
 
-def timeline(trace: Trace, indices: list[int]) -> list[str]:
+def bars(trace: Trace, indices: list[int]) -> list[str]:
     """The requests as bars from call to answer, one line each. `|-->` has no answer: it was cut."""
     events = [trace.events[index] for index in indices]
     times = sorted({time for event in events for time in _times(event)})

@@ -59,6 +59,9 @@ def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     failed = [at for at in sure.values() if at is not None]
     if failed and len(failed) < len(sure):
         return _disagreement(sure)
+    promise = promises.broken(trace)
+    if promise is not None and (not failed or promise.at < min(failed)):
+        return broken_promise(promise)
     if sure:
         return overlapping_verdict(trace, Opinion(min(failed, default=None)))
     unsure = "; ".join(f"{name}: {opinion.unsure}" for name, opinion in opinions.items())

@@ -8,10 +8,14 @@ request counted besides.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from conformance.contract import model
-from conformance.contract.trace import Event, Trace
+from conformance.contract.trace import OVERLAPPING, Trace
+from conformance.judging.orders import search
+from conformance.judging.orders.steps import placed, until
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 
@@ -28,59 +32,100 @@ class Broken(NamedTuple):
 
 
 def broken(trace: Trace) -> Broken | None:
-    """Return the first promise that the trace does not keep, or None."""
-    holds = trace.events[0].get("result") or {}
-    most = holds.get("holds", trace.hello.get("holds"))
-    suspects = [
-        index
-        for index, event in enumerate(trace.events)
-        if event["op"] == "scrub"
-        and (event["result"] or {}).get("problems")
-        or most is not None
-        and event["op"] in CHANGES
-        and (event["result"] or {}).get("error") == "no-space"
-    ]
-    if not suspects:
+    """Return the first promise that the trace does not keep, or None.
+
+    What the trace answers has to be what the contract of the specs allows."""
+    promised = trace.events[0].get("result") or {}
+    most = promised.get("holds", trace.hello.get("holds"))
+    scrubbed = _scrubbed(trace)
+    refused = _refused(trace, most) if most is not None else None
+    found = [one for one in (scrubbed, refused) if one is not None]
+    return min(found, key=lambda one: one.at, default=None)
+
+
+def _scrubbed(trace: Trace) -> Broken | None:
+    """The first scrub that found problems while every device was sound."""
+    if not any((event["result"] or {}).get("problems") for event in trace.events):
         return None
-    states, repeats = model.init(trace.hello), _repeats(trace)
-    for index, event in enumerate(trace.events[: suspects[-1] + 1]):
-        if index in suspects:
-            found = _scrubbed(states, event) or _refused(states, event, most, repeats)
-            if found:
-                return Broken(index, *found)
+    states = model.init(trace.hello)
+    for index, event in enumerate(trace.events):
+        if event["op"] in OVERLAPPING:  # devices change by what is sent alone
+            continue
+        problems = (event["result"] or {}).get("problems")
+        sound = not any(state.devices.failed or state.devices.lost for state in states)
+        if problems and sound:
+            said = "; ".join(problems[:3]) + ("; ..." if len(problems) > 3 else "")
+            return Broken(index, "scrub", "no problems: every device is sound", said)
         states = model.step(states, event)
         if not states:
             return None
     return None
 
 
-def _scrubbed(states: model.States, event: Event) -> tuple[str, str, str] | None:
-    problems = event["result"].get("problems")
-    if not problems or any(state.devices.failed or state.devices.lost for state in states):
-        return None
-    said = "; ".join(problems[:3]) + ("; ..." if len(problems) > 3 else "")
-    return "scrub", "no problems: every device is sound", said
+def _refused(trace: Trace, most: int) -> Broken | None:
+    """The first request that was refused for want of space while so few blocks were held."""
+    suspects = [
+        index
+        for index, event in enumerate(trace.events)
+        if event["op"] in CHANGES and (event["result"] or {}).get("error") == "no-space"
+    ]
+    repeats = _repeats(trace)
+    before = _before_each(trace, suspects)
+    for index in suspects:
+        states = next(before)
+        if not states:
+            continue  # the contract does not allow what came before, or the search gave up
+        held = max(map(_held, states)) + repeats + _arriving(trace, index)
+        if held <= most:
+            event = trace.events[index]
+            return Broken(
+                index,
+                "false-no-space",
+                f"ok: {held} blocks at most, those of the request included; "
+                f"the target holds {most}",
+                f"no-space ({event['result'].get('message', '')})",
+            )
+    return None
 
 
-def _refused(
-    states: model.States, event: Event, most: int | None, repeats: int
-) -> tuple[str, str, str] | None:
-    """A refusal for want of space. `repeats` is how many blocks the count may miss."""
-    if most is None or event["result"].get("error") != "no-space":
-        return None
-    held = max(map(_held, states)) + repeats + len(event.get("tags", ()))
-    if held > most:
-        return None
-    return (
-        "false-no-space",
-        f"ok: {held} blocks at most, those of the request included; the target holds {most}",
-        f"no-space ({event['result'].get('message', '')})",
-    )
+def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[model.State, ...]]:
+    """The states in which the target may have been when each of these requests was called, but for
+    what was in flight then.
+    """
+    if trace.overlapping:
+        events = placed(trace.events)
+        for index in suspects:
+            before = until(events, events[index]["called"] - 1)
+            yield search.judge(replace(trace, events=before)).states
+        return
+    states, done = model.init(trace.hello), 0
+    for index in suspects:
+        for event in trace.events[done:index]:
+            states = states and model.step(states, event)
+        done = index
+        yield states
+
+
+def _arriving(trace: Trace, index: int) -> int:
+    """How many blocks the request brings, and the writes that were in flight with it."""
+    if not trace.overlapping:
+        return len(trace.events[index].get("tags", ()))
+    events = placed(trace.events)
+    event = events[index]
+    together = [
+        other
+        for other in events
+        if other["called"] <= event["answered"]
+        and (other["answered"] is None or other["answered"] >= event["called"])
+    ]
+    return sum(len(one["tags"]) for one in together if one["op"] == "write")
 
 
 def _held(state: model.State) -> int:
-    """How many different blocks all views hold."""
-    return len({pair for view in (state.live, *state.snaps.values()) for pair in view.items()})
+    """How many different blocks all views hold, at most: tags that no read found may be alike."""
+    pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
+    told = [pair for pair in pairs if pair[1] != search.UNSEEN]
+    return len(set(told)) + len(pairs) - len(told)
 
 
 def _repeats(trace: Trace) -> int:

@@ -6,6 +6,7 @@ be back, unless its folder was synced.
 """
 
 import random
+import threading
 from dataclasses import dataclass, field
 
 from conformance.media.logwrites import Write, survivors
@@ -27,7 +28,7 @@ class File:
 
 
 class Files:
-    """A folder of files by name. Offsets and lengths are in bytes.
+    """A folder of files by name, for any number of threads. Offsets and lengths are in bytes.
 
     Every method that changes a file raises PowerOff once the power has failed."""
 
@@ -36,6 +37,7 @@ class Files:
         self._removed: dict[str, File] = {}  # and the folder was not synced since
         self._left: int | None = None  # writes until the power fails
         self.off = False
+        self._changing = threading.RLock()
 
     def __contains__(self, name: str) -> bool:
         return name in self._files
@@ -50,8 +52,9 @@ class Files:
 
     def make(self, name: str) -> None:
         """Create an empty file unless it exists."""
-        self._changes()
-        self._files.setdefault(name, File())
+        with self._changing:
+            self._changes()
+            self._files.setdefault(name, File())
 
     def write(self, name: str, offset: int, data: bytes) -> None:
         """Write the data at `offset`; the file grows if needed."""
@@ -63,19 +66,22 @@ class Files:
 
     def sync(self, name: str) -> None:
         """Make everything in the file durable."""
-        self._changes()
-        file = self._files[name]
-        file.stable, file.pending = bytearray(file.now), []
+        with self._changing:
+            self._changes()
+            file = self._files[name]
+            file.stable, file.pending = bytearray(file.now), []
 
     def remove(self, name: str) -> None:
         """Remove a file; after a power cut it may be back, see `sync_folder`."""
-        self._changes()
-        self._removed[name] = self._files.pop(name)
+        with self._changing:
+            self._changes()
+            self._removed[name] = self._files.pop(name)
 
     def sync_folder(self) -> None:
         """Make removals durable. (A new file is durable from its own first sync on.)"""
-        self._changes()
-        self._removed.clear()
+        with self._changing:
+            self._changes()
+            self._removed.clear()
 
     def cut_after(self, writes: int | None) -> None:
         """Let the power fail after so many more writes; never if None."""
@@ -85,7 +91,8 @@ class Files:
         """Cut the power if it is still on; return the files as they are found afterwards.
 
         They hold what was synced, and some of the writes since, chosen by `choose`."""
-        self.off = True
+        with self._changing:
+            self.off = True
         found = Files()
         for name, file in {**self._removed, **self._files}.items():
             forgotten = name in self._removed and name not in self._files
@@ -98,13 +105,14 @@ class Files:
         return found
 
     def _changed(self, name: str, write: Write) -> None:
-        self._changes()
-        file = self._files[name]
-        _put(file.now, write)
-        file.pending.append(write)
-        if self._left is not None:
-            self._left -= 1
-            self.off = self._left <= 0
+        with self._changing:
+            self._changes()
+            file = self._files[name]
+            _put(file.now, write)
+            file.pending.append(write)
+            if self._left is not None:
+                self._left -= 1
+                self.off = self._left <= 0
 
     def _changes(self) -> None:
         if self.off:

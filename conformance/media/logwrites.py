@@ -13,7 +13,9 @@ and its data in the sectors behind it, but for a discard, which has none.
 
 import random
 import struct
+import time
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ MAGIC, VERSION = 0x6A736677736872, 1
 ENTRY = struct.Struct("<QQQQ")
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 START = SECTOR  # where the first entry is
+WRITTEN_SECONDS = 5.0  # in which an entry that was begun is written
 
 
 class BadLog(Exception):
@@ -41,9 +44,20 @@ class Write(NamedTuple):
         """Whether it is a write or a discard, and not a flush alone."""
         return bool(self.data)
 
+    def atoms(self, size: int) -> list["Write"]:
+        """Return its parts between multiples of `size` bytes: a torn write is some of them."""
+        end = self.offset + len(self.data)
+        bounds = [self.offset, *range(self.offset - self.offset % size + size, end, size), end]
+        return [
+            Write(at, self.data[at - self.offset : until - self.offset], self.flags)
+            for at, until in pairwise(bounds)
+        ]
 
-def read(path: Path, start: int = START) -> tuple[list[Write], int]:
-    """Return the entries from byte `start` to the end of the log, and the end. Raises BadLog."""
+
+def read(path: Path, start: int = START, until: int | None = None) -> tuple[list[Write], int]:
+    """Return the entries from byte `start` to the end of the log, and the end. Raises BadLog.
+
+    With `until`, those that begin at that byte or behind it are left out."""
     with path.open("rb") as log:
         if start == START:
             magic, version, _, sector_size = SUPERBLOCK.unpack_from(
@@ -57,12 +71,33 @@ def read(path: Path, start: int = START) -> tuple[list[Write], int]:
                 raise BadLog(f"{path}: no log of writes with sectors of {SECTOR} bytes")
         log.seek(start)
         data = log.read()
-    return _entries(data, path), start + len(data) + -len(data) % SECTOR
+    most = len(data) if until is None else until - start
+    return _entries(data, path, most), start + len(data) + -len(data) % SECTOR
 
 
-def _entries(data: bytes, path: Path) -> list[Write]:
+def count(path: Path, start: int, end: int) -> tuple[int, int]:
+    """Return how many writes begin from byte `start` on and before `end`, and where the next is.
+
+    The log may be growing. Raises BadLog if an entry stays unwritten."""
+    writes, deadline = 0, time.monotonic() + WRITTEN_SECONDS
+    with path.open("rb", buffering=0) as log:
+        while start < end:
+            log.seek(start)
+            header = log.read(ENTRY.size)
+            _, sectors, flags, _ = ENTRY.unpack(header.ljust(ENTRY.size, b"\0"))
+            if not sectors and not flags:  # its place is taken, but it is not written yet
+                if time.monotonic() > deadline:
+                    raise BadLog(f"{path}: the entry at byte {start} is empty")
+                time.sleep(0.0001)
+                continue
+            writes += sectors > 0
+            start += SECTOR * (1 if flags & DISCARD else 1 + sectors)
+    return writes, start
+
+
+def _entries(data: bytes, path: Path, most: int) -> list[Write]:
     entries, at = [], 0
-    while at + ENTRY.size <= len(data):
+    while at + ENTRY.size <= len(data) and at < most:
         sector, sectors, flags, _ = ENTRY.unpack_from(data, at)
         at += SECTOR
         if flags & MARK:
@@ -82,8 +117,10 @@ def _entries(data: bytes, path: Path) -> list[Write]:
 class Media:
     """A device: what it holds for certain (`stable`), and the writes since its last flush."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, atom: int = SECTOR) -> None:
+        """`atom` is how many bytes, aligned, are written whole: a multiple of the sector."""
         self.stable = bytearray(content)
+        self._atom = atom
         self.pending: list[Write] = []
 
     def take(self, entries: Iterable[Write]) -> None:
@@ -104,7 +141,7 @@ class Media:
 
     def cut_power(self, choose: random.Random) -> bytes:
         """Keep some of the pending writes, some torn; return what the device holds then."""
-        for entry in survivors(self.pending, choose):
+        for entry in survivors(self.pending, choose, self._atom):
             self._settle([entry])
         self.pending = []
         return bytes(self.stable)
@@ -117,10 +154,10 @@ class Media:
             self.stable[offset:end] = data
 
 
-def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
+def survivors(pending: list[Write], choose: random.Random, atom: int = SECTOR) -> Iterator[Write]:
     """Yield a subset of unflushed writes, in order: all, none, a prefix, or each by chance.
 
-    One write in four is torn."""
+    One write in four is torn, between aligned `atom`s of bytes."""
     way = choose.randrange(8)
     until = choose.randrange(len(pending) + 1)
     odds = choose.choice((0.2, 0.5, 0.8, 0.95))
@@ -129,11 +166,4 @@ def survivors(pending: list[Write], choose: random.Random) -> Iterator[Write]:
         if entry.flags & FUA or survives and choose.randrange(4):
             yield entry
         elif survives:
-            yield from _torn(entry, choose)
-
-
-def _torn(entry: Write, choose: random.Random) -> Iterator[Write]:
-    """Some sectors of the write."""
-    for at in range(0, len(entry.data), SECTOR):
-        if choose.getrandbits(1):
-            yield Write(entry.offset + at, entry.data[at : at + SECTOR], entry.flags)
+            yield from (part for part in entry.atoms(atom) if choose.getrandbits(1))

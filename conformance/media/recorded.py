@@ -2,6 +2,7 @@
 
 import os
 import random
+import threading
 from pathlib import Path
 
 from conformance.media import logwrites
@@ -10,11 +11,13 @@ from conformance.media import logwrites
 class Recorded:
     """The file `disk`, and its log in the format of dm-log-writes, which every writer keeps.
 
-    With `room`, the file is so many bytes long, most of them a hole.
+    With `room`, the file is so many bytes long, most of them a hole. `atom` bytes, aligned, are
+    written whole when the power fails.
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 
-    def __init__(self, disk: Path, log: Path, room: int = 0):
-        self._disk, self._log, self._room = disk, log, room
+    def __init__(self, disk: Path, log: Path, room: int = 0, atom: int = logwrites.SECTOR):
+        self._disk, self._log, self._room, self._atom = disk, log, room, atom
+        self._counting = threading.Lock()
         log.touch()
         self.lay(b"" if room else disk.read_bytes())
 
@@ -28,13 +31,15 @@ class Recorded:
         os.truncate(self._log, 0)
         os.truncate(self._log, self._at)  # the process goes on writing from here
         self._unread: list[logwrites.Write] = []
-        self._media = logwrites.Media(content)
+        self._counted = 0, self._at  # writes of the log, and where the next entry is
+        self._media = logwrites.Media(content, self._atom)
         self._on = True
 
     def begin_log(self) -> None:
         """Empty the log for a process that begins a new one; entries not taken are forgotten."""
         self._log.write_bytes(b"")
         self._at = logwrites.START
+        self._counted = 0, self._at
 
     def read(self, log: Path) -> None:
         """Read the log of another process that had the file open."""
@@ -49,7 +54,7 @@ class Recorded:
 
         The log may have writes that were in flight together in another order."""
         self._new()
-        self._unread, self._media = [], logwrites.Media(self._disk.read_bytes())
+        self._unread, self._media = [], logwrites.Media(self._disk.read_bytes(), self._atom)
 
     def cut(self, after: int) -> bool:
         """As take, but the power fails at write number `after`; False if there were fewer."""
@@ -60,14 +65,33 @@ class Recorded:
         self._on = self._on and not fails
         return fails
 
+    def written(self) -> int:
+        """Return how many writes were logged since the last call of `take`. More may come now."""
+        with self._counting:
+            writes, at = self._counted
+            more, at = logwrites.count(self._log, at, self.end())
+            self._counted = writes + more, at
+            return self._counted[0] + sum(entry.moves for entry in self._unread)
+
+    def end(self) -> int:
+        """Return where the log ends now, in bytes."""
+        return max(self._log.stat().st_size, self._at)
+
+    def cut_at(self, end: int) -> None:
+        """As take, but the power failed when the log ended there. Nobody may be writing."""
+        self._take(self._unread + self._new(end))
+        self._on = False
+
     def survives(self, choose: random.Random) -> bytes:
         """Cut the power if it is still on; return what the file holds afterwards."""
         return self._media.cut_power(choose)
 
-    def _new(self) -> list[logwrites.Write]:
+    def _new(self, until: int | None = None) -> list[logwrites.Write]:
         if os.stat(self._log).st_size <= self._at:
             return []
-        entries, self._at = logwrites.read(self._log, self._at)
+        with self._counting:
+            entries, self._at = logwrites.read(self._log, self._at, until)
+            self._counted = 0, self._at
         return entries
 
     def _take(self, entries: list[logwrites.Write]) -> None:

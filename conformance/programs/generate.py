@@ -26,6 +26,7 @@ Hello = dict[str, Any]
 
 MOST_OPS = 2000  # operations of a program, as users may ask for
 LONG_LIFE = 300  # operations of a long program
+TIMES = (1, 1, 2, 3)  # as many operations as were asked for, in the other programs
 LONG_ONE_IN = 10  # programs
 
 
@@ -55,10 +56,12 @@ def program(
 
 
 def length(choose: Source, ops: int) -> int:
-    """Return how many operations a program of a campaign has: `ops`, and LONG_LIFE of one in
-    LONG_ONE_IN.
+    """Return how many operations a program of a campaign has: a few times `ops`, and at least
+    LONG_LIFE in one of LONG_ONE_IN.
     """
-    return max(ops, LONG_LIFE) if choose.randrange(LONG_ONE_IN) == 0 else ops
+    if choose.randrange(LONG_ONE_IN) == 0:
+        return max(ops, LONG_LIFE)
+    return min(ops * TIMES[choose.randrange(len(TIMES))], max(ops, LONG_LIFE))
 
 
 def cases(

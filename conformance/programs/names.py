@@ -16,14 +16,32 @@ NEIGHBOURS = "/:@[`{^,+'\"\\ *?\t\n\r\x00\x1f\x7f\x80é٠Ａſ"
 
 
 def some(choose: Source, count: int) -> list[str]:
-    """Return `count` different allowed names; those of most programs are easy to read."""
+    """Return `count` different allowed names: easy to read in most programs, alike in some."""
     names = [f"s{number + 1}" for number in range(count)]
     if rarely(choose, 3):
-        for at in range(count):
-            name = allowed(choose)
+        names[0] = allowed(choose)
+        for at in range(1, count):
+            like = names[choose.randrange(at)]
+            name = near(choose, like) if choose.randrange(4) else allowed(choose)
             if name not in names:
                 names[at] = name
     return names
+
+
+def near(choose: Source, like: str) -> str:
+    """Return an allowed name that may be taken for `like`: a part of it, or little different."""
+    at, other = choose.randrange(len(like)), ALLOWED[choose.randrange(len(ALLOWED))]
+    ways = (
+        like + other,
+        like + like[at:],
+        like[: at + 1],
+        like.swapcase(),
+        like[:at] + other + like[at + 1 :],
+        like[:-1] + other,
+        other + like,
+        like[::-1],
+    )
+    return ways[choose.randrange(len(ways))][:LONGEST]
 
 
 def allowed(choose: Source) -> str:

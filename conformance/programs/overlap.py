@@ -1,4 +1,6 @@
-"""Writes programs whose requests overlap, on a few blocks that all of them meet in."""
+"""Writes programs whose requests overlap: races on a few blocks that all requests meet in, and
+ordinary programs with several requests in flight.
+"""
 
 import random
 from collections import Counter
@@ -10,6 +12,7 @@ from conformance.contract.trace import OVERLAPPING
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
+FEW = (2, 3, 4)  # where each block is a step: a snapshot may lie anywhere between those in flight
 NAMES = ("a", "b", "c")
 CHOICES = 20  # digits of a schedule
 WEIGHTS = {
@@ -22,12 +25,25 @@ WEIGHTS = {
     "delete": 6,
     "revert": 6,
 }
-ALONE = {"crash": 4, "restart": 1, "clean": 1, "checkpoint": 1, "settle": 1}  # between two bursts
+# Between two bursts. A device that is failed is replaced later.
+ALONE = {
+    "crash": 6,
+    "restart": 1,
+    "clean": 1,
+    "checkpoint": 1,
+    "settle": 1,
+    "scrub": 1,
+    "fail": 1,
+    "replace": 1,
+}
 OF_A_SNAPSHOT = frozenset(["view", "delete", "revert"])
 RACING = 0.6  # of the requests of a burst, of the two kinds and of the name that it is about
 RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
-GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle",)}  # capability -> operations
+# capability -> operations
+GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
+GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
+ENDS_ALL = 0.6  # of the power cuts: what is in flight when the crash is called is not waited for
 
 
 def written(
@@ -49,7 +65,43 @@ def written(
     able = {"write", "read"}.union(*(GIVES.get(name, (name,)) for name in hello["capabilities"]))
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
-    return _Writer(choose, able, ops, most, cuts and "crash" in able, schedules).program
+    if not hello.get("tolerates"):
+        able -= {"fail", "replace"}
+    devices = hello.get("devices", 0)
+    sizes = FEW if hello.get("atomic") == "block" else SIZES
+    cuts = cuts and "crash" in able
+    return _Writer(choose, able, devices, ops, most, cuts, schedules, sizes).program
+
+
+def woven(
+    choose: random.Random, program: Sequence[Message], most: int, *, schedules: bool = False
+) -> list[Message]:
+    """Return the program with up to `most` requests in flight: the same requests in the same order.
+
+    What is sent alone stays alone. With `schedules` the others carry a `schedule`.
+    """
+    busy = choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap what is before it
+    goes_on = choose.choice(GOES_ON)
+    result = list(program[:1])
+    for request in program[1:]:
+        more: dict[str, Any] = {}
+        if request["op"] in OVERLAPPING:
+            if choose.random() < busy:
+                more["overlaps"] = choose.randint(1, most - 1)
+            if schedules:
+                more["schedule"] = _schedule(choose, goes_on)
+        elif request["op"] == "crash" and choose.random() < ENDS_ALL:
+            more["overlaps"] = most - 1
+        result.append({**request, **more})
+    return result
+
+
+def _schedule(choose: random.Random, goes_on: float) -> int:
+    """Octal digits: how many steps come at once, and who takes each of the next ones.
+
+    Where nearly all are 7, one process goes on until it waits, and others are left behind."""
+    digits = [7 if choose.random() < goes_on else choose.randrange(8) for _ in range(CHOICES)]
+    return sum(digit << 3 * place for place, digit in enumerate([choose.randrange(8), *digits]))
 
 
 class _Writer:
@@ -57,16 +109,21 @@ class _Writer:
         self,
         choose: random.Random,
         able: Collection[str],
+        devices: int,
         ops: int,
         most: int,
         cuts: bool,
         schedules: bool,
+        sizes: Sequence[int],
     ):
         self._choose, self._most = choose, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = schedules
-        self._goes_on = choose.choice([0, 0.5, 0.9, 1])
-        self._blocks = choose.choice(SIZES)
+        self._goes_on = choose.choice(GOES_ON)
+        self._devices = devices
+        self._failed: int | None = None  # the device that is failed
+        self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
+        self._blocks = choose.choice(sizes)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
@@ -91,6 +148,8 @@ class _Writer:
             elif choose.random() < self._looks:
                 self._look()
         self._look()
+        if "scrub" in able:
+            self.program.append({"op": "scrub"})
 
     def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
         """Two kinds of requests that were in flight together least often so far, and a name."""
@@ -119,6 +178,8 @@ class _Writer:
                 self._present.remove(request["name"])
         if kind == "view":
             request["view"] = self._name(self._present, NAMES)
+        if kind == "write" and self._choose.random() < self._durable:
+            request["fua"] = True
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
             request["overlaps"] = self._choose.randint(1, self._most - 1)
         if self._cuts and self._choose.random() < self._cuts:
@@ -127,27 +188,28 @@ class _Writer:
                 "seed": self._choose.randrange(1 << 20),
             }
         if self._schedules and request["op"] in OVERLAPPING:
-            request["schedule"] = self._schedule()
+            request["schedule"] = _schedule(self._choose, self._goes_on)
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:
         """Cut the power, in flight or not, or let the disk do something alone."""
         request: Message = {"op": kind}
-        if kind == "crash" and self._most > 1 and self._choose.random() < 0.7:
+        if kind == "crash" and self._most > 1 and self._choose.random() < ENDS_ALL:
             request["overlaps"] = self._most - 1
+        if kind == "fail":
+            if self._failed is None:
+                self._failed = self._choose.randrange(self._devices)
+            request |= {"device": self._failed}
+            request["mode"] = self._choose.choice(["absent", "degraded"])
+        if kind == "replace":
+            if self._failed is None:
+                return
+            request["device"], self._failed = self._failed, None
+            self.program.append(request)
+            request = {"op": "settle"}
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
-
-    def _schedule(self) -> int:
-        """Octal digits: how many steps come at once, and who takes each of the next ones.
-
-        Where nearly all are 7, one process goes on until it waits, and others are left behind."""
-        choose = self._choose
-        digits = [
-            7 if choose.random() < self._goes_on else choose.randrange(8) for _ in range(CHOICES)
-        ]
-        return sum(digit << 3 * place for place, digit in enumerate([choose.randrange(8), *digits]))
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

@@ -2,26 +2,34 @@
 now and then past the end of the disk.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from conformance.contract.source import Source, rarely
 
 HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
 FAR = 1 << 32  # an LBA that no disk here has
 COUNTS = (1, 1, 1, 2, 2, 3, 4)  # blocks; and the whole disk
+USUAL = (8, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
 
 
 class Ranges:
     """Draws ranges on a disk of `blocks` blocks. `options` are values that the target was opened
-    with.
+    with; `mostly` is one of HOT, ANYWHERE, ONWARD, drawn if it is not given.
     """
 
     def __init__(
-        self, choose: Source, blocks: int, options: Iterable[object], block_size: int
+        self,
+        choose: Source,
+        blocks: int,
+        options: Iterable[object],
+        block_size: int,
+        mostly: int | None = None,
     ) -> None:
         self._choose, self._blocks = choose, blocks
         self._edges = edges(options, block_size, blocks)
-        self._mostly = (HOT, HOT, ANYWHERE, ONWARD)[choose.randrange(4)]
+        self._usual = [size for size in USUAL if size <= blocks]
+        drawn = (HOT, HOT, ANYWHERE, ONWARD)[choose.randrange(4)]
+        self._mostly = drawn if mostly is None else mostly
         self._hot = [choose.randrange(blocks) for _ in range(2)]
         self._behind = choose.randrange(blocks)  # the last range
 
@@ -34,7 +42,9 @@ class Ranges:
         if place == 15:
             return self._past_the_end(count)
         if self._edges and rarely(choose, 4):
-            return self._at_an_edge(count)
+            return self._at_an_edge(self._edges, count)
+        if self._usual and rarely(choose, 8):
+            return self._at_an_edge(self._usual, count)
         count = min(count, blocks)
         if place < 4 or self._mostly == ANYWHERE:
             lba = choose.randrange(blocks)
@@ -53,10 +63,10 @@ class Ranges:
             self._choose.randrange(4)
         ], count
 
-    def _at_an_edge(self, count: int) -> tuple[int, int]:
+    def _at_an_edge(self, edges: Sequence[int], count: int) -> tuple[int, int]:
         """Where a structure begins or ends, for as long as it is, or several of it."""
         choose, blocks = self._choose, self._blocks
-        edge = self._edges[choose.randrange(len(self._edges))]
+        edge = edges[choose.randrange(len(edges))]
         count = (count, edge - 1, edge, edge + 1, 2 * edge, 3 * edge)[choose.randrange(6)]
         count = max(1, min(count, blocks))
         lba = edge * choose.randrange(blocks // edge + 1) - choose.randrange(2)

@@ -1,7 +1,7 @@
 """Which operations a program is made of: a random subset with random weights, or a theme.
 
 Swarm testing (Groce et al., ISSTA 2012): programs that leave operations out reach what an even
-mixture of all of them does not.
+mixture of all of them does not. A scene is several operations that luck alone seldom puts in a row.
 """
 
 from conformance.contract.source import Source, rarely
@@ -31,11 +31,12 @@ CAPABILITIES = sorted({FUA, *filter(None, NEEDS.values())})
 DEVICE_OPS = ("fail", "return", "replace", "tick", "settle")
 # The operations that are sent while more devices have failed than the target tolerates.
 BEYOND_TOLERANCE = ("read", "fail", "return", "tick", "settle", "crash")
-# Swarms that a random choice seldom makes: views that become a tree and lose branches; overwriting
-# and cleaning;
-# a disk that fills and empties.
+# Swarms that a random choice seldom makes: trees of views; views that become a tree and lose
+# branches; overwriting and cleaning; a disk that fills and empties.
 THEMES = (
-    {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1},
+    {"branch": 3, "write": 4, "unmap": 1, "look": 1, "clean": 1, "restart": 1},
+    {"branch": 2, "write": 1},
+    {"write": 6, "read": 2, "snapshot": 6, "delete": 4, "revert": 4, "checkpoint": 1, "look": 1},
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
 )
@@ -64,27 +65,59 @@ DEVICE_THEMES = (
         "snapshot": 1,
         "delete": 1,
     },
-    {"rebuild": 4, "write": 2, "delete": 1, "replace": 3, "settle": 3},
+    {"rebuild": 8, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
 )
-# Steps that luck alone seldom puts in a row. A device is rebuilt while something is in snapshots
-# alone; then as many
-# fail as may.
-SCENES = {
-    "rebuild": (
-        "write",
-        "snapshot",
-        "write",
-        "checkpoint",
-        "fail",
-        "tick",
-        "replace",
-        "write",
-        "settle",
-        "fail",
-        "fail",
-    ),
-}
+# scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
+SCENES = {"look": None, "branch": "delete", "rebuild": "device"}
+# A device is rebuilt while something is in snapshots alone; then as many fail as may.
+REBUILD = (
+    "write",
+    "snapshot",
+    "write",
+    "checkpoint",
+    "fail",
+    "tick",
+    "replace",
+    "write",
+    "settle",
+    "fail",
+    "fail",
+)
+BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
+
+
+def steps(choose: Source, scene: str) -> list[str]:
+    """Return the operations of a scene. A target may lack the capabilities for some of them."""
+    if scene == "rebuild":
+        return list(REBUILD)
+    return _branch(choose) if scene == "branch" else []
+
+
+def _branch(choose: Source) -> list[str]:
+    """A tree of views grows, and loses some of them, while live is written. Writes come before what
+    a view held is reclaimed, while it is, and afterwards.
+    """
+    grown = [
+        kind
+        for _ in range(2 + choose.randrange(4))
+        for kind in (
+            *("revert",) * choose.randrange(2),
+            *("write",) * choose.randrange(4),
+            "snapshot",
+        )
+    ]
+    pruned = [
+        kind
+        for _ in range(1 + choose.randrange(4))
+        for kind in (
+            "delete",
+            *BETWEEN[choose.randrange(len(BETWEEN))],
+            *("write", "write", "unmap", "write", "write")[: choose.randrange(6)],
+        )
+    ]
+    written = ["write"] * choose.randrange(4)
+    return [*grown, *("revert",) * choose.randrange(2), *written, *pruned]
 
 
 def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
@@ -95,7 +128,7 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
         weights = {
             kind: weight
             for kind, weight in themes[theme].items()
-            if NEEDS[SCENES.get(kind, (kind,))[-1]] in {None, *capabilities}
+            if {**NEEDS, **SCENES}[kind] in {None, *capabilities}
         }
     else:
         weights = {"write": 4 + choose.randrange(13), "read": 1 + choose.randrange(7)}
@@ -104,6 +137,9 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
                 continue
             if choose.randrange(4):
                 weights[kind] = (1, 2, 6)[choose.randrange(3)]
+        weights["look"] = choose.randrange(3)
+        if "delete" in capabilities:
+            weights["branch"] = choose.randrange(3)
     if can_crash:
         weights["crash"] = choose.randrange(4)
     if "scrub" in capabilities and rarely(choose, 4):

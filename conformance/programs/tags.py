@@ -1,5 +1,5 @@
 """Tags of written blocks: in most programs each is new, in the others many blocks hold the same
-data.
+data, or zeroes are written.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,6 +11,8 @@ from conformance.contract.tagged_block import ALIKE
 REPEATED = 32  # one tag in so many was written before
 POOL = (1, 2, 4, 8)  # different blocks of a program whose blocks are alike
 ALIKE_ONE_IN = 3  # programs
+ZEROES_ONE_IN = 6  # programs
+ZERO_ONE_IN = 8  # blocks of such a program
 
 
 class Tags:
@@ -21,6 +23,7 @@ class Tags:
         self._last = 0
         alike = rarely(choose, ALIKE_ONE_IN)
         self._pool = POOL[choose.randrange(len(POOL))] if alike else 0
+        self._zeroes = rarely(choose, ZEROES_ONE_IN)
 
     def go_on_after(self, requests: Iterable[Mapping[str, Any]]) -> None:
         """Draw tags that are newer than those of these requests."""
@@ -32,6 +35,8 @@ class Tags:
         return [self._next() for _ in range(count)]
 
     def _next(self) -> int:
+        if self._zeroes and rarely(self._choose, ZERO_ONE_IN):
+            return 0
         if self._pool and self._choose.randrange(4):
             return ALIKE * (1 + self._choose.randrange(self._pool))
         if self._last and rarely(self._choose, REPEATED):

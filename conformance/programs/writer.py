@@ -2,13 +2,13 @@
 granted.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
 from conformance.programs.explored import Begun
-from conformance.programs.ranges import Ranges
+from conformance.programs.ranges import ANYWHERE, Ranges
 from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
@@ -18,13 +18,15 @@ Value = TypeVar("Value")
 
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
-SIZES = (1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 130, 300)  # blocks
-SNAPSHOTS = (1, 2, 3, 4, 6, 8)  # different names in a program
+SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
+SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
+KEPT = (0, 0, 2, 3, 4, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
-OFFERED = 3  # operations, of which the one is sent that was asked least often
-FREE = 3  # one operation in so many is not led
+OFFERED = 5  # operations, of which the one is sent that was asked least often
+FREE = 8  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
+CUT_ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
 BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
@@ -53,7 +55,10 @@ class Writer:
         self._cuts = cuts and "crash" in capabilities
         self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
         self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
-        self._ranges = Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1))
+        self._ranges, self._scattered = [  # the second ones after every second scene
+            Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
+            for mostly in (None, ANYWHERE)
+        ]
         self._tags = Tags(choose)
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         if begun:
@@ -61,26 +66,31 @@ class Writer:
         self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
         self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
+        self._cut_one_in = self._one_of(CUT_ONE_IN) if self._cuts else 0
+        self._kept = min(self._one_of(KEPT), len(self._names) - 1)
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
         self._begun = begun is not None
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
+        self._looked = 0  # of them, reads of whole views
         if begun:
             self._requests = list(begun.requests)
             self._tags.go_on_after(self._requests)
 
     def program(self, ops: int, any_length: bool = False) -> list[Request]:
-        """Return the whole program, of about `ops` operations, or of up to so many if it may have
-        `any_length`; half of them begin with a disk that is full.
+        """Return the whole program, of about `ops` operations besides reads of all views, or of up
+        to so many if it may have `any_length`; half of them begin with a disk that is full.
         """
         if self._upto(1) and not self._begun:
             tags = self._tags.next(self._blocks)
             self._requests.append({"op": "write", "lba": 0, "tags": tags})
             self._now.note("write", lbas=range(self._blocks), written=self._blocks)
-        while len(self._requests) <= ops and not (any_length and self._upto(ops) == 0):
+        while len(self._requests) - self._looked <= ops and not (
+            any_length and self._upto(ops) == 0
+        ):
             kind = self._next()
             if kind in SCENES:
-                self._play(SCENES[kind])
+                self._play(kind)
             else:
                 self._add(kind)
         self._read_back()
@@ -91,18 +101,22 @@ class Writer:
     # What comes next.
 
     def _next(self) -> str:
-        """The next operation or scene: of a few that the swarm offers, the one asked least often in
-        this situation.
+        """The next operation or scene: of a few operations that the swarm offers, the one asked
+        least often in this situation.
         """
-        if self._upto(FREE - 1) == 0:
-            return self._one_of(self._kinds)
-        offered = [self._one_of(self._kinds) for _ in range(OFFERED)]
+        first = self._one_of(self._kinds)
+        if first in SCENES or self._upto(FREE - 1) == 0:
+            return first
+        others = [self._one_of(self._kinds) for _ in range(OFFERED - 1)]
+        offered = [first, *(kind for kind in others if kind not in SCENES)]
         features, asked = self._now.features(), self._asked
         return min(offered, key=lambda kind: min([asked[feature, kind] for feature in features]))
 
-    def _play(self, scene: Iterable[str]) -> None:
+    def _play(self, scene: str) -> None:
         """A scene, now and then without a step; what came of it is read back."""
-        for kind in scene:
+        if self._upto(1):
+            self._ranges, self._scattered = self._scattered, self._ranges
+        for kind in swarm.steps(self._choose, scene):
             if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
                 self._add(kind)
         self._read_back()
@@ -116,12 +130,17 @@ class Writer:
         if kind == "crash":
             self._crash()
             return
-        request: Request | None = getattr(self, "_" + kind)()
+        if kind == "delete" and len(self._now.views) <= self._kept and self._upto(3):
+            kind = "snapshot"
+        if kind in ("return", "replace") and not self._now.failed:
+            kind = "fail"
+        write: Callable[[], Request | None] | None = getattr(self, "_" + kind, None)
+        request = write() if write else self._noted(kind)
         if request is None:
             self._requests.append({"op": "read", **self._read()})
             return
         request = {"op": kind, **request}
-        if self._cuts and kind in CUTTABLE and rarely(self._choose, 6):
+        if self._cut_one_in and kind in CUTTABLE and rarely(self._choose, self._cut_one_in):
             self._requests.append({**request, "cut": self._cut()})
             self._crash(again=request if kind in AGAIN else None)
         else:
@@ -133,7 +152,7 @@ class Writer:
         `again` is a request that was cut short and is sent once more first: whether it took effect
         is not known.
         """
-        while self._cuts and rarely(self._choose, 4):
+        while self._cut_one_in and rarely(self._choose, 4):
             self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
         self._requests.append({"op": "crash"})
         self._now.note("crash")
@@ -145,9 +164,10 @@ class Writer:
         return {"after": self._one_of(after), "seed": self._upto(255)}
 
     def _read_back(self) -> None:
+        views: list[Request] = [{}, *({"view": name} for name in self._now.views)]
+        self._looked += len(views)
         self._requests += [
-            {"op": "read", "lba": 0, "count": self._blocks, **view}
-            for view in ({}, *({"view": name} for name in self._now.views))
+            {"op": "read", "lba": 0, "count": self._blocks, **view} for view in views
         ]
 
     # The operations: the rest of each request. None where there is nothing to ask.
@@ -194,21 +214,6 @@ class Writer:
         if name in self._now.views:
             self._now.note("revert", name)
         return {"name": name}
-
-    def _flush(self) -> Request:
-        return self._noted("flush")
-
-    def _restart(self) -> Request:
-        return self._noted("restart")
-
-    def _clean(self) -> Request:
-        return self._noted("clean")
-
-    def _checkpoint(self) -> Request:
-        return self._noted("checkpoint")
-
-    def _scrub(self) -> Request:
-        return self._noted("scrub")
 
     def _fail(self) -> Request | None:
         """A device fails that is sound, or one that is back and has not caught up; now and then one

@@ -6,7 +6,7 @@ from typing import Any
 from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
-from conformance.judging.explain_overlap import timeline
+from conformance.judging.explain_overlap import bars
 
 
 def replay_line(campaign: Campaign, failure: Failure) -> str:
@@ -69,7 +69,7 @@ def listing(failure: Failure) -> list[str]:
     Of requests that overlap all are shown, each with a bar from its call to its answer."""
     at, events = failure.verdict.at, failure.trace.events
     if failure.trace.overlapping:
-        lines = timeline(failure.trace, list(range(len(events))))
+        lines = bars(failure.trace, list(range(len(events))))
     else:
         lines = traces.numbered(events if at is None else events[: at + 1])
     marks = (">" if number == at else " " for number in range(len(lines)))

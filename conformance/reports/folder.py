@@ -16,6 +16,7 @@ from conformance.reports.summary import (
     unclear,
 )
 from conformance.reports.worth import worth
+from refmodel.core.whole_file import write_whole
 
 SAMPLE = 20  # traces that are kept though they passed
 
@@ -33,8 +34,8 @@ def save(campaign: Campaign, folder: Path) -> None:
     for failure in campaign.failures:
         name = "kept" if failure.number is None else f"{failure.number:05}"
         _save(failure.trace, folder / "traces" / f"failure-{name}.jsonl")
-    (folder / "report.md").write_text(as_markdown(campaign), encoding="utf-8")
-    (folder / "report.html").write_text(page(campaign), encoding="utf-8")
+    write_whole(folder / "report.md", as_markdown(campaign))
+    write_whole(folder / "report.html", page(campaign))
 
 
 def _save(trace: Trace, path: Path) -> None:

@@ -67,16 +67,19 @@ def honest(driver: str, minutes: float, seed: int, traces: int | None = None) ->
     )
     if not result.judged:
         raise Unusable(result.reason, result.output)
-    classes = ", ".join(failure.verdict.kind for failure in result.failures)
-    known = DRIVERS[driver].known if result.failures else ""
+    classes = {failure.verdict.kind for failure in result.failures}
+    pages = DRIVERS[driver].findings
+    known = bool(classes) and classes <= pages.keys()
+    found = [pages[one] for one in sorted(classes & pages.keys())]
+    said = [result.verdict, ", ".join(sorted(classes)), result.reason, *found]
     return Row(
         name,
         len(result.judged),
         result.operations,
         result.crashes,
         guest.processor_seconds() - before,
-        " ".join(filter(None, (result.verdict, classes, result.reason, known))),
-        result.verdict == "pass" or bool(known),
+        " ".join(filter(None, said)),
+        result.verdict == "pass" or known,
     )
 
 

@@ -69,7 +69,7 @@ def history(
             parts = (
                 [dict(event)]
                 if whole
-                else parts_of({**event, **_pretend(event)}, hello["atomic"] == "block")
+                else parts_of({**event, **pretended(event)}, hello["atomic"] == "block")
             )
             flying.append((len(events) - 1, parts, []))
         elif flying and act < 0.8:
@@ -82,7 +82,7 @@ def history(
             while flying[number][1]:
                 effect(number)
             events[index]["answered"] = clock
-            events[index]["result"] = _joined(events[index], given)
+            events[index]["result"] = joined(events[index], given)
             clock += 1
             flying.pop(number)
         elif choose.random() < 0.3 and len(events) <= requests:
@@ -117,7 +117,8 @@ def _request(choose: random.Random, blocks: int, tag: int) -> Event:
     return {"op": op} if op == "flush" else {"op": op, "name": choose.choice("ab")}
 
 
-def _pretend(event: Event) -> Event:
+def pretended(event: Event) -> Event:
+    """A result, so that the request can be split into its steps."""
     if event["op"] == "read":
         return {"result": {"ok": True, "tags": [0] * event["count"]}}
     return {"result": OK}
@@ -140,7 +141,8 @@ def answers(part: Event, state: model.State) -> Iterator[Any]:
         yield {"ok": False, "error": error}
 
 
-def _joined(event: Event, given: list[Any]) -> Any:
+def joined(event: Event, given: list[Any]) -> Any:
+    """The answer of a request whose steps were answered so."""
     if event["op"] == "read" and given[0]["ok"]:
         return {"ok": True, "tags": [tag for part in given for tag in part["tags"]]}
     return given[0]

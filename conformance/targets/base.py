@@ -13,8 +13,9 @@ class Target(Protocol):
     wire; if `hello` says `"payload":"tags"`, `tags` stand in its place. An answer may carry
     `events`.
 
-    Three attributes are optional. With `cuts` (bool) a request may carry
-    `"cut":{"after":n,"seed":s}`. `knobs` of the class or callable that makes targets (option ->
+    Some attributes are optional. With `cuts` (bool) a request may carry
+    `"cut":{"after":n,"seed":s}`. `call`, `step` and `schedules` are for several requests at a time
+    (conformance.targets.overlapping). `knobs` of the class or callable that makes targets (option ->
     list of values) are what a trace may choose at creation. `connect()` returns one more connection
     to the live disk, with `read(offset, length)`, `write(offset, data)` and `close()`, in bytes.
     """

@@ -2,22 +2,30 @@
 
 Commands run under `sh -c` in a folder of their own, with what they may need in the environment.
 Data goes over NBD (network block device), or to a file.
+
+With `in_flight`, reads and writes overlap. One command runs at a time, alone unless the file names
+it in `under_load`. `crash` runs under load if the data goes over NBD; a file is closed first.
 """
 
 import errno
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 from conformance.contract.model import NAME
+from conformance.contract.trace import OVERLAPPING
 from conformance.media import file, nbd
 from conformance.media.block_device import BlockDevice
 from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.hooks_file import read
+from conformance.targets.threads import Done, Gate, Threads
 
 KEPT_OUTPUT = 8 << 10  # bytes of what a command printed
 CONTROL = ("snapshot", "delete", "revert", "crash", "restart")
@@ -33,6 +41,8 @@ class _Refusal(Exception):
 
 class HooksTarget:
     """The engine that a hooks file describes. Raises BadHooks, Unusable."""
+
+    schedules = True  # for pauses
 
     def __init__(self, path: Path) -> None:
         self._hooks = read(path)
@@ -53,11 +63,22 @@ class HooksTarget:
         }
         self._devices: dict[str | None, BlockDevice] = {}  # view -> its open device
         self._size = 0  # bytes
+        self._under_load = frozenset(self._hooks.get("under_load", ()))
+        self._threads = Threads(self._carry_out, most=self.hello.get("in_flight", 1))
+        self._gate = Gate()
+        self._commanding = threading.Lock()  # of the request that runs commands
+        self._opening = threading.Lock()
+        self._usual = 0.0  # seconds that the last command took
 
     def _hello(self, path: Path) -> Message:
         unmap = ["unmap"] if self._hooks.get("unmap", True) else []
         fua = ["fua"] if self._hooks.get("fua", False) else []
         control = [op for op in CONTROL if op in self._hooks["commands"]]
+        several = {
+            "protocol": 2,
+            "in_flight": self._hooks.get("in_flight", 1),
+            "atomic": self._hooks.get("atomic", "block"),
+        }
         return {
             "ok": True,
             "name": self._hooks.get("name", path.stem),
@@ -67,6 +88,7 @@ class HooksTarget:
             "capabilities": ["flush", *unmap, *fua, *control],
             "devices": 1,
             "tolerates": 0,
+            **(several if "in_flight" in self._hooks else {}),
         }
 
     def request(self, message: Message) -> Message:
@@ -88,23 +110,65 @@ class HooksTarget:
             return {"ok": False, "error": refusal.code, "message": str(refusal)}
         return {"ok": False, "error": "unsupported"}
 
+    def call(self, message: Message, done: Done) -> None:
+        """Start a request; `done` is called by its thread. What is sent alone is answered here."""
+        if message["op"] in OVERLAPPING:
+            self._threads.call(message, done)
+            return
+        if message["op"] == "crash":
+            self._threads.cut()
+            if self._hooks["data"].startswith("nbd"):
+                done(self._killed(message))
+                return
+            self._threads.wait()
+        done(self.request(message))
+
+    def _carry_out(self, message: Message) -> Message:
+        """As request, while others are in flight."""
+        op = message["op"]
+        alone = op in CONTROL and op not in self._under_load
+        with self._gate.alone() if alone else self._gate.together():
+            if op in CONTROL or message.get("view") is not None:
+                with self._commanding:
+                    return self.request(message)
+            if self._commanding.locked():  # meet it somewhere in its middle, not at its start
+                time.sleep(random.random() * self._usual)
+            return self.request(message)
+
+    def _killed(self, message: Message) -> Message:
+        """The answer to a crash that comes while the server is busy."""
+        with self._commanding:
+            status, output = self._run("crash", None)
+        self._threads.wait()
+        self._close_devices()
+        try:
+            self._check("crash", status, output)
+        except _Refusal as refusal:
+            return {"ok": False, "error": refusal.code, "message": str(refusal)}
+        return {"ok": True}
+
     def close(self) -> None:
         """Close the devices, run the command `stop`, and remove the folder."""
+        self._threads.close()
         try:
+            self._threads.wait()
             self._close_devices()
             if "stop" in self._hooks["commands"]:
                 self._run("stop", None)
-        except TargetFailure:
+        except (TargetFailure, TimeoutError):
             pass  # it was judged by its answers
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def connect(self) -> BlockDevice:
         """Return one more connection to the live disk. Raises what opening a device raises."""
-        return self._connected(self._place(self._hooks["data"], None), True)
+        return self._connected(self._place(self._hooks["data"], None), True, 1)
 
     def _control(self, op: str, name: str | None) -> None:
-        """Run the command. The devices are closed first: the command may stop the engine."""
-        self._close_devices()
+        """Run the command. The devices are closed first: the command may stop the engine.
+
+        The live one stays open if the command may run under load."""
+        keep = {None} if op in self._under_load else set()
+        self._close_devices(self._devices.keys() - keep)
         self._check(op, *self._run(op, name))
 
     def _check(self, command: str, status: int, output: str) -> None:
@@ -158,6 +222,10 @@ class HooksTarget:
         """The live disk, or a snapshot, open; one snapshot at a time.
 
         Raises _Refusal `no-such-snapshot` if the server, or the file system, knows no such name."""
+        with self._opening:
+            return self._opened(view)
+
+    def _opened(self, view: str | None) -> BlockDevice:
         if view in self._devices:
             return self._devices[view]
         if view is not None:
@@ -177,9 +245,12 @@ class HooksTarget:
             raise TargetFailure("exit", f"cannot open {place}: {error}") from None
         return self._devices[view]
 
-    def _connected(self, place: str, writable: bool) -> BlockDevice:
+    def _connected(self, place: str, writable: bool, most: int | None = None) -> BlockDevice:
+        """The device; by so many connections at most, if it is live and its server allows it."""
         if place.startswith("nbd"):
-            return nbd.NbdDevice(place, self._seconds)
+            usual = self._hooks.get("connections", nbd.CONNECTIONS)
+            alone = not writable or self.hello.get("in_flight", 1) == 1
+            return nbd.Connections(place, self._seconds, most or (1 if alone else usual))
         return file.FileDevice(str(self._folder / place), writable)
 
     def _close_devices(self, views: set[str | None] | None = None) -> None:
@@ -210,8 +281,10 @@ class HooksTarget:
                 start_new_session=True,
             )
             status: int | None
+            started = time.monotonic()
             try:
                 status = process.wait(self._seconds)
+                self._usual = time.monotonic() - started
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()

@@ -9,8 +9,9 @@ import traceback
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from conformance.targets.base import Message, PowerCut, Target, TargetFailure
-from conformance.targets.time_limit import SECONDS, TooLate, limit
+from conformance.contract.trace import OVERLAPPING
+from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
+from conformance.targets.time_limit import SECONDS, SLOW_FACTOR, TooLate, limit
 
 LEAST = 0.01  # seconds: a timer of 0 seconds never runs out
 
@@ -44,6 +45,7 @@ class Calls(Protocol):
 class InProcess:
     """A target with `call(message, done)`: `done(response)` is called once, in any thread.
 
+    A target whose threads answer may call `done(error)` instead, with what it would raise.
     A target without threads has `step()` too: it takes one step and returns whether it did. Its
     request may carry `schedule` if it has the attribute `schedules`, and `cut` if it has `cuts`;
     then `call` and `step` raise PowerCut where the power fails."""
@@ -52,13 +54,14 @@ class InProcess:
         self.hello = target.hello
         self.cuts = getattr(target, "cuts", False)
         self.schedules = getattr(target, "schedules", False)
-        self._call: Callable[[Message, Callable[[Message], None]], None] = target.call  # type: ignore[attr-defined]
+        self._call: Callable[[Message, Callable[[Message | Exception], None]], None] = target.call  # type: ignore[attr-defined]
         self._step: Callable[[], bool] | None = getattr(target, "step", None)
-        self._answers: queue.SimpleQueue[tuple[int, Message]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[int, Message | Exception]] = queue.SimpleQueue()
 
     def call(self, number: int, message: Message) -> None:
+        alone = message["op"] not in OVERLAPPING  # it may be answered within the call
         self._guarded(
-            SECONDS,
+            SECONDS * SLOW_FACTOR if alone else SECONDS,
             lambda: self._call(message, lambda answer: self._answers.put((number, answer))),
         )
 
@@ -70,9 +73,14 @@ class InProcess:
             self._guarded(seconds, self._steps)
         wait = seconds > 0 and self._step is None
         try:
-            return self._answers.get(timeout=seconds) if wait else self._answers.get_nowait()
+            number, answer = (
+                self._answers.get(timeout=seconds) if wait else self._answers.get_nowait()
+            )
         except queue.Empty:
             return None
+        if isinstance(answer, Exception):
+            raise _failure(answer, number)
+        return number, answer
 
     def _steps(self) -> None:
         """Let the target take steps until it answers, or cannot go on."""
@@ -85,18 +93,28 @@ class InProcess:
         try:
             with limit(max(seconds, LEAST)):
                 work()
-        except (PowerCut, TargetFailure):
+        except (PowerCut, TargetFailure, Unusable):
             raise
         except TooLate as late:
             text = f"it went on for {seconds:g} seconds without an answer"
             raise TargetFailure("hang", text, late.stack) from None
         except Exception as error:
-            raise TargetFailure(
-                "exit", f"it raised {type(error).__name__}: {error}", traceback.format_exc()[-4000:]
-            ) from None
+            raise _failure(error) from None
 
     def cut(self) -> None:
         pass  # an answer that comes late is not in flight, which is the driver's to see
+
+
+def _failure(error: Exception, number: int | None = None) -> PowerCut | TargetFailure:
+    """What a target raised in a request, as its failure, with the number of that request."""
+    if isinstance(error, PowerCut):
+        return error
+    if not isinstance(error, TargetFailure):
+        stack = "".join(traceback.format_exception(error))[-4000:]
+        error = TargetFailure("exit", f"it raised {type(error).__name__}: {error}", stack)
+    if number is not None:
+        error.index = number  # type: ignore[attr-defined]  # which request failed
+    return error
 
 
 class OneAtATime:
@@ -127,6 +145,6 @@ def calls(target: Target) -> Calls:
     """The target as one that takes several requests at a time, if it does."""
     if hasattr(target, "answer") and target.hello.get("protocol") == 2:
         return cast(Calls, target)  # a process with numbered requests
-    if hasattr(target, "call") and not hasattr(target, "answer"):
+    if hasattr(target, "call") and target.hello.get("protocol") == 2:
         return InProcess(target)
     return OneAtATime(target)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.targets.base import Message, TargetFailure, Unusable
+from conformance.targets.pauses import PAUSE, awaited
 
 PATIENCE = 10.0  # seconds for an answer
 SLOW = frozenset(
@@ -28,7 +29,8 @@ class ProcessTarget:
 
     Raises Unusable if it cannot be started or its hello is none. `patience` is in seconds."""
 
-    cuts = schedules = False
+    cuts = False
+    schedules = True  # for pauses: `schedule` is not sent
 
     def __init__(self, command: str, patience: float = PATIENCE):
         self._patience = patience
@@ -87,10 +89,14 @@ class ProcessTarget:
 
     def call(self, number: int, message: Message) -> None:
         """Send a request of version 2 under this number. Raises TargetFailure."""
+        sent = {key: value for key, value in message.items() if key != "schedule"}
+        due = min(awaited(message), len(self._ids))
         try:
             self._ids[self._number] = number
-            self._send({**message, "id": self._number})
+            self._send({**sent, "id": self._number})
             self._number += 1
+            if due:
+                self._receive_lines(PAUSE, due)
         except TargetFailure as failure:
             raise self._ended(failure) from None
 
@@ -162,7 +168,14 @@ class ProcessTarget:
         self._write()
 
     def _line(self, seconds: float) -> bytes | None:
-        """Receive one line, looking after all three pipes; None after so many seconds."""
+        """The next line; None after so many seconds."""
+        if not self._receive_lines(seconds, 1):
+            return None
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+    def _receive_lines(self, seconds: float, lines: int) -> bool:
+        """Look after all three pipes until so many lines are there; False after so many seconds."""
         deadline = time.monotonic() + seconds
         stdin, stdout, stderr = self._pipes()
         with selectors.DefaultSelector() as ready:
@@ -170,10 +183,10 @@ class ProcessTarget:
             ready.register(stderr, selectors.EVENT_READ)
             if self._unsent:
                 ready.register(stdin, selectors.EVENT_WRITE)
-            while b"\n" not in self._received:
+            while self._received.count(b"\n") < lines:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    return None
+                    return False
                 for key, _ in ready.select(left):
                     if key.fileobj is stdin:
                         self._write()
@@ -183,8 +196,7 @@ class ProcessTarget:
                         self._receive()
                     elif not self._listen():
                         ready.unregister(stderr)
-        line, _, self._received = self._received.partition(b"\n")
-        return line
+        return True
 
     def _write(self) -> None:
         """Write what the pipe takes now."""

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from conformance.targets.base import Message, PowerCut
+from conformance.targets.base import Message, PowerCut, Unusable
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
 from refmodel.core import errors
+from refmodel.media.host import REFUSES
 from refmodel.registry import DEFAULT
 
 FAST = Path("/dev/shm")  # devices of traces that last a second need no disk under them
@@ -43,6 +44,7 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 130, 200, 400],
         "log_bytes": [None, None, 8192, 12288, 1 << 14],
+        "memory": [None, None, None, 0],
         "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
         "layout": ["mirror", "raid5-2+1", "raid5-4+1", "raid6-4+2"],
@@ -74,13 +76,13 @@ class ReferenceTarget(OverlappingAdapter):
 
     def request(self, message: Message) -> Message:
         try:
-            return super().request(message)
+            return _from_the_engine(super().request(message))
         except errors.PowerCut:
             raise PowerCut(self.drain_events()) from None
 
     def call(self, message: Message, done: Done) -> None:
         try:
-            super().call(message, done)
+            super().call(message, lambda answer: done(_from_the_engine(answer)))
         except errors.PowerCut:
             raise PowerCut from None
 
@@ -89,3 +91,13 @@ class ReferenceTarget(OverlappingAdapter):
             return super().step()
         except errors.PowerCut:
             raise PowerCut from None
+
+
+def _from_the_engine(answer: Message) -> Message:
+    """Return the answer, unless the host gave it, where the kit works. Raises Unusable.
+
+    The host has refused a system call: that is no verdict on the engine.
+    """
+    if not answer.get("ok") and REFUSES in answer.get("message", ""):
+        raise Unusable(f"{answer['error']}: {answer['message']}; the devices are in {FAST}")
+    return answer

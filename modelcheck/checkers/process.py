@@ -15,12 +15,16 @@ def run(
     command: Sequence[str],
     timeout: float | None,
     *,
+    most: int | None = None,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int | None, str]:
-    """Return the exit status and the output. The status is None after `timeout` seconds.
+    """Return the exit status and the output. The status is None after `timeout` seconds, or after
+    `most` seconds of processor time.
 
     Raises OSError if the process cannot be started."""
+    if most is not None:
+        command = ["sh", "-c", f'ulimit -t {most}; exec "$@"', "sh", *command]
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(
             command,
@@ -42,6 +46,8 @@ def run(
                 process.wait()
             _running.discard(process)
         out.seek(0)
+        if most is not None and status in (-signal.SIGXCPU, -signal.SIGKILL):
+            status = None
         return status, out.read().decode("utf-8", "replace")
 
 

@@ -113,12 +113,13 @@ def run(
     classpath: Sequence[Path] = (),
     options: Sequence[str] = (),
     timeout: float | None = None,
+    most: int | None = None,
     short: bool = False,
 ) -> Result:
     """Check `module` with `config`, which is a file or its text.
 
-    `timeout` is in seconds; `properties` are Java's. `short` turns Java's second compiler off: a
-    run of less than half a minute then takes half the time.
+    `timeout` is in seconds, `most` in seconds of processor time; `properties` are Java's. `short`
+    turns Java's second compiler off: a run of less than half a minute then takes half the time.
 
     Raises Unavailable if TLC cannot be started."""
     with tempfile.TemporaryDirectory(prefix="tlc-") as scratch:
@@ -152,10 +153,11 @@ def run(
             *options,
             str(module.resolve()),
         ]
-        status, output = process.run(command, timeout)
+        status, output = process.run(command, timeout, most=most)
     result = parse(output)
     if status is None:
-        result.status, result.message = "timeout", f"stopped after {timeout:.0f} s"
+        limit = f"{most} s of processor time" if timeout is None else f"{timeout:.0f} s"
+        result.status, result.message = "timeout", f"stopped after {limit}"
     elif result.status == "ok" and status != 0:
         result.status, result.message = "error", f"TLC ended with status {status}"
     return result

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -15,17 +16,23 @@ LEAST = 0.85  # of the mutants that count
 @click.argument("specs", nargs=-1)
 @click.option("--count", default=50, show_default=True, help="How many mutants of each spec.")
 @click.option("--seed", default=1, show_default=True)
+@click.option(
+    "--kept",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=survey.KEPT,
+    help="What was found, so that a run that was cut off goes on.  [default: build/mutation.jsonl]",
+)
 @jobs_option
-def mutation(specs: tuple[str, ...], count: int, seed: int, jobs: int) -> None:
+def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: int) -> None:
     """Change the specs mechanically, one small thing at a time: which changes break a property?
 
-    SPECS are those of specs/mutation.toml, or some of them. What was found is kept in
-    build/mutation.jsonl: a run that was cut off goes on where it was. Fails where less than 85 % of
+    SPECS are those of specs/mutation.toml, or some of them. Survivors are tried again when a module
+    that their runs read has changed. Fails where less than 85 % of
     the mutants that TLC can evaluate, and that are no equivalents, break a property."""
     started = time.monotonic()
     tried = []
     with console.status("") as status:
-        for one in survey.survey(count, seed, jobs, specs):
+        for one in survey.survey(count, seed, jobs, specs, kept):
             tried.append(one)
             status.update(f"{len(tried)} done")
     for how in ("equivalent", "survived"):

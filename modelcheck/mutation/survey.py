@@ -17,7 +17,7 @@ from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
 
 KEPT = tlc.BUILD / "mutation.jsonl"  # what was found, so that a run that was cut off goes on
-LONGEST = 300.0  # seconds a run; a mutant that takes longer has more states than anyone waits for
+LONGEST = 120  # seconds of processor time a run; what takes longer has too many states
 HOW = ("property", "error", "equivalent", "survived")
 
 
@@ -44,12 +44,18 @@ def share(tried: Sequence[Tried]) -> float:
     return sum(one.how == "property" for one in counted) / max(1, len(counted))
 
 
-def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Iterator[Tried]:
+def survey(
+    count: int, seed: int, jobs: int, specs: tuple[str, ...] = (), kept: Path | None = None
+) -> Iterator[Tried]:
     """Yield `count` mutants of each subject, drawn by the seed, and what came of them.
 
+    What is in `kept` is not tried again, but for survivors when any module of their runs has
+    changed since: a property may have been added for them.
+
     Raises BadList, ValueError and tlc.Unavailable."""
+    kept = kept or KEPT
     runs = {run.name: run for run in models.runs()}
-    reasons, known, lock = models.equivalents(), _known(), threading.Lock()
+    reasons, known, lock = models.equivalents(), _known(kept), threading.Lock()
     chosen = [subject for subject in models.subjects() if not specs or subject.spec in specs]
     todo = [
         (subject, edit)
@@ -61,23 +67,18 @@ def survey(count: int, seed: int, jobs: int, specs: tuple[str, ...] = ()) -> Ite
 
     def attempt(task: tuple[Subject, Edit]) -> Tried:
         subject, edit = task
-        key = _key(subject, edit, runs)
-        if key in known:
-            how, by = known[key]
-        else:
+        key, read = _key(subject, edit, runs), _read(subject, runs)
+        how, by, then = known.get(key, ("", "", ""))
+        if not how or how == "survived" and then != read:
             how, by = _tried(subject, edit, runs)
-            with lock, KEPT.open("a") as out:
-                out.write(
-                    json.dumps(
-                        {"key": key, "spec": subject.spec, "edit": edit.name, "how": how, "by": by}
-                    )
-                    + "\n"
-                )
+            line = {"key": key, "spec": subject.spec, "edit": edit.name, "how": how, "by": by}
+            with lock, kept.open("a") as out:
+                out.write(json.dumps({**line, "read": read}) + "\n")
         if how == "survived" and (subject.spec, edit.name) in reasons:
             how, by = "equivalent", reasons[subject.spec, edit.name]
         return Tried(subject.spec, edit.name, edit.line, how, by)
 
-    KEPT.parent.mkdir(exist_ok=True)
+    kept.parent.mkdir(exist_ok=True)
     for _, tried in check.side_by_side(attempt, todo, jobs):
         yield tried
 
@@ -104,8 +105,10 @@ def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str
                 return "property", f"{run.name}: {result.violated}"
             if result.status == "error":
                 return "error", result.message
+            if result.status == "timeout":
+                return "survived", f"{run.name}: {result.message}"
             unreached = [action for action in result.unused if action not in run.unused]
-            if unreached and result.status == "ok":
+            if unreached:
                 return "property", f"{run.name}: {unreached[0]} is never taken"
             counts, listed = (result.distinct, result.depth), (run.distinct, run.depth)
             if counts != listed and not differs:
@@ -117,7 +120,7 @@ def _checked(module: Path, config: Path) -> Result:
     """What TLC comes to, with the name of the property that fails."""
 
     def again(text: Path | str) -> Result:
-        return tlc.run(module, text, coverage=True, short=True, timeout=LONGEST)
+        return tlc.run(module, text, coverage=True, short=True, most=LONGEST)
 
     result = again(config)
     result.violated = naming.named(result, module, config.read_text(), again)
@@ -128,11 +131,18 @@ def _counted(states: int | None, depth: int | None) -> str:
     return f"{states} states, depth {depth}"
 
 
-def _known() -> dict[str, tuple[str, str]]:
-    if not KEPT.exists():
+def _known(kept: Path) -> dict[str, tuple[str, str, str]]:
+    """What came of a mutant, by its key: how, by what, and what its runs read then."""
+    if not kept.exists():
         return {}
-    lines = (json.loads(line) for line in KEPT.read_text().splitlines())
-    return {line["key"]: (line["how"], line["by"]) for line in lines}
+    lines = (json.loads(line) for line in kept.read_text().splitlines())
+    return {line["key"]: (line["how"], line["by"], line.get("read", "")) for line in lines}
+
+
+def _read(subject: Subject, runs: dict[str, Run]) -> str:
+    """Of all modules that the runs of a subject read."""
+    modules = {name for run in subject.runs for name in planted.needed(runs[run].module)}
+    return hashlib.sha256(b"\0".join(_source(name) for name in sorted(modules))).hexdigest()
 
 
 def _key(subject: Subject, edit: Edit, runs: dict[str, Run]) -> str:

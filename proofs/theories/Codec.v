@@ -51,7 +51,9 @@ Fixpoint get_times {A} (a : codec A) (n : nat) (done : list A) (ws : list nat) :
   | S n => match get a ws with Some (x, ws) => get_times a n (x :: done) ws | None => None end
   end.
 
-Definition put_many {A} (a : codec A) (xs : list A) : list nat := foldr (λ x ws, put a x ++ ws) [] xs.
+(** From the last one to the first, so that the stack does not grow with the list. *)
+Definition put_many {A} (a : codec A) (xs : list A) : list nat :=
+  foldl (λ ws x, put a x ++ ws) [] (reverse xs).
 Definition many {A} (a : codec A) : codec (list A) :=
   Codec (λ xs, length xs :: put_many a xs)
     (λ ws, match ws with n :: ws => get_times a n [] ws | [] => None end).
@@ -61,8 +63,11 @@ Fixpoint characters (s : string) : list nat :=
 Definition text_of (cs : list nat) : string := foldr (λ c s, String (Ascii.ascii_of_nat c) s) EmptyString cs.
 Definition text : codec string := mapped characters (λ cs, Some (text_of cs)) (many number).
 
+(** [list_to_map], in the same order. *)
+Definition map_of {K A} `{Countable K} (l : list (K * A)) : gmap K A :=
+  foldl (λ m e, <[e.1 := e.2]> m) ∅ (reverse l).
 Definition finite_map {K A} `{Countable K} (k : codec K) (a : codec A) : codec (gmap K A) :=
-  mapped map_to_list (λ l, Some (list_to_map l)) (many (both k a)).
+  mapped map_to_list (λ l, Some (map_of l)) (many (both k a)).
 
 Lemma number_round_trips : round_trips number.
 Proof. done. Qed.
@@ -75,12 +80,20 @@ Lemma mapped_round_trips {A B} (into : B → A) of (a : codec A) :
   round_trips a → (∀ y, of (into y) = Some y) → round_trips (mapped into of a).
 Proof. intros Ha Hof y rest. simpl. by rewrite Ha, Hof. Qed.
 
+Lemma put_many_cons {A} (a : codec A) x xs : put_many a (x :: xs) = put a x ++ put_many a xs.
+Proof. unfold put_many. by rewrite reverse_cons, foldl_app. Qed.
+
+Lemma map_of_list {K A} `{Countable K} (l : list (K * A)) : map_of l = list_to_map l.
+Proof.
+  induction l as [|e l IH]; [done|]. unfold map_of in *. by rewrite reverse_cons, foldl_app, IH.
+Qed.
+
 Lemma many_round_trips {A} (a : codec A) : round_trips a → round_trips (many a).
 Proof.
   intros Ha xs rest. simpl. assert (∀ done, get_times a (length xs) done (put_many a xs ++ rest)
     = Some (rev_append done [] ++ xs, rest)) as ->; [|done].
   induction xs as [|x xs IH]; intros done; simpl; [by rewrite app_nil_r|].
-  rewrite <-(assoc_L (++)), Ha, IH. do 2 f_equal. rewrite !rev_append_rev, !app_nil_r. simpl.
+  rewrite put_many_cons, <-(assoc_L (++)), Ha, IH. do 2 f_equal. rewrite !rev_append_rev, !app_nil_r. simpl.
     by rewrite <-(assoc_L (++)).
 Qed.
 
@@ -94,7 +107,7 @@ Lemma finite_map_round_trips {K A} `{Countable K} (k : codec K) (a : codec A) :
   round_trips k → round_trips a → round_trips (finite_map k a).
 Proof.
   intros. apply mapped_round_trips; [by apply many_round_trips, both_round_trips|].
-  intros m. by rewrite list_to_map_to_list.
+  intros m. by rewrite map_of_list, list_to_map_to_list.
 Qed.
 
 (** ** Words in blocks *)

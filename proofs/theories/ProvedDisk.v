@@ -385,6 +385,8 @@ Definition maintain (y : memory) (u : upkeep) : program block memory :=
 (** ** What the scheduler may ask *)
 
 Definition is_free (y : memory) (p : nat) : bool := bool_decide (is_Some (free y !! p)).
+(** The first [n] free places, in no order: a proposal that is always taken. *)
+Definition first_free (y : memory) (n : nat) : list nat := take n (map_to_list (free y)).*1.
 (** The MBAs that a view refers to, with their places. *)
 Definition in_use (y : memory) : list (nat * nat) := map_to_list (used_middle (current y)).
 

@@ -228,6 +228,16 @@ Theorem refusals_happen :
   answer_on (Geometry 4 2 2 6 2 0) [] (DoSnapshot "s") = Some (Refused NoSpace).
 Proof. by vm_compute. Qed.
 
+(** One place, and two blocks to write: the first free places are not enough. *)
+Theorem full_disk_refuses :
+  match device_of (Geometry 4 2 2 1 2 2) with
+  | (Some y, m) =>
+      (execute (perform (collect y) (first_free (collect y) 2) (@DoWrite small 0 [data 1; data 2])) m).1.1.2 =
+      Refused NoSpace
+  | _ => False
+  end.
+Proof. by vm_compute. Qed.
+
 (** With a full log a write costs a checkpoint too. *)
 Theorem full_log_costs_more :
   cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 2, 2) ∧

@@ -119,4 +119,129 @@ Proof.
     (λ bs, Done (y, Ok, bs)) m) as (n&Hn&Hcost); [done|]. exists n. rewrite fmap_length, seq_length in Hn.
   unfold outcome in *. by rewrite Hcost.
 Qed.
+(** ** No space only where there is none
+
+Whatever the scheduler is, the proved code has a proposal of its own, which is taken as long as there is room:
+the first free places, once they were collected. *)
+
+Lemma unused_dom used n found p : p ∈ dom found ∨ p < n ∧ used !! p = None → p ∈ dom (unused used n found).
+Proof.
+  revert found. induction n as [|n IH]; intros found; simpl; [intros [?|[? _]]; [done|lia]|].
+  intros Hp. apply IH. destruct (used !! n) eqn:Hn.
+  - destruct Hp as [?|[? Hu]]; [by left|right]. split; [|done]. destruct (decide (p = n)); [congruence|lia].
+  - destruct Hp as [?|[? Hu]]; [left; set_solver|]. destruct (decide (p = n)) as [->|]; [left; set_solver|].
+    right. split; [lia|done].
+Qed.
+
+Lemma collected_size g m : data_blocks g ≤ base.size (collected g m) + base.size (used_places m).
+Proof.
+  rewrite <-!size_dom. set (places := set_seq 0 (data_blocks g) : gset nat).
+  assert (places ⊆ dom (collected g m) ∪ dom (used_places m)) as Hsub%subseteq_size.
+  { intros p Hp%elem_of_set_seq. apply elem_of_union. destruct (used_places m !! p) eqn:Hu.
+    - right. by apply elem_of_dom_2 in Hu.
+    - left. apply unused_dom. right. split; [lia|done]. }
+  unfold places in Hsub. rewrite size_set_seq in Hsub.
+  rewrite size_union_alt in Hsub. assert (dom (used_places m) ∖ dom (collected g m) ⊆ dom (used_places m)) as
+    Hless%subseteq_size by set_solver. lia.
+Qed.
+
+Lemma take_free_taken places fr : NoDup places → (∀ p, p ∈ places → is_Some (fr !! p)) →
+  is_Some (take_free places fr).
+Proof.
+  revert fr. induction places as [|p places IH]; intros fr; simpl; [by eexists|].
+  rewrite NoDup_cons. intros [Hp Hdup] Hin. destruct (Hin p) as [? ->]; [by left|]. apply IH; [done|].
+  intros p' Hp'. rewrite lookup_delete_ne by (by intros ->). apply Hin. by right.
+Qed.
+
+Lemma first_free_taken y n : n ≤ base.size (free y) →
+  length (first_free y n) = n ∧ is_Some (take_free (first_free y n) (free y)).
+Proof.
+  intros Hn. assert (length (map_to_list (free y)).*1 = base.size (free y)) as Hlen.
+  { by rewrite fmap_length. }
+  split; [unfold first_free; rewrite take_length; lia|]. apply take_free_taken.
+  - pose proof (NoDup_fst_map_to_list (free y)) as Hdup. rewrite <-(take_drop n (map_to_list _).*1) in Hdup.
+    by apply NoDup_app in Hdup as [? _].
+  - intros p Hp. apply elem_of_take in Hp as (i&Hp&_). apply elem_of_list_lookup_2 in Hp.
+    apply elem_of_list_fmap in Hp as ([p' u]&->&Hp%elem_of_map_to_list). by eexists.
+Qed.
+
+(** A write's record goes into a block that has room for its places. *)
+Lemma write_record_fits y lba places :
+  length places + 5 ≤ words → length places + 1 < limit → next_record y < limit → lba < limit →
+  (∀ p, p ∈ places → p < limit) → record_fits y (LogWrite lba places).
+Proof.
+  intros Hlen Hlimit Hnext Hlba Hplaces. unfold record_fits, pack.
+  assert (put log_codec (next_record y, LogWrite lba places) =
+    next_record y :: 1 :: S (length places) :: lba :: places ++ [0]) as ->.
+  { assert (∀ xs, put_many number xs = xs) as Hnumbers.
+    { induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. }
+    simpl. by rewrite Hnumbers. }
+  rewrite bool_decide_eq_true_2 by (simpl; rewrite app_length; simpl; lia).
+  match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
+  unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
+  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton in Hw.
+  destruct Hw as [->|[->|[->|[->|[Hin| ->]]]]]; [lia..| |lia]. by apply Hplaces.
+Qed.
+
+Lemma unused_below used n found p : is_Some (unused used n found !! p) → is_Some (found !! p) ∨ p < n.
+Proof.
+  revert found. induction n as [|n IH]; intros found; simpl; [by left|]. intros [Hp|?]%IH; [|right; lia].
+  destruct (used !! n); [by left|]. destruct (decide (p = n)) as [->|]; [right; lia|].
+  rewrite lookup_insert_ne in Hp by done. by left.
+Qed.
+
+Lemma first_free_below y n p : p ∈ first_free (collect y) n → p < data_blocks (shape y).
+Proof.
+  intros Hp. apply elem_of_take in Hp as (i&Hp&_). apply elem_of_list_lookup_2 in Hp.
+  apply elem_of_list_fmap in Hp as ([p' u]&->&Hp%elem_of_map_to_list). simpl in *.
+  assert (is_Some (collected (shape y) (current y) !! p')) as Hc by by eexists.
+  apply unused_below in Hc as [[? Hc]|?]; [by rewrite lookup_empty in Hc|done].
+Qed.
+
+(** A write is answered [Ok] if the places that views use leave room for it: after a collection, with the
+first free places. A record must have room for the places, numbers must stay below the limit of words, and the
+log must have room, or the maps go into a slot. *)
+Theorem write_is_taken y lba data m :
+  let n := length data in let g := shape y in let y' := collect y in
+  fits (disk_blocks g) lba n → base.size (used_places (current y)) + n ≤ data_blocks g → n + 5 ≤ words →
+  n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit → log_can_go_on y →
+  (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
+Proof.
+  intros n g y' Hfits Hroom Hwords Hn Hdisk Hdata Hnext Hlog.
+  destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
+  { pose proof (collected_size g (current y)). simpl. unfold g in *. lia. }
+  apply (refusal_has_reason _ _ _ (LogWrite lba (first_free y' n)) fr); try done.
+  - simpl. unfold exceeds. by rewrite decide_True.
+  - apply write_record_fits; simpl; [lia|lia|done| |].
+    + destruct Hfits. unfold g in *. lia.
+    + intros p Hp%first_free_below. unfold g in *. lia.
+Qed.
+
+(** No more places are in use than blocks are mapped, by all views together. *)
+Definition mapped (m : maps) : nat :=
+  foldl (λ n e, n + base.size e.2) (base.size (live_map m)) (map_to_list (snap_maps m)).
+
+Definition use_place (m : maps) (x : nat) (u : gmap nat ()) : gmap nat () :=
+  match middle m !! x with Some p => <[p := ()]> u | None => u end.
+
+Lemma used_by_view m (vm : lba_map) u :
+  base.size (fold_view (use_place m) u vm) ≤ base.size u + base.size vm.
+Proof.
+  unfold fold_view. change (base.size vm) with (length (map_to_list vm)). revert u.
+  induction (map_to_list vm) as [|[l x] es IH]; intros u; simpl; [lia|].
+  etransitivity; [apply IH|]. unfold use_place. simpl. destruct (middle m !! x) as [p|]; [|lia].
+  rewrite map_size_insert. destruct (u !! p); unfold id; lia.
+Qed.
+
+Lemma used_at_most_mapped m : base.size (used_places m) ≤ mapped m.
+Proof.
+  change (used_places m) with (fold_views (use_place m) ∅ m). unfold fold_views, mapped.
+  assert (∀ (es : list (name * lba_map)) u n, base.size u ≤ n →
+    base.size (foldl (λ a e, fold_view (use_place m) a e.2) u es) ≤ foldl (λ n e, n + base.size e.2) n es)
+    as Hes.
+  { induction es as [|[n' vm] es IH]; intros u n Hu; simpl; [done|]. apply IH.
+    pose proof (used_by_view m vm u). lia. }
+  apply Hes. pose proof (used_by_view m (live_map m) ∅) as Hlive. by rewrite map_size_empty in Hlive.
+Qed.
+
 End Progress.

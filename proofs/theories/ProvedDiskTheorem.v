@@ -15,6 +15,14 @@ What is assumed:
   back from it. [byte_blocks_laws] proves it of lists of bytes;
 - a block is written whole, and a flush makes durable what was written before it ([Medium.v]). *)
 From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.
+From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
 
 Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
 Proof. intros laws. apply proved_disk_refines. Qed.
+
+(** The disk that is served: requests of many clients wait in a queue, the machine performs one at a time, and
+answers are sent later. *)
+Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
+  blocks_laws → fresh proved_disk n c → queue_run proved_disk (Queue c [] []) h tr q →
+  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Proof. intros laws. by apply queue_implements, proved_disk_refines_contract. Qed.

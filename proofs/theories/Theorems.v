@@ -488,6 +488,13 @@ put into a block are read back. *)
 Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
+(** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time. *)
+Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
+  blocks_laws → fresh proved_disk n c →
+  OverlappingDiskQueue.queue_run proved_disk (OverlappingDiskQueue.Queue c [] []) h tr q →
+  admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
+Proof. apply ProvedDiskTheorem.served_disk_refines_contract. Qed.
+
 (** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
 words. *)
 Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
@@ -525,6 +532,21 @@ Theorem read_cost `{blocks} y places from lba count m :
   ∃ n, n ≤ count ∧ cost (perform y places (DoRead from lba count)) m = (n, 0, 0).
 Proof. apply ProvedDiskProgress.read_cost. Qed.
 
+(** A write is refused for want of space only where there is none: after a collection, with the first free
+places, it is answered [Ok] if the places in use leave room for it. Its record goes into a block, numbers are
+below the limit of words, and the log has room or the maps go into a slot. *)
+Theorem write_is_taken `{blocks} y lba data m :
+  let n := length data in let g := shape y in let y' := collect y in
+  fits (disk_blocks g) lba n → base.size (used_places (current y)) + n ≤ data_blocks g → n + 5 ≤ words →
+  n + 1 < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  ProvedDiskProgress.log_can_go_on y →
+  (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
+Proof. apply ProvedDiskProgress.write_is_taken. Qed.
+
+(** No more places are in use than blocks are mapped, by all views together. *)
+Theorem used_at_most_mapped m : base.size (used_places m) ≤ ProvedDiskProgress.mapped m.
+Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
+
 (** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
 though it was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
 Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
@@ -553,8 +575,9 @@ Definition all_theorems :=
      @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
-   @proved_disk_refines_contract, @bytes_round_trip, @codecs_round_trip, @refusal_has_reason,
-   @update_cost, @read_cost, @proved_disk_execution).
+   @proved_disk_refines_contract, @served_disk_refines_contract, @bytes_round_trip, @codecs_round_trip,
+   @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
+   @proved_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -576,6 +599,7 @@ Definition all_counterexamples :=
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
+   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.queue_needs_contract).
 Print Assumptions all_counterexamples.

@@ -49,6 +49,7 @@ class Adapter:
         faults: str = "",
         fault_seed: int = 0,
         batch: bool = False,
+        memory: int | None = None,
         **geometry: Any,
     ) -> None:
         """Make a folder in `folder`, or where temporary files are.
@@ -58,6 +59,7 @@ class Adapter:
         capacity_percent: size of the log-structured engine's capacity leg, in percent of the disk's
             blocks, without the reserve.
         cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
+        memory: bytes that the maps may take in memory; None: as many as the engine likes.
         faults, fault_seed: faults of refmodel.media.faults, joined by `+`, and where they strike.
         """
         self._engine = engine
@@ -67,6 +69,7 @@ class Adapter:
         }  # None: the default
         self._capacity_percent = capacity_percent
         self._batch = batch
+        self._memory = memory
         self._bug = BUGS[plant] if plant else None
         self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
@@ -182,11 +185,14 @@ class Adapter:
             disk.write(lba, data)
 
     def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the blocks of a write as writes of their own; none if it is to be one write."""
+        """Return the blocks of a write as writes of their own, out of order.
+
+        Returns none if it is to be one write."""
         size = self.hello["block_size"]
         if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
             return []
-        return [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        parts = [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        return parts[1::2] + parts[::2]
 
     def _force(self, disk: Disk) -> None:
         """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""
@@ -270,7 +276,12 @@ class Adapter:
         self._lost = ""
         try:
             self._disk = open_disk(
-                path, sync=False, power=self.power, now=now, prepare=self._prepare
+                path,
+                sync=False,
+                power=self.power,
+                now=now,
+                memory=self._memory,
+                prepare=self._prepare,
             )
             if self._bug is not None and self._bug.of_cache:
                 self._bug.plant(self._disk)

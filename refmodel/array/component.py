@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from refmodel.array.member import ACTIVE, Member
 from refmodel.core.errors import HostRefused
 from refmodel.core.events import Events
+from refmodel.core.time_spent import FLUSH, spent_on
 
 Counts = defaultdict[str, int]  # an increment of a Counter costs twice as much
 
@@ -123,6 +124,7 @@ class ComponentSet:
                 except OSError as error:
                     self._failed(component.member, error)
 
+    @spent_on(FLUSH)
     def flush(self, cause: str) -> None:
         """Make durable what was written before. Raises DataLost as `write` does."""
         for component in self.components:

@@ -8,12 +8,14 @@ stall costs (coordinated omission; G. Tene, "How not to measure latency").
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from refmodel.array.layout import ArrayGeometry
 from refmodel.bench.workloads.workload import BLOCK, Request, Stretch
+from refmodel.core.breakdown import Breakdown
+from refmodel.core.time_spent import ENGINE, THREAD, TURN
 from refmodel.registry import Disk
 
 LONGEST_WRITE = 256  # blocks: size of the random data that writes take theirs from
@@ -27,13 +29,17 @@ class Stopwatch:
     """
 
     def __init__(self, *, wall: bool) -> None:
-        self._read = time.perf_counter if wall else time.thread_time
+        self._read = time.perf_counter_ns if wall else time.thread_time_ns
         self._wall = wall
         self._skipped = -self._read()
 
+    def nanoseconds(self) -> int:
+        """Nanoseconds since it was made."""
+        return self._read() + self._skipped
+
     def now(self) -> float:
         """Seconds since it was made."""
-        return self._read() + self._skipped
+        return self.nanoseconds() / 1e9
 
     def wait_until(self, moment: float) -> None:
         """Return when the clock shows a moment, or at once if that has passed."""
@@ -41,7 +47,7 @@ class Stopwatch:
         if left > 0 and self._wall:
             time.sleep(left)
         elif left > 0:
-            self._skipped += left
+            self._skipped += round(1e9 * left)
 
 
 class RepairClock:
@@ -149,12 +155,14 @@ class Clients:
         self._taken = 0
         self._names: list[str] = []
         self.done: list[ActionDone] = []
+        self.waits: defaultdict[str, Breakdown] = defaultdict(Breakdown)  # by phase
 
     def run(self, stretch: Stretch, rate: float, windows: int) -> Iterator[Window]:
         """Run a stretch, and yield the given number of windows.
 
         `rate` is in operations per second; 0: a closed loop.
         """
+        THREAD.measure(self._watch.nanoseconds)
         count = len(stretch.requests)
         batch = 1 if rate else stretch.access.in_flight
         first = self._watch.now()
@@ -178,6 +186,7 @@ class Clients:
                     stretch.phase.name, began, seconds, spent, end - at, latencies, after - before
                 )
                 began, at, before, latencies = self._watch.now(), end, after, []
+        THREAD.measure(None)
 
     def _together(self, stretch: Stretch, start: int, batch: int, arrives: float | None) -> float:
         """Do a batch of requests, which are in flight together. Return their latency in seconds.
@@ -193,11 +202,17 @@ class Clients:
         for number in range(start, start + len(requests)):
             for action in stretch.actions.get(number, ()):
                 self.act(action, stretch.phase.name)
-        asked = self._watch.now() if arrives is None else arrives
         processor = time.thread_time()
+        spent = list(THREAD.until_now())
+        if arrives is not None:
+            spent[TURN] -= max(0, self._watch.nanoseconds() - round(1e9 * arrives))
+        THREAD.switch(ENGINE)
         self._ask(*prepared)
+        THREAD.switch(TURN)
+        answered, count = THREAD.until_now(), len(requests)
         self._processor += time.thread_time() - processor
-        return self._watch.now() - asked
+        self.waits[stretch.phase.name].add(spent, answered, count, count, count)
+        return (sum(answered) - sum(spent)) / 1e9
 
     def perform(self, requests: list[Request]) -> None:
         """Do requests together."""

@@ -9,6 +9,8 @@ from refmodel.bench.clients import ActionDone, Tally, Window
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import BLOCK, Request
 from refmodel.cache.flash import CAUSE as CACHE
+from refmodel.core.breakdown import Breakdown
+from refmodel.core.time_spent import PARTS
 
 PERCENTILES = (50, 90, 99, 99.9)
 
@@ -95,6 +97,7 @@ class Result(Measured):
     requests: dict[str, list[Request]] = field(repr=False)  # by phase
     peers: dict[str, float] = field(default_factory=dict)  # name -> seconds for the same operations
     reduction: float | None = None  # with data reduction: blocks per block of space, at the end
+    waits: dict[str, Breakdown] = field(default_factory=dict, repr=False)  # by phase
 
     @property
     def devices(self) -> Tally:
@@ -119,7 +122,7 @@ class Result(Measured):
         requests = self.requests[phase]
         windows = [window for window in self.windows if window.phase == phase]
         actions = [done for done in self.actions if done.phase == phase]
-        return Part(phase, windows, actions, requests)
+        return Part(phase, windows, actions, requests, self.waits.get(phase, Breakdown()))
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` writes for a run."""
@@ -163,6 +166,7 @@ class Part(Measured):
     windows: list[Window]
     actions: list[ActionDone]
     requests: list[Request] = field(repr=False)
+    waits: Breakdown = field(repr=False)  # what the requests waited for
 
     @property
     def devices(self) -> Tally:
@@ -188,7 +192,20 @@ class Part(Measured):
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` writes for a phase."""
-        return {"phase": self.name, **self.summary()}
+        return {
+            "phase": self.name,
+            **self.summary(),
+            "clat_parts_ns": {
+                f"{percent:.6f}": {
+                    "latency": round(share.latency),
+                    "parts": {name: round(spent, 1) for name, spent in share.parts.items()},
+                    "in_flight": share.in_flight,
+                    "group": share.group,
+                }
+                for percent in PERCENTILES
+                if (share := self.waits.at(percent)) is not None
+            },
+        }
 
 
 def percentile(windows: list[Window], percent: float) -> float:
@@ -199,7 +216,8 @@ def percentile(windows: list[Window], percent: float) -> float:
 
 def describe(result: Result) -> str:
     """Return the tables that `refmodel bench` prints for a run."""
-    return "\n".join([*_setting(result), *_phases(result), *_peers(result), *_causes(result)])
+    tables = (_setting, _phases, _waits, _peers, _causes)
+    return "\n".join(line for part in tables for line in part(result))
 
 
 def _setting(result: Result) -> list[str]:
@@ -237,6 +255,25 @@ def _phases(result: Result) -> list[str]:
             + "".join(f"{part.latency(percent):>9,.0f}" for percent in PERCENTILES)
             + f"{part.foreground:>12.4f} {background:>11.4f}"
         )
+    return lines
+
+
+def _waits(result: Result) -> list[str]:
+    """A row per phase and percentile: what its requests waited for."""
+    rows = [
+        (f"{part.name} p{percent:g}", share)
+        for part in result.phases
+        for percent in (50, 99)
+        if (share := part.waits.at(percent)) is not None
+    ]
+    names = [name for name in PARTS if any(share.parts[name] for _, share in rows)]
+    head = "".join(f"{name:>11}" for name in names)
+    lines = (
+        [f"  {'about a percentile, us':<24} {'latency':>9} {'group':>6} ={head}"] if rows else []
+    )
+    for title, share in rows:
+        parts = "".join(f"{share.parts[name] / 1e3:>11,.1f}" for name in names)
+        lines.append(f"  {title:<24} {share.latency / 1e3:>9,.1f} {share.group:>6.1f}  {parts}")
     return lines
 
 

@@ -68,6 +68,7 @@ def run(
     compare: bool = False,
     sync: bool = False,
     wall: bool = False,
+    memory: int | None = None,
     seed: int = 1,
     path: Path | None = None,
     watch: Watch = lambda window, done, of: None,
@@ -87,6 +88,7 @@ def run(
     still: do none of the profile's actions. This is the control run of one with actions.
     compare: do the same operations on peers, too.
     sync: wait for the medium at every flush.
+    memory: bytes for tree nodes of the log-structured engine.
     wall: the clock of the run shows wall-clock time, else CPU time.
     path: folder of the disk, which stays; by default the disk is temporary.
     watch: called after each window.
@@ -113,7 +115,7 @@ def run(
             path, shape, sync=sync, cache=CacheSettings.asked(shape, cache_bytes, cache_block_bytes)
         )
         with (
-            closing(open_disk(path, sync=sync, now=repair_clock)) as disk,
+            closing(open_disk(path, sync=sync, now=repair_clock, memory=memory)) as disk,
             closing(Callbacks()) as callbacks,
             _commands(path, callbacks, disk, run_command),
         ):
@@ -144,6 +146,7 @@ def run(
         requests={part.phase.name: part.requests for part in parts},
         peers=peers,
         reduction=ratio,
+        waits=dict(clients.waits),
     )
 
 

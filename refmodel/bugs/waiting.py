@@ -1,7 +1,5 @@
 """Bugs of bounded steps: of late merges, and of what comes between steps of other work."""
 
-from collections.abc import Iterable, Sequence
-
 from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.snapshots.views import View
@@ -96,33 +94,38 @@ def frozen_node_changed(disk: LogStructuredDisk) -> None:
 
 
 @bug(
-    54,
-    "the rule itself: what dies between two steps of a cleaning need not move; what a snapshot "
-    "holds must",
-    "what live overwrites while its segment is left in parts stays there, and is written over",
+    51,
+    "the rule itself: a map is its tree and everything that waits above it",
+    "a snapshot that is taken while an older one waits to be merged starts from that one's tree",
 )
-def overwritten_stays_behind(disk: LogStructuredDisk) -> None:
-    state = disk.state
-    chunks, segments, drop_from_live = state.chunks, state.segments, state.drop_from_live
-    behind: list[int] = []
+def frozen_layer_skipped(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    snapshot = views.snapshot
 
-    def leave_behind(lbas: Iterable[int], mbas: Sequence[int | None]) -> None:
-        behind.extend(mba for mba in mbas if mba in chunks.leaving)
-        for mba in behind:
-            chunks.leaving.pop(mba, None)
-        drop_from_live(lbas, mbas)
+    def snapshot_of_tree(name: str) -> View:
+        view = snapshot(name)
+        if view.map.base is not None:
+            root = view.map.root
+            view.map.base = None
+            view.map.root = root
+        return view
 
-    def free_with_what_stays(_: None, segment: int) -> None:
-        if behind:
-            segments.add_free(segment)
-        behind.clear()
-
-    override(state, "drop_from_live", leave_behind)
-    after(disk.cleaner, "emptied", free_with_what_stays)
+    override(views, "snapshot", snapshot_of_tree)
 
 
 @bug(
-    54,
+    53,
+    "the rule itself: a checkpoint has all that happened before its position in the log",
+    "a checkpoint is frozen while changes of a snapshot still wait to be merged",
+)
+def frozen_before_merge(disk: LogStructuredDisk) -> None:
+    views = disk.state.views
+    merge_all = views.merge_all
+    override(views, "merge_all", lambda: None if len(views.frozen_maps) else merge_all())
+
+
+@bug(
+    55,
     "the rule itself: a victim is dead when all of it lies elsewhere",
     "a victim of which only a part has moved is written over before the rest is moved",
 )
@@ -138,7 +141,7 @@ def victim_reused_in_parts(disk: LogStructuredDisk) -> None:
 
 
 @bug(
-    54,
+    55,
     "the rule itself: a checkpoint frees what was dead when it was frozen",
     "a checkpoint between two steps frees a victim whose chunks have moved to memory only",
 )

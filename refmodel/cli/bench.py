@@ -10,6 +10,7 @@ from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
+from refmodel.bench.scale import table as scale_table
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import DISK
 from refmodel.cli.commands import (
@@ -18,10 +19,13 @@ from refmodel.cli.commands import (
     COMPRESSION,
     DEDUPLICATION,
     ENGINE,
+    MEMORY,
     given,
     main,
     run_on,
 )
+
+SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 
 
 @main.command(
@@ -33,7 +37,7 @@ from refmodel.cli.commands import (
 @click.option(
     "--profile",
     metavar="NAME",
-    type=click.Choice([*PROFILES, "cleaning"]),
+    type=click.Choice([*PROFILES, "cleaning", "scale"]),
     multiple=True,
     help="Workload profile to run; may be repeated.  [default: the three of 4 KiB at random]",
 )
@@ -75,6 +79,7 @@ from refmodel.cli.commands import (
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
+@MEMORY
 @click.option(
     "--compare", is_flag=True, help="Run the same operations on a file and on SQLite, too."
 )
@@ -120,7 +125,8 @@ def bench_command(
     It prints rates and latencies by wall-clock time, CPU time per operation, and device I/Os per
     operation. The disk is made in DIR and stays there. Without DIR it is temporary. The profile
     `cleaning` compares the write amplification of every victim policy with theory; it takes half an
-    hour.
+    hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or as
+    large as --blocks says, with 0, 12 and 200 snapshots; it takes a quarter of an hour.
     """
     if nbd:
         _over_nbd(ctx, json_file, options)
@@ -134,6 +140,18 @@ def bench_command(
         click.echo(cleaning_theory.HEADER)
         for row in cleaning_theory.table():
             click.echo(cleaning_theory.describe(row))
+        return
+    if "scale" in names:
+        if given(ctx, ctx.params).keys() - SCALE_OPTIONS or len(names) > 1:
+            raise click.UsageError("the profile scale takes only --blocks, --operations, --memory")
+        for line in scale_table.describe(
+            scale_table.table(
+                options["blocks"] or scale_table.USUAL,
+                writes=options["operations"] or scale_table.WRITES,
+                memory=options["memory"],
+            )
+        ):
+            click.echo(line)
         return
     for name in names:
         with progress(name) as watch_run:

@@ -18,6 +18,7 @@ from refmodel.cache.settings import SMALLEST
 from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.maps.page_store import MEMORY as PAGES_MEMORY
 from refmodel.registry import DEFAULT, ENGINES, Disk, open_disk
 from refmodel.serving import command_socket
 from refmodel.serving.command_socket import Answer
@@ -58,6 +59,13 @@ COMPRESSION = click.option(
 )
 DEDUPLICATION = click.option(
     "--deduplication", is_flag=True, help="Store blocks that have the same data only once."
+)
+MEMORY = click.option(
+    "--memory",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Bytes of memory for tree nodes of the log-structured engine; others are read when they "
+    f"are needed.  [default: {PAGES_MEMORY} (64 MiB)]",
 )
 UNSYNCED = click.option(
     "--no-sync",

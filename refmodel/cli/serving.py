@@ -17,6 +17,7 @@ from refmodel.cli.commands import (
     DEDUPLICATION,
     DISK,
     ENGINE,
+    MEMORY,
     UNSYNCED,
     given,
     main,
@@ -43,15 +44,20 @@ from refmodel.serving.sockets import LOOPBACK
     type=click.IntRange(0, 65535),
     help=f"TCP port of {LOOPBACK} to listen on; 0: any free one.",
 )
+@MEMORY
 @UNSYNCED
-def serve(disk: Path, socket_path: Path | None, port: int | None, no_sync: bool) -> None:
+def serve(
+    disk: Path, socket_path: Path | None, port: int | None, memory: int | None, no_sync: bool
+) -> None:
     """Serve the disk over NBD until SIGTERM or SIGINT.
 
     The live view is the default export. Each snapshot is a read-only export of its name.
     """
     if socket_path is None and port is None:
         raise click.UsageError("say where to listen: --socket, --port, or both")
-    serve_over_nbd(disk, run_on, socket_path=socket_path, port=port, sync=not no_sync)
+    serve_over_nbd(
+        disk, run_on, socket_path=socket_path, port=port, sync=not no_sync, memory=memory
+    )
 
 
 @main.command(epilog="docs/traces.md describes the dialogue.")
@@ -88,6 +94,7 @@ def serve(disk: Path, socket_path: Path | None, port: int | None, no_sync: bool)
 @DEDUPLICATION
 @CACHE
 @CACHE_BLOCK
+@MEMORY
 @click.option(
     "--plant",
     type=click.Choice(list(BUGS)),

@@ -1,20 +1,23 @@
 """Statistics of the operations that users asked of a disk: how many, how long, how large."""
 
 from collections import defaultdict
-from time import perf_counter_ns
+from time import perf_counter_ns, time
 
+from refmodel.core.breakdown import Breakdown
 from refmodel.core.histogram import Histogram
 
 
 class OperationStats:
     """For each operation's name, histograms of its latency (nanoseconds) and length (blocks); for
-    a server, of the requests that it has together."""
+    a server, of the requests that it has together, and what each request waited for."""
 
     def __init__(self) -> None:
+        self.since = time()  # when counting began, in seconds of Unix time
         self.nanoseconds: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.groups = Histogram()  # requests of a server's clients that were performed together
         self.in_flight = Histogram()  # requests that the server had taken when a group began
+        self.requests: defaultdict[str, Breakdown] = defaultdict(Breakdown)  # of a server's clients
 
     def add(self, name: str, started: int, *blocks: int) -> None:
         """Count operations that began together at `started` (a perf_counter_ns) and end now.

@@ -11,6 +11,7 @@ from refmodel.array.component import Meter
 from refmodel.array.layout import ArrayGeometry
 from refmodel.array.member import ACTIVE, Member
 from refmodel.core.errors import NotADisk
+from refmodel.core.time_spent import REPAIR, spent_on
 from refmodel.engine.open_disk import OpenDisk
 from refmodel.engine.status import ComponentStatus, component_status
 from refmodel.media.enclosure import Enclosure
@@ -110,6 +111,7 @@ class ArrayDisk(OpenDisk[G]):
 
     # How it is done.
 
+    @spent_on(REPAIR)
     def repair(self) -> None:
         """Do some resync or rebuild: as many device I/Os as the share of repair allows."""
         self._rebuild()

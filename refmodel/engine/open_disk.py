@@ -37,17 +37,21 @@ class OpenDisk(Disk, Generic[S]):
         sync: bool = True,
         power: PowerSupply | None = None,
         now: RepairClock = time.time,
+        memory: int | None = None,
         prepare: Callable[[Self], None] | None = None,
     ) -> Self:
         """Open the disk in a folder, and recover it. Raises NotADisk, DiskBusy, DataLost.
 
         Without `sync` a flush does not wait for the medium. With `power` every device is fed by
-        that supply, so that it can be cut. `now` is the repair clock, in seconds. `prepare` is
+        that supply, so that it can be cut. `now` is the repair clock, in seconds. `memory`
+        limits what its maps may take in memory, in bytes; by default the engine does. `prepare` is
         called with the disk before it recovers: to record events or, in a test, to plant a bug.
         """
         enclosure = Enclosure(path, sync=sync, power=power)
         try:
             disk = cls.found_in(enclosure, now)
+            if memory is not None:
+                disk.limit_memory(memory)
             if prepare is not None:
                 prepare(disk)
             disk.recover()
@@ -64,6 +68,9 @@ class OpenDisk(Disk, Generic[S]):
     @abstractmethod
     def recover(self) -> None:
         """Restore from the devices what users see. Raises DataLost."""
+
+    def limit_memory(self, memory: int) -> None:
+        """Let the maps take at most so many bytes of memory, if they need not fit in memory."""
 
     def __init__(self, enclosure: Enclosure, geometry: S, events: Events) -> None:
         self._enclosure = enclosure

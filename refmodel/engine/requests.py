@@ -1,5 +1,6 @@
 """The requests of a disk as processes, so that several may be in flight."""
 
+from itertools import islice
 from typing import Protocol
 
 from refmodel.runtime.effects import Process
@@ -31,3 +32,11 @@ class Requests(Protocol):
 
     def flush(self) -> Process[None]:
         """Make everything durable that was called before."""
+
+
+def joined(found: list[bytes], counts: list[int]) -> list[bytes]:
+    """Return the blocks of extents that have so many blocks each, put together."""
+    if len(found) == len(counts):
+        return found
+    blocks = iter(found)
+    return [b"".join(islice(blocks, count)) for count in counts]

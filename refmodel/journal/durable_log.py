@@ -12,6 +12,7 @@ from refmodel.array.component import Component
 from refmodel.array.leg import Leg
 from refmodel.core.errors import DataLost
 from refmodel.core.events import Events
+from refmodel.core.time_spent import LOG, spent_on
 from refmodel.journal.record import (
     HEADER,
     MAGIC,
@@ -81,6 +82,7 @@ class DurableLog:
                 self._leg.allocate(self._base + start, length)
                 self._allocated.add(part)
 
+    @spent_on(LOG)
     def append(self, *records: Record) -> None:
         """Write records to every component, in one I/O each; the next flush makes them durable.
 

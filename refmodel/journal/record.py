@@ -65,17 +65,23 @@ class Record:
         if self.kind is not RecordKind.WRITES:
             return [self.data]
         blocks = [data for _, data in self.writes]
-        size = sum(map(len, blocks)) // self.count
-        numbers = [number for lba, data in self.writes for number in (lba, len(data) // size)]
+        numbers = [number for extent in self.extents for number in extent]
         return [struct.pack("<I" + "QI" * len(blocks), len(blocks), *numbers), *blocks]
+
+    @property
+    def extents(self) -> list[tuple[int, int]]:
+        """Of WRITES: where each write is, as an LBA and a number of blocks."""
+        size = sum(len(data) for _, data in self.writes) // self.count
+        return [(lba, len(data) // size) for lba, data in self.writes]
 
     @property
     def facts(self) -> dict[str, object]:
         """The record's sequence number and operation, as events tell them."""
         facts: dict[str, object] = {"sequence": self.sequence, "op": OPERATIONS[self.kind]}
+        if self.writes:
+            return facts | {"count": self.count, "extents": self.extents}
         if self.count:
-            lba = self.writes[0][0] if self.writes else self.lba
-            return facts | {"lba": lba, "count": self.count}
+            return facts | {"lba": self.lba, "count": self.count}
         return facts | {"name": self.name} if self.name else facts
 
     @property

@@ -58,7 +58,7 @@ def _sharing(state: DiskState) -> Iterator[str]:
             yield f"{counted[mba]} chunks share chunk {mba}, {count} are counted"
         if index.get(key) is None:
             yield f"the index lacks the fingerprint of chunk {mba}"
-    if astray := {mba for _, (_, mba) in index.items()} - {mba for mba, _ in references.items()}:
+    if astray := {mba for _, (*_, mba) in index.items()} - {mba for mba, _ in references.items()}:
         yield f"the index leads to chunks {sorted(astray)}, which have no references"
     if uncounted := {mba for mba, count in counted.items() if count > 1} - {
         mba for mba, _ in references.items()

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from refmodel.core.time_spent import CHECKPOINT, spent_on
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.log_structured.state import DiskState
 
@@ -69,6 +70,7 @@ class Checkpointer:
         self._on_commit = on_commit
         self._frozen: Checkpoint | None = None
 
+    @spent_on(CHECKPOINT)
     def step(self, logged: int, space: Earned | None = None) -> bool:
         """Do what an operation earns whose record takes so many bytes of the log.
 
@@ -77,7 +79,8 @@ class Checkpointer:
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
-            if space is None and 16 * log.used < self.pace.begin * log.size:
+            asked = space is not None or self._state.pages.crowded
+            if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
         self.steps += 1
@@ -110,6 +113,7 @@ class Checkpointer:
         """Whether the maps of a checkpoint are frozen that is not committed."""
         return self._frozen is not None
 
+    @spent_on(CHECKPOINT)
     def finish(self) -> None:
         """Finish the checkpoint whose maps are frozen, if there is one. Raises DataLost."""
         if self._frozen is not None:
@@ -117,6 +121,7 @@ class Checkpointer:
             self.write(self._state.pages.frozen_count)
             self.commit()
 
+    @spent_on(CHECKPOINT)
     def run(self) -> None:
         """Take a checkpoint of this moment, at once. Raises NoSpace, DataLost."""
         self.finish()
@@ -176,7 +181,9 @@ class Checkpointer:
         segments, units = state.segments, state.segments.units
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         needed = -(-state.space_usage.bank_units // units) - (-coming // units)
-        return not coming or segments.free_count >= needed + state.chunks.streams.count
+        if not coming:
+            return segments.free_count >= -(-state.space_usage.bank_units // units)
+        return segments.free_count >= needed + state.chunks.streams.count
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

@@ -20,6 +20,7 @@ disk with small nodes stands for a large one, and cleans in steps, too.
 
 from enum import Enum, auto
 
+from refmodel.core.time_spent import CLEANER, spent_on
 from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.chunks.cleaner import Cleaner
@@ -75,6 +76,7 @@ class Cleaning:
         spare = (state.segments.free_count - 1) * state.segments.units
         return spare - state.space_usage.queued_units - coming
 
+    @spent_on(CLEANER)
     def step(self, record: Record) -> bool:
         """Do what a write earns. Raises NoSpace, DataLost.
 
@@ -99,6 +101,7 @@ class Cleaning:
             return False
         return self._checkpoint(paid, record.stored_bytes)
 
+    @spent_on(CLEANER)
     def run(self) -> bool:
         """Clean at once until some segments are dead, and free them. Raises NoSpace, DataLost.
 

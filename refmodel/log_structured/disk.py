@@ -65,6 +65,10 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.resync.begin_all()
         self.scheduler.start(self.requests.log())
 
+    def limit_memory(self, memory: int) -> None:
+        """Let the nodes of the maps take at most so many bytes of memory."""
+        self.state.pages.limit_memory(memory)
+
     @property
     def from_memory(self) -> Counter[str]:
         """Blocks that were read from the bank and not from a device, by cause."""

@@ -11,7 +11,6 @@ waits until that has happened.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import islice
 from time import perf_counter_ns
 
 from refmodel.core.errors import (
@@ -22,12 +21,15 @@ from refmodel.core.errors import (
     SnapshotExists,
     UnknownOutcome,
 )
+from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.core.validation import require_name, require_range, require_ranges, whole_blocks
 from refmodel.engine.array_disk import ArrayDisk
+from refmodel.engine.requests import joined
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.cleaning import Cleaning
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.loading import loaded
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
@@ -90,6 +92,8 @@ class Requests:
         """Return the data of extents, each an LBA and a count."""
         started = perf_counter_ns()
         chunks, segments = self._state.chunks, self._state.segments
+        if not self._state.pages.has_all:
+            yield READ  # others may come before nodes are read
         located = chunks.locate(self._chunks_of(reads, view))
         if located.extents:
             pinned = segments.pin(located.extents)
@@ -212,6 +216,7 @@ class Requests:
             yield Effect("turn", lambda: not self._admitting)
         self._admitting = True
         try:
+            yield from loaded(self._disk, state, record)
             if check is not None:
                 if state.speaks_of(record.name):
                     yield self._until("names", lambda: not state.in_flight)
@@ -269,6 +274,7 @@ class Requests:
             yield self._until("reads", lambda: not state.segments.held_by_reads)
             disk.require_writable()
 
+    @spent_on(ROOM)
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
         self._state.merge(record.count)
@@ -292,11 +298,3 @@ class Requests:
     def _require(self, name: str) -> None:
         if name not in self._state.views.names:
             raise NoSuchSnapshot(f"there is no snapshot named {name!r}")
-
-
-def joined(found: list[bytes], counts: list[int]) -> list[bytes]:
-    """Return the blocks of extents that have so many blocks each, put together."""
-    if len(found) == len(counts):
-        return found
-    blocks = iter(found)
-    return [b"".join(islice(blocks, count)) for count in counts]

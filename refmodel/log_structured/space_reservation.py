@@ -6,6 +6,7 @@ still delete, clean and recover.
 """
 
 from refmodel.core.errors import BadRequest, NoSpace
+from refmodel.core.time_spent import ROOM, spent_on
 from refmodel.journal.record import Record
 from refmodel.log_structured.checkpointing import Checkpointer
 from refmodel.log_structured.cleaning import WRITES, Cleaning
@@ -33,6 +34,7 @@ class SpaceReservation:
         self._refused_at = -1  # the disk's clock at the last refusal,
         self._pinned = ""  # and what it said about snapshots
 
+    @spent_on(ROOM)
     def reserve(self, record: Record, refusable: bool = True) -> None:
         """Make sure that there is space for an operation.
 
@@ -57,6 +59,7 @@ class SpaceReservation:
             self._checkpoints.run()
         state.log.allocate(logged)
 
+    @spent_on(ROOM)
     def has_room(self, record: Record, refusable: bool = True) -> bool:
         """Return whether there is space for an operation besides those in flight, as it is now.
 

@@ -281,7 +281,7 @@ class DiskState:
 
     def _mark(self, page: int, kind: MapKind, low: int, end: int) -> None:
         """Mark the pages below a page that lead to keys from `low` on."""
-        if not page:
+        if not page or page in self.pages.in_use:
             return
         try:
             node = self.pages.get(page, kind, "recovery")

@@ -12,11 +12,12 @@ from refmodel.core.errors import HostFull, HostRefused
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
 TOO_FEW = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOLCK)
+REFUSES = "the host refuses"  # in the message of every such error
 
 
 def explained(error: OSError, name: str) -> HostRefused | OSError:
     """Return what to raise for an error of a system call on the file of a device."""
-    message = f"the host refuses {name}: {error.strerror or error}"
+    message = f"{REFUSES} {name}: {error.strerror or error}"
     if error.errno in FULL:
         return HostFull(message, error.errno)
     if error.errno in NOT_ALLOWED or error.errno in TOO_FEW:

@@ -9,9 +9,8 @@ from collections import Counter
 from functools import lru_cache
 
 from refmodel.cache.disk import CachedDisk
-from refmodel.core.histogram import Histogram
 from refmodel.observe.families import baselines, common, log_structured
-from refmodel.observe.families.family import COUNTER, HISTOGRAM, Family
+from refmodel.observe.families.family import COUNTER, GAUGE, Family
 from refmodel.registry import Disk
 
 BY_ENGINE = (
@@ -31,7 +30,7 @@ def counters(disk: Disk) -> dict[str, int | float]:
     """Every counter and gauge that needs no walk over the maps, by its flat name."""
     found: dict[str, int | float] = {}
     for family in families(disk):
-        if family.kind != HISTOGRAM and not family.walks:
+        if family.kind in (COUNTER, GAUGE) and not family.walks:
             found |= _flat(family, disk)
     return found
 
@@ -48,7 +47,7 @@ def work(disk: Disk) -> dict[str, int]:
 def _flat(family: Family, disk: Disk) -> dict[str, int | float]:
     found: Counter[str] = Counter()
     for values, value in family.samples(disk):
-        assert not isinstance(value, Histogram)
+        assert isinstance(value, int | float)
         # Counter is declared for integers; adding a ratio to it works as well.
         found[_flat_name(family.flat, family.name, family.labels, values)] += value  # type: ignore[assignment]
     return dict(sorted(found.items()))

@@ -12,7 +12,9 @@ from typing import Any, cast
 from rich.console import Group
 from rich.table import Table
 
+from refmodel.core.breakdown import Breakdown
 from refmodel.core.errors import NotADisk
+from refmodel.observe.exporters import SINCE, described
 from refmodel.serving import command_socket
 
 Counters = dict[str, Any]  # as `refmodel stats --json --cheap` prints them
@@ -49,7 +51,10 @@ def frames(folder: Path, interval: float) -> Iterator[Group]:
 def show(before: Counters, after: Counters, seconds: float) -> Group:
     """Tables of what happened between two readings, `seconds` apart, and of the state now."""
     return Group(
-        _operations(before, after, seconds), _devices(before, after, seconds), _state(after)
+        _operations(before, after, seconds),
+        *_waits(before, after),
+        _devices(before, after, seconds),
+        _state(after),
     )
 
 
@@ -67,6 +72,21 @@ def _operations(before: Counters, after: Counters, seconds: float) -> Table:
         shown = (f"{bound * 1e6:,.0f}" if bound else "" for bound in bounds)
         table.add_row(name, f"{count / seconds:,.0f}", f"{moved / seconds / MIB:,.1f}", *shown)
     return table
+
+
+def _waits(before: Counters, after: Counters) -> list[Table]:
+    """What requests of clients waited for, if there were any."""
+    table = _table("request", "what it waited for", words=True)
+    for sample in after["serving.latency"]:
+        name = sample["operation"]
+        old = [one["rows"] for one in before["serving.latency"] if one["operation"] == name]
+        counted = Breakdown(sample["rows"])
+        if old and before[SINCE] == after[SINCE]:
+            counted = counted.since(Breakdown(old[0]))
+        for percent in (50, 99):
+            if (share := counted.at(percent)) is not None:
+                table.add_row(f"{name} p{percent}", described(share).strip())
+    return [table] if table.row_count else []
 
 
 def _devices(before: Counters, after: Counters, seconds: float) -> Table:
@@ -87,7 +107,7 @@ def _devices(before: Counters, after: Counters, seconds: float) -> Table:
 
 def _state(now: Counters) -> Table:
     """The lines of STATE whose counters the disk's engine has."""
-    table = _table("state", "")
+    table = _table("state", "", words=True)
     for name, (counter, line) in STATE.items():
         if counter in now:
             table.add_row(name, line(now))
@@ -138,11 +158,12 @@ STATE: dict[str, tuple[str, Callable[[Counters], str]]] = {
 }
 
 
-def _table(*columns: str) -> Table:
+def _table(*columns: str, words: bool = False) -> Table:
+    """A table of figures, or of words."""
     table = Table(box=None, pad_edge=False)
     table.add_column(columns[0], min_width=19)
     for column in columns[1:]:
-        table.add_column(column, justify="right" if column else "left")
+        table.add_column(column, justify="left" if words else "right")
     return table
 
 

@@ -16,9 +16,10 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event
-from time import monotonic
+from time import monotonic, perf_counter_ns
 
 from refmodel.core.errors import DiskError
+from refmodel.core.time_spent import ANSWER, ENGINE, THREAD, TURN
 from refmodel.media.enclosure import Enclosure
 from refmodel.registry import Disk, open_disk
 from refmodel.serving.callbacks import READ, Callbacks
@@ -26,6 +27,7 @@ from refmodel.serving.command_socket import CommandSocket, RunCommand
 from refmodel.serving.connection import Connection
 from refmodel.serving.exports import DiskExports, Servable
 from refmodel.serving.lasting_disk import LastingDisk
+from refmodel.serving.nbd.protocol import Command
 from refmodel.serving.nbd.session import Request, Session
 from refmodel.serving.requests import Performer, Steps
 from refmodel.serving.sockets import LOOPBACK, listen_at, listen_on, require_free
@@ -34,6 +36,7 @@ MOST_CLIENTS = 64  # connected at the same time
 NEGOTIATION = 10.0  # seconds that a client has to choose an export
 IDLE = 0.1  # seconds without a change, after which housekeeping begins
 GRACE = 0.5  # seconds that clients have to disconnect, once the server is to end
+NAMES = {int(command): command.name.lower().replace("_", "-") for command in Command}
 
 
 class Server:
@@ -83,12 +86,21 @@ class Server:
             connection.close()
         os.close(self._reserve)
 
+    def _arrive(self, requests: list[Request]) -> None:
+        """Take requests that were received together."""
+        arrived = THREAD.until_now()
+        for request in requests:
+            request.arrived = arrived
+        self._arrived += requests
+
     def _perform(self, group: list[Request]) -> None:
         """Perform requests that are in flight together, and answer those that need no more."""
         rest: list[tuple[Request, Steps]] = []
+        in_flight = len(group) + len(self._in_steps)
         if self._house is not None:
             self._house.operations.groups.add(len(group))
-            self._house.operations.in_flight.add(len(group) + len(self._in_steps))
+            self._house.operations.in_flight.add(in_flight)
+        THREAD.switch(ENGINE)
         try:
             rest = self._performer.perform(group)
         except Exception as error:
@@ -96,22 +108,28 @@ class Server:
                 _fail(request, error)
         in_steps = {id(request) for request, _ in rest}
         self._in_steps += rest
-        self._answer([one for one in group if id(one) not in in_steps] if rest else group)
+        done = [one for one in group if id(one) not in in_steps] if rest else group
+        self._answer(done, in_flight, len(group))
 
     def _step(self, request: Request, steps: Steps) -> None:
         """Do one step of a request, unless its client has gone. Answer it if that was the last."""
         if request.session not in self._connections:
             return
+        THREAD.switch(ENGINE)
         try:
             next(steps)
             self._in_steps.append((request, steps))
+            THREAD.switch(TURN)
+            return
         except StopIteration:
-            self._answer([request])
+            pass
         except Exception as error:
             _fail(request, error)
-            self._answer([request])
+        self._answer([request], len(self._in_steps) + 1, 1)
 
-    def _answer(self, requests: list[Request]) -> None:
+    def _answer(self, requests: list[Request], in_flight: int, group: int) -> None:
+        """Send the answers of requests of a group, and count what each has waited for."""
+        THREAD.switch(ANSWER)
         sessions = set()
         for request in requests:
             session = request.session
@@ -120,6 +138,12 @@ class Server:
         for session in sessions:
             if (connection := self._connections.get(session)) is not None:
                 connection.send()
+        THREAD.switch(TURN)
+        if self._house is not None:
+            counted, now = self._house.operations.requests, THREAD.until_now()
+            for (kind, _), alike in _alike(requests).items():
+                breakdown = counted[NAMES.get(kind, "unknown")]
+                breakdown.add(alike[0].arrived, now, len(alike), in_flight, group)
 
     def _keep_house(self) -> None:
         """Do a step of housekeeping, unless the disk was changed a short while ago."""
@@ -149,9 +173,7 @@ class Server:
             return
         if client.family == socket.AF_INET:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(
-            client, self._exports, self._callbacks, self._arrived.extend, self._closed
-        )
+        connection = Connection(client, self._exports, self._callbacks, self._arrive, self._closed)
         self._connections[connection.session] = connection
         connection.send()
 
@@ -183,17 +205,20 @@ def serve(
     socket_path: Path | None = None,
     port: int | None = None,
     sync: bool = True,
+    memory: int | None = None,
 ) -> None:
     """Serve the disk in a folder until SIGTERM or SIGINT, and run commands on it meanwhile.
 
     The arguments are those of serve_disk. Without `sync` a flush does not wait for the medium.
+    `memory` is for the maps, in bytes.
     Raises NotADisk if there is no disk or no free socket, DiskBusy, DataLost, OSError.
     """
     Enclosure(folder).close()  # whether there is a disk that nobody has open is a quick question
     if socket_path is not None:
         require_free(socket_path)
     with ExitStack() as stack:
-        disk = stack.enter_context(closing(LastingDisk(partial(open_disk, folder, sync=sync))))
+        opening = partial(open_disk, folder, sync=sync, memory=memory)
+        disk = stack.enter_context(closing(LastingDisk(opening)))
         callbacks = stack.enter_context(closing(Callbacks()))
         commands = CommandSocket(
             folder, callbacks, lambda words, stdin: run_command(disk.disk, words, stdin)
@@ -226,9 +251,19 @@ def serve_disk(
             listening.append(stack.enter_context(listen_on(port)))
             uris.append(f"nbd://{LOOPBACK}:{listening[-1].getsockname()[1]}")
         server = stack.enter_context(closing(Server(disk, callbacks, listening, house)))
+        THREAD.measure(perf_counter_ns if house is not None else None)
+        stack.callback(THREAD.measure, None)
         print(f"refmodel: serving {name} at {' and '.join(uris)}", file=sys.stderr, flush=True)
         while not ended.is_set():
             server.turn()
+
+
+def _alike(requests: list[Request]) -> dict[tuple[int, int], list[Request]]:
+    """Put requests together that have the same command and were received together."""
+    found: dict[tuple[int, int], list[Request]] = {}
+    for request in requests:
+        found.setdefault((request.kind, id(request.arrived)), []).append(request)
+    return found
 
 
 def _fail(request: Request, error: Exception) -> None:

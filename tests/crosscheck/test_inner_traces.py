@@ -16,7 +16,7 @@ from crosscheck.inner_traces import generated
 
 BUGS = {  # in so many traces it has to be found
     "victim-freed-early": 20,
-    "checkpoint-before-data": 8,
+    "checkpoint-before-data": 20,
     "dead-segment-reused-early": 12,
     "overwrite-drops-shared": 10,
     "unmap-in-shared-leaf": 10,
@@ -67,7 +67,9 @@ def other(event: str, field: str, value: Callable[[Any], object]) -> Callable[[T
     def change(trace: Trace) -> None:
         for operation in trace.events:
             for inside in operation.get("events", ()):
-                if inside["event"] == event and value(inside[field]) != inside[field]:
+                if inside["event"] != event or field not in inside:
+                    continue
+                if value(inside[field]) != inside[field]:
                     inside[field] = value(inside[field])
                     return
         raise StopIteration
@@ -92,6 +94,9 @@ CHANGES = {
     ),
     "a record is replayed that was not the next": other(
         "replay", "sequence", lambda sequence: sequence + 1
+    ),
+    "a batch is of other blocks": other(
+        "submit", "extents", lambda extents: [(lba + 1, count) for lba, count in extents]
     ),
     "a number is left out": other("submit", "sequence", lambda sequence: sequence + 1),
 }

@@ -39,7 +39,7 @@ def test_go() -> None:
 
 def test_c() -> None:
     BUILT.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]
+    command = ["cc", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]
     subprocess.run(
         [*command, BUILT / "c-disk", EXAMPLES / "c_disk" / "main.c"], check=True, timeout=600
     )
@@ -49,7 +49,7 @@ def test_c() -> None:
 def test_the_c_header_has_no_undefined_behaviour() -> None:
     """Names and data of all kinds go through the header; the sanitizers of the compiler watch."""
     BUILT.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command = ["cc", "-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     watched = BUILT / "c-disk-watched"
     subprocess.run([*command, "-o", watched, EXAMPLES / "c_disk" / "main.c"], check=True)
     lines = [

@@ -12,7 +12,7 @@ from conformance.targets.engines.kernel.power import Point
 
 def test_what_is_left_are_the_sectors_of_the_mask_in_the_order_of_the_writes() -> None:
     pending = [Write(0, b"a" * 2 * SECTOR, 0), Write(SECTOR, b"b" * SECTOR, 0)]
-    point = Point(2, bytes(SECTOR), pending)
+    point = Point(2, bytes(SECTOR), pending, SECTOR)
     assert point.sizes == [2, 1]
     assert point.left((3, 1)) == b"a" * SECTOR + b"b" * SECTOR
     assert point.left((2, 0)) == bytes(SECTOR) + b"a" * SECTOR

@@ -6,6 +6,8 @@ from conformance.campaign.driver import drive
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.targets.base import Message
+from conformance.targets.engines.kernel.btrfs import Btrfs
+from conformance.targets.engines.kernel.dm_thin import DmThin
 from conformance.targets.engines.kernel.nilfs2 import Nilfs2
 
 pytestmark = pytest.mark.usefixtures("needs_guest")
@@ -46,3 +48,47 @@ def test_nilfs2_brings_back_logs_that_a_power_cut_had_lost() -> None:
     finally:
         disk.close()
     pytest.fail("not found in any of the seeds: is this kernel repaired?")
+
+
+def test_btrfs_cannot_mount_a_torn_superblock_nor_can_it_when_judged_again() -> None:
+    torn: list[Message] = [
+        {"op": "create", "blocks": 1},
+        {"op": "snapshot", "name": "s"},
+        {"op": "delete", "name": "s", "cut": {"after": 3, "seed": 0}},
+        {"op": "crash"},
+    ]
+    disk = Btrfs({"spread": 8, "atom": 512})
+    whole = Btrfs({"spread": 8, "atom": 4096})
+    try:
+        for seed in range(40):
+            torn[2]["cut"] = {"after": 3, "seed": seed}
+            trace = drive(disk, torn, seed, {})
+            if trace.events[-1]["result"].get("error") == "data-lost":
+                break
+        else:
+            pytest.fail("no power cut tore the superblock")
+        again = drive(whole, trace.program_with(left=True), 0, {})
+        assert again.events[-1]["result"]["error"] == "data-lost"
+        assert drive(whole, trace.program, 0, {}).events[-1]["result"]["ok"]
+    finally:
+        disk.close()
+        whole.close()
+
+
+@pytest.mark.parametrize("first, result", [(0, {"ok": True}), (3, {"error": "no-space"})])
+def test_a_full_thin_pool_refuses_a_flush_if_block_0_is_not_mapped(
+    first: int, result: Message
+) -> None:
+    written = [first, 1, 2, 4, 5]
+    program: list[Message] = [
+        {"op": "create", "blocks": 8},
+        *({"op": "write", "lba": lba, "tags": [1 + lba]} for lba in written),
+        {"op": "flush"},
+    ]
+    disk = DmThin({"room": 4, "spread": 1})
+    try:
+        trace = drive(disk, program, 0, {})
+    finally:
+        disk.close()
+    assert [event["result"]["ok"] for event in trace.events[:-1]] == [True] * 5 + [False]
+    assert result.items() <= trace.events[-1]["result"].items()

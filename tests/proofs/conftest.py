@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "proofs"))
+PROOFS = Path(__file__).parents[2] / "proofs"
+sys.path[:0] = [str(PROOFS), str(PROOFS / "disk")]

@@ -14,13 +14,13 @@ def refusing(call: str, errno: int, fails: Fails = lambda name: True) -> Iterato
     """Let a system call (`pwrite`, `pread`, `posix_fallocate`, `open`, ...) fail on devices."""
     right = getattr(os, call)
 
-    def wrong(target: Any, *arguments: Any) -> Any:
+    def wrong(target: Any, *arguments: Any, **more: Any) -> Any:
         named = isinstance(target, (str, os.PathLike))
         path: str = os.fspath(target) if named else os.readlink(f"/proc/self/fd/{target}")
         name = os.path.basename(path)
         if name.startswith(("device-", "witness")) and fails(name):
             raise OSError(errno, os.strerror(errno))
-        return right(target, *arguments)
+        return right(target, *arguments, **more)
 
     with patch.object(os, call, wrong):
         yield

@@ -3,7 +3,6 @@ after each.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from conformance.contract.trace import Passed, Trace
 from conformance.judging.explain import PASS
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Oracle
+from refmodel.core.whole_file import write_whole
 
 HOW = ("number", "before", "failed", "repeats", "unfinished")  # of a failure, besides its trace
 
@@ -99,9 +99,7 @@ class Kept:
                 for one in result.failures
             ],
         }
-        beside = self._path.with_name(self._path.name + ".new")
-        beside.write_text(json.dumps(held), encoding="utf-8")
-        os.replace(beside, self._path)
+        write_whole(self._path, json.dumps(held))
 
 
 def _of(plan: Plan) -> dict[str, Any]:

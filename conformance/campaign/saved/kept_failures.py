@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from conformance.campaign.batches import judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.grouping import grouped
 from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
-from conformance.contract.trace import BadTrace, Trace
+from conformance.contract.trace import BadTrace, Trace, Unreadable
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import Oracle
 from conformance.targets import Factory
@@ -52,8 +54,7 @@ class KeptFailures:
             for path, trace in self._traces():
                 failure = _sent_again(bench, trace, oracles, faults)
                 if failure is None:
-                    path.unlink()
-                    forgotten += 1
+                    forgotten += _forget(path)
                 else:
                     failure.trace.origin = str(path)
                     failures.append(failure)
@@ -80,8 +81,19 @@ class KeptFailures:
         for path in sorted(self._folder.glob("*.jsonl")):
             try:
                 yield path, traces.read(path)
+            except Unreadable as error:
+                click.echo(f"a kept failure is not run: {error}", err=True)
             except BadTrace:
-                path.unlink()  # damaged, or written by another version
+                _forget(path)  # damaged, or written by another version
+
+
+def _forget(path: Path) -> bool:
+    """Remove a trace. Returns whether the host allowed it."""
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def _sent_again(

@@ -2,18 +2,22 @@
  *
  * A request is one JSON object on one line, all of whose values are strings or integers:
  *
- *     struct request q;
- *     while (read_request(&q))
- *         if (!strcmp(q.op, "flush")) { my_flush(); answer_ok(); }
+ *     struct request *q;
+ *     while ((q = read_request())) {
+ *         if (!strcmp(q->op, "flush")) { my_flush(); answer_ok(q); }
  *         else ...
- *     return 0;
+ *         free_request(q);
+ *     }
  *
- * docs/traces.md lists the requests. This header needs the C library only, and keeps one request
- * and one answer in memory. Each answer function writes one line to stdout and flushes it.
+ * docs/traces.md lists the requests. This header needs the C library only. Each answer function
+ * writes one line to stdout and flushes it, with the id of the request. A program that answers
+ * several requests at a time (version 2 of the dialogue) may call them from any thread, and calls
+ * cut_power() before it answers a crash: what was read before is then not answered any more.
  */
 #ifndef CONFORMANCE_DIALOGUE_H
 #define CONFORMANCE_DIALOGUE_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +26,20 @@
 #define TEXT_BYTES 512 /* longest operation or name that is kept; a longer name is cut short */
 
 struct request {
+    long long id;
+    int has_id; /* version 2 */
+    int life;   /* how many power cuts there were when it was read */
     char op[TEXT_BYTES];
     char name[TEXT_BYTES]; /* of a snapshot: the fields "name" and "view" */
     int has_name;          /* 0: a read of the live disk */
     long long lba, count, blocks;
-    unsigned char *data; /* of a write, decoded; valid until the next request */
+    unsigned char *data; /* of a write, decoded */
     size_t data_bytes;
+    char *line; /* as it was read: `data` points into it */
 };
+
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER; /* guards stdout and `life` */
+static int life;
 
 static int base64_value(int c)
 {
@@ -101,14 +112,29 @@ static long long integer(char *line, const char *key)
     return value ? strtoll(value, NULL, 10) : 0;
 }
 
-/* Read a request; return 0 at the end of the dialogue. */
-static int read_request(struct request *q)
+static void free_request(struct request *q)
 {
-    static char *line;
-    static size_t size;
-    memset(q, 0, sizeof *q);
-    if (getline(&line, &size, stdin) < 0 || !copy_string(line, "op", q->op))
-        return 0;
+    if (q)
+        free(q->line);
+    free(q);
+}
+
+/* Read a request; return NULL at the end of the dialogue. */
+static struct request *read_request(void)
+{
+    struct request *q = calloc(1, sizeof *q);
+    size_t size = 0;
+    if (!q || getline(&q->line, &size, stdin) < 0 || !copy_string(q->line, "op", q->op) ||
+        !strcmp(q->op, "bye")) {
+        free_request(q);
+        return NULL;
+    }
+    char *line = q->line;
+    pthread_mutex_lock(&printing);
+    q->life = life;
+    pthread_mutex_unlock(&printing);
+    q->has_id = field(line, "id") != NULL;
+    q->id = integer(line, "id");
     q->has_name = copy_string(line, "name", q->name) || copy_string(line, "view", q->name);
     q->lba = integer(line, "lba");
     q->count = integer(line, "count");
@@ -118,30 +144,21 @@ static int read_request(struct request *q)
         q->data = (unsigned char *)data;
         q->data_bytes = base64_decode(data + 1, q->data);
     }
-    return strcmp(q->op, "bye") != 0;
+    return q;
 }
 
-static void answer(const char *json)
+/* From now on, requests that were read before this one are not answered. */
+static void cut_power(struct request *crash)
 {
-    puts(json);
-    fflush(stdout);
+    pthread_mutex_lock(&printing);
+    crash->life = ++life;
+    pthread_mutex_unlock(&printing);
 }
 
-static void answer_ok(void) { answer("{\"ok\":true}"); }
-
-/* Refuse a request with an error code of the contract, such as "out-of-range". */
-static void answer_refusal(const char *code)
-{
-    printf("{\"ok\":false,\"error\":\"%s\"}\n", code);
-    fflush(stdout);
-}
-
-/* Answer a read with its data. */
-static void answer_data(const unsigned char *data, size_t bytes)
+static void print_base64(const unsigned char *data, size_t bytes)
 {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    fputs("{\"ok\":true,\"data\":\"", stdout);
     for (size_t at = 0; at < bytes; at += 3) {
         size_t left = bytes - at;
         uint32_t bits = (uint32_t)data[at] << 16 | (left > 1 ? (uint32_t)data[at + 1] << 8 : 0) |
@@ -151,8 +168,42 @@ static void answer_data(const unsigned char *data, size_t bytes)
         putchar(left > 1 ? alphabet[bits >> 6 & 63] : '=');
         putchar(left > 2 ? alphabet[bits & 63] : '=');
     }
-    fputs("\"}\n", stdout);
-    fflush(stdout);
+}
+
+/* Print `{"ok":...` with these fields of JSON, and with data unless it is NULL. */
+static void answer(const struct request *q, const char *fields, const unsigned char *data,
+                   size_t bytes)
+{
+    pthread_mutex_lock(&printing);
+    if (q->life == life) {
+        printf("{%s", fields);
+        if (q->has_id)
+            printf(",\"id\":%lld", q->id);
+        if (data) {
+            fputs(",\"data\":\"", stdout);
+            print_base64(data, bytes);
+            putchar('"');
+        }
+        puts("}");
+        fflush(stdout);
+    }
+    pthread_mutex_unlock(&printing);
+}
+
+static void answer_ok(const struct request *q) { answer(q, "\"ok\":true", NULL, 0); }
+
+/* Refuse a request with an error code of the contract, such as "out-of-range". */
+static void answer_refusal(const struct request *q, const char *code)
+{
+    char fields[128];
+    snprintf(fields, sizeof fields, "\"ok\":false,\"error\":\"%s\"", code);
+    answer(q, fields, NULL, 0);
+}
+
+/* Answer a read with its data. */
+static void answer_data(const struct request *q, const unsigned char *data, size_t bytes)
+{
+    answer(q, "\"ok\":true", data, bytes);
 }
 
 #endif

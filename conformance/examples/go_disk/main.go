@@ -1,4 +1,5 @@
-// A virtual disk with snapshots in memory, as a target of the conformance kit.
+// A virtual disk with snapshots in memory, as a target of the conformance kit. It takes eight
+// requests at a time, each in a goroutine of its own: version 2 of the dialogue.
 //
 //	go build -C conformance/examples/go_disk -o go-disk
 //	conformance run --target exec:conformance/examples/go_disk/go-disk
@@ -9,12 +10,14 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"sync"
 )
 
 const block = 512 // bytes
 
 // Request is one line from the kit. Data is base64 on the wire; View is absent for the live disk.
 type Request struct {
+	ID     int
 	Op     string
 	Blocks int
 	LBA    uint64
@@ -24,8 +27,9 @@ type Request struct {
 	View   *string
 }
 
-// Response is one line to the kit.
+// Response is one line to the kit. It has the ID of its request.
 type Response struct {
+	ID    int    `json:"id"`
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
 	Data  []byte `json:"data,omitempty"`
@@ -39,10 +43,14 @@ type Hello struct {
 	BlockSize    int      `json:"block_size"`
 	CrashProfile string   `json:"crash_profile"`
 	Capabilities []string `json:"capabilities"`
+	Protocol     int      `json:"protocol"`
+	InFlight     int      `json:"in_flight"`
+	Atomic       string   `json:"atomic"`
 }
 
 // Disk is what the live view and every snapshot read as.
 type Disk struct {
+	lock      sync.Mutex
 	live      []byte
 	snapshots map[string][]byte
 }
@@ -63,6 +71,8 @@ func (d *Disk) within(lba uint64, length int) (int, bool) {
 }
 
 func (d *Disk) answer(q Request) Response {
+	d.lock.Lock() // so each request is one step of the order: "atomic":"request"
+	defer d.lock.Unlock()
 	switch q.Op {
 	case "create":
 		d.live, d.snapshots = make([]byte, q.Blocks*block), map[string][]byte{}
@@ -90,7 +100,7 @@ func (d *Disk) answer(q Request) Response {
 		if !fits {
 			return refused("out-of-range")
 		}
-		return Response{OK: true, Data: view[at : at+q.Count*block]}
+		return Response{OK: true, Data: clone(view[at : at+q.Count*block])}
 	case "snapshot":
 		if !sound.MatchString(q.Name) {
 			return refused("bad-request")
@@ -116,19 +126,51 @@ func (d *Disk) answer(q Request) Response {
 	return Response{OK: true}
 }
 
+// Printer writes answers, one line at a time. Answers of an earlier life are not given: a power cut
+// ends what is in flight.
+type Printer struct {
+	lock sync.Mutex
+	life int
+	out  *json.Encoder
+}
+
+func (p *Printer) print(id, life int, r Response) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if r.ID = id; life == p.life {
+		p.out.Encode(r)
+	}
+}
+
+func (p *Printer) cut() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.life++
+}
+
 func main() {
-	disk := Disk{}
-	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
+	disk, printer := Disk{}, Printer{out: json.NewEncoder(os.Stdout)}
+	in := json.NewDecoder(bufio.NewReader(os.Stdin))
+	var flying sync.WaitGroup
 	for {
 		var q Request
 		if in.Decode(&q) != nil || q.Op == "bye" {
 			return
 		}
-		if q.Op == "hello" {
-			out.Encode(Hello{true, "go-disk", "1", block, "ack",
-				[]string{"unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"}})
+		switch q.Op {
+		case "hello":
+			printer.out.Encode(Hello{true, "go-disk", "2", block, "ack",
+				[]string{"unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"},
+				2, 8, "request"})
 			continue
+		case "crash": // nothing takes effect after it
+			printer.cut()
+			flying.Wait()
 		}
-		out.Encode(disk.answer(q))
+		flying.Add(1)
+		go func(life int) {
+			defer flying.Done()
+			printer.print(q.ID, life, disk.answer(q))
+		}(printer.life) // only this goroutine changes it
 	}
 }

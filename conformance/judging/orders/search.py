@@ -7,8 +7,8 @@ effect no later than its answer, so only an answer makes the search take steps. 
 linearization (Lowe, "Testing for linearizability", 2017), with four reductions that lose nothing:
 
 - What later reads rule out is not tried (`conformance.judging.orders.lookahead`).
-- Before a request, only those are tried that it depends on, directly or through others. The rest
-  commutes with it, and can take effect afterwards.
+- Before a request, only those are tried that it may need, directly or through others. The rest can
+  take effect afterwards. A flush takes effect when it is called.
 - Tags that no read returned are one tag: no answer can tell them apart.
 - Under the profile `prefix`, two configurations that differ only in what a power cut may leave are
   one configuration with the union of both: until the power cut, no answer depends on it.
@@ -25,6 +25,7 @@ from conformance.judging.orders.configurations import Config, agrees, merged
 from conformance.judging.orders.lookahead import lookahead
 from conformance.judging.orders.steps import (
     CHANGE_NOTHING,
+    SNAPSHOTS,
     Rules,
     Step,
     live,
@@ -136,6 +137,9 @@ class Search:
         if event["op"] not in OVERLAPPING or "failure" in event:
             return
         self._steps[index] = []
+        if event["op"] == "flush" and model.answer_of(event) == "ok":
+            self._advance(event)  # at once: the sooner it is, the more a power cut may leave
+            return
         if event["op"] == "write":
             event = {
                 **event,
@@ -220,7 +224,7 @@ class Search:
         while waiting:
             current = waiting.pop()
             for number, other in self.open.items():
-                if number not in reached and self._rules.conflict(current.event, other.event):
+                if number not in reached and self._rules.needs(current.event, other.event):
                     reached.add(number)
                     waiting.append(other)
         return reached
@@ -229,12 +233,16 @@ class Search:
         """An operation with nothing in flight, or a power cut, which ends what is in flight."""
         if event["op"] == "crash":
             self._cut()
+        self._advance(event)
+        return bool(self.configs)
+
+    def _advance(self, event: Event) -> None:
+        """The event takes effect in every configuration."""
         self.configs = merged(
             Config(config.done, state)
             for config in self.configs
             for state in model.step((config.state,), event)
         )
-        return bool(self.configs)
 
     def _cut(self) -> None:
         """Each step in flight took effect before the power cut, or never does."""
@@ -242,7 +250,19 @@ class Search:
             number for number, step in self.open.items() if step.event["op"] not in CHANGE_NOTHING
         }
         found: list[Config] = []
-        for configs in self._levels(self.configs, lambda config: able - config.done):
-            found += configs
+        if self._rules.profile == "block" and not any(
+            self.open[number].event["op"] in SNAPSHOTS for number in able
+        ):  # a write only adds to what a power cut may leave of its blocks
+            found = [self._all_taken(config, able - config.done) for config in self.configs]
+        else:
+            for configs in self._levels(self.configs, lambda config: able - config.done):
+                found += configs
         self.open.clear()
         self.configs = merged(Config(frozenset(), config.state) for config in found)
+
+    def _all_taken(self, config: Config, numbers: Iterable[int]) -> Config:
+        """The configuration after all of these steps that can take effect."""
+        for number in numbers:
+            for state in model.step((config.state,), self.open[number].event):
+                config = Config(config.done | {number}, state)
+        return config

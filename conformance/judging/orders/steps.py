@@ -43,32 +43,25 @@ def until(events: Sequence[Event], end: int) -> list[Event]:
 
 
 def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
-    """(position, whether it is an answer, index), in the order of the positions.
-
-    Events without positions follow one another."""
+    """(position, whether it is an answer, index) of events with positions, in their order."""
     line: list[tuple[int, bool, int]] = []
-    last = -1
     for index, event in enumerate(events):
-        called = event.get("called", last + 1)
-        answered = event.get("answered", called + 1) if "called" in event else called + 1
-        line.append((called, False, index))
-        last = max(last, called)
-        if answered is not None:
-            line.append((answered, True, index))
-            last = max(last, answered)
+        line.append((event["called"], False, index))
+        if event["answered"] is not None:
+            line.append((event["answered"], True, index))
         elif event["op"] not in OVERLAPPING:  # such as a crash cut short: it ends there
-            line.append((called, True, index))
+            line.append((event["called"], True, index))
     return sorted(line)
 
 
 def parts_of(event: Event, by_block: bool) -> list[Event]:
-    """The steps of a request, as events. One without an answer takes effect as if acknowledged."""
+    """The steps of a request, as events. One without an answer takes effect as if acknowledged,
+    but nobody was `told`: a write with `fua` may then be durable or not."""
     answer = model.answer_of(event)
     if answer in ("cut", "unknown-outcome"):
-        if event["op"] == "read":
+        if event["op"] in CHANGE_NOTHING:
             return []
-        asked = {key: value for key, value in event.items() if key != "fua"}  # it promises nothing
-        event = {**asked, "result": {"ok": True}}
+        event = {**event, "result": {"ok": True}, "told": False}
     elif answer != "ok":
         return [event]
     if not by_block or event["op"] not in ("read", "write", "unmap"):
@@ -88,22 +81,24 @@ def _block(event: Event, offset: int) -> Event:
 
 
 class Rules(NamedTuple):
-    """Which steps do not commute. `profile` is None if there is no power cut in the trace."""
+    """Which steps need others before them. `profile` is None if the trace has no power cut."""
 
     profile: str | None
 
-    def conflict(self, one: Event, other: Event) -> bool:
-        """Whether the order of the two may matter to an answer, or to what a power cut leaves."""
+    def needs(self, one: Event, other: Event) -> bool:
+        """Whether `one` may have to come after `other`.
+
+        It need not if an order of `other` and then `one` allows no more than the order of `one` and
+        then `other`: no answer differs, and a power cut may leave as much. A flush comes first: the
+        sooner it takes effect, the more a power cut may leave. So does a delete, under `block`."""
         changes = [event for event in (one, other) if changing(event)]
         if not changes:
             return False
-        if self.profile in ("prefix", "block"):
-            if "flush" in (one["op"], other["op"]):
-                return True
-            if len(changes) == 2 and (
-                self.profile == "prefix" or any(event["op"] in SNAPSHOTS for event in changes)
-            ):
-                return True
+        if self.profile == "prefix" and len(changes) == 2:
+            return True
+        hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
+        if self.profile == "block" and len(changes) == 2 and not hastens:
+            return True
         if any(event["op"] in ("snapshot", "delete") for event in changes) and (
             _name(one) is not None and _name(one) == _name(other)
         ):

@@ -7,7 +7,9 @@ What it declares, and why (the comments on the flags of mdb_env_open in lmdb.h):
   may undo the last committed transaction". A flush is mdb_env_sync.
 - A snapshot is a read transaction that is held as long as the environment is open, and a copy of
   all live entries. The copy is used once the environment was opened again, because LMDB's read
-  views end with the process.
+  views end with the process. The entry of a snapshot has the number of its read transaction.
+- Requests that overlap are in threads: LMDB has one transaction that writes at a time, and any
+  number that read. Each request takes effect as a whole.
 - Blocks have 512 bytes; a transaction is atomic, so any size would do. NOSYNC is not offered,
   because it promises nothing.
 
@@ -22,8 +24,10 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +44,7 @@ except ImportError:
 ROOM = 64 << 20  # bytes of the map: pages that a read view holds are not used again
 PROFILES = {"on": "ack", "off": "prefix"}  # of metasync
 LIVE = b""
-LBA = 8  # bytes
+LBA = NUMBER = 8  # bytes
 
 
 class LmdbTarget(RecordedDisk):
@@ -54,16 +58,20 @@ class LmdbTarget(RecordedDisk):
         metasync = options.get("metasync", "on")
         if metasync not in PROFILES:
             raise Unusable(f"metasync is on or off, not {metasync}")
-        super().__init__("lmdb", ".".join(map(str, lmdb.version())), PROFILES[metasync])
+        version = ".".join(map(str, lmdb.version()))
+        super().__init__("lmdb", version, PROFILES[metasync], atomic="request")
         self._metasync = metasync == "on"
         self._daemon = storage_daemon.borrow(_setup)
         self._recorded = Recorded(self._daemon.folder / "disk", self._daemon.folder / "log", ROOM)
         self._environment: Any = None
-        self._held: dict[bytes, Any] = {}  # the read views of snapshots
+        self._held: dict[bytes, Any] = {}  # the read views of snapshots, by number
+        self._holding = threading.Lock()  # of the read views: a transaction is one thread's
+        self._numbers = count()
+        self._opening = threading.Lock()
 
-    def request(self, message: Message) -> Message:
+    def _answer(self, message: Message) -> Message:
         try:
-            return super().request(message)
+            return super()._answer(message)
         except lmdb.Error as error:
             raise TargetFailure(
                 "protocol", f"{message['op']}: {type(error).__name__}: {error}"
@@ -95,35 +103,38 @@ class LmdbTarget(RecordedDisk):
                 change.delete(_key(LIVE, lba))
 
     def _read(self, message: Message) -> Message:
-        lba, count, name = message["lba"], message["count"], message.get("view", "").encode()
+        lba, view = message["lba"], message.get("view", "").encode()
+        blocks = range(lba, lba + message["count"])
         with self._opened().begin() as now:
-            if name:
-                _existing(now, name)
-            self._within(lba, count)
-            view, whose = (self._held[name], LIVE) if name in self._held else (now, name)
-            blocks = [view.get(_key(whose, at), bytes(BLOCK)) for at in range(lba, lba + count)]
-        return {"data": b"".join(blocks)}
+            number = _existing(now, view) if view else b""
+            self._within(lba, len(blocks))
+            with self._holding:
+                if number in self._held:
+                    return {"data": _data(self._held[number], LIVE, blocks)}
+            return {"data": _data(now, view, blocks)}
 
     def _flush(self, message: Message) -> None:
         self._opened().sync(True)
 
     def _snapshot(self, message: Message) -> None:
-        name = message["name"].encode()
+        name, number = message["name"].encode(), next(self._numbers).to_bytes(NUMBER)
         with self._change() as change:
             if change.get(name) is not None:
                 raise Refusal("snapshot-exists", "")
-            change.put(name, b"")
+            change.put(name, number)
             _copy(change, LIVE, name)
-        self._held[name] = self._environment.begin()
+            with self._holding:  # nobody else writes: this view has what is live now
+                self._held[number] = self._environment.begin()
 
     def _delete(self, message: Message) -> None:
         name = message["name"].encode()
         with self._change() as change:
-            _existing(change, name)
+            number = _existing(change, name)
             change.delete(name)
             _clear(change, name)
-        if name in self._held:
-            self._held.pop(name).abort()
+        with self._holding:
+            if number in self._held:
+                self._held.pop(number).abort()
 
     def _revert(self, message: Message) -> None:
         name = message["name"].encode()
@@ -150,33 +161,28 @@ class LmdbTarget(RecordedDisk):
             raise Refusal("data-lost", str(error)) from None
 
     def _opened(self) -> Any:
-        if self._environment is None:
-            path = self._daemon.folder / "db"
-            self._daemon.do(
-                (
-                    "block-export-add",
-                    {
-                        "type": "fuse",
-                        "id": "f",
-                        "node-name": "w",
-                        "mountpoint": str(path),
-                        "writable": True,
-                    },
-                )
+        with self._opening:
+            if self._environment is None:
+                self._environment = self._mounted()
+            return self._environment
+
+    def _mounted(self) -> Any:
+        """Mount the file and open it. Raises QmpError, lmdb.Error."""
+        path = str(self._daemon.folder / "db")
+        export = {"type": "fuse", "id": "f", "node-name": "w", "mountpoint": path, "writable": True}
+        self._daemon.do(("block-export-add", export))
+        try:
+            return lmdb.open(
+                path,
+                subdir=False,
+                create=False,
+                map_size=ROOM,
+                metasync=self._metasync,
+                readahead=False,
             )
-            try:
-                self._environment = lmdb.open(
-                    str(path),
-                    subdir=False,
-                    create=False,
-                    map_size=ROOM,
-                    metasync=self._metasync,
-                    readahead=False,
-                )
-            except lmdb.Error:
-                self._unmount()
-                raise
-        return self._environment
+        except lmdb.Error:
+            self._unmount()
+            raise
 
     def _shut(self) -> None:
         environment, self._environment = self._environment, None
@@ -222,9 +228,16 @@ def _clear(change: Any, view: bytes) -> None:
         change.delete(key)
 
 
-def _existing(transaction: Any, name: bytes) -> None:
-    if transaction.get(name) is None:
+def _data(transaction: Any, view: bytes, blocks: range) -> bytes:
+    return b"".join(transaction.get(_key(view, lba), bytes(BLOCK)) for lba in blocks)
+
+
+def _existing(transaction: Any, name: bytes) -> bytes:
+    """The number of the snapshot's read transaction. Raises Refusal if there is no snapshot."""
+    number: bytes | None = transaction.get(name)
+    if number is None:
         raise Refusal("no-such-snapshot", "")
+    return number
 
 
 def _setup(daemon: storage_daemon.Daemon) -> None:

@@ -1,4 +1,8 @@
-"""A disk on files whose writes are recorded, so that the kit can cut its power at any write."""
+"""A disk on files whose writes are recorded, so that the kit can cut its power at any write.
+
+Several requests may be in flight, each in a thread. Then the power fails at the write that a `cut`
+names, or at the call of `crash`: what the log has of later writes is ignored.
+"""
 
 import random
 from abc import ABC, abstractmethod
@@ -6,9 +10,11 @@ from collections.abc import Collection
 from typing import Any
 
 from conformance.contract.model import NAME
+from conformance.contract.trace import OVERLAPPING
 from conformance.media.recorded import Recorded
 from conformance.targets.base import Message, PowerCut
 from conformance.targets.engines.qemu import storage_daemon
+from conformance.targets.threads import IN_FLIGHT, Done, Threads
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
 UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever the host's file holds
@@ -27,28 +33,57 @@ class RecordedDisk(ABC):
     It also says how the disk is made, opened and shut."""
 
     cuts = True
+    schedules = True  # for pauses
     cut_in: Collection[str] = (
         "write",
         *CAPABILITIES,
     )  # operations that write to one file alone, the one of _written
 
-    def __init__(self, name: str, version: str, profile: str) -> None:
+    def __init__(self, name: str, version: str, profile: str | None, atomic: str = "") -> None:
+        """`profile` None: the power does not fail. `atomic`: if several requests may be in flight,
+        what is one step, a "request" or a "block"."""
         self.hello: Message = {
             "ok": True,
             "name": name,
             "version": version,
             "block_size": BLOCK,
             "crash_profile": profile,
-            "capabilities": CAPABILITIES,
+            "capabilities": [op for op in CAPABILITIES if profile or op != "crash"],
             "devices": 1,
             "tolerates": 0,
         }
+        if atomic:
+            self.hello |= {"protocol": 2, "in_flight": IN_FLIGHT, "atomic": atomic}
         self._blocks = self._crashes = 0
         self._choose: random.Random | None = None  # after a cut: what the next crash leaves
+        self._threads = Threads(self._carry_out, self._power_failed)
+        self._cutting: tuple[Message, int] | None = None  # a request in flight, and its last write
 
     def request(self, message: Message) -> Message:
+        cut = message.get("cut") if message["op"] in self.cut_in else None
+        if cut is not None:
+            self._take()
+        answer = self._answer(message)
+        if cut is not None and self._written().cut(cut["after"]):
+            self._choose = random.Random(cut["seed"])
+            raise PowerCut
+        return answer
+
+    def call(self, message: Message, done: Done) -> None:
+        """Start a request; `done` is called by its thread. What is sent alone is answered here."""
+        if message["op"] in OVERLAPPING:
+            if "cut" in message and message["op"] in self.cut_in:
+                self._cutting = message, self._written().written() + message["cut"]["after"]
+            self._threads.call(message, done)
+            return
+        if message["op"] == "crash":
+            self._cut_in_flight()
+        done(self.request(message))
+
+    def _answer(self, message: Message) -> Message:
+        """Carry out the request; return its answer."""
         op, name = message["op"], message.get("name", message.get("view"))
-        if op not in ("create", "write", "read", *CAPABILITIES):
+        if op not in ("create", "write", "read", *self.hello["capabilities"]):
             return {"ok": False, "error": "unsupported"}
         if name is not None and not NAME.fullmatch(name):
             return {
@@ -56,21 +91,43 @@ class RecordedDisk(ABC):
                 "error": "bad-request",
                 "message": "no name of the contract; the engine may take it",
             }
-        cut = message.get("cut") if op in self.cut_in else None
-        if cut is not None:
-            self._take()
         try:
-            answer = {"ok": True, **(getattr(self, "_" + op)(message) or {})}
+            return {"ok": True, **(getattr(self, "_" + op)(message) or {})}
         except Refusal as refused:
-            answer = {"ok": False, "error": refused.args[0], "message": refused.args[1]}
-        if cut is not None and self._written().cut(cut["after"]):
-            self._choose = random.Random(cut["seed"])
-            raise PowerCut
-        return answer
+            return {"ok": False, "error": refused.args[0], "message": refused.args[1]}
+
+    def _carry_out(self, message: Message) -> Message:
+        """As _answer, while others are in flight."""
+        return self._answer(message)
+
+    def _power_failed(self, message: Message) -> bool:
+        """Whether the power has failed before this request is answered."""
+        if self._cutting is None:
+            return False
+        cutting, last = self._cutting
+        if self._written().written() >= last:
+            return True
+        if message is cutting:
+            self._cutting = None
+        return False
+
+    def _cut_in_flight(self) -> None:
+        """The power fails now, or failed at a `cut`. Return when nothing is in flight."""
+        self._threads.cut()
+        end = self._written().end()
+        self._threads.wait()
+        if self._cutting is None:
+            self._written().cut_at(end)
+            return
+        message, last = self._cutting
+        self._cutting = None
+        if self._written().cut(last):
+            self._choose = random.Random(message["cut"]["seed"])
 
     def _create(self, message: Message) -> None:
         self._shut()
         self._blocks, self._crashes, self._choose = message["blocks"], 0, None
+        self._cutting = None
         self._make()
 
     def _restart(self, message: Message) -> None:

@@ -38,11 +38,9 @@ let answered = function
   | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
 
 let hello =
-  ok [ ("name", `String "proved-disk"); ("version", `String "1");
-    ("block_size", `Int Bytes_blocks.block_bytes);
-       ("crash_profile", `String "ack");
-       ("capabilities", `List (List.map (fun name -> `String name)
-          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean" ])) ]
+  ok [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String "ack");
+       ("block_size", `Int Bytes_blocks.block_bytes); ("capabilities", `List (List.map (fun n -> `String n)
+          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean"; "fua" ])) ]
 
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
 
@@ -62,24 +60,21 @@ let create state blocks =
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =
-  let device = match device state with Some device -> device | None ->
-    bad "there is no disk: create comes first" in
+  let device = match device state with Some device -> device | None -> bad "create comes first" in
   switch_off state;
   Device.power_cut device state.random;
   state.disk <- Some (Engine.recover device);
   state.off <- None
 
-let counters state =
-  let d = (disk state).device in
+let counters disk =
+  let d = disk.Engine.device in
   `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes);
     ("device_flushes", `Int d.flushes) ]
 
-let request state message =
-  let perform q = answered (Engine.perform (disk state) q) in
+(* What can be asked of a disk, whoever has it open. *)
+let operation disk message =
+  let perform q = answered (Engine.perform disk q) in
   match text "op" message with
-  | "hello" -> hello
-  | "bye" -> ok []
-  | "create" -> create state (integer "blocks" message); ok []
   | "write" -> perform (DoWrite (integer "lba" message, data message))
   | "read" -> perform (DoRead (view message, integer "lba" message, integer "count" message))
   | "unmap" -> perform (DoUnmap (integer "lba" message, integer "count" message))
@@ -87,12 +82,19 @@ let request state message =
   | "delete" -> perform (DoDelete (text "name" message))
   | "revert" -> perform (DoRevert (text "name" message))
   | "flush" -> perform DoFlush
-  | "restart" -> perform DoRestart
-  | "crash" -> crash state; ok []
-  | "clean" -> Engine.clean (disk state); ok []
-  | "checkpoint" -> Engine.maintain (disk state) Checkpoint; ok []
-  | "stats" -> ok [ ("counters", counters state) ]
+  | "clean" -> Engine.clean disk; ok []
+  | "checkpoint" -> Engine.maintain disk Checkpoint; ok []
+  | "stats" -> ok [ ("counters", counters disk) ]
   | other -> refusal "unsupported" (Printf.sprintf "there is no request %S" other)
+
+let request state message =
+  match text "op" message with
+  | "hello" -> hello
+  | "bye" -> ok []
+  | "create" -> create state (integer "blocks" message); ok []
+  | "restart" -> answered (Engine.perform (disk state) DoRestart)
+  | "crash" -> crash state; ok []
+  | _ -> operation (disk state) message
 
 (* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then
    on. *)
@@ -103,23 +105,25 @@ let with_cut state message =
       device.cut_after <- Some (integer "after" cut);
       Fun.protect ~finally:(fun () -> device.cut_after <- None) (fun () -> request state message)
 
-let answer state line =
+let understood perform line =
   try
     match J.from_string line with
-    | `Assoc _ as message -> with_cut state message
+    | `Assoc _ as message -> perform message
     | _ -> bad "a request is one JSON object on a line"
   with
   | Bad reason -> refusal "bad-request" reason
   | Yojson.Json_error reason -> refusal "bad-request" reason
   | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
+
+let answer state line =
+  try understood (with_cut state) line with
   | Device.Power_cut -> switch_off state; refusal "unknown-outcome" "the power was cut; crash comes next"
 
 let rec converse state =
   match input_line stdin with
   | exception End_of_file -> ()
   | line ->
-      print_string (J.to_string (answer state line));
-      print_newline ();
+      print_endline (J.to_string (answer state line));
       let ends = try J.Util.member "op" (J.from_string line) = `String "bye" with _ -> false in
       if not ends then converse state
 

@@ -1,7 +1,6 @@
-(* Blocks as OCaml's bytes, for the class `blocks` of Codec.v: words of 64 bits, little end first.
-   The proofs ask
-   that words below `limit` that were put into a block are read back;
-     ByteBlocks.v proves it of lists of bytes. *)
+(* Blocks as OCaml's bytes, for the class `blocks` of Codec.v: words of 64 bits, little end first. The proofs
+   ask that words below `limit` that were put into a block are read back; ByteBlocks.v proves it of lists of
+   bytes. *)
 
 let block_bytes = 4096
 let words = block_bytes / 8

@@ -3,7 +3,6 @@
 
 exception Power_cut
 exception Busy
-exception Damaged of string
 
 type t = {
   file : Unix.file_descr;
@@ -19,18 +18,28 @@ type t = {
 
 let block_bytes = Bytes_blocks.block_bytes
 
+let sync_folder path =
+  let folder = Unix.openfile path [ Unix.O_RDONLY; Unix.O_CLOEXEC ] 0 in
+  Fun.protect ~finally:(fun () -> Unix.close folder) (fun () -> Unix.fsync folder)
+
+(* What another process wrote, and nobody flushed, may be read though it is not durable: so flush it.
+   A new file is durable with its entry in the folder. *)
+let settle file ~fresh path =
+  Unix.fsync file;
+  if fresh then sync_folder (Filename.dirname path)
+
 let open_file ?(sync = true) ?(fresh = false) ?log path =
   let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
   (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
     raise Busy);
+  if sync then settle file ~fresh path;
   { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after = None; reads = 0; writes = 0;
     flushes = 0 }
 
 let close device = Unix.close device.file
 
-let seek device address = ignore (Unix.LargeFile.lseek device.file Int64.(mul (of_int address)
-  (of_int block_bytes)) Unix.SEEK_SET)
+let seek device address = ignore (Unix.lseek device.file (address * block_bytes) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
   if from < block_bytes then

@@ -4,7 +4,12 @@ open Proved_core
 
 exception Not_a_disk
 
-type t = { device : Device.t; mutable memory : memory; scheduler : Scheduler.t }
+type t = {
+  device : Device.t;
+  mutable memory : memory;
+  scheduler : Scheduler.t;
+  deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
+}
 
 (* A program, one block I/O after the other. *)
 let rec run device = function
@@ -15,7 +20,7 @@ let rec run device = function
   | FlushBlocks next -> Device.flush device; run device next
 
 let with_memory device = function
-  | Some memory -> { device; memory; scheduler = Scheduler.create () }
+  | Some memory -> { device; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
 let recover device = with_memory device (run device (recover Bytes_blocks.blocks (fun found -> Done found)))
@@ -25,20 +30,25 @@ let maintain disk upkeep =
   disk.memory <- run disk.device (maintain Bytes_blocks.blocks disk.memory upkeep);
   if upkeep <> Checkpoint then Scheduler.forget disk.scheduler
 
-let perform disk request =
+(* Where the scheduler finds no room, the proved code looks itself: `write_is_taken` says that it finds it. *)
+let rec perform ?(looked = false) disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
-  let changes = match request with DoRead _ | DoFlush | DoRestart -> false | _ -> true in
-  let rec prepare step =
-    match Scheduler.wanted disk.scheduler disk.memory blocks step with
-    | Some upkeep when step < 8 -> maintain disk upkeep; prepare (step + 1)
-    | _ -> ()
+  let rec prepare rounds =
+    if rounds > 0 then
+      Option.iter (fun upkeep -> maintain disk upkeep; prepare (rounds - 1))
+        (Scheduler.wanted disk.scheduler disk.memory blocks)
   in
-  if changes then prepare 0;
-  let places = if blocks = 0 then [] else Scheduler.propose disk.scheduler disk.memory blocks in
-  let (memory, answer), data = run disk.device (perform Bytes_blocks.blocks disk.memory places request) in
+  (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare 8);
+  let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
+  let program = Proved_core.perform Bytes_blocks.blocks disk.memory places request in
+  let (memory, answer), data = run disk.device program in
   disk.memory <- memory;
-  if answer <> Ok || request = DoRestart then Scheduler.forget disk.scheduler;
-  (answer, data)
+  (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
+  match answer with
+  | Refused NoSpace when blocks > 0 && not looked -> maintain disk Collect; perform ~looked:true disk request
+  | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
+      Scheduler.give_back disk.scheduler places; (answer, data)
+  | _ -> if answer <> Ok || looked || request = DoRestart then Scheduler.forget disk.scheduler; (answer, data)
 
 (* As much of cleaning as the scheduler finds to do. *)
 let clean disk =

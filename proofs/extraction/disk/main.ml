@@ -1,5 +1,4 @@
-(* The command line of the proved disk: one operation per call, on a disk that lasts,
-   or the dialogue of the kit. *)
+(* The command line of the proved disk: one operation per call on a disk that lasts, a server, an adapter. *)
 
 open Cmdliner
 open Proved_core
@@ -19,24 +18,39 @@ let guarded folder action =
   | Unix.Unix_error (ENOENT, _, _) -> fail refused "there is no disk in %s" folder
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
   | Sys_error reason -> fail refused "%s" reason
+  | Server.Already path -> fail busy "%s: another process listens there" path
 
 let with_disk folder action =
   guarded folder (fun () ->
       let device = Device.open_file (file folder) in
       Fun.protect ~finally:(fun () -> Device.close device) (fun () -> action (Engine.recover device)))
 
-let perform folder request =
+let perform_here folder request =
   with_disk folder (fun disk ->
       match Engine.perform disk request with
-      | Ok, data -> data
+      | Ok, data -> Words.joined data
       | Refused code, _ -> fail refused "%s: %s" (Words.code code) (Words.explained code)
       | (UnknownOutcome | CutShort), _ -> fail refused "it may have happened, or not")
 
+(* The data that was read. A process that serves the disk is asked to perform the request. *)
+let perform folder request =
+  if Sys.file_exists (Control.socket folder) then
+    match Control.ask folder request with
+    | Result.Ok data -> data
+    | Result.Error reason -> fail refused "%s" reason
+    | exception End_of_file -> fail refused "the server ended: it may have happened, or not"
+    | exception Unix.Unix_error (ECONNREFUSED, _, _) -> perform_here folder request
+  else perform_here folder request
+
 let create folder blocks segment_blocks segments records snapshots =
   guarded folder (fun () ->
-      if not (Sys.file_exists folder) then Unix.mkdir folder 0o755;
+      if not (Sys.file_exists folder) then begin
+        Unix.mkdir folder 0o755;
+        Device.sync_folder (Filename.dirname folder)
+      end;
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
       let device = Device.open_file ~fresh:true (file folder) in
+      let records = Option.value ~default:(Plan.default_records blocks) records in
       ignore (Engine.format device (Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots)))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
@@ -63,10 +77,9 @@ let write folder lba text fill count =
 let read folder lba count view =
   let from = match view with Some name -> Named name | None -> Live in
   set_binary_mode_out stdout true;
-  print_string (Words.joined (perform folder (DoRead (from, lba, count))))
+  print_string (perform folder (DoRead (from, lba, count)))
 
 let change request folder = ignore (perform folder request)
-
 let ls folder =
   with_disk folder (fun disk ->
       List.iter (fun (name, mapped) -> Printf.printf "%s %d\n" name mapped)
@@ -91,8 +104,6 @@ let inspect folder =
       List.iter (fun (s, n) -> Printf.printf "segment %d: %d of %d blocks in use\n" s n g.segment_blocks)
         (List.sort compare (List.of_seq (Hashtbl.to_seq segments))))
 
-let upkeep action folder = with_disk folder action
-
 (* The log of writes begins with a sector that says what it is. *)
 let log_of path =
   let log = open_out_bin path in
@@ -108,6 +119,9 @@ let adapter disk log folder records seed =
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
     Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
+
+let serve folder socket no_sync =
+  guarded folder (fun () -> Server.serve ~file:(file folder) ~folder ~socket ~sync:(not no_sync))
 
 (* ** Arguments *)
 
@@ -127,9 +141,8 @@ let number option default doc = Arg.(value & opt (at_least 1) default & info [ o
 
 let command name doc term =
   let exits = Cmd.Exit.[ info 0 ~doc:"done"; info refused ~doc:"refused, nothing changed";
-    info wrong_usage ~doc:"wrong usage";
-                         info busy ~doc:"another process has the disk open";
-                           info damaged ~doc:"this is no proved disk" ] in
+    info wrong_usage ~doc:"wrong usage"; info busy ~doc:"another process has the disk open";
+    info damaged ~doc:"this is no proved disk" ] in
   Cmd.v (Cmd.info name ~doc ~exits) term
 
 let commands =
@@ -141,10 +154,10 @@ let commands =
        $ number "segment-blocks" 128 "Blocks of a segment."
        $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ]
          ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
-       $ number "log-records" Plan.default_records "Records in the log."
+       $ Arg.(value & opt (some (at_least 1)) None & info [ "log-records" ]
+         ~docv:"N" ~doc:"Records in the log; half the blocks, from 1,024 to 65,536, if absent.")
        $ number "snapshots" Plan.default_snapshots "Snapshots at most.");
-    command "write"
-      "Write whole blocks from LBA on: of stdin, filled up with zeroes, unless an option says otherwise."
+    command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ Arg.(value & opt (some string) None & info [ "text" ]
          ~docv:"TEXT" ~doc:"Write this text, in place of stdin.")
@@ -160,15 +173,21 @@ let commands =
     command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
     command "snapshot" "Keep what the disk reads as now, under a name."
       (const (fun folder name -> change (DoSnapshot name) folder) $ disk $ named);
-    command "delete" "Delete a snapshot." (const (fun folder name ->
-      change (DoDelete name) folder) $ disk $ named);
+    command "delete" "Delete a snapshot." (const (fun dir n -> change (DoDelete n) dir) $ disk $ named);
     command "revert" "Make the live view what a snapshot is; every snapshot stays."
       (const (fun folder name -> change (DoRevert name) folder) $ disk $ named);
     command "ls" "List the snapshots by name, with the number of blocks that each maps." (const ls $ disk);
     command "inspect" "The log, the views and the segments in words." (const inspect $ disk);
-    command "clean" "Clean the segment with the least in it." (const (upkeep Engine.clean) $ disk);
+    command "clean" "Clean the segment with the least in it."
+      (const (fun folder -> with_disk folder Engine.clean) $ disk);
     command "checkpoint" "Write a checkpoint, so that the log may be forgotten."
-      (const (upkeep (fun disk -> Engine.maintain disk Checkpoint)) $ disk);
+      (const (fun folder -> with_disk folder (fun d -> Engine.maintain d Checkpoint)) $ disk);
+    command "serve" "Serve over NBD until SIGTERM or SIGINT: the live view, and each snapshot by its name."
+      (const serve $ disk
+       $ Arg.(required & opt (some string) None & info [ "socket" ]
+         ~docv:"PATH" ~doc:"Unix socket to listen on.")
+       $ Arg.(value & flag & info [ "no-sync" ]
+         ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only."));
     command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
       (const adapter
        $ Arg.(value & opt (some string) None & info [ "disk" ]

@@ -2,7 +2,8 @@
 
 open Proved_core
 
-let default_records = 1024
+(* A checkpoint writes all maps: the larger they are, the more records come between two. *)
+let default_records blocks = max 1024 (min 65536 (blocks / 2))
 let default_snapshots = 256
 
 (* The words of the largest checkpoint: every view full, every name as long as names may be. *)

@@ -1,16 +1,19 @@
-(* Where data goes, and when to checkpoint, to collect and to clean.
-   Nothing here is trusted: the proved programs
-   check each proposal. Data fills one segment after the other, the emptiest first. *)
+(* Where data goes, and when to checkpoint, to collect and to clean. Nothing here is trusted: the proved
+   programs check each proposal. Data fills the holes of one segment after the other, the emptiest first. *)
 
 open Proved_core
 
 type t = {
   mutable free_in : int array;  (* free places in each segment, as far as is known; [||] if it is not *)
+  mutable total : int;  (* their sum *)
   mutable at : int;  (* the segment that is being filled *)
+  mutable holes : int list;  (* the free places that are left in it *)
+  mutable collected : bool;  (* for the write that comes next *)
+  mutable cleaned : bool;
 }
 
-let create () = { free_in = [||]; at = 0 }
-let forget s = s.free_in <- [||]
+let create () = { free_in = [||]; total = 0; at = 0; holes = []; collected = false; cleaned = false }
+let forget s = s.free_in <- [||]; s.holes <- []
 let width y = max 1 y.shape.segment_blocks
 let segment y place = place / width y
 let places_of y g = List.init (min (width y) (y.shape.data_blocks - (g * width y))) (fun i ->
@@ -20,16 +23,17 @@ let places_of y g = List.init (min (width y) (y.shape.data_blocks - (g * width y
 let count s y =
   if s.free_in = [||] then begin
     let segments = (y.shape.data_blocks + width y - 1) / width y in
-    s.free_in <- Array.init segments (fun g -> List.length (List.filter (is_free y) (places_of y g)))
+    s.free_in <- Array.init segments (fun g -> List.length (List.filter (is_free y) (places_of y g)));
+    s.total <- Array.fold_left ( + ) 0 s.free_in
   end
 
-let free_places s y = count s y; Array.fold_left ( + ) 0 s.free_in
+let free_places s y = count s y; s.total
 let is_empty y g free = free = List.length (places_of y g)
 
-let empty_segments s y =
+let any_empty_segment s y =
   count s y;
-  let found = ref 0 in
-  Array.iteri (fun g free -> if is_empty y g free then incr found) s.free_in;
+  let found = ref false in
+  Array.iteri (fun g free -> if is_empty y g free then found := true) s.free_in;
   !found
 
 (* The segment with the most free places. *)
@@ -38,22 +42,37 @@ let emptiest s =
   Array.iteri (fun g free -> if free > s.free_in.(!best) then best := g) s.free_in;
   !best
 
-(* `n` free places: of the segment that is being filled, then of the emptiest ones.
-   Fewer where there are no more. *)
-let rec propose s y n =
-  count s y;
-  if n = 0 || Array.length s.free_in = 0 then []
-  else begin
-    if s.free_in.(s.at) = 0 then s.at <- emptiest s;
-    let g = s.at in
-    if s.free_in.(g) = 0 then []
-    else begin
-      let found = List.filteri (fun i _ -> i < n) (List.filter (is_free y) (places_of y g)) in
-      let taken = List.length found in
-      (* Places that are proposed are taken; what the count says beyond them was wrong, or is used up. *)
-      s.free_in.(g) <- (if taken < n then 0 else s.free_in.(g) - taken);
-      found @ propose s y (n - taken)
-    end
+(* `n` free places: of the segment that is being filled, then of the emptiest ones. Fewer where there are no
+   more. *)
+let rec places s y n =
+  match s.holes with
+  | _ when n = 0 -> []
+  | place :: rest ->
+      s.holes <- rest;
+      s.free_in.(s.at) <- s.free_in.(s.at) - 1;
+      s.total <- s.total - 1;
+      place :: places s y (n - 1)
+  | [] when free_places s y <= 0 -> []
+  | [] ->
+      s.at <- emptiest s;
+      s.holes <- List.filter (is_free y) (places_of y s.at);
+      if s.holes = [] then begin
+        s.total <- s.total - s.free_in.(s.at);  (* the count was wrong *)
+        s.free_in.(s.at) <- 0
+      end;
+      places s y n
+
+let propose s y n =
+  s.collected <- false;
+  s.cleaned <- false;
+  places s y n
+
+(* A request was refused for no fault of its places. *)
+let give_back s proposed =
+  if s.free_in <> [||] then begin
+    s.holes <- proposed @ s.holes;
+    s.free_in.(s.at) <- s.free_in.(s.at) + List.length proposed;
+    s.total <- s.total + List.length proposed
   end
 
 (* Moves that empty the segment with the least in it into holes of the others. *)
@@ -80,13 +99,17 @@ let moves s y =
 
 let log_is_full y = y.next_record - y.first_record >= y.shape.log_blocks
 
-(* What to do before a write of `n` blocks, step by step: `step` says how many steps were taken. *)
-let wanted s y n step =
+(* What to do before a write of `n` blocks; asked again after each upkeep. *)
+let wanted s y n =
   if log_is_full y then Some Checkpoint
-  else if n = 0 || step > 4 then None
-  else if step = 0 && (free_places s y < n || (s.free_in.(s.at) = 0 && empty_segments s y = 0))
-    then Some Collect
-  else if step = 1 && empty_segments s y = 0 && free_places s y > n + (2 * width y) then
+  else if n = 0 then None
+  else if (not s.collected) && free_places s y < n then begin
+    s.collected <- true;
+    Some Collect
+  end
+  else if s.collected && (not s.cleaned) && free_places s y > n + (2 * width y) && not (any_empty_segment s y)
+  then begin
+    s.cleaned <- true;
     match moves s y with [] -> None | found -> Some (Clean found)
-  else if step = 2 then Some Collect
+  end
   else None

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from refmodel.array.leg import Leg
 from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost, DiskError
+from refmodel.core.time_spent import DESTAGE, spent_on
 from refmodel.log_structured.chunks.compression import Compressor
 from refmodel.log_structured.chunks.deduplication import Deduplication
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.streams import DestageQueue, Stream, Streams
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cached_tree import CachedTree
+from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -41,9 +42,7 @@ class ChunkStore:
         self.segments = segments
         self.streams = Streams(geometry.separates_streams)
         self.queues = [DestageQueue() for _ in range(self.streams.count)]  # one for each stream
-        self.middle: CachedTree[MiddleEntry] = CachedTree(
-            pages, MapKind.MIDDLE, fanout=geometry.fanout
-        )
+        self.middle: Tree[MiddleEntry] = Tree(pages, MapKind.MIDDLE, fanout=geometry.fanout)
         self.deduplication = Deduplication(pages, geometry.fanout, self.middle)
         self.bank: dict[int, bytes] = {}  # MBA -> data as it will be stored
         self.moving: dict[int, bytes] = {}  # the same, of stored chunks that the cleaner moves
@@ -240,6 +239,7 @@ class ChunkStore:
             self.deduplicate()
             self.destage(self.lengths(self.moving), self.lengths(self.bank))
 
+    @spent_on(DESTAGE)
     def destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:
         """Fill one segment and write it in one full-stripe write; the action Destage of the specs.
 

@@ -10,26 +10,25 @@ In the bank, the first chunk with its data is the primary and waits to be destag
 wait with it, and get their aliases as soon as it is destaged.
 """
 
+import struct
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
 ALIAS = 1 << 63
-KEY = 8  # bytes of a fingerprint that are its key in the index
-REST = 16  # bytes of a fingerprint that are part of the value
+PARTS = struct.Struct("<3Q")  # a fingerprint as the index has it: its key, two of its value
 
 
 class Deduplication:
     """Finds chunks with the same data, and counts who shares what is stored."""
 
-    def __init__(self, pages: PageStore, fanout: int, middle: CachedTree[MiddleEntry]) -> None:
+    def __init__(self, pages: PageStore, fanout: int, middle: Tree[MiddleEntry]) -> None:
         self._middle = middle
         # the key of a fingerprint -> its rest, MBA
-        self.index: Tree[tuple[bytes, int]] = Tree(pages, MapKind.FINGERPRINTS, fanout=fanout)
+        self.index: Tree[tuple[int, int, int]] = Tree(pages, MapKind.FINGERPRINTS, fanout=fanout)
         # MBA -> how many chunks share it, the key of its fingerprint
         self.references: Tree[tuple[int, int]] = Tree(pages, MapKind.REFERENCES, fanout=fanout)
         self.found = 0  # chunks that were not stored, since the disk was opened
@@ -40,7 +39,7 @@ class Deduplication:
         self._primary_of: dict[int, int] = {}  # duplicate -> primary
 
     @property
-    def maps(self) -> tuple[Tree[tuple[bytes, int]], Tree[tuple[int, int]]]:
+    def maps(self) -> tuple[Tree[tuple[int, int, int]], Tree[tuple[int, int]]]:
         """The index and the references."""
         return self.index, self.references
 
@@ -117,9 +116,9 @@ class Deduplication:
         for mba in mbas:
             mark, duplicates = self._fingerprints.pop(mba), self._duplicates.pop(mba, [])
             del self._primaries[mark]
-            key = int.from_bytes(mark[:KEY], "little")
+            key, *rest = PARTS.unpack(mark)
             if self.index.get(key) is None:  # else other data has the key: this is not found again
-                self.index.put(key, (mark[KEY:], mba))
+                self.index.put(key, (*rest, mba))
             counts.append((1 + len(duplicates), key))
             for duplicate in duplicates:
                 del self._primary_of[duplicate]
@@ -172,15 +171,16 @@ class Deduplication:
                 self.references.put(mba, (count - 1, key))
                 continue
             self.references.remove(mba)
-            if (found := self.index.get(key)) is not None and found[1] == mba:
+            if (found := self.index.get(key)) is not None and found[-1] == mba:
                 self.index.remove(key)
             freed.append(mba)
         return sorted(freed)
 
     def find_stored(self, mark: bytes) -> int | None:
         """Return the MBA of the stored chunk with this fingerprint, or None."""
-        found = self.index.get(int.from_bytes(mark[:KEY], "little"))
-        return found[1] if found is not None and found[0] == mark[KEY:] else None
+        key, *rest = PARTS.unpack(mark)
+        found = self.index.get(key)
+        return found[-1] if found is not None and [*found[:-1]] == rest else None
 
     def _add_aliases(self, aliases: list[tuple[int, int]]) -> None:
         aliases = sorted(aliases)
@@ -192,7 +192,7 @@ class Deduplication:
 
 def fingerprint(stored: bytes) -> bytes:
     """Return the fingerprint of what is stored, 24 bytes."""
-    return blake2b(stored, digest_size=KEY + REST).digest()
+    return blake2b(stored, digest_size=PARTS.size).digest()
 
 
 def target_of(pba: int) -> int:

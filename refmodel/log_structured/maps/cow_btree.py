@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from refmodel.core.errors import DataLost
+from refmodel.log_structured.maps.columns import put_between
 from refmodel.log_structured.maps.node import MapKind, Node, capacity
 from refmodel.log_structured.maps.page_store import PageStore
 
@@ -51,17 +52,36 @@ class Tree(Generic[V]):
         if not self.root:
             return [None] * len(wanted)
         found: list[V | None] = []
-        nodes, kind = self.pages.nodes, self.kind
-        root = self.pages.get(self.root, kind)
+        nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
+        root = load(self.root, kind)
         for key in wanted:
             node = root
             while node.level:
                 page = node.values[bisect_right(node.keys, key, 1) - 1]
-                node = nodes.get(page) or self.pages.get(page, kind)
+                if (child := nodes.get(page)) is None:
+                    node = load(page, kind)
+                else:
+                    child.used, node = True, child
             keys = node.keys
             at = bisect_left(keys, key)
             found.append(node.values[at] if at < len(keys) and keys[at] == key else None)
         return found
+
+    def load(self, keys: Sequence[int]) -> None:
+        """Have the leaf of each key in memory, so that to change the tree needs no device.
+
+        The keys are in ascending order; pages have to be held meanwhile. Raises DataLost.
+        """
+        if self.pages.has_all:
+            return
+        at = 0
+        while at < len(keys) and self.root:
+            node, end = self.pages.get(self.root, self.kind), LAST
+            while node.level:
+                child = child_index(node, keys[at])
+                end = node.keys[child + 1] if child + 1 < len(node.keys) else end
+                node = self.pages.get(node.values[child], self.kind)
+            at = bisect_left(keys, end, at)
 
     def leaf(self, key: int) -> Node:
         """Return the leaf that holds the key if any does; the tree must not be empty."""
@@ -109,6 +129,11 @@ class Tree(Generic[V]):
         """
         if new and not self.root:
             return [self.put(new[0], values[0]), *self.put_many(new[1:], values[1:])]
+        with self.pages.held():
+            self.load(new)
+            return self._put_many(new, values)
+
+    def _put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V | None]:
         before: list[V | None] = []
         at = 0
         while at < len(new):
@@ -117,8 +142,8 @@ class Tree(Generic[V]):
             stop = bisect_left(new, end, at)
             if new[at] > leaf.keys[-1]:
                 stop = min(stop, at + room - len(leaf.keys))
-                leaf.keys += new[at:stop]
-                leaf.values += values[at:stop]
+                leaf.keys.extend(new[at:stop])
+                leaf.values.extend(values[at:stop])
                 before += [None] * (stop - at)
                 at = stop
             else:
@@ -144,7 +169,8 @@ class Tree(Generic[V]):
         keys, slot, size = leaf.keys, bisect_left(leaf.keys, new[first]), len(leaf.keys)
         if slot == bisect_right(keys, new[stop - 1]):  # nothing lies between them
             stop = min(stop, first + room - size)
-            keys[slot:slot], leaf.values[slot:slot] = new[first:stop], values[first:stop]
+            put_between(keys, slot, new[first:stop])
+            put_between(leaf.values, slot, values[first:stop])
             before += [None] * (stop - first)
             return stop - first
         for at in range(first, stop):
@@ -167,6 +193,11 @@ class Tree(Generic[V]):
 
         Returns their values. Raises DataLost if one does not exist: what is stored is damaged.
         """
+        with self.pages.held():
+            self.load(removed)
+            return self._remove_many(removed)
+
+    def _remove_many(self, removed: list[int]) -> list[V]:
         before: list[V] = []
         at = 0
         while at < len(removed):
@@ -203,8 +234,8 @@ class Tree(Generic[V]):
     def _items(self, page: int, low: int, high: int) -> Iterator[tuple[int, V]]:
         node = self.pages.get(page, self.kind)
         if node.level == 0:
-            for at in range(bisect_left(node.keys, low), bisect_left(node.keys, high)):
-                yield node.keys[at], node.values[at]
+            part = slice(bisect_left(node.keys, low), bisect_left(node.keys, high))
+            yield from zip(node.keys[part], node.values[part], strict=True)
             return
         for at in range(child_index(node, low), len(node.keys)):
             if at and node.keys[at] >= high:
@@ -256,7 +287,7 @@ class Tree(Generic[V]):
         self.release(node)
         return copy
 
-    def _new(self, level: int, keys: list[int], values: list[Any]) -> Node:
+    def _new(self, level: int, keys: Sequence[int], values: Any) -> Node:
         return self.pages.new(self.kind, level, keys, values, self.born)
 
     def _split(self, path: list[Node]) -> None:

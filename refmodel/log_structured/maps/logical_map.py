@@ -14,7 +14,6 @@ merged at once.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from refmodel.log_structured.maps.cached_tree import CachedTree
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
 from refmodel.log_structured.maps.node import Node
 
@@ -139,7 +138,7 @@ class LogicalMap(Tree[int]):
             yield lba, mba
 
 
-class LiveMap(LogicalMap, CachedTree[int]):
+class LiveMap(LogicalMap):
     """The map of the live view, which changes."""
 
     def replace(self, lbas: Sequence[int], mbas: Iterable[int | None]) -> list[int | None]:
@@ -164,7 +163,6 @@ class LiveMap(LogicalMap, CachedTree[int]):
         if not self.recent:
             return
         snapshot.recent, snapshot._order = self.recent, self._order
-        self.remember(self.recent)
         self.recent, self._order = {}, []
         if self.base is not None:
             self.base._based.remove(self)

@@ -2,22 +2,25 @@
 
 A leaf maps keys to values. An inner node maps the lowest key of each child to the child's page. All
 keys are unsigned 64-bit integers. `MapKind` says which of the disk's maps a node belongs to, and so
-what the values of a leaf are.
+what the values of a leaf are. Keys, and each field of the values, are columns: packed arrays, in
+memory as on the media.
 """
 
 import struct
+import sys
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c
+from refmodel.log_structured.maps.columns import Column, Table
 
 MAGIC = b"LFSN"
-FIELDS = "<QQHHH2x"  # page, born, kind, level, entries
-HEADER = struct.Struct("<4sI" + FIELDS[1:])  # magic, CRC-32C of what follows it, the fields
+FIELDS = struct.Struct("<QQHHH2x")  # page, born, kind, level, entries
+HEADER = struct.Struct("<4sI" + FIELDS.format[1:])  # magic, CRC-32C of what follows it, the fields
 PREFIX = struct.Struct("<4sI")  # the first two of them
 COVERED = 8  # the checksum covers everything from this byte on
 ROOM = PAGE - HEADER.size  # bytes for entries
@@ -39,56 +42,56 @@ class MapKind(IntEnum):
     REFERENCES = 7  # MBA -> how many chunks share its data, the first 8 bytes of its fingerprint
 
 
-LEAF_VALUE = {
-    MapKind.LOGICAL: struct.Struct("<Q"),
-    MapKind.MIDDLE: struct.Struct("<QI"),
-    MapKind.SEGMENT_OWNERS: struct.Struct("<Q"),
-    MapKind.SEGMENT_USAGE: struct.Struct("<IQ"),
-    MapKind.VIEWS: struct.Struct("<64sQQQQQB"),
-    MapKind.FINGERPRINTS: struct.Struct("<16sQ"),
-    MapKind.REFERENCES: struct.Struct("<IQ"),
+# The fields of a value in a leaf: u64 (Q), u32 (I) or u8 (B) each.
+LEAF_FIELDS = {
+    MapKind.LOGICAL: "Q",
+    MapKind.MIDDLE: "QI",
+    MapKind.SEGMENT_OWNERS: "Q",
+    MapKind.SEGMENT_USAGE: "IQ",
+    MapKind.VIEWS: "QQQQQQQQ" + "QQQQQB",  # the name, 8 bytes in each of the first eight
+    MapKind.FINGERPRINTS: "QQQ",
+    MapKind.REFERENCES: "IQ",
 }
-CHILD = struct.Struct("<Q")
+CHILD = "Q"
+WIDTH = {"Q": 8, "I": 4, "B": 1}  # bytes of a field
+assert all(array(field).itemsize == width for field, width in WIDTH.items())
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node in memory. `values` holds ints where the stored value is one integer, else tuples."""
+    """A node in memory. `values` is one column, or a table where a value has several fields."""
 
     page: int
     born: int  # when, by the disk's clock
     kind: MapKind
     level: int  # 0: a leaf
-    keys: list[int]
-    values: list[Any]  # pages of children; in a leaf, what the map's kind says
+    keys: Column
+    values: Any  # a Column or Table: pages of children; in a leaf, what the map's kind says
+    used: bool = True  # since the page store last thought of forgetting it
 
-    def value_format(self) -> struct.Struct:
-        """Return the stored format of one value."""
-        return CHILD if self.level else LEAF_VALUE[self.kind]
+
+def fields_of(kind: MapKind, level: int) -> str:
+    """Return the fields of a value in a node."""
+    return CHILD if level else LEAF_FIELDS[kind]
+
+
+def columns_of(node: Node) -> list[Column]:
+    """Return all columns of a node, the keys first."""
+    values = node.values
+    return [node.keys, *values.columns] if isinstance(values, Table) else [node.keys, values]
 
 
 def capacity(kind: MapKind, level: int) -> int:
     """Return how many entries fit a page."""
-    return ROOM // (8 + (CHILD if level else LEAF_VALUE[kind]).size)
+    return ROOM // sum(WIDTH[field] for field in "Q" + fields_of(kind, level))
 
 
 def encode(node: Node) -> bytes:
     """Return the page of a node."""
-    count = len(node.keys)
-    form = node.value_format().format
-    values = node.values if form == "<Q" else chain.from_iterable(node.values)
-    covered = _layout(form, count).pack(
-        node.page, node.born, node.kind, node.level, count, *node.keys, *values
-    )
+    fields = FIELDS.pack(node.page, node.born, node.kind, node.level, len(node.keys))
+    columns = map(_stored, columns_of(node))
+    covered = b"".join([fields, *columns]).ljust(PAGE - COVERED, b"\0")
     return PREFIX.pack(MAGIC, crc32c(covered)) + covered
-
-
-@lru_cache(maxsize=2048)
-def _layout(form: str, count: int) -> struct.Struct:
-    """Return the format of a page with so many entries, from the first byte of COVERED on."""
-    entries = f"{count}Q" + (f"{count}Q" if form == "<Q" else form[1:] * count)
-    rest = PAGE - struct.calcsize(FIELDS + entries) - COVERED
-    return struct.Struct(f"{FIELDS}{entries}{rest}x")
 
 
 def is_node(page: int, kind: MapKind, data: bytes, born: int = 0) -> bool:
@@ -112,17 +115,40 @@ def birth(data: bytes) -> int:
 def decode(data: bytes) -> Node:
     """Return the node in a page that `is_node` accepts."""
     _, _, page, born, kind, level, count = HEADER.unpack_from(data)
-    node = Node(
-        page,
-        born,
-        MapKind(kind),
-        level,
-        list(struct.unpack_from(f"<{count}Q", data, HEADER.size)),
-        [],
+    columns, at = [], HEADER.size
+    for field in "Q" + fields_of(MapKind(kind), level):
+        end = at + count * WIDTH[field]
+        columns.append(_loaded(field, data[at:end]))
+        at = end
+    keys, *values = columns
+    return Node(
+        page, born, MapKind(kind), level, keys, Table(values) if len(values) > 1 else values[0]
     )
-    form, start = node.value_format(), HEADER.size + 8 * count
-    if form.format == "<Q":
-        node.values = list(struct.unpack_from(f"<{count}Q", data, start))
-    else:
-        node.values = list(form.iter_unpack(data[start : start + count * form.size]))
-    return node
+
+
+def _stored(column: Column) -> bytes:
+    """Return a column as it is on the media: little-endian."""
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column.tobytes()
+
+
+def _loaded(field: str, data: bytes) -> Column:
+    column: Column = array(field, data)
+    if sys.byteorder == "big":
+        column.byteswap()
+    return column
+
+
+def new_keys(keys: Iterable[int]) -> Column:
+    """Return the column of keys for a new node; a column is taken as it is."""
+    return keys if isinstance(keys, array) else array("Q", keys)
+
+
+def new_values(kind: MapKind, level: int, values: Any) -> Any:
+    """Return what a new node keeps of its values; a column or table is taken as it is."""
+    if isinstance(values, array):
+        return values
+    fields = fields_of(kind, level)
+    return array(fields, values) if len(fields) == 1 else Table.of(fields, values)

@@ -3,10 +3,17 @@
 What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
 `pending` until the next checkpoint is durable. It is not stored which pages are in use: when a disk
 is opened, its trees are walked, and their pages are marked.
+
+Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
+again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
+they came, but what was used since its last turn gets another one. Other nodes stay until they are
+written, so a checkpoint begins when they take half of the memory.
 """
 
 import heapq
 from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -15,9 +22,22 @@ from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.node import MapKind, Node, birth, decode, encode, is_node
+from refmodel.log_structured.maps.node import (
+    MapKind,
+    Node,
+    birth,
+    decode,
+    encode,
+    is_node,
+    new_keys,
+    new_values,
+)
 
-CACHED_NODES = 8192  # clean nodes kept in memory
+MEMORY = 64 << 20  # bytes for nodes in memory, by default
+NODE_BYTES = PAGE + 768  # of memory that a full node takes: columns, objects, entries here
+LEAST_CLEAN = 4  # nodes on the media that may always be in memory
+LEAST_DIRTY = 64  # the same of the others
+MISS = "map-miss"  # the cause of a device read of a node that an operation needs
 
 
 class PageStore:
@@ -42,6 +62,11 @@ class PageStore:
         self._freed_before = 0  # how many of them were freed before the maps were frozen
         self._fresh = 1  # pages from here on were never used
         self._released: list[int] = []  # a heap, so that low pages are used first
+        self._most = MEMORY // NODE_BYTES  # nodes in memory
+        self._holders = 0  # steps that need what they have loaded
+        self._opened = False  # whether it is known which pages are in use
+        self.loaded = 0
+        self.evicted = 0
         self.created = 0
         self.copied = 0  # of those, copies of shared or durable nodes
         self.freed = 0
@@ -51,10 +76,43 @@ class PageStore:
         """How many pages can be allocated now."""
         return len(self._released) + self._count - self._fresh
 
-    def get(self, page: int, kind: MapKind, cause: str = "foreground") -> Node:
-        """Return the node in a page. Device I/O is counted under `cause`. Raises DataLost."""
+    def limit_memory(self, memory: int) -> None:
+        """Let nodes take at most so many bytes of memory.
+
+        More only if a checkpoint cannot write them fast enough.
+        """
+        self._most = memory // NODE_BYTES
+        self._evict()
+
+    @property
+    def has_all(self) -> bool:
+        """Whether every node is in memory."""
+        return len(self.nodes) == len(self.in_use)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the nodes that are not on the media take half of the memory."""
+        return len(self.dirty) + len(self._frozen) > max(LEAST_DIRTY, self._most // 2)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep in memory what is loaded meanwhile, so that a change needs no device halfway."""
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            self._evict()
+
+    def get(self, page: int, kind: MapKind, cause: str = "") -> Node:
+        """Return the node in a page. Raises DataLost.
+
+        Device I/O is counted under `cause`, or else as a miss.
+        """
         if (node := self.nodes.get(page)) is not None:
+            node.used = True
             return node
+        cause = cause or (MISS if self._opened else "recovery")
         _, born = self.in_use.get(page, (kind, 0))
         born = born or self.newest_birth(page, kind, cause)
         node = decode(
@@ -62,6 +120,7 @@ class PageStore:
                 self.offset(page), PAGE, lambda data: is_node(page, kind, data, born), cause
             )
         )
+        self.loaded += 1
         self._remember(node)
         return node
 
@@ -76,15 +135,18 @@ class PageStore:
         return max((birth(data) for data in copies if is_node(page, kind, data)), default=0)
 
     def new(
-        self, kind: MapKind, level: int, keys: list[int], values: list[Any], born: int = 0
+        self, kind: MapKind, level: int, keys: Iterable[int], values: Any, born: int = 0
     ) -> Node:
         """Return a new node in a free page, not yet on the media; born now, unless `born` says.
+
+        It takes over columns and tables that it is given.
 
         Raises NoSpace.
         """
         born = born or self.clock.now
         assert born > self.clock.frozen
-        node = Node(self._allocate(), born, kind, level, keys, values)
+        columns = new_keys(keys), new_values(kind, level, values)
+        node = Node(self._allocate(), born, kind, level, *columns)
         self._use(node.page, kind, node.born)
         self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
@@ -182,6 +244,7 @@ class PageStore:
 
     def finish_marking(self) -> None:
         """While the disk is opened: every page that is not marked is free."""
+        self._opened = True
         self._fresh = max(self.in_use, default=0) + 1
         self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
 
@@ -219,5 +282,19 @@ class PageStore:
     def _remember(self, node: Node) -> None:
         self.nodes[node.page] = node
         self._clean[node.page] = None
-        if len(self._clean) > CACHED_NODES:
-            del self.nodes[self._clean.popitem(last=False)[0]]
+        node.used = False
+        self._evict()
+
+    def _evict(self) -> None:
+        """Forget nodes that are on the media while there are too many, unless a step needs them."""
+        if self._holders:
+            return
+        left = max(LEAST_CLEAN, self._most - len(self.dirty) - len(self._frozen))
+        while len(self._clean) > left:
+            page, _ = self._clean.popitem(last=False)
+            if self.nodes[page].used:
+                self.nodes[page].used = False
+                self._clean[page] = None
+            else:
+                del self.nodes[page]
+                self.evicted += 1

@@ -11,6 +11,7 @@ siblings: by a look, too, but only for what was born before `fork`, the time whe
 was taken that has since been removed between them.
 """
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -33,7 +34,8 @@ class ViewState(IntEnum):
     DELETED = 2
 
 
-StoredView = tuple[bytes, int, int, int, int, int, int]  # a view's fields, but its id
+StoredView = tuple[int, ...]  # a view's fields, but its id: eight of its name, then the others
+NAME = struct.Struct("<8Q")
 
 
 @dataclass(slots=True, eq=False)
@@ -194,7 +196,7 @@ class Views:
         for id in sorted(self._changed):
             view = self.by_id[id]
             stored = (
-                view.name.encode(),
+                *NAME.unpack(view.name.encode().ljust(NAME.size, b"\0")),
                 view.map.root,
                 view.parent,
                 view.taken,
@@ -214,7 +216,9 @@ class Views:
         self._changed.clear()
         self.frozen_maps.clear()
         self._next_id = next_id
-        for id, (name, map_root, parent, taken, fork, cursor, state) in self.table.items():
+        for id, stored in self.table.items():
+            name = NAME.pack(*stored[:8])
+            map_root, parent, taken, fork, cursor, state = stored[8:]
             is_live = state == ViewState.LIVE
             view = View(
                 id,

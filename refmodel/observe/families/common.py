@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator
 
 from refmodel.array.component import Meter
 from refmodel.cache.disk import LEG as CACHE_LEG
-from refmodel.observe.families.family import COUNTER, GAUGE, HISTOGRAM, Family, Samples, single
+from refmodel.observe.families.family import (
+    BREAKDOWN,
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+    Family,
+    Samples,
+    single,
+)
 from refmodel.registry import Disk
 
 BY_OPERATION = ("operation",)
@@ -44,6 +52,10 @@ def _serving(disk: Disk) -> Samples:
     stats = disk.operations
     found = (("group", stats.groups), ("in flight", stats.in_flight))
     return [((which,), histogram) for which, histogram in found if histogram.count]
+
+
+def _requests(disk: Disk) -> Samples:
+    return [((name,), found) for name, found in sorted(disk.operations.requests.items())]
 
 
 def _device(counts: Callable[[Meter], dict[str, int]]) -> Callable[[Disk], Samples]:
@@ -87,9 +99,18 @@ FAMILIES = [
         HISTOGRAM,
         "requests",
         "requests of clients that a server performs together (group), and that it has taken and "
-        "not answered when it begins a group (in flight)",
+        "not answered when it begins a group (in flight), counted once per group",
         _serving,
         ("which",),
+    ),
+    Family(
+        "serving.latency",
+        BREAKDOWN,
+        "seconds",
+        "time per request of a server's clients, from its arrival until its answer is sent, with "
+        "what it waited for",
+        _requests,
+        BY_OPERATION,
     ),
     _device_family("reads", "I/Os", "reads of devices"),
     _device_family("writes", "I/Os", "writes to devices"),
@@ -107,7 +128,8 @@ FAMILIES = [
 
 CAUSES = {
     "foreground": "the operation itself: the record in the durable log and its flush, the data of "
-    "large writes, reads of maps and of chunks",
+    "large writes, reads of chunks; other engines: reads of maps",
+    "map-miss": "log-structured: reading a node of a map that was not in memory when it was needed",
     "journal": "in-place arrays: the journal record of a write, which closes the write hole",
     "cache": "hits and fills of a read cache, on the host's own device",
     "migrate": "copying the contents of a read cache to another host",

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
+from refmodel.core.breakdown import Breakdown
 from refmodel.core.histogram import Histogram
 
-Value = int | float | Histogram
+Value = int | float | Histogram | Breakdown
 Samples = Iterable[tuple[tuple[str, ...], Value]]  # values of the labels, and of the counter
-COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+COUNTER, GAUGE, HISTOGRAM, BREAKDOWN = "counter", "gauge", "histogram", "breakdown"
 
 
 D = TypeVar("D")  # an open disk
@@ -17,7 +18,7 @@ class Family(NamedTuple):
     """One thing that is counted. Counters only grow while the disk is open, gauges may shrink."""
 
     name: str
-    kind: str  # COUNTER, GAUGE or HISTOGRAM
+    kind: str  # COUNTER, GAUGE, HISTOGRAM or BREAKDOWN
     unit: str
     help: str
     samples: Callable[[Any], Samples]  # of an open disk whose engine has the family

@@ -35,7 +35,7 @@ def _utilisation(disk: LogStructuredDisk) -> Samples:
     found = Counter(
         -(-10 * usage.live // segments.units) * 10 for usage in segments.sealed.values()
     )
-    return [((str(percent),), found[percent]) for percent in range(10, 101, 10)]
+    return [((str(percent),), found[percent]) for percent in sorted(found)]
 
 
 def _pages_of(disk: LogStructuredDisk) -> Samples:
@@ -162,6 +162,24 @@ PAGES = [
         "pages",
         "made nodes that are copies, because the old node was shared or durable",
         lambda disk: disk.state.pages.copied,
+    ),
+    _gauge(
+        "pages.in_memory",
+        "pages",
+        "nodes that are in memory; `--memory` limits them",
+        lambda disk: len(disk.state.pages.nodes),
+    ),
+    _counter(
+        "pages.loaded",
+        "pages",
+        "nodes that were read from the media",
+        lambda disk: disk.state.pages.loaded,
+    ),
+    _counter(
+        "pages.evicted",
+        "pages",
+        "nodes that memory had no room for any more; they are on the media",
+        lambda disk: disk.state.pages.evicted,
     ),
     _counter("pages.freed", "pages", "nodes that were freed", lambda disk: disk.state.pages.freed),
 ]

@@ -6,6 +6,7 @@ not answered and the answers that are not sent exceed `MOST_HELD`, it takes no f
 
 import errno
 
+from refmodel.core.time_spent import Times
 from refmodel.serving.nbd.negotiation import Negotiation
 from refmodel.serving.nbd.protocol import (
     ALLOCATION_ID,
@@ -36,15 +37,21 @@ REQUEST_COST = 1024  # bytes that a request is taken to hold, besides its data
 READ, WRITE, DISC, FLUSH = map(int, (Command.READ, Command.WRITE, Command.DISC, Command.FLUSH))
 BLOCK_STATUS = int(Command.BLOCK_STATUS)
 ALLOWED_FLAGS: dict[int, int] = {
-    Command.READ: CommandFlag.FUA | CommandFlag.DF,
-    Command.WRITE: CommandFlag.FUA,
-    Command.FLUSH: CommandFlag.FUA,
-    Command.TRIM: CommandFlag.FUA,
-    Command.CACHE: CommandFlag.FUA,
-    Command.WRITE_ZEROES: CommandFlag.FUA | CommandFlag.NO_HOLE | CommandFlag.FAST_ZERO,
-    Command.BLOCK_STATUS: CommandFlag.FUA | CommandFlag.REQ_ONE,
+    int(command): int(flags)
+    for command, flags in {
+        Command.READ: CommandFlag.FUA | CommandFlag.DF,
+        Command.WRITE: CommandFlag.FUA,
+        Command.FLUSH: CommandFlag.FUA,
+        Command.TRIM: CommandFlag.FUA,
+        Command.CACHE: CommandFlag.FUA,
+        Command.WRITE_ZEROES: CommandFlag.FUA | CommandFlag.NO_HOLE | CommandFlag.FAST_ZERO,
+        Command.BLOCK_STATUS: CommandFlag.FUA | CommandFlag.REQ_ONE,
+    }.items()
 }
 CHANGES = tuple(map(int, (Command.WRITE, Command.TRIM, Command.WRITE_ZEROES)))
+ERROR, EXTENTS, DATA, NO_DATA = map(
+    int, (ChunkType.ERROR, ChunkType.BLOCK_STATUS, ChunkType.OFFSET_DATA, ChunkType.NONE)
+)
 
 
 class Request:
@@ -52,11 +59,12 @@ class Request:
 
     `offset` and `length` are in bytes. The answer is an `error` (an errno; 0: none) with a
     `message`, or the `result`: what was read, or the encoded extents of a block status.
+    `arrived` is what the thread had spent on each part when the request was received.
     """
 
     __slots__ = (
         "session", "kind", "flags", "cookie", "offset", "length", "data", "error", "message",
-        "result",
+        "result", "arrived",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +81,7 @@ class Request:
         self.kind, self.flags, self.cookie = kind, flags, cookie
         self.offset, self.length, self.data = offset, length, data
         self.error, self.message, self.result = 0, "", b""
+        self.arrived: Times = ()
 
     def fail(self, error: int, message: str) -> None:
         """Set the answer: an error."""
@@ -94,7 +103,7 @@ class Session:
         self._needs = 0  # bytes of the message that begins there, if that is known
         self._stopped = False  # whether it stopped taking requests because it was full
         self._negotiation: Negotiation | None = Negotiation(exports, self._send)
-        self._structured = self._allocation = False
+        self._structured = self._allocation = self._read_only = False
 
     @property
     def negotiating(self) -> bool:
@@ -165,13 +174,13 @@ class Session:
         if request.error:
             text = request.message.encode()[:4096]
             head = CHUNK_ERROR.pack(WIRE_ERRORS.get(request.error, 5), len(text))
-            kind, result = ChunkType.ERROR, text
+            kind, result = ERROR, text
         elif request.kind == BLOCK_STATUS:
-            kind, head = ChunkType.BLOCK_STATUS, CONTEXT_ID.pack(ALLOCATION_ID)
+            kind, head = EXTENTS, CONTEXT_ID.pack(ALLOCATION_ID)
         elif result:
-            kind, head = ChunkType.OFFSET_DATA, CHUNK_OFFSET.pack(request.offset)
+            kind, head = DATA, CHUNK_OFFSET.pack(request.offset)
         else:
-            kind, head = ChunkType.NONE, b""
+            kind, head = NO_DATA, b""
         self._send(CHUNK.pack(CHUNK_MAGIC, DONE, kind, cookie, len(head) + len(result)) + head)
         if result:
             self._send(result)
@@ -194,6 +203,7 @@ class Session:
                 return size, []
             if self._negotiation.export is not None:
                 self.export = self._negotiation.export
+                self._read_only = bool(self.export.flags & ExportFlag.READ_ONLY)
                 self._structured = self._negotiation.structured
                 self._allocation = self._negotiation.allocation
                 self._negotiation = None
@@ -233,7 +243,7 @@ class Session:
             request.fail(errno.EINVAL, "the server does not have this command")
         elif request.flags & ~allowed:
             request.fail(errno.EINVAL, "the command does not have these flags")
-        elif kind in CHANGES and export.flags & ExportFlag.READ_ONLY:
+        elif kind in CHANGES and self._read_only:
             request.fail(errno.EPERM, "the export is read-only")
         elif request.offset + request.length > export.size:
             past = errno.ENOSPC if kind in CHANGES else errno.EINVAL

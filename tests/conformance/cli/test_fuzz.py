@@ -1,6 +1,7 @@
 """Any bytes, in a trace file or from a target, give a verdict or one line: never a traceback."""
 
 import json
+import random
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from conformance.contract import trace as traces
 from conformance.contract.trace import Event
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
+from conformance.selftest.overlapping_histories import history
 from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 from conformance.targets.process import ProcessTarget
@@ -234,3 +236,57 @@ def test_wrong_lines_are_one_line_and_status_three(tmp_path: Path, line: bytes, 
         assert "Traceback" not in result.output and all(
             len(text) < 400 for text in result.output.splitlines()
         )
+
+
+def overlapping_lines(seed: int) -> list[Event]:
+    trace = history(random.Random(seed), 8, blocks=2, in_flight=3)
+    return [{"trace": 2, "hello": trace.hello}, *trace.events]
+
+
+@LOOSE
+@given(st.data())
+def test_damaged_traces_of_requests_that_overlap(tmp_path: Path, data: st.DataObject) -> None:
+    """Keys that are missing, values that are wrong, lines in another order or without positions:
+    a verdict, or one line, and a documented exit status."""
+    lines = overlapping_lines(data.draw(st.integers(0, 50)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        place = lines[at]
+        change = data.draw(st.sampled_from(["swap", "drop", "twice", "key", "value", "unplaced"]))
+        if change == "swap":
+            other = data.draw(st.integers(0, len(lines) - 1))
+            lines[at], lines[other] = lines[other], place
+        elif change == "drop" and len(lines) > 1:
+            del lines[at]
+        elif change == "twice":
+            lines.insert(at, dict(place))
+        elif change == "unplaced":
+            lines[at] = {k: v for k, v in place.items() if k not in ("called", "answered")}
+        elif place:
+            inner = place.get("result")
+            deep = isinstance(inner, dict) and inner and data.draw(st.booleans())
+            changed = inner if deep else place
+            key = data.draw(st.sampled_from(sorted(changed)))
+            kept = {k: v for k, v in changed.items() if k != key}
+            if change == "value":
+                kept[key] = data.draw(anything | st.integers(-3, 40))
+            lines[at] = {**place, "result": kept} if deep else kept
+    path = tmp_path / "damaged.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    result = CliRunner().invoke(main, ["check", "--oracle", "model", str(path)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code in (0, 1, 3) and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("gone", [("called", "answered"), ("called",), ("answered",)])
+@pytest.mark.parametrize("at", [1, 2, 4])
+def test_events_with_and_without_positions_are_one_line(
+    tmp_path: Path, at: int, gone: tuple[str, ...]
+) -> None:
+    lines = overlapping_lines(3)
+    lines[at] = {key: value for key, value in lines[at].items() if key not in gone}
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    result = CliRunner().invoke(main, ["check", str(path)])
+    assert result.exit_code == 3 and "called" in result.output, result.output
+    assert len(result.output.splitlines()) == 2, "the complaint, and the summary"

@@ -1,4 +1,4 @@
-"""docs/self-test.md says of each of the 53 bugs where it is planted, or why it is not; and it says
+"""docs/self-test.md says of each of the 54 bugs where it is planted, or why it is not; and it says
 what is so.
 """
 
@@ -17,7 +17,7 @@ def test_the_table_is_true() -> None:
         int(number): (engines, specs)
         for number, engines, specs in ROW.findall((ROOT / "docs" / "self-test.md").read_text())
     }
-    assert list(rows) == list(range(1, 54))
+    assert list(rows) == list(range(1, 55))
     mutants: dict[int, set[str]] = {}
     for file in (ROOT / "specs" / "mutants").glob("*.toml"):
         for mutant in tomllib.loads(file.read_text())["mutant"]:

@@ -19,6 +19,7 @@ from conformance.media import nbd
 from conformance.targets import hooks_file
 from conformance.targets.base import TargetFailure
 from conformance.targets.hooks import HooksTarget
+from support.in_flight import several
 
 EXAMPLES = Path(hooks_file.__file__).parents[1] / "examples"
 MODEL = {"model": named("model")}
@@ -58,6 +59,8 @@ snapshot = "true"
 
 class Exports:
     """An NBD server with the one export `live`: it is full, and says so as servers do."""
+
+    size, multi_conn = 4096, False
 
     said = ("server has no export named 'missing': No such file or directory", errno.ENOENT)
 
@@ -230,3 +233,25 @@ def test_any_file_is_read_or_refused_in_one_line(
         assert str(error).startswith(str(path)) and "\n" not in str(error)
     else:
         assert read["commands"]["create"] and read["data"]
+
+
+SEVERAL = 'view = "$NAME.copy"\nin_flight = 8\n'
+SLOW_COPY = "head -c 512 disk >./$NAME.copy; sleep 0.02; tail -c +513 disk >>./$NAME.copy"
+
+
+def test_reads_and_writes_overlap_and_commands_run_alone(tmp_path: Path) -> None:
+    path = tmp_path / "several.toml"
+    path.write_text(
+        COPIES.replace('view = "$NAME.copy"', SEVERAL).replace("cp disk ./$NAME.copy", SLOW_COPY)
+    )
+    seen = several(str(path), 8, ops=30)
+    assert not seen.failures, seen.words
+    assert seen.overlapping == 8
+
+
+def test_a_copy_that_is_not_atomic_is_found_under_load(tmp_path: Path) -> None:
+    path = tmp_path / "torn.toml"
+    text = COPIES.replace('view = "$NAME.copy"', SEVERAL + 'under_load = ["snapshot"]')
+    path.write_text(text.replace("cp disk ./$NAME.copy", SLOW_COPY))
+    seen = several(str(path), 30, ops=30)
+    assert seen.failures and seen.failures[0][1].kind == "no-order"

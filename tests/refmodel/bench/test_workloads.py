@@ -91,8 +91,8 @@ class SimulatedTime(Stopwatch):
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def now(self) -> float:
-        return self.seconds
+    def nanoseconds(self) -> int:
+        return round(1e9 * self.seconds)
 
     def wait_until(self, moment: float) -> None:
         self.seconds = max(self.seconds, moment)
@@ -111,6 +111,14 @@ def test_a_stall_counts_for_every_request_that_it_delays() -> None:
     late = [latency for latency in window.latencies if latency > 0.0015]
     assert len(late) == pytest.approx(49, abs=1) and max(late) == pytest.approx(0.05)
     assert window.seconds == pytest.approx(0.399)
+    waits = clients.waits["run"]
+    assert waits.count == 200 and waits.total == pytest.approx(
+        1e9 * sum(window.latencies), rel=1e-6
+    )
+    worst, late_one = waits.at(100), waits.at(90)
+    assert worst is not None and late_one is not None
+    assert worst.parts["engine"] > 50e6 / 4  # the mean of the stalled one and those behind it
+    assert late_one.parts["turn"] > 0.8 * late_one.latency  # what it waited for was the stall
 
 
 def test_failed_devices_are_rebuilt_while_clients_go_on() -> None:

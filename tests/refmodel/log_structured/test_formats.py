@@ -17,7 +17,7 @@ import zstandard
 from refmodel import LogStructuredDisk
 from support.disks import block
 
-LEAF = {1: "<Q", 2: "<QI", 3: "<Q", 4: "<IQ", 5: "<64sQQQQQB", 6: "<16sQ", 7: "<IQ"}
+LEAF = {1: "Q", 2: "QI", 3: "Q", 4: "IQ", 5: "QQQQQQQQQQQQQB", 6: "QQQ", 7: "IQ"}
 
 ALIAS = 1 << 63
 REDUCTIONS = [
@@ -52,19 +52,19 @@ class Reader:
         shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}
         self.chunks |= {mba: self.chunks[target] for mba, target in shared.items()}
         self.shared, self.references = shared, dict(self.entries(references))
-        for key, (rest, mba) in self.entries(index):
-            assert (
-                hashlib.blake2b(self.stored(places[mba][0]), digest_size=24).digest()
-                == key.to_bytes(8, "little") + rest
-            )
+        for *mark, mba in ((key, *value) for key, value in self.entries(index)):
+            assert hashlib.blake2b(
+                self.stored(places[mba][0]), digest_size=24
+            ).digest() == struct.pack("<3Q", *mark)
         self.live: dict[int, bytes] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}
-        for _, (name, root, _, _, _, _, state) in self.entries(views):
+        for _, (*words, root, _, _, _, _, state) in self.entries(views):
             content = {lba: self.chunks[mba] for lba, mba in self.entries(root)}
             if state == 0:
                 self.live = content
             elif state == 1:
-                self.snapshots[name.rstrip(b"\0").decode()] = content
+                name = struct.pack("<8Q", *words).rstrip(b"\0").decode()
+                self.snapshots[name] = content
         for kind, lba, count, name, payload in self.records(position, sequence, generation):
             self.replay(kind, lba, count, name, payload)
 
@@ -85,9 +85,12 @@ class Reader:
         magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
         assert magic == b"LFSN" and check == crc(node[8:]) and number == page
         keys = struct.unpack_from(f"<{count}Q", node, 32)
-        form = struct.Struct("<Q" if level else LEAF[kind])
-        values = list(form.iter_unpack(node[32 + 8 * count :][: count * form.size]))
-        for key, value in zip(keys, values, strict=True):
+        columns, at = [], 32 + 8 * count
+        for field in "Q" if level else LEAF[kind]:
+            columns.append(struct.unpack_from(f"<{count}{field}", node, at))
+            at += struct.calcsize(f"<{count}{field}")
+        assert not any(node[at:])
+        for key, value in zip(keys, zip(*columns, strict=True), strict=True):
             if level:
                 yield from self.entries(value[0])
             else:

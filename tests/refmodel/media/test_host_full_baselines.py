@@ -2,6 +2,7 @@
 
 import errno
 import random
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,23 @@ def test_what_was_flushed_stays(folder: Path, engine: str) -> None:
     assert 20 < refused < 190
     assert not [file for file in folder.iterdir() if file.name.endswith(".pulled")]
     disk.close()
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+def test_a_disk_that_cannot_be_made_leaves_no_files(folder: Path, engine: str) -> None:
+    calls = [0, 0]  # so far, and the one that fails
+
+    def fails(_: str) -> bool:
+        calls[0] += 1
+        return calls[0] == calls[1]
+
+    for number in count(1):
+        calls[:] = 0, number
+        with refusing("pwrite", errno.ENOSPC, fails):
+            try:
+                create(folder, plan(engine, BLOCKS), sync=False)
+                break
+            except DiskError:
+                assert not [*folder.iterdir()], number
+    assert number > 1
+    open_disk(folder, sync=False).close()

@@ -14,38 +14,10 @@ from refmodel.serving.callbacks import Callbacks
 from refmodel.serving.server import Server
 from refmodel.serving.sockets import listen_at, listen_on
 from support.disks import block
-from support.serving.nbd_client import READ, WRITE, Client
+from support.serving.loop import Loop
+from support.serving.nbd_client import READ, WRITE
 
 Make = Callable[..., LogStructuredDisk]
-
-
-class Loop:
-    """A server whose loop runs while a client waits."""
-
-    def __init__(self, server: Server, listening: socket.socket) -> None:
-        self._server, self._address = server, listening.getsockname()
-        self._family = listening.family
-
-    def turns(self) -> None:
-        for _ in range(4):
-            self._server.turn()
-
-    def connect(self) -> socket.socket:
-        client = socket.socket(self._family)
-        client.connect(self._address)
-        self.turns()
-        client.setblocking(False)
-        return client
-
-    def client(self) -> Client:
-        connected = self.connect()
-
-        def exchange(data: bytes) -> bytes:
-            connected.sendall(data)
-            self.turns()
-            return connected.recv(1 << 20)
-
-        return Client(exchange)
 
 
 @pytest.fixture

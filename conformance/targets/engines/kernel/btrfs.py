@@ -25,7 +25,8 @@ LIVE, SPARE, PREFIX = "live", "spare", "s-"
 class Btrfs(FileDisk):
     """Options: `mode` ("mixed" or "default", which needs a larger disk), `spread`, `fault`."""
 
-    knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
+    knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "atom": [4096, 512]}
+    findings = {"unopenable": "btrfs-torn-superblock.md"}
     kind = "btrfs"
     superblock = range(64 << 10, 68 << 10)
     tool = ("mkfs.btrfs", "-q", "-f", "--mixed")

@@ -11,7 +11,9 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.media import sparse
 from conformance.media.recorded import Recorded
+from conformance.media.sparse import BadContent
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, guest
 from conformance.targets.engines.kernel.guest import GuestError
@@ -20,11 +22,12 @@ from conformance.targets.engines.kernel.power import Point, Power
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 
 Range = tuple[int, int]  # offset and length in bytes
+RANGES = 128  # that the agent takes in one line
 
 
 class KernelDisk(RecordedDisk):
-    """Options: `spread` (blocks in a unit), `fault` (one of faults.FAULTS, put between the driver
-    and its disk).
+    """Options: `spread` (blocks in a unit), `atom` (bytes, aligned, that the disk writes whole when
+    the power fails: 512), `fault` (one of faults.FAULTS, put between the driver and its disk).
 
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
@@ -32,7 +35,7 @@ class KernelDisk(RecordedDisk):
     unit = 64 << 10  # bytes that the driver shares as a whole
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
-    known = ""  # a finding that honest runs fail by, in docs/findings
+    findings: dict[str, str] = {}  # class of a failure of honest runs -> page in docs/findings
     shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
@@ -40,6 +43,9 @@ class KernelDisk(RecordedDisk):
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         super().__init__(name, f"Linux {guest.version()}", "block")
         self._spread = int(options.get("spread", 4))
+        self._atom = int(options.get("atom", BLOCK))
+        if self._atom <= 0 or self._atom % BLOCK:
+            raise Unusable(f"atom is a multiple of {BLOCK} bytes")
         fault = options.get("fault", "none")
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
@@ -53,7 +59,10 @@ class KernelDisk(RecordedDisk):
     def request(self, message: Message) -> Message:
         known = self._known()
         try:
-            return super().request(message)
+            answer = super().request(message)
+            if message["op"] == "crash":
+                answer["left"] = sparse.pack(self._recorded.left)
+            return answer
         except PowerCut:
             self._doubt(message["op"], known)
             raise
@@ -79,50 +88,72 @@ class KernelDisk(RecordedDisk):
         """The disk is all zeroes, and nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
-        self._recorded = Power(folder / "disk", folder / "log", self.size, self._fault)
+        self._recorded = Power(folder / "disk", folder / "log", self.size, self._atom, self._fault)
 
     def _ask(self, *words: object) -> str:
         """Have the agent do this, unless the fault has it do something else."""
         asked = self._fault.asked(tuple(map(str, words)))
         return self._guest.ask(*asked) if asked else ""
 
+    def _crash(self, message: Message) -> None:
+        if "left" in message:
+            try:
+                self._recorded.leave(sparse.unpack(message["left"], self.size))
+            except BadContent as error:
+                raise TargetFailure("protocol", str(error)) from None
+        super()._crash(message)
+
     # The operations on data.
 
     def _write(self, message: Message) -> None:
-        data = bytes(message["data"])
-        self._guest.mailbox[: len(data)] = data
-        self._changed("write", message["lba"], len(data) // BLOCK)
+        self._changed(
+            "write", message["lba"], len(message["data"]) // BLOCK, bytes(message["data"])
+        )
 
     def _unmap(self, message: Message) -> None:
         self._changed("zero", message["lba"], message["count"])
 
     def _read(self, message: Message) -> Message:
-        view, length = message.get("view"), message["count"] * BLOCK
-        device = self._device(view)
-        ranges = self._within(message["lba"], message["count"])
+        device = self._device(message.get("view"))
+        data = b""
         try:
-            self._ask("read", device, *_words(ranges))
+            for ranges in self._within(message["lba"], message["count"]):
+                self._ask("read", device, *_words(ranges))
+                data += self._guest.mailbox[: _total(ranges)]
         except GuestError as error:
             if error.number == errno.EIO:
                 raise Refusal("data-lost", str(error)) from None
             raise
-        return {"data": self._guest.mailbox[:length]}
+        return {"data": data}
 
     def _flush(self, message: Message) -> None:
-        self._ask("flush", self._device(None))
-
-    def _changed(self, verb: str, lba: int, count: int) -> None:
         try:
-            self._ask(verb, self._device(None), *_words(self._within(lba, count)))
+            self._ask("flush", self._device(None))
         except GuestError as error:
             if error.number == errno.ENOSPC:
                 raise Refusal("no-space", str(error)) from None
-            if error.number == errno.EDQUOT:
-                raise Refusal("unknown-outcome", "no space for some of it") from None
             raise
 
-    def _within(self, lba: int, count: int) -> list[Range]:
-        """Where these blocks are in a view's device. Raises Refusal if they are not in the disk."""
+    def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
+        """Have the agent change these blocks; `data` is for the verb `write`. Raises Refusal."""
+        done = 0  # parts
+        try:
+            for ranges in self._within(lba, count):
+                here, data = data[: _total(ranges)], data[_total(ranges) :]
+                self._guest.mailbox[: len(here)] = here
+                self._ask(verb, self._device(None), *_words(ranges))
+                done += 1
+        except GuestError as error:
+            if error.number == errno.ENOSPC and not done:
+                raise Refusal("no-space", str(error)) from None
+            if error.number in (errno.ENOSPC, errno.EDQUOT):
+                raise PowerCut from None  # some blocks are written, which only a cut may leave
+            raise
+
+    def _within(self, lba: int, count: int) -> list[list[Range]]:
+        """Where these blocks are in a view's device, in parts that the agent takes at once.
+
+        Raises Refusal if they are not in the disk."""
         if lba + count > self._blocks:
             raise Refusal("out-of-range", f"the disk has {self._blocks} blocks")
         ranges: list[Range] = []
@@ -131,7 +162,7 @@ class KernelDisk(RecordedDisk):
             here = min(count, self._spread - within)
             ranges.append((unit * self.unit + within * BLOCK, here * BLOCK))
             lba, count = lba + here, count - here
-        return ranges
+        return [ranges[at : at + RANGES] for at in range(0, len(ranges), RANGES)]
 
     @property
     def _units(self) -> int:
@@ -201,3 +232,8 @@ class KernelDisk(RecordedDisk):
 
 def _words(ranges: list[Range]) -> list[str]:
     return [f"{offset}:{length}" for offset, length in ranges]
+
+
+def _total(ranges: list[Range]) -> int:
+    """Return the bytes of all ranges."""
+    return sum(length for _, length in ranges)

@@ -21,7 +21,7 @@ from conformance.targets.engines.kernel.guest import DISK
 from conformance.targets.engines.kernel.mapper import SECTOR
 from conformance.targets.engines.recorded_disk import Refusal
 
-ORIGIN = 1 << 20  # bytes of the disk before the first store
+ORIGIN = 1 << 20  # bytes of the disk before the first store, at least
 OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
 MERGE = 20.0  # seconds at most for a merge
 PAUSE = 0.002  # seconds between two looks at it
@@ -44,7 +44,6 @@ class DmSnapshot(KernelDisk):
         "overflow": [False, True],
         "spread": [4, 1, 2, 8],
     }
-    data = range(ORIGIN)
     blind_to = frozenset(["wild-discard"])  # it sends none
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -53,7 +52,6 @@ class DmSnapshot(KernelDisk):
             raise Unusable("chunk is 4, 8 or 16 KiB")
         self._mode = "PO" if options.get("overflow") else "P"
         self._room = int(options.get("room", 0))
-        self.superblock = range(ORIGIN + self.unit, ORIGIN + 2 * self.unit)  # the first table
         super().__init__("dm-snapshot", options)
         self._book = Book()
 
@@ -61,9 +59,16 @@ class DmSnapshot(KernelDisk):
         return self._book
 
     def _doubt(self, op: str, known: Book) -> None:
-        """A snapshot that was not answered is not there; a merge that began goes on."""
+        """A snapshot that was not answered is not there; a merge that began goes on.
+
+        The cut is made afterwards, in the log of writes: the merge may have ended by now, and have
+        given the snapshot another store."""
         if op in ("crash", "snapshot"):
             self._book = known
+        elif op == "revert":
+            other = [name for name, store in known.names.items() if self._book.names[name] != store]
+            merging = self._book.merging or next(iter(other), None)
+            self._book = replace(known, merging=merging)
 
     # The operations.
 
@@ -149,11 +154,11 @@ class DmSnapshot(KernelDisk):
         return ((self._room or self._units) + OVERHEAD) * self.unit
 
     def _at(self, store: int) -> int:
-        return ORIGIN + store * self._store_length
+        return self.data.stop + store * self._store_length
 
     def _empty_store(self) -> int:
         """A store that no snapshot has, its header zeroed. Raises Refusal if there is none."""
-        stores = range((self.size - ORIGIN) // self._store_length)
+        stores = range((self.size - self.data.stop) // self._store_length)
         free = [store for store in stores if store not in self._book.names.values()]
         if not free:
             raise Refusal("no-space", "all stores are in use")
@@ -187,6 +192,9 @@ class DmSnapshot(KernelDisk):
     # Power.
 
     def _make(self) -> None:
+        self.data = range(max(ORIGIN, self._length))
+        first_table = self.data.stop + self.unit
+        self.superblock = range(first_table, first_table + self.unit)
         self._blank()
         self._book = Book()
         self._is_up = True

@@ -31,14 +31,17 @@ class Book:
 
 
 class DmThin(KernelDisk):
-    """Options: `unit` (KiB), `zero`, `discard`, `spread`, `fault`."""
+    """Options: `unit` (KiB), `zero`, `discard`, `room` (units of the pool; 0 is all of the disk),
+    `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "unit": [64, 64, 128, 192],
         "discard": ["passdown", "passdown", "no-passdown", "ignore"],
+        "room": [0, 0, 0, 24],
         "spread": [4, 1, 2, 8],
     }
 
+    findings = {"wrong-refusal": "dm-thin-flush-of-a-full-pool.md"}
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
     data = range(METADATA, KernelDisk.size)
@@ -48,6 +51,7 @@ class DmThin(KernelDisk):
         self._features = ["error_if_no_space"]
         if not options.get("zero", True):
             self._features.append("skip_block_zeroing")
+        self._room = int(options.get("room", 0))
         self._discard = options.get("discard", "passdown")
         self._discards = self._discard != "ignore" and self.unit & (self.unit - 1) == 0
         if self._discard != "passdown":
@@ -161,7 +165,7 @@ class DmThin(KernelDisk):
 
     def _pool(self) -> None:
         room = self.size - METADATA
-        room -= room % self.unit
+        room = min(room - room % self.unit, self._room * self.unit or room)
         if "meta" not in self._mapper:
             self._mapper.add("meta", METADATA, "linear", DISK, 0)
             self._mapper.add("data", room, "linear", DISK, METADATA // SECTOR)

@@ -28,6 +28,7 @@ class FileDisk(KernelDisk):
     kind: str  # of file system, as mount calls it
     mounted_with: tuple[str, ...] = ()  # options of mount
     tool: tuple[str, ...]  # makes one in the file named last
+    _is_mounted = False
 
     def _make(self) -> None:
         self._blank()
@@ -38,10 +39,13 @@ class FileDisk(KernelDisk):
 
     def _up(self) -> None:
         self._ask("fs-mount", DISK, ROOT, self.kind, "rw", *self.mounted_with)
+        self._is_mounted = True
 
     def _down(self) -> None:
         """Everything that is mounted may be given up: what this writes is no longer of interest."""
-        self._ask("fs-umount", ROOT)
+        if self._is_mounted:
+            self._ask("fs-umount", ROOT)
+            self._is_mounted = False
 
     @abstractmethod
     def _fresh(self) -> None:

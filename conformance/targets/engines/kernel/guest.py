@@ -123,7 +123,11 @@ class Guest:
             stderr=self._console,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
-            env={**os.environ, "TMPDIR": str(self.folder)},
+            env={
+                **os.environ,
+                "TMPDIR": str(self.folder),
+                "LD_PRELOAD": str(image.long_fp_registers(image.BUILT).absolute()),
+            },
         )
         self._watch()
         theirs.close()

@@ -3,36 +3,45 @@
 The archive is in the "newc" format of cpio
 (Documentation/driver-api/early-userspace/buffer-format.rst of Linux)."""
 
+import os
 import subprocess
 from pathlib import Path
 
 from conformance.targets.base import Unusable
 
 AGENT = Path(__file__).parent / "agent"
+LONG_FP_REGISTERS = Path(__file__).parent / "host" / "long_fp_registers.c"
 BUILT = Path("build/kernel")
-COMPILE = ("cc", "-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-static")
+COMPILE = ("cc", "-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror")
 FILE, FOLDER = 0o100755, 0o040755
 
 
 def agent(built: Path) -> Path:
     """The agent's program; it is compiled if a source is newer. Raises Unusable if it cannot be."""
-    program = built / "agent"
-    sources = sorted(AGENT.glob("*.[ch]"))
+    return _compiled(built / "agent", sorted(AGENT.glob("*.[ch]")), "-static")
+
+
+def long_fp_registers(built: Path) -> Path:
+    """The library that user-mode Linux needs on processors with AMX. Raises Unusable."""
+    return _compiled(built / "long_fp_registers.so", [LONG_FP_REGISTERS], "-shared", "-fPIC")
+
+
+def _compiled(program: Path, sources: list[Path], *how: str) -> Path:
     if program.exists() and program.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
         return program
-    built.mkdir(parents=True, exist_ok=True)
-    fresh = program.with_suffix(".new")
+    program.parent.mkdir(parents=True, exist_ok=True)
+    fresh = program.with_suffix(f".{os.getpid()}")  # workers may compile at the same time
     try:
         subprocess.run(
-            [*COMPILE, "-o", fresh, *(s for s in sources if s.suffix == ".c")],
+            [*COMPILE, *how, "-o", fresh, *(s for s in sources if s.suffix == ".c")],
             check=True,
             capture_output=True,
             text=True,
         )
     except FileNotFoundError:
-        raise Unusable("there is no C compiler, which the guest's agent needs") from None
+        raise Unusable("there is no C compiler, which the guest needs") from None
     except subprocess.CalledProcessError as error:
-        raise Unusable("the guest's agent does not compile", error.stderr) from None
+        raise Unusable(f"{program.name} does not compile", error.stderr) from None
     fresh.replace(program)
     return program
 

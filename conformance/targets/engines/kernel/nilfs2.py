@@ -28,7 +28,7 @@ class Nilfs2(FileDisk):
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
     kind = "nilfs2"
-    known = "nilfs2-stale-logs.md"
+    findings = {"lost-acknowledgement": "nilfs2-stale-logs.md"}
     superblock = range(1024, 2048)
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -70,9 +70,8 @@ class Nilfs2(FileDisk):
         self._names = {n: i for n, i in self._names.items() if i != number}
 
     def _unmap(self, message: Message) -> None:
-        length = message["count"] * recorded_disk.BLOCK
-        self._guest.mailbox[:length] = bytes(length)
-        self._changed("write", message["lba"], message["count"])
+        zeroes = bytes(message["count"] * recorded_disk.BLOCK)
+        self._changed("write", message["lba"], message["count"], zeroes)
 
     def _number(self, name: str) -> int:
         if name not in self._names:

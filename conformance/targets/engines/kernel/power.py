@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from conformance.media.logwrites import FLUSH, SECTOR, Write
+from conformance.media.logwrites import FLUSH, Write
 from conformance.media.recorded import Recorded
 from conformance.media.subsets import Masks
 from conformance.targets.engines.kernel.faults import Fault
@@ -16,32 +16,33 @@ class Point(NamedTuple):
     writes: int
     stable: bytes
     pending: list[Write]  # no flush has covered them
+    atom: int  # bytes that are written whole
 
     @property
     def sizes(self) -> list[int]:
-        """Sectors of each pending write."""
-        return [-(-len(write.data) // SECTOR) for write in self.pending]
+        """Atoms of each pending write."""
+        return [len(write.atoms(self.atom)) for write in self.pending]
 
     def left(self, masks: Masks) -> bytes:
-        """What the disk holds if these sectors of the pending writes survive."""
+        """What the disk holds if these atoms of the pending writes survive."""
         content = bytearray(self.stable)
-        for (offset, data, _), mask in zip(self.pending, masks, strict=True):
-            end = offset + len(data)
+        for write, mask in zip(self.pending, masks, strict=True):
+            end = write.offset + len(write.data)
             content.extend(bytes(max(0, end - len(content))))
-            for at in range(0, len(data), SECTOR):
-                if mask >> at // SECTOR & 1:
-                    part = data[at : at + SECTOR]
-                    content[offset + at : offset + at + len(part)] = part
+            for number, part in enumerate(write.atoms(self.atom)):
+                if mask >> number & 1:
+                    content[part.offset : part.offset + len(part.data)] = part.data
         return bytes(content)
 
 
 class Power(Recorded):
     """As Recorded, but a fault stands between the log and what a power cut leaves."""
 
-    def __init__(self, disk: Path, log: Path, room: int, fault: Fault):
-        super().__init__(disk, log, room)
+    def __init__(self, disk: Path, log: Path, room: int, atom: int, fault: Fault):
+        super().__init__(disk, log, room, atom)
         self._fault = fault
         self._next: bytes | None = None
+        self.left = b""  # by the last power cut, before the fault
 
     def points(self) -> list[Point]:
         """As take; the moments since: before each flush, and now, which is the last."""
@@ -55,7 +56,7 @@ class Power(Recorded):
         return [*points, self._point(writes)]
 
     def _point(self, writes: int) -> Point:
-        return Point(writes, bytes(self._media.stable), list(self._media.pending))
+        return Point(writes, bytes(self._media.stable), list(self._media.pending), self._atom)
 
     def leave(self, content: bytes) -> None:
         """Have the next power cut leave this."""
@@ -63,7 +64,8 @@ class Power(Recorded):
 
     def survives(self, choose: Random) -> bytes:
         content, self._next = self._next, None
-        return self._fault.left(super().survives(choose) if content is None else content)
+        self.left = super().survives(choose) if content is None else content
+        return self._fault.left(self.left)
 
-    def _new(self) -> list[Write]:
-        return self._fault.logged(super()._new())
+    def _new(self, until: int | None = None) -> list[Write]:
+        return self._fault.logged(super()._new(until))

@@ -27,6 +27,7 @@ from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.engines.qemu.disk import QemuDisk
 from conformance.targets.engines.qemu.window import connected
 from conformance.targets.engines.recorded_disk import BLOCK, Refusal
+from conformance.targets.threads import Done
 
 
 @dataclass(eq=False)
@@ -59,13 +60,15 @@ class ChainTarget(QemuDisk):
     """A chain of files as a disk.
 
     Options: `format` ("qcow2" or "vmdk"); with qcow2 also `merge` ("commit" or "stream") and
-    `cluster_size` (bytes)."""
+    `cluster_size` (bytes); `power` ("fails" or "stays")."""
 
     knobs: dict[str, list[Any]] = {
+        "power": list(QemuDisk.power),
         "merge": ["commit", "stream"],
         "cluster_size": [512, 512, 4096, 65536],
     }
     cut_in = ("write", "unmap", "flush", "crash")
+    _alone_in = ("revert",)
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._format, self._merge_by = (
@@ -77,7 +80,7 @@ class ChainTarget(QemuDisk):
             raise Unusable("format is qcow2 or vmdk, merge is commit or stream")
         if self._format == "vmdk":
             self._merge_by = "commit"  # qemu cannot stream into a VMDK: "Operation not supported"
-        super().__init__(f"{self._format} chain", _nothing)
+        super().__init__(f"{self._format} chain", _nothing, options.get("power", "fails"))
         self._layers: list[Layer] = []
         self._names: dict[str, Layer] = {}
         self._live: Layer | None = None
@@ -113,6 +116,15 @@ class ChainTarget(QemuDisk):
 
     # How they are done.
 
+    def call(self, message: Message, done: Done) -> None:
+        """As above, but no power fails at a write: it might fail in several files."""
+        super().call({key: value for key, value in message.items() if key != "cut"}, done)
+
+    def _cut_in_flight(self) -> None:
+        """The power fails when all that was in flight has ended."""
+        self._threads.cut()
+        self._threads.wait()
+
     def _files(self) -> list[Recorded]:
         return [layer.recorded for layer in self._layers]
 
@@ -129,7 +141,7 @@ class ChainTarget(QemuDisk):
         node = self._existing(name).node
         self._opened()
         self._daemon.do(("block-export-add", {"type": "nbd", "id": "v", "node-name": node}))
-        device = connected(self._daemon, node)
+        device = connected(self._daemon, node, 1)
         try:
             return device.read(0, device.size)
         finally:
@@ -215,7 +227,7 @@ class ChainTarget(QemuDisk):
             layer = above[0]
         return layer
 
-    def _open(self) -> nbd.NbdDevice:
+    def _open(self) -> nbd.Connections:
         for layer in sorted(self._layers, key=lambda layer: layer.depth):
             self._add(layer)
         return self._export()
@@ -252,7 +264,7 @@ class ChainTarget(QemuDisk):
             ("blockdev-del", {"node-name": layer.device}),
         )
 
-    def _export(self) -> nbd.NbdDevice:
+    def _export(self) -> nbd.Connections:
         assert self._live is not None, "the disk is made"
         self._daemon.do(
             (

@@ -36,9 +36,10 @@ class Qcow2Target(QemuDisk):
 
     Options: those of a new image (of qemu's blockdev-create); `discard` (whether freed clusters are
     given back to the file); `views` (who reads snapshots: "daemon", which is fast, or "tool", which
-    is qemu-img)."""
+    is qemu-img); `power` ("fails" or "stays")."""
 
     knobs: dict[str, list[Any]] = {
+        "power": list(QemuDisk.power),
         "cluster_size": [512, 512, 2048, 4096, 65536],
         "lazy_refcounts": ["off", "off", "on"],
         "refcount_bits": [16, 64],
@@ -46,9 +47,9 @@ class Qcow2Target(QemuDisk):
     }
 
     def __init__(self, options: dict[str, Any]) -> None:
-        super().__init__("qcow2", _setup)
+        super().__init__("qcow2", _setup, options.get("power", "fails"))
         self._image = {
-            key: value for key, value in options.items() if key not in ("discard", "views")
+            key: value for key, value in options.items() if key not in ("discard", "views", "power")
         }
         self._discard = options.get("discard", "unmap")
         self._reader = self._by_tool if options.get("views") == "tool" else self._in_daemon
@@ -60,10 +61,13 @@ class Qcow2Target(QemuDisk):
         self._views: dict[str, bytes] = {}
         self._read_views = 0
 
-    def request(self, message: Message) -> Message:
+    # While a view is opened, the header of the image says something else: see qcow2_views.
+    _alone_in = ("revert", "view")
+
+    def _answer(self, message: Message) -> Message:
         if message["op"] != "read":
             self._views = {}
-        return super().request(message)
+        return super()._answer(message)
 
     # The operations.
 
@@ -166,9 +170,9 @@ class Qcow2Target(QemuDisk):
     def _make(self) -> None:
         self._written().lay(_empty(self._daemon, self._blocks * BLOCK, self._image))
 
-    def _open(self) -> nbd.NbdDevice:
+    def _open(self) -> nbd.Connections:
         self._window.turn({"driver": "qcow2", "file": f"w{self._side}", "discard": self._discard})
-        device: nbd.NbdDevice = self._window.device
+        device: nbd.Connections = self._window.device
         return device
 
     def _shut(self) -> None:

@@ -14,9 +14,11 @@ SIZE = (
 )  # bytes of the device; what is behind the end of the image is refused by qemu's block layer
 
 
-def connected(daemon: storage_daemon.Daemon, export: str) -> nbd.NbdDevice:
-    """Return the export as a device."""
-    return nbd.NbdDevice(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE)
+def connected(
+    daemon: storage_daemon.Daemon, export: str, most: int = nbd.CONNECTIONS
+) -> nbd.Connections:
+    """Return the export as a device, by so many connections at most."""
+    return nbd.Connections(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE, most)
 
 
 class Window:
@@ -50,7 +52,8 @@ class Window:
                 {"type": "nbd", "id": name, "node-name": name, "writable": writable},
             ),
         )
-        self.name, self.device = name, connected(daemon, name)
+        self.name = name
+        self.device = connected(daemon, name, nbd.CONNECTIONS if writable else 1)
         self._daemon, self._shown, self._images = daemon, "", 0
         daemon.at_end(self.device.close)
 

@@ -110,7 +110,7 @@ def test_a_node_knows_its_page_and_a_flipped_bit() -> None:
     node = tree.pages.get(tree.root, MapKind.LOGICAL)
     data = encode(node)
     again = decode(data)
-    assert (again.keys, again.values, again.born) == ([1], [2], node.born)
+    assert ([*again.keys], [*again.values], again.born) == ([1], [2], node.born)
     assert is_node(node.page, MapKind.LOGICAL, data)
     assert not is_node(node.page + 1, MapKind.LOGICAL, data)
     assert not is_node(node.page, MapKind.MIDDLE, data)

@@ -88,11 +88,15 @@ static void answer(int port, char *line) {
     static char value[VALUE], text[VALUE + 64];
     struct request request = {0, {NULL}, value};
     value[0] = 0;
-    for (char *word = strtok(line, " "); word && request.count < WORDS; word = strtok(NULL, " "))
-        request.word[request.count++] = word;
+    int failed = 0;
+    for (char *word = strtok(line, " "); word && !failed; word = strtok(NULL, " "))
+        if (request.count < WORDS)
+            request.word[request.count++] = word;
+        else
+            failed = errno = E2BIG;
     if (!request.count)
         return;
-    int length = serve(&request)
+    int length = failed || serve(&request)
                      ? snprintf(text, sizeof text, "error %d %s\n", errno, request.word[0])
                      : snprintf(text, sizeof text, "ok %s\n", value);
     for (int at = 0; at < length;) {

@@ -1,6 +1,6 @@
 """The proved disk as a target whose power can fail inside an operation.
 
-conformance run --target python:proofs.cutting_target:open_target --traces 200
+conformance run --target python:proofs.disk.cutting_target:open_target --traces 200
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 from conformance.targets.base import Message, PowerCut
 from conformance.targets.process import ProcessTarget
 
-PROGRAM = Path(__file__).parents[1] / "build" / "proved-disk"
+PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
 
 
 class CuttingTarget(ProcessTarget):

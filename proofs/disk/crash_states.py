@@ -1,7 +1,7 @@
 """Open the proved disk in crash states of its file, which the kit's own media make from a log of
 its writes.
 
-    python proofs/crash_states.py [OPERATIONS] [SEED]
+    python proofs/disk/crash_states.py [OPERATIONS] [SEED]
 
 After every block I/O of every operation the power fails. Of what no flush covered, subsets of
 blocks survive

@@ -1,7 +1,7 @@
 """Kill the proved disk at random moments under load, again and again; nothing acknowledged may be
 lost.
 
-    python proofs/kill_disk.py 500
+    python proofs/disk/kill_disk.py 500
 
 A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The
 next process
@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-PROGRAM = Path(__file__).parents[1] / "build" / "proved-disk"
+PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
 Message = dict[str, Any]

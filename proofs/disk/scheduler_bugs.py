@@ -1,7 +1,7 @@
 """Plant bugs in the scheduler of the proved disk: whatever it proposes, the disk never returns
 wrong data.
 
-python proofs/scheduler_bugs.py [TRACES]
+python proofs/disk/scheduler_bugs.py [TRACES]
 """
 
 import json
@@ -12,9 +12,21 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-PROOFS = Path(__file__).parent
+PROOFS = Path(__file__).parents[1]
 SOURCES = PROOFS / "build" / "disk"  # where `make disk` left what it compiled
-ORDER = ["bytes_blocks", "device", "scheduler", "engine", "plan", "words", "adapter", "main"]
+ORDER = [
+    "bytes_blocks",
+    "device",
+    "scheduler",
+    "engine",
+    "plan",
+    "words",
+    "adapter",
+    "outbox",
+    "nbd",
+    "control",
+]
+ORDER += ["server", "main"]
 
 
 def built(folder: Path, bug: dict[str, str], file: str = "scheduler.ml") -> Path:
@@ -52,7 +64,7 @@ def main() -> int:
     """Judge each bug by the kit. Return 1 if one does harm."""
     traces = sys.argv[1] if len(sys.argv) > 1 else "40"
     harm = 0
-    bugs = tomllib.loads((PROOFS / "scheduler_bugs.toml").read_text())["bug"]
+    bugs = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["bug"]
     for bug in bugs:
         with TemporaryDirectory() as folder:
             program, report = built(Path(folder), bug), Path(folder) / "report.json"

@@ -1,0 +1,148 @@
+"""Threads that carry out requests at the same time, for engines whose calls block."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from conformance.targets.base import Message, PowerCut
+from conformance.targets.pauses import PAUSE, awaited
+
+IN_FLIGHT = 8  # requests at once, of the targets that use these threads
+LONGEST_WAIT = 20.0  # seconds, until what was in flight at a power cut has ended
+
+Outcome = Message | Exception
+Done = Callable[[Outcome], None]
+CarryOut = Callable[[Message], Message]
+Failed = Callable[[Message], bool]
+
+
+class Threads:
+    """Gives each request to a thread of its own, up to `most` at once.
+
+    `carry_out` returns the answer, in that thread. What it raises is handed to `done`.
+    `power_failed` is asked before an answer is given: if it returns True, nothing that is in
+    flight is answered, and `done` gets a PowerCut."""
+
+    def __init__(
+        self, carry_out: CarryOut, power_failed: Failed = lambda _: False, most: int = IN_FLIGHT
+    ) -> None:
+        self._carry_out, self._power_failed, self._most = carry_out, power_failed, most
+        self._waiting: queue.SimpleQueue[tuple[int, Message, Done] | None] = queue.SimpleQueue()
+        self._idle = threading.Condition()  # guards what follows
+        self._life = 0  # one ends with each power cut
+        self._busy = 0  # requests that were called and have not ended
+        self._threads: list[threading.Thread] = []
+
+    def call(self, message: Message, done: Done) -> None:
+        """Start the request; `done` is called once, in its thread, unless it is cut.
+
+        Return after a pause, if `schedule` asks for one: see conformance.targets.pauses."""
+        with self._idle:
+            self._busy += 1
+            if len(self._threads) < min(self._busy, self._most):
+                self._threads.append(threading.Thread(target=self._work, daemon=True))
+                self._threads[-1].start()
+            self._waiting.put((self._life, message, done))
+            still = self._busy - min(awaited(message), self._busy - 1)
+            self._idle.wait_for(lambda: self._busy <= still, PAUSE)
+
+    def cut(self) -> None:
+        """From now on, nothing that is in flight is answered. It may still be carried out."""
+        with self._idle:
+            self._life += 1
+
+    def wait(self) -> None:
+        """Return when nothing is carried out any more. Raises TimeoutError."""
+        with self._idle:
+            if not self._idle.wait_for(lambda: self._busy == 0, LONGEST_WAIT):
+                raise TimeoutError(f"a request did not end within {LONGEST_WAIT:g} seconds")
+
+    def close(self) -> None:
+        """End the threads, when their requests have ended."""
+        self.cut()
+        for _ in self._threads:
+            self._waiting.put(None)
+        self._threads = []
+
+    def _work(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            life, message, done = job
+            outcome: Outcome = PowerCut()
+            if life == self._life:
+                try:
+                    outcome = self._carry_out(message)
+                except Exception as error:  # it is the target's: `done` takes it to the main thread
+                    outcome = error
+            with self._idle:
+                if life == self._life:
+                    if self._power_failed(message):
+                        self._life += 1
+                        outcome = PowerCut()
+                    done(outcome)
+                self._busy -= 1
+                self._idle.notify_all()
+
+
+class Gate:
+    """Lets in many at once, or one alone. Who waits to be alone goes before those who come later.
+
+    Not reentrant."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._claimed = False  # by who is alone, or waits to be
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """In this block nobody is alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._claimed)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """In this block nobody else is inside."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._claimed)
+            self._claimed = True
+            self._changed.wait_for(lambda: self._inside == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._claimed = False
+                self._changed.notify_all()
+
+
+class Ranges:
+    """Ranges of blocks, each held by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._held: list[range] = []
+
+    @contextmanager
+    def held(self, first: int, count: int) -> Iterator[None]:
+        """In this block nobody else holds any of these blocks."""
+        mine = range(first, first + count)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: all(
+                    other.stop <= mine.start or mine.stop <= other.start for other in self._held
+                )
+            )
+            self._held.append(mine)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held.remove(mine)
+                self._changed.notify_all()

@@ -1,0 +1,212 @@
+(* One NBD client: fixed newstyle, simple replies (doc/proto.md of the project NetworkBlockDevice/nbd). The
+   live view is the default export, each snapshot is a read-only one. Requests are performed one at a time,
+   in the order in which they arrive, and answered when they are durable: the queue of
+   OverlappingDiskQueue.v. *)
+
+open Proved_core
+
+exception Hang_up
+exception Failed of int  (* an error of the protocol: Linux's number *)
+
+let eperm, eio, einval, enospc, eshutdown = 1, 5, 22, 28, 108
+
+type export = { view : target; writable : bool; stays : unit -> bool  (* its snapshot is still there *) }
+type phase = Greeted | Choosing of { no_zeroes : bool } | Chosen of export
+type t = { disk : Engine.t; mutable phase : phase; out : Outbox.t }
+
+let size = Bytes_blocks.block_bytes
+let longest = 32 lsl 20  (* bytes of a read or a write *)
+let most_written = 256  (* blocks of a write that is one step: its log record is one block *)
+let bytes_of disk = disk.Engine.memory.shape.disk_blocks * size
+
+(* ** Numbers, big end first *)
+
+let u16 = Bytes.get_uint16_be
+let u32 bytes at = Int32.to_int (Bytes.get_int32_be bytes at) land 0xFFFFFFFF
+let u64 bytes at =
+  let n = Bytes.get_int64_be bytes at in
+  if Int64.compare n 0L < 0 || Int64.compare n 0x1000000000000000L > 0 then max_int lsr 1 else Int64.to_int n
+
+
+(* ** Data *)
+
+let perform disk request =
+  match Engine.perform disk request with
+  | Ok, data -> data
+  | Refused NoSpace, _ -> raise (Failed enospc)
+  | Refused NoSuchSnapshot, _ -> raise (Failed eshutdown)
+  | Refused (OutOfRange | BadRequest), _ -> raise (Failed einval)
+  | _ -> raise (Failed eio)
+
+let read_block disk lba = Bytes_blocks.of_block (List.hd (perform disk (DoRead (Live, lba, 1))))
+
+(* The block [lba] once [data], from [at] on, is written to the bytes from [from] to [until] of the disk. *)
+let block_written disk lba data at from until =
+  let start = max from (lba * size) and stop = min until ((lba + 1) * size) in
+  if stop - start = size then Bytes.sub data (at + start - from) size
+  else begin
+    let block = Bytes.copy (read_block disk lba) in
+    Bytes.blit data (at + start - from) block (start - (lba * size)) (stop - start);
+    block
+  end
+
+(* Long requests are several steps of the disk, and a request of no bytes is none. *)
+let write disk data at from length =
+  let until = from + length in
+  let rec step lba =
+    if lba * size < until then begin
+      let count = min most_written ((until + size - 1) / size - lba) in
+      let block i = Bytes_blocks.to_block (block_written disk (lba + i) data at from until) in
+      ignore (perform disk (DoWrite (lba, List.init count block)));
+      step (lba + count)
+    end
+  in
+  step (from / size)
+
+(* Whole blocks are unmapped; parts of blocks are overwritten, unless they may stay as they are. *)
+let unmap disk ~parts from length =
+  let until = from + length in
+  let first = (from + size - 1) / size and last = until / size in
+  let zero start stop = if parts && stop > start then write disk Bytes_blocks.zero 0 start (stop - start) in
+  if first > last then zero from until
+  else begin
+    zero from (min until (first * size));
+    if last > first then ignore (perform disk (DoUnmap (first, last - first)));
+    zero (max from (last * size)) until
+  end
+
+(* The bytes that were read, as parts of blocks: each with where it begins, and its length. *)
+let read disk export from length =
+  let first = from / size and until = from + length in
+  let part i block =
+    let start = max from ((first + i) * size) and stop = min until ((first + i + 1) * size) in
+    (Bytes_blocks.of_block block, start - ((first + i) * size), stop - start)
+  in
+  if length = 0 then []
+  else List.mapi part (perform disk (DoRead (export.view, first, ((until + size - 1) / size) - first)))
+
+(* ** Transmission *)
+
+let write_command, trim_command, zeroes_command = 1, 4, 6
+let changes kind = kind = write_command || kind = trim_command || kind = zeroes_command
+
+let command client export kind data at from length =
+  let inside = from <= bytes_of client.disk && length <= bytes_of client.disk - from in
+  if not (export.stays ()) then raise (Failed eshutdown);
+  if changes kind && not export.writable then raise (Failed eperm);
+  if not inside && kind <> 3 then raise (Failed (if kind = write_command then enospc else einval));
+  match kind with
+  | 0 when length <= longest -> read client.disk export from length
+  | 1 -> write client.disk data at from length; []
+  | 3 -> []  (* whatever is answered is durable: so are FUA and flush *)
+  | 4 -> unmap client.disk ~parts:false from length; []
+  | 6 -> unmap client.disk ~parts:true from length; []
+  | _ -> raise (Failed einval)
+
+let reply client error bytes cookie parts =
+  Outbox.put32 client.out 0x67446698;
+  Outbox.put32 client.out error;
+  Outbox.put client.out bytes cookie 8;
+  List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
+
+let request client export bytes at filled =
+  if filled - at < 28 then 0
+  else begin
+    let kind = u16 bytes (at + 6) and cookie = at + 8 in
+    let from = u64 bytes (at + 16) and length = u32 bytes (at + 24) in
+    let payload = if kind = write_command then length else 0 in
+    if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
+    if filled - at < 28 + payload then 0
+    else begin
+      (match command client export kind bytes (at + 28) from length with
+      | parts -> reply client 0 bytes cookie parts
+      | exception Failed error -> reply client error bytes cookie []);
+      28 + payload
+    end
+  end
+
+(* ** Negotiation *)
+
+let greet disk =
+  let out = Outbox.create () in
+  Outbox.put_text out "NBDMAGICIHAVEOPT";
+  Outbox.put16 out 3;  (* fixed newstyle, no zeroes *)
+  { disk; phase = Greeted; out }
+
+let export_of disk name =
+  let count () = List.length (Hashtbl.find_all disk.Engine.deleted name) in
+  let then_ = count () in
+  if name = "" then Some { view = Live; writable = true; stays = (fun () -> true) }
+  else if List.mem_assoc name (listing disk.memory) then
+    Some { view = Named name; writable = false; stays = (fun () -> count () = then_) }
+  else None
+
+(* Flush, multi-conn; and for the live view FUA, trim and write zeroes; for a snapshot read-only. *)
+let flags export = if export.writable then 0b101101101 else 0b100000111
+
+let describe disk export out = Outbox.put64 out (bytes_of disk); Outbox.put16 out (flags export)
+
+(* An answer of so many bytes, which [add] adds. *)
+let answer_option client option kind length add =
+  Outbox.put64 client.out 0x3e889045565a9;
+  List.iter (Outbox.put32 client.out) [ option; kind; length ];
+  add client.out
+
+let answer client option kind = answer_option client option kind 0 ignore
+let ack, server, info, unsupported, invalid, unknown = 1, 2, 3, 0x80000001, 0x80000003, 0x80000006
+
+(* GO and INFO: a name, and what the client wants to know. *)
+let go client option bytes at length =
+  let named = if length < 6 then max_int else u32 bytes at in
+  if named > length - 6 then answer client option invalid
+  else
+    match export_of client.disk (Bytes.sub_string bytes (at + 4) named) with
+    | None -> answer client option unknown
+    | Some export ->
+        answer_option client option info 12 (fun out ->
+            Outbox.put16 out 0; describe client.disk export out);
+        answer_option client option info 14 (fun out ->
+            Outbox.put16 out 3; List.iter (Outbox.put32 out) [ 1; size; longest ]);
+        answer client option ack;
+        if option = 7 then client.phase <- Chosen export
+
+let listed client option =
+  List.iter (fun name ->
+      answer_option client option server (4 + String.length name) (fun out ->
+          Outbox.put32 out (String.length name); Outbox.put_text out name))
+    ("" :: List.sort compare (List.map fst (listing client.disk.memory)));
+  answer client option ack
+
+let option client no_zeroes bytes at filled =
+  if filled - at < 16 then 0
+  else begin
+    let option = u32 bytes (at + 8) and length = u32 bytes (at + 12) in
+    if Bytes.sub_string bytes at 8 <> "IHAVEOPT" || length > 65536 then raise Hang_up;
+    if filled - at < 16 + length then 0
+    else begin
+      (match option with
+      | 1 -> (match export_of client.disk (Bytes.sub_string bytes (at + 16) length) with
+          | None -> raise Hang_up
+          | Some export ->
+              describe client.disk export client.out;
+              if not no_zeroes then Outbox.put client.out Bytes_blocks.zero 0 124;
+              client.phase <- Chosen export)
+      | 2 -> raise Hang_up
+      | 3 -> if length = 0 then listed client option else answer client option invalid
+      | 6 | 7 -> go client option bytes (at + 16) length
+      | _ -> answer client option unsupported);
+      16 + length
+    end
+  end
+
+(* The length of the message at [at], once it was taken; 0 if it has not arrived whole. *)
+let message client bytes at filled =
+  match client.phase with
+  | Chosen export -> request client export bytes at filled
+  | Choosing { no_zeroes } -> option client no_zeroes bytes at filled
+  | Greeted when filled - at < 4 -> 0
+  | Greeted ->
+      let asked = u32 bytes at in
+      if asked land lnot 3 <> 0 then raise Hang_up;
+      client.phase <- Choosing { no_zeroes = asked land 2 <> 0 };
+      4

@@ -1,0 +1,1 @@
+"""What operations cost on disks of many sizes: `refmodel bench --profile scale`."""

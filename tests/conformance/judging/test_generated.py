@@ -1,0 +1,15 @@
+"""The search finds an order for every trace of a disk that keeps the contract."""
+
+import pytest
+
+from conformance.judging.orders import search
+from conformance.selftest.overlapping_model import generated
+
+
+@pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
+@pytest.mark.parametrize("atomic", ["request", "block"])
+def test_honest_traces_have_an_order(profile: str, atomic: str) -> None:
+    for seed in range(4):
+        trace = generated(seed, 60, profile, atomic)
+        assert trace.operations >= 59 and not any("failure" in event for event in trace.events)
+        assert search.judge(trace).at is None

@@ -1,0 +1,130 @@
+"""The proved disk over NBD: bytes on its sockets, commands meanwhile, kills, hostile clients."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from kill_server import PROGRAM, Server, killed
+from scheduler_bugs import built
+
+from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client
+from support.serving.nbd_fuzz import fuzz
+
+BLOCK = 4096
+
+
+def call(*arguments: object, status: int = 0) -> bytes:
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True)
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    call("create", tmp_path / "disk", "--blocks", 64)
+    found = Server(tmp_path)
+    yield found
+    found.process.terminate()
+    assert found.process.wait() == 0
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["blocks"]
+    assert not (tmp_path / "nbd.sock").exists()
+
+
+def connected(folder: Path, name: str = "") -> tuple[Client, socket.socket]:
+    """Return a client of an export, and its socket."""
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(str(folder / "nbd.sock"))
+
+    def exchange(sent: bytes) -> bytes:
+        end.sendall(sent)
+        end.settimeout(10)
+        received = end.recv(1 << 20)
+        end.settimeout(0.05)
+        while True:
+            try:
+                part = end.recv(1 << 20)
+            except TimeoutError:
+                return received
+            if not part:
+                return received
+            received += part
+
+    return Client(exchange, name, structured=False), end
+
+
+def test_any_bytes_are_written_and_read(server: Server, tmp_path: Path) -> None:
+    client, end = connected(tmp_path)
+    with closing(end):
+        assert client.size == 64 * BLOCK
+        assert not client.one(WRITE, 100, data=b"a" * 10000).error
+        assert not client.one(ZERO, 5000, 6).error
+        assert not client.one(ZERO, 8000, 300).error
+        assert not client.one(TRIM, 40000, 20000).error
+        assert not client.one(FLUSH).error
+        image = bytearray(64 * BLOCK)
+        image[100:10100] = b"a" * 10000
+        image[5000:5006], image[8000:8300] = bytes(6), bytes(300)
+        for offset, length in [(0, 64 * BLOCK), (99, 3), (5001, 9000), (64 * BLOCK - 1, 1)]:
+            assert client.one(READ, offset, length).content == bytes(
+                image[offset : offset + length]
+            )
+        errors = [
+            client.one(READ, 64 * BLOCK - 1, 2).error,
+            client.one(WRITE, 64 * BLOCK - 1, data=b"xx").error,
+            client.one(READ, (1 << 64) - 1, 1).error,
+            client.one(READ, 1 << 63, 1).error,
+            client.one(77).error,
+        ]
+        assert errors == [22, 28, 22, 22, 22]
+
+
+def test_commands_work_meanwhile(server: Server, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    call("write", disk, 3, "--text", "one")
+    call("snapshot", disk, "s")
+    call("snapshot", disk, "s", status=1)
+    call("write", disk, 3, "--text", "two")
+    live, end = connected(tmp_path)
+    view, other = connected(tmp_path, "s")
+    with closing(end), closing(other):
+        assert live.one(READ, 3 * BLOCK, 3).content == b"two"
+        assert view.one(READ, 3 * BLOCK, 3).content == b"one"
+        assert call("read", disk, 3, "--view", "s")[:3] == b"one"
+        assert [view.one(kind, 0, 8).error for kind in (ZERO, TRIM)] == [1, 1]
+        assert view.one(WRITE, 0, data=b"x").error == 1
+        call("delete", disk, "s")
+        call("snapshot", disk, "s")
+        assert view.one(READ, 3 * BLOCK, 3).error == 108  # another snapshot took the name
+        call("serve", disk, "--socket", tmp_path / "nbd.sock", status=4)
+        call("ls", disk, status=4)
+
+
+def test_hostile_clients(server: Server, tmp_path: Path) -> None:
+    call("snapshot", tmp_path / "disk", "s1")
+    found = fuzz(tmp_path / "nbd.sock", 3000, 1)
+    assert found["received"] and found["disconnected by the server"], found
+    call("write", tmp_path / "disk", 5, "--text", "still there")
+    assert call("read", tmp_path / "disk", 5).startswith(b"still there")
+
+
+def test_what_was_answered_survives() -> None:
+    answered, _ = killed(6)
+    assert answered > 6
+
+
+def test_a_server_that_loses_a_flush_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kill test is not vacuous: a server that answers before it writes is found."""
+    bug = {
+        "what": "only each third flush writes",
+        "old": "List.iter (store device) (List.rev device.unflushed);\n",
+        "new": "if device.flushes < 20 || device.flushes mod 3 = 0 then "
+        "List.iter (store device) (List.rev device.unflushed);\n",
+    }
+    monkeypatch.setattr("kill_server.PROGRAM", built(tmp_path, bug, "device.ml"))
+    with pytest.raises((AssertionError, subprocess.CalledProcessError)):
+        killed(6)

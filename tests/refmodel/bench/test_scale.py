@@ -1,0 +1,48 @@
+"""What operations cost by the size of the disk: by counts, the same at every size."""
+
+import pytest
+from click.testing import CliRunner
+
+from refmodel.bench.scale import table
+from refmodel.cli import main
+
+STEP = 32  # nodes that the steps which an operation earns may make
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[table.Row]:
+    return [table.measure(blocks, 3, writes=300) for blocks in (1 << 11, 1 << 15)]
+
+
+@pytest.mark.parametrize("operation", ["snapshot", "revert", "delete"])
+def test_snapshots_cost_the_same_at_every_size(rows: list[table.Row], operation: str) -> None:
+    small, large = (getattr(row, operation) for row in rows)
+    assert small.ios == large.ios == 2  # the record, to both mirrors of the log
+    assert max(small.nodes, large.nodes) <= STEP
+
+
+def test_nodes_are_packed_and_written_as_often_as_they_must(rows: list[table.Row]) -> None:
+    _, large = rows
+    assert large.memory < 128  # bytes per block: full leaves are split by writes at random
+    assert 0 < large.node_bytes < 3  # at most a leaf of each of the three maps per write
+    assert large.misses == 0
+
+
+def test_little_memory_is_enough(rows: list[table.Row]) -> None:
+    tight = table.measure(1 << 15, 3, writes=300, memory=1 << 20)
+    assert tight.memory * (1 << 15) < 2 << 20
+    assert tight.misses > 0
+    assert tight.snapshot.ios == rows[1].snapshot.ios
+
+
+def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "SIZES", (1 << 10, 1 << 12, 1 << 30))
+    monkeypatch.setattr(table, "SNAPSHOTS", (0, 1))
+    done = CliRunner().invoke(main, ["bench", "--profile", "scale", "--operations", "50"])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert [line.split()[:3] for line in lines[1:]] == [
+        [size, "MiB", held] for held in ("0", "1") for size in ("4", "16")
+    ]
+    refused = CliRunner().invoke(main, ["bench", "--profile", "scale", "--layout", "mirror"])
+    assert refused.exit_code == 2

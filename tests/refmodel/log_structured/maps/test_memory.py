@@ -1,0 +1,174 @@
+"""Maps that do not fit in memory: what is forgotten, what is loaded again, and how often."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refmodel import LogStructuredDisk
+from refmodel.bench.scale.cache_model import expected_misses, node_rates
+from refmodel.core.errors import DataLost
+from refmodel.log_structured.chunks import chunk_store
+from refmodel.log_structured.geometry import plan
+from refmodel.log_structured.maps import logical_map
+from refmodel.log_structured.maps.page_store import MISS, NODE_BYTES
+from support.disks import block
+
+BLOCKS = 8192
+NODES = 900  # of some 2,700
+FILLED = 64  # blocks in each write
+WIDE = 1 << 16
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A disk that is fully mapped."""
+    path = tmp_path_factory.mktemp("memory") / "disk"
+    LogStructuredDisk.create(path, plan(BLOCKS, block_bytes=512, fanout=8), sync=False)
+    with closing(LogStructuredDisk.open(path, sync=False)) as disk:
+        for lba in range(0, BLOCKS, FILLED):
+            disk.write(lba, b"".join(block(tag) for tag in range(lba, lba + FILLED)))
+        disk.checkpoint()
+    return path
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """A disk that is fully mapped, whose nodes have as many entries as fit."""
+    path = tmp_path / "wide"
+    LogStructuredDisk.create(path, plan(WIDE, block_bytes=512), sync=False)
+    with closing(LogStructuredDisk.open(path, sync=False)) as disk:
+        for lba in range(0, WIDE, 4096):
+            disk.write(lba, bytes(4096 * 512))
+        disk.checkpoint()
+    return path
+
+
+@pytest.fixture
+def disk(folder: Path) -> Iterator[LogStructuredDisk]:
+    """The same disk, with memory for NODES nodes."""
+    with closing(LogStructuredDisk.open(folder, sync=False, memory=NODES * NODE_BYTES)) as disk:
+        yield disk
+
+
+def reads(disk: LogStructuredDisk, cause: str) -> int:
+    """How many device reads of a cause there were."""
+    return sum(meter.reads[cause] for meter in disk.meters.values())
+
+
+def lose(disk: LogStructuredDisk, page: int, patch: pytest.MonkeyPatch) -> None:
+    """Let no component give a page."""
+    leg, read = disk.state.performance, disk.state.performance.read
+
+    def read_but_one(offset: int, *arguments: Any) -> bytes:
+        if offset == disk.state.pages.offset(page):
+            raise DataLost("no copy is good")
+        return read(offset, *arguments)
+
+    patch.setattr(leg, "read", read_but_one)
+
+
+def uniform() -> list[float]:
+    return [1 / BLOCKS] * BLOCKS
+
+
+def zipf() -> list[float]:
+    ranked = [1 / (rank + 1) ** 0.99 for rank in range(BLOCKS)]
+    random.Random(3).shuffle(ranked)
+    return [weight / sum(ranked) for weight in ranked]
+
+
+@pytest.mark.parametrize("weights", [uniform(), zipf()], ids=["uniform", "zipf"])
+def test_the_model_says_how_many_nodes_are_loaded(
+    disk: LogStructuredDisk, weights: list[float]
+) -> None:
+    live, middle = disk.state.views.live_map, disk.state.chunks.middle
+    by_mba = {mba: weights[lba] for lba, mba in live.items()}
+    rates = node_rates(live, weights.__getitem__) + node_rates(middle, by_mba.__getitem__)
+    expected = expected_misses(rates, NODES)
+    assert 0.5 < expected < 5
+    wanted = random.Random(5).choices(range(BLOCKS), weights, k=16000)
+    for lba in wanted[:4000]:
+        disk.read(lba)
+    before, loaded = reads(disk, MISS), disk.state.pages.loaded
+    for lba in wanted[4000:]:
+        assert disk.read(lba)[:8] == lba.to_bytes(8, "little")
+        assert len(disk.state.pages.nodes) <= NODES
+    misses = reads(disk, MISS) - before
+    assert misses == disk.state.pages.loaded - loaded
+    assert misses / 12000 == pytest.approx(expected, rel=0.05)
+
+
+def test_with_enough_memory_nothing_is_loaded(folder: Path) -> None:
+    with closing(LogStructuredDisk.open(folder, sync=False)) as disk:
+        for lba in range(0, BLOCKS, 7):
+            disk.read(lba)
+        assert not reads(disk, MISS) and not disk.state.pages.evicted
+
+
+def test_changes_begin_a_checkpoint_before_they_fill_the_memory(
+    wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logical_map, "MOST_RECENT", 64)
+    monkeypatch.setattr(chunk_store, "MOST_DROPPED", 64)
+    choose, few = random.Random(7), 400  # of some 850 nodes
+    with closing(LogStructuredDisk.open(wide, sync=False, memory=few * NODE_BYTES)) as disk:
+        before, most = disk.state.checkpoint_number, 0
+        for _ in range(2000):
+            disk.write(choose.randrange(WIDE), block(1))
+            most = max(most, len(disk.state.pages.nodes))
+        assert disk.state.checkpoint_number > before + 2
+        assert disk.state.log.used < disk.state.log.size / 16
+        assert most <= 1.25 * few
+
+
+def test_a_change_that_needs_a_lost_node_changes_nothing(
+    disk: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages, middle = disk.state.pages, disk.state.chunks.middle
+    mbas = [mba for mba, _ in middle.items()]
+    removed, last = [mbas[0], mbas[BLOCKS // 2], mbas[-1]], middle.leaf(mbas[-1]).page
+    before = list(middle.items()), dict(pages.in_use)
+    disk.limit_memory(0)
+    for lba in range(512):
+        disk.read(lba)
+    assert last not in pages.nodes
+    with monkeypatch.context() as patch:
+        lose(disk, last, patch)
+        with pytest.raises(DataLost):
+            middle.remove_many(removed)
+        with pytest.raises(DataLost):
+            middle.put_many(removed, [(1, 1)] * 3)
+    assert (list(middle.items()), dict(pages.in_use)) == before
+
+
+def test_a_write_that_needs_a_lost_node_is_refused(
+    disk: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = disk.state.views.live_map
+    disk.limit_memory(0)
+    lost = live.leaf(BLOCKS - 1).page
+    for lba in range(512):
+        disk.read(lba)
+    assert lost not in disk.state.pages.nodes
+    head = disk.state.log.head
+    with monkeypatch.context() as patch:
+        lose(disk, lost, patch)
+        with pytest.raises(DataLost):
+            disk.write(BLOCKS - 1, block(1))
+        with pytest.raises(DataLost):
+            disk.unmap(BLOCKS - 1, 1)
+        with pytest.raises(DataLost):
+            disk.write_many([(0, block(1)), (BLOCKS - 1, block(1))])
+    assert disk.usable and disk.state.log.head == head
+    assert disk.read(BLOCKS - 1) == block(BLOCKS - 1) and disk.read(0) == block(0)
+
+
+def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
+    """At most 64 bytes over all maps, where nodes are full."""
+    with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        assert len(disk.state.pages.nodes) == len(disk.state.pages.in_use)
+        assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE
