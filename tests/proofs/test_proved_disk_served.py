@@ -127,4 +127,4 @@ def test_a_server_that_loses_a_flush_is_found(
     }
     monkeypatch.setattr("kill_server.PROGRAM", built(tmp_path, bug, "device.ml"))
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):
-        killed(6)
+        killed(60)  # the first that finds it ends them; a busy machine writes little before a kill
