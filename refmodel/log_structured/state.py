@@ -253,7 +253,8 @@ class DiskState:
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
         """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        checkpoints.write(self.performance, checkpoint)
+        slot = checkpoints.with_roots(checkpoint, self.pages.checksums.pointer)
+        checkpoints.write(self.performance, slot)
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
