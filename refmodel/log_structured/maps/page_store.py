@@ -151,8 +151,7 @@ class PageStore:
     def free(self, node: Node) -> None:
         """Free the page of a node that nothing refers to, except perhaps the durable checkpoint.
 
-        Raises DataLost if it was freed before: a node that is older on every mirror than it should
-        be refers to pages that were allocated again.
+        Raises DataLost if it was freed before: then the maps are wrong.
         """
         if node.page not in self.in_use:
             raise DataLost(f"the maps contradict each other: page {node.page} had two owners")
