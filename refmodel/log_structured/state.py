@@ -285,7 +285,7 @@ class DiskState:
         if not page or page in self.pages.in_use:
             return
         try:
-            node = self.pages.get(page, kind, "recovery")
+            node = self.pages.get(page, kind, "recovery", low)
         except DataLost:
             self.pages.mark_damaged(page, kind)
             return
