@@ -1,7 +1,5 @@
 """Bugs of bounded steps: of late merges, and of what comes between steps of other work."""
 
-from collections.abc import Iterable, Sequence
-
 from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.snapshots.views import View
@@ -124,32 +122,6 @@ def frozen_before_merge(disk: LogStructuredDisk) -> None:
     views = disk.state.views
     merge_all = views.merge_all
     override(views, "merge_all", lambda: None if len(views.frozen_maps) else merge_all())
-
-
-@bug(
-    55,
-    "the rule itself: what dies between two steps of a cleaning need not move; what a snapshot "
-    "holds must",
-    "what live overwrites while its segment is left in parts stays there, and is written over",
-)
-def overwritten_stays_behind(disk: LogStructuredDisk) -> None:
-    state = disk.state
-    chunks, segments, drop_from_live = state.chunks, state.segments, state.drop_from_live
-    behind: list[int] = []
-
-    def leave_behind(lbas: Iterable[int], mbas: Sequence[int | None]) -> None:
-        behind.extend(mba for mba in mbas if mba in chunks.leaving)
-        for mba in behind:
-            chunks.leaving.pop(mba, None)
-        drop_from_live(lbas, mbas)
-
-    def free_with_what_stays(_: None, segment: int) -> None:
-        if behind:
-            segments.add_free(segment)
-        behind.clear()
-
-    override(state, "drop_from_live", leave_behind)
-    after(disk.cleaner, "emptied", free_with_what_stays)
 
 
 @bug(

@@ -181,7 +181,9 @@ class Checkpointer:
         segments, units = state.segments, state.segments.units
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         needed = -(-state.space_usage.bank_units // units) - (-coming // units)
-        return not coming or segments.free_count >= needed + state.chunks.streams.count
+        if not coming:
+            return segments.free_count >= -(-state.space_usage.bank_units // units)
+        return segments.free_count >= needed + state.chunks.streams.count
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conformance.cli import main
 from support.examples import EXAMPLES, passes
 
-MOST_LINES = {".py": 200, ".rs": 150, ".go": 150, ".toml": 150, ".sh": 150, ".c": 170, ".h": 170}
+MOST_LINES = {".py": 200, ".rs": 150, ".go": 180, ".toml": 150, ".sh": 150, ".c": 220, ".h": 220}
 
 
 def test_they_are_short() -> None:
