@@ -5,7 +5,8 @@ whole.
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Leg, write_where_different
@@ -15,6 +16,7 @@ from refmodel.core.errors import DataLost, HostRefused
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
 FIELDS = struct.Struct("<QQQQIQQQQQQQ")
+ROOTS = ("middle", "owners", "usage", "views", "fingerprints", "references")  # of maps
 
 
 @dataclass(slots=True)
@@ -27,12 +29,17 @@ class Checkpoint:
     log_sequence: int  # of that record
     log_generation: int
     next_view: int
-    middle: int  # the roots of the maps: pages, 0 for an empty map
+    middle: int  # the roots of the maps; 0 for an empty map
     owners: int
     usage: int
     views: int
     fingerprints: int = 0
     references: int = 0
+
+
+def with_roots(checkpoint: Checkpoint, change: Callable[[int], int]) -> Checkpoint:
+    """Return a checkpoint whose roots are changed: a slot has pointers, memory has pages."""
+    return replace(checkpoint, **{name: change(getattr(checkpoint, name)) for name in ROOTS})
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:

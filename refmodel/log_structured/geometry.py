@@ -173,7 +173,7 @@ def plan(
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
-    require(pages >= 64, "at least 64 pages")
+    require(64 <= pages < 1 << 32, "at least 64 pages, and fewer than 2^32")
     return Geometry(
         blocks=blocks,
         block_bytes=block_bytes,

@@ -37,7 +37,8 @@ def replay(state: DiskState, record: Record) -> None:
 
 def load(state: DiskState) -> Checkpoint:
     """Make memory what the newest checkpoint says. Raises DataLost if none is whole."""
-    checkpoint = checkpoints.recover_newest(state.performance)
+    slot = checkpoints.recover_newest(state.performance)
+    checkpoint = checkpoints.with_roots(slot, state.pages.checksums.refer)
     state.checkpoint_number = checkpoint.number
     state.clock.now = checkpoint.clock
     state.clock.freeze()

@@ -22,7 +22,6 @@ from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.node import is_node
 from refmodel.log_structured.state import DiskState
 
 CHECKPOINT_STEP = Earned(1, 16)  # of what is left of the checkpoint behind the last stripe
@@ -183,8 +182,8 @@ def chunk_checks(state: DiskState, segment: int) -> list[Check]:
 
 def page_check(state: DiskState, page: int) -> Check:
     """Return how to recognise the node of a page that is in use."""
-    kind, born = state.pages.in_use[page]
-    return Check(state.pages.offset(page), PAGE, lambda data: is_node(page, kind, data, born))
+    kind, _ = state.pages.in_use[page]
+    return state.pages.check(page, kind)
 
 
 def _has_checksum(crc: int) -> Callable[[bytes], bool]:

@@ -257,7 +257,8 @@ class DiskState:
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
         """Write the slot of a checkpoint and make it durable: from then on it counts."""
-        checkpoints.write(self.performance, checkpoint)
+        slot = checkpoints.with_roots(checkpoint, self.pages.checksums.pointer)
+        checkpoints.write(self.performance, slot)
         self.performance.flush("checkpoint")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
@@ -288,7 +289,7 @@ class DiskState:
         if not page or page in self.pages.in_use:
             return
         try:
-            node = self.pages.get(page, kind, "recovery")
+            node = self.pages.get(page, kind, "recovery", low)
         except DataLost:
             self.pages.mark_damaged(page, kind)
             return

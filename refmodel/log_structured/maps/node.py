@@ -4,6 +4,7 @@ A leaf maps keys to values. An inner node maps the lowest key of each child to t
 keys are unsigned 64-bit integers. `MapKind` says which of the disk's maps a node belongs to, and so
 what the values of a leaf are. Keys, and each field of the values, are columns: packed arrays, in
 memory as on the media.
+ A reference to another node is its page in memory, and a pointer on the media.
 """
 
 import struct
@@ -17,6 +18,7 @@ from typing import Any
 from refmodel.array.layout import PAGE
 from refmodel.core.checksum import crc32c
 from refmodel.log_structured.maps.columns import Column, Table
+from refmodel.log_structured.maps.pointers import MANY, Checksums
 
 MAGIC = b"LFSN"
 FIELDS = struct.Struct("<QQHHH2x")  # page, born, kind, level, entries
@@ -53,6 +55,7 @@ LEAF_FIELDS = {
     MapKind.REFERENCES: "IQ",
 }
 CHILD = "Q"
+ROOT = 8  # the field of a value in the view table that refers to a page
 WIDTH = {"Q": 8, "I": 4, "B": 1}  # bytes of a field
 assert all(array(field).itemsize == width for field, width in WIDTH.items())
 
@@ -86,44 +89,61 @@ def capacity(kind: MapKind, level: int) -> int:
     return ROOM // sum(WIDTH[field] for field in "Q" + fields_of(kind, level))
 
 
-def encode(node: Node) -> bytes:
-    """Return the page of a node."""
+def encode(node: Node, checksums: Checksums) -> bytes:
+    """Return the page of a node. The nodes that it refers to are written already."""
     fields = FIELDS.pack(node.page, node.born, node.kind, node.level, len(node.keys))
-    columns = map(_stored, columns_of(node))
-    covered = b"".join([fields, *columns]).ljust(PAGE - COVERED, b"\0")
+    columns = columns_of(node)
+    if (at := _references(node.kind, node.level)) is not None:
+        columns[at] = array(CHILD, map(checksums.pointer, columns[at]))
+    covered = b"".join([fields, *map(_stored, columns)]).ljust(PAGE - COVERED, b"\0")
     return PREFIX.pack(MAGIC, crc32c(covered)) + covered
 
 
-def is_node(page: int, kind: MapKind, data: bytes, born: int = 0) -> bool:
-    """Return whether the data is a whole node of this page and map; and of this birth, unless 0."""
-    magic, crc, stored_page, stored_birth, stored_kind, _, _ = HEADER.unpack_from(data)
-    if (
-        magic != MAGIC
-        or stored_page != page
-        or stored_kind != kind
-        or born not in (0, stored_birth)
-    ):
+def is_node(page: int, kind: MapKind, data: bytes, checksum: int) -> bool:
+    """Return whether the data is the whole node of this page and map that has this checksum."""
+    magic, crc, stored_page, _, stored_kind, _, _ = HEADER.unpack_from(data)
+    if (magic, crc, stored_page, stored_kind) != (MAGIC, checksum, page, kind):
         return False
     return bool(crc32c(data[COVERED:]) == crc)
 
 
-def birth(data: bytes) -> int:
-    """Return when the node in a page that `is_node` accepts was born."""
-    return int(HEADER.unpack_from(data)[3])
+def checksum_of(data: bytes) -> int:
+    """Return the checksum that a page has of its node."""
+    return int(PREFIX.unpack_from(data)[1])
 
 
-def decode(data: bytes) -> Node:
-    """Return the node in a page that `is_node` accepts."""
+def written_after(node: Node) -> tuple[bool, int, int]:
+    """Return the place of a node in the order of writing: behind all that it refers to.
+
+    Within a level neighbours follow each other.
+    """
+    return node.kind is MapKind.VIEWS, node.level, node.page
+
+
+def decode(data: bytes) -> tuple[Node, Column]:
+    """Return the node in a page that `is_node` accepts, and its pointers."""
     _, _, page, born, kind, level, count = HEADER.unpack_from(data)
     columns, at = [], HEADER.size
     for field in "Q" + fields_of(MapKind(kind), level):
         end = at + count * WIDTH[field]
         columns.append(_loaded(field, data[at:end]))
         at = end
+    pointers: Column = array(CHILD)
+    if (referring := _references(MapKind(kind), level)) is not None:
+        pointers = columns[referring]
+        columns[referring] = array(CHILD, [pointer % MANY for pointer in pointers])
     keys, *values = columns
-    return Node(
+    node = Node(
         page, born, MapKind(kind), level, keys, Table(values) if len(values) > 1 else values[0]
     )
+    return node, pointers
+
+
+def _references(kind: MapKind, level: int) -> int | None:
+    """Return which column refers to pages, the keys being the first; None if none does."""
+    if level:
+        return 1
+    return 1 + ROOT if kind is MapKind.VIEWS else None
 
 
 def _stored(column: Column) -> bytes:

@@ -11,6 +11,7 @@ written, so a checkpoint begins when they take half of the memory.
 """
 
 import heapq
+from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,20 +19,22 @@ from itertools import islice
 from typing import Any
 
 from refmodel.array.layout import PAGE
-from refmodel.array.leg import Leg
+from refmodel.array.leg import Check, Leg
 from refmodel.core.clock import Clock
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.node import (
     MapKind,
     Node,
-    birth,
+    checksum_of,
     decode,
     encode,
     is_node,
     new_keys,
     new_values,
+    written_after,
 )
+from refmodel.log_structured.maps.pointers import Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
 NODE_BYTES = PAGE + 768  # of memory that a full node takes: columns, objects, entries here
@@ -56,6 +59,7 @@ class PageStore:
         self._frozen: dict[int, Node] = {}  # of a checkpoint, to be written in this order
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use: dict[int, tuple[MapKind, int]] = {}  # page -> its map, and when it was born
+        self.checksums = Checksums()
         self.used: Counter[MapKind] = Counter()
         self.damaged: list[int] = []  # pages that no component could give when the disk was opened
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
@@ -104,35 +108,27 @@ class PageStore:
             self._holders -= 1
             self._evict()
 
-    def get(self, page: int, kind: MapKind, cause: str = "") -> Node:
+    def get(self, page: int, kind: MapKind, cause: str = "", low: int = 0) -> Node:
         """Return the node in a page. Raises DataLost.
 
-        Device I/O is counted under `cause`, or else as a miss.
+        Device I/O is counted under `cause`, or else as a miss. What the node refers to for keys
+        below `low` may have been freed, and be another node by now.
         """
         if (node := self.nodes.get(page)) is not None:
             node.used = True
             return node
         cause = cause or (MISS if self._opened else "recovery")
-        _, born = self.in_use.get(page, (kind, 0))
-        born = born or self.newest_birth(page, kind, cause)
-        node = decode(
-            self._leg.read(
-                self.offset(page), PAGE, lambda data: is_node(page, kind, data, born), cause
-            )
-        )
+        check = self.check(page, kind)
+        node, pointers = decode(self._leg.read(check.offset, check.length, check.accept, cause))
+        self.checksums.learn(pointers[bisect_right(node.keys, low, 1) - 1 :])
         self.loaded += 1
         self._remember(node)
         return node
 
-    def newest_birth(self, page: int, kind: MapKind, cause: str) -> int:
-        """Return the birth of the newest good copy of a page; 0 if no copy is good.
-
-        It is needed for a page that was not read since the disk was opened. A device that lost a
-        write has an older node there, and that is whole, too. What a checkpoint refers to is not
-        overwritten before the next checkpoint is durable, so the newest copy is the right one.
-        """
-        copies = self._leg.copies(self.offset(page), PAGE, cause)
-        return max((birth(data) for data in copies if is_node(page, kind, data)), default=0)
+    def check(self, page: int, kind: MapKind) -> Check:
+        """Return how to recognise the node in a page: it is the one that is referred to."""
+        checksum = self.checksums.expected(page)
+        return Check(self.offset(page), PAGE, lambda data: is_node(page, kind, data, checksum))
 
     def new(
         self, kind: MapKind, level: int, keys: Iterable[int], values: Any, born: int = 0
@@ -155,8 +151,7 @@ class PageStore:
     def free(self, node: Node) -> None:
         """Free the page of a node that nothing refers to, except perhaps the durable checkpoint.
 
-        Raises DataLost if it was freed before: a node that is older on every mirror than it should
-        be refers to pages that were allocated again.
+        Raises DataLost if it was freed before: then the maps are wrong.
         """
         if node.page not in self.in_use:
             raise DataLost(f"the maps contradict each other: page {node.page} had two owners")
@@ -183,7 +178,7 @@ class PageStore:
     def freeze(self) -> None:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
-        self._frozen = {page: self.dirty[page] for page in sorted(self.dirty)}
+        self._frozen = {node.page: node for node in sorted(self.dirty.values(), key=written_after)}
         self.dirty.clear()
         self._freed_before = len(self.pending)
 
@@ -201,7 +196,8 @@ class PageStore:
                 run = []
             if not run:
                 start = page
-            run.append(encode(self._frozen[page]))
+            run.append(encode(self._frozen[page], self.checksums))
+            self.checksums.written(page, checksum_of(run[-1]))
         if run:
             self._leg.write(self.offset(start), b"".join(run), "checkpoint")
         for page in pages:

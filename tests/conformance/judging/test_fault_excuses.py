@@ -16,7 +16,7 @@ from conformance.judging import fault_excuses
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import named
 from conformance.targets import resolve
-from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.maps import node, page_store
 from refmodel.media import faults as media
 
 MODEL = {"model": named("model")}
@@ -62,7 +62,12 @@ def test_where_devices_vanish_one_after_another_data_is_lost_and_nothing_breaks_
 def test_an_engine_that_believes_whatever_is_whole_is_found(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PageStore, "newest_birth", lambda pages, page, kind, cause: 0)
+    """It takes a node for the right one if it is whole and says that it is of this page and map."""
+    monkeypatch.setattr(
+        page_store,
+        "is_node",
+        lambda page, kind, data, _: node.is_node(page, kind, data, node.checksum_of(data)),
+    )
     assert run(name, 400, "refmodel:layout=mirror").verdict == "fail"
 
 

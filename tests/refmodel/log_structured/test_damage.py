@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
+from refmodel.array.layout import PAGE
 from refmodel.core.errors import DataLost, NotADisk
 from refmodel.log_structured.scrub import scrub
 from support.disks import pba_of
@@ -138,6 +140,51 @@ def test_a_device_cut_short_is_filled_from_the_other(filled: Path) -> None:
     disk = open_disk(filled, sync=False)
     assert read_all(disk) == expected()
     disk.abandon()
+
+
+def test_a_node_of_an_unfinished_checkpoint_is_not_taken_for_the_right_one(
+    make: Callable[..., LogStructuredDisk], folder: Path
+) -> None:
+    """A device lost all writes since a checkpoint began that a power cut ended.
+
+    The next opening has put other nodes of the same birth into the same pages.
+    """
+    disk = make(BLOCKS, pages=256, segments=24, segment_blocks=1, log_bytes=16384, fanout=4)
+    disk.write(0, b"".join(block(tag) for tag in range(1, 9)))
+    disk.checkpoints.freeze()
+    disk.checkpoints.write(disk.state.pages.frozen_count)
+    disk.abandon()
+    unfinished = (folder / "device-0").read_bytes()
+    disk = open_disk(folder, sync=False)
+    disk.write(5, block(30) + block(31))
+    disk.checkpoint()
+    disk.write(2, block(20))
+    disk.close()
+    base, pages = disk.geometry.performance_base, disk.state.pages
+    as_old = 0
+    with (folder / "device-0").open("r+b") as file:
+        for page in pages.in_use:
+            at = base + pages.offset(page)
+            old, new = unfinished[at : at + PAGE], read_page(file, at)
+            if old[:4] == b"LFSN":
+                as_old += old[24:26] == new[24:26] and old != new and born(old) >= born(new)
+                file.seek(at)
+                file.write(old)
+    assert as_old
+    disk = open_disk(folder, sync=False)
+    tags = [1, 2, 20, 4, 5, 30, 31, 8, 0, 0, 0, 0]
+    assert disk.read(0, BLOCKS) == b"".join(map(block, tags))
+    assert scrub(disk).clean and scrub(disk).repaired.total() == 0
+    disk.abandon()
+
+
+def read_page(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    return file.read(PAGE)
+
+
+def born(page: bytes) -> int:
+    return int.from_bytes(page[16:24], "little")
 
 
 def test_devices_that_do_not_belong_are_refused(filled: Path) -> None:

@@ -78,12 +78,13 @@ class Reader:
             return None
         return struct.unpack_from("<QQQQIQQQQQQQ", page, 12)
 
-    def entries(self, page: int) -> Iterator[tuple[int, Any]]:
-        if not page:
+    def entries(self, pointer: int) -> Iterator[tuple[int, Any]]:
+        if not pointer:
             return
+        page, checksum = pointer & 0xFFFFFFFF, pointer >> 32
         node = self.data[self.pages + 4096 * page :][:4096]
         magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
-        assert magic == b"LFSN" and check == crc(node[8:]) and number == page
+        assert magic == b"LFSN" and check == crc(node[8:]) == checksum and number == page
         keys = struct.unpack_from(f"<{count}Q", node, 32)
         columns, at = [], 32 + 8 * count
         for field in "Q" if level else LEAF[kind]:

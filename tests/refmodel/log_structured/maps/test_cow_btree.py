@@ -10,8 +10,9 @@ from refmodel.core.clock import Clock
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.logical_map import LiveMap
-from refmodel.log_structured.maps.node import MapKind, decode, encode, is_node
+from refmodel.log_structured.maps.node import MapKind, checksum_of, decode, encode, is_node
 from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.maps.pointers import Checksums
 
 KEYS = st.integers(0, 60)
 
@@ -108,13 +109,32 @@ def test_a_node_knows_its_page_and_a_flipped_bit() -> None:
     tree = new_tree()
     tree.put(1, 2)
     node = tree.pages.get(tree.root, MapKind.LOGICAL)
-    data = encode(node)
-    again = decode(data)
+    data = encode(node, Checksums())
+    checksum = checksum_of(data)
+    again, pointers = decode(data)
+    assert not pointers
     assert ([*again.keys], [*again.values], again.born) == ([1], [2], node.born)
-    assert is_node(node.page, MapKind.LOGICAL, data)
-    assert not is_node(node.page + 1, MapKind.LOGICAL, data)
-    assert not is_node(node.page, MapKind.MIDDLE, data)
+    assert is_node(node.page, MapKind.LOGICAL, data, checksum)
+    assert not is_node(node.page + 1, MapKind.LOGICAL, data, checksum)
+    assert not is_node(node.page, MapKind.MIDDLE, data, checksum)
+    assert not is_node(node.page, MapKind.LOGICAL, data, checksum ^ 1)
     for at in (0, 5, 9, 30, 40, 4095):
         flipped = bytearray(data)
         flipped[at] ^= 1
-        assert not is_node(node.page, MapKind.LOGICAL, bytes(flipped))
+        assert not is_node(node.page, MapKind.LOGICAL, bytes(flipped), checksum_of(bytes(flipped)))
+
+
+def test_an_inner_node_says_which_nodes_it_means() -> None:
+    tree = new_tree()
+    for key in range(2000):
+        tree.put(key, key)
+    node = tree.pages.get(tree.root, MapKind.LOGICAL)
+    assert node.level and len(node.values) > 1
+    checksums, learned = Checksums(), Checksums()
+    for at, page in enumerate(node.values):
+        checksums.written(page, 0xFFFFFFFF - at)
+    again, pointers = decode(encode(node, checksums))
+    assert [*again.values] == [*node.values]
+    learned.learn(pointers)
+    for at, page in enumerate(node.values):
+        assert learned.expected(page) == checksums.expected(page) == 0xFFFFFFFF - at

@@ -1,0 +1,43 @@
+"""Pointers: how the media refer to a node, by its page and the checksum that it has there.
+
+A device that lost a write has another node in the page, which is whole. It may even be as old: of a
+checkpoint that was cut short before the disk was opened again. So whoever refers to a node says
+which one it means. A pointer is a u64: the page in its lower half, the checksum in the upper half.
+In memory the page alone is a reference, and the checksums are here.
+"""
+
+from collections.abc import Iterable
+
+MANY = 1 << 32  # pages are fewer, so one fits half of a pointer
+
+
+class Checksums:
+    """The checksums of nodes on the media, by page, as pointers to them say."""
+
+    def __init__(self) -> None:
+        self._checksums: dict[int, int] = {}
+
+    def expected(self, page: int) -> int:
+        """Return the checksum of the node in a page; -1, which no node has, if none is known."""
+        return self._checksums.get(page, -1)
+
+    def written(self, page: int, checksum: int) -> None:
+        """Note that a node is in a page from now on."""
+        self._checksums[page] = checksum
+
+    def learn(self, pointers: Iterable[int]) -> None:
+        """Note what pointers say of pages of which nothing is known."""
+        for pointer in pointers:
+            self._checksums.setdefault(pointer % MANY, pointer // MANY)
+
+    def pointer(self, page: int) -> int:
+        """Return how the media refer to the node in a page; 0 stays 0, an empty tree.
+
+        What reclaim has freed before it was written has no checksum: nobody follows that pointer.
+        """
+        return self._checksums.get(page, 0) * MANY + page if page else 0
+
+    def refer(self, pointer: int) -> int:
+        """Return the page that a pointer refers to, and note what it says."""
+        self.learn([pointer])
+        return pointer % MANY
