@@ -183,6 +183,7 @@ def _wrong_block(
         expected,
         f"{what}: {'zeroes' if tag == 0 else f'tag {tag}'}",
         origins_of(trace, at, lba, tag),
+        lba=lba,
     )
 
 

@@ -112,15 +112,17 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
     if verdict.kind not in GONE:
         return False
     forgets_at = frozenset().union(*(FAULTS[_bare(name)].forgets_at for name in names))
-    known = _last_change(trace, verdict.at)
+    known = _last_change(trace, verdict.at, verdict.lba)
     return any(event["op"] in forgets_at for event in trace.events[known : verdict.at + 1])
 
 
-def _last_change(trace: Trace, at: int) -> int:
+def _last_change(trace: Trace, at: int, lba: int | None) -> int:
     """The index of the last event before `at` that was acknowledged and says what `at` should have
-    shown.
+    shown; of a read with a wrong block, what the block should have shown.
     """
     asked = trace.events[at]
+    if lba is not None:
+        asked = {**asked, "lba": lba, "count": 1}
     return max(
         (
             index

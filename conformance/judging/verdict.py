@@ -77,6 +77,7 @@ class Verdict:
     source: str = ""  # where the wrong data came from
     excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
+    lba: int | None = None  # the first block of a read that is wrong
 
     def words(self, trace: Trace) -> list[str]:
         """Return the verdict for people, a few lines; control characters are escaped."""
