@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from conformance.contract import model
-from conformance.contract.trace import OVERLAPPING, Trace
+from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders import search
 from conformance.judging.orders.steps import placed, until
 
@@ -56,10 +56,18 @@ def _scrubbed(trace: Trace) -> Broken | None:
         if problems and sound:
             said = "; ".join(problems[:3]) + ("; ..." if len(problems) > 3 else "")
             return Broken(index, "scrub", "no problems: every device is sound", said)
-        states = model.step(states, event)
+        states = _after(states, event)
         if not states:
             return None
     return None
+
+
+def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, ...]:
+    """The states after the event; none if they are too many to follow."""
+    try:
+        return model.step(states, event)
+    except model.Undecided:
+        return ()
 
 
 def _refused(trace: Trace, most: int) -> Broken | None:
@@ -101,7 +109,7 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[model.Stat
     states, done = model.init(trace.hello), 0
     for index in suspects:
         for event in trace.events[done:index]:
-            states = states and model.step(states, event)
+            states = states and _after(states, event)
         done = index
         yield states
 

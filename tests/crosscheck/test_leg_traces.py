@@ -109,7 +109,13 @@ def active_before_the_last_copy(trace: Trace) -> None:
     """The event is where the last stripe was copied; whatever came between is behind it."""
     found, active = next(events(trace, "active"))
     found.remove(active)
-    found.insert(max(at for at, inside in enumerate(found) if inside["event"] == "resync"), active)
+    copying = found
+    for some, _ in events(trace, "resync"):
+        copying = some
+        if some is found:
+            break
+    last = max(at for at, inside in enumerate(copying) if inside["event"] == "resync")
+    copying.insert(last, active)
 
 
 def forgotten(trace: Trace) -> None:

@@ -90,7 +90,7 @@ def test_mutants_are_killed_and_what_was_found_is_kept(
     edits = {edit.name: edit for edit in changes.edits(survey._source("CachedDisk"))}
     chosen = [
         edits["Emptied: forget update: Cold(Slots(cache)) -> cache"],
-        edits["Evict: drop conjunct: /\\ cache[slot] # {}"],
+        edits["CopySlot: drop conjunct: /\\ cache[slot] # {}"],
     ]
     monkeypatch.setattr(survey, "KEPT", tmp_path / "kept.jsonl")
     monkeypatch.setattr(models, "subjects", lambda: [subject])
