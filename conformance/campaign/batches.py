@@ -202,7 +202,7 @@ def judged(
     for trace in some:
         trace.events = faults.without_lost_reads(names, trace)
     return [
-        replace(verdict, verdict="pass", excuse=", ".join(names))
+        replace(verdict, verdict="pass", kind=verdict.kind or "undecided", excuse=", ".join(names))
         if faults.excuses(names, trace, verdict)
         else verdict
         for trace, verdict in zip(some, judge(some, judges), strict=False)
