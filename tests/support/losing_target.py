@@ -1,11 +1,11 @@
-"""A target that loses block 2 of a disk of 4 in its seventh crash: only some traces reach it."""
+"""A target that loses a block of a small disk after some crashes: only some traces reach it."""
 
 from conformance.targets.base import Message
 from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the seventh power cut of a trace on, block 2 of a disk of 4 blocks reads as zeroes."""
+    """From the sixth power cut of a trace on, block 2 of 4 to 8 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -16,8 +16,8 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 6
-            and self._blocks == 4
+            self._crashes > 5
+            and 4 <= self._blocks <= 8
             and message["op"] == "read"
             and answer["ok"]
             and message["lba"] <= 2 < message["lba"] + message["count"]

@@ -33,7 +33,7 @@ def test_a_wrong_disk_passes_one_request_at_a_time(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_disk_is_found(name: str) -> None:
-    result = run(WRONG[name], 200, 8)
+    result = run(WRONG[name], 300, 8)
     assert result.verdict == "fail"
     (failure,) = result.failures
     assert failure.verdict.kind in ("no-order", "lost-acknowledgement", "unopenable")
