@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the sixth power cut of a trace on, block 2 of 4 to 8 blocks reads as zeroes."""
+    """From the ninth power cut of a trace on, block 2 of 4 to 8 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -16,7 +16,7 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 5
+            self._crashes > 8
             and 4 <= self._blocks <= 8
             and message["op"] == "read"
             and answer["ok"]
