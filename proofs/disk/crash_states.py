@@ -1,28 +1,22 @@
-"""Open the proved disk in crash states of its file, which the kit's own media make from a log of
-its writes.
+"""Open the proved disk in crash states of its file, made by the kit's media from a log of writes.
 
     python proofs/disk/crash_states.py [OPERATIONS] [SEED]
 
 After every block I/O of every operation the power fails. Of what no flush covered, subsets of
-blocks survive
-(`conformance.media.subsets`). Another process opens the disk: every view must be as before the
-operation or as
-after it.
+blocks survive (`conformance.media.subsets`). Another process opens the disk: every view must be as
+before the operation or as after it.
 """
 
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kill_disk import PROGRAM, Content, Process, holds, requested
+from kill_disk import BLOCKS, Content, Process, created, holds, requested
 
 from conformance.media import logwrites, subsets
-
-BLOCKS = 96  # as kill_disk's requests ask for
 
 
 def crash_states(
@@ -57,22 +51,7 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         disk, copy, log = Path(folder) / "disk", Path(folder) / "copy", Path(folder) / "log"
         copy.mkdir()
-        subprocess.run(
-            [
-                PROGRAM,
-                "create",
-                disk,
-                "--blocks",
-                str(BLOCKS),
-                "--segment-blocks",
-                "8",
-                "--log-records",
-                "4",
-                "--snapshots",
-                "6",
-            ],
-            check=True,
-        )
+        created(disk, log_records=4, snapshots=6)
         process = Process(disk, "--log-writes", log)
         process.ask({"op": "hello"})
         content: Content = ([0] * BLOCKS, {})

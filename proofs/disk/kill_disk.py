@@ -1,11 +1,10 @@
-"""Kill the proved disk at random moments under load, again and again; nothing acknowledged may be
-lost.
+"""Kill the proved disk at random moments under load: nothing acknowledged may be lost.
 
     python proofs/disk/kill_disk.py 500
 
 A process serves a disk that lasts and is sent one request after the other. SIGKILL ends it. The
-next process
-opens the disk, and every view is compared: the request in flight happened whole or not at all.
+next process opens the disk, and every view is compared: the request in flight happened whole or not
+at all.
 """
 
 import base64
@@ -23,9 +22,20 @@ PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
 BLOCKS, BLOCK = 96, 4096
 LONGEST = 0.15  # seconds that a process lives at most
 Message = dict[str, Any]
-Content = tuple[
-    list[int], dict[str, list[int]]
-]  # the live view and the snapshots, a number per block
+# The live view and the snapshots, a number per block.
+Content = tuple[list[int], dict[str, list[int]]]
+
+
+def created(disk: Path, log_records: int, snapshots: int) -> None:
+    """Create a proved disk of `BLOCKS` blocks."""
+    sizes = {
+        "--blocks": BLOCKS,
+        "--segment-blocks": 8,
+        "--log-records": log_records,
+        "--snapshots": snapshots,
+    }
+    options = [str(word) for option in sizes.items() for word in option]
+    subprocess.run([PROGRAM, "create", disk, *options], check=True)
 
 
 def requested(choose: random.Random, content: Content) -> tuple[Message, Content]:
@@ -113,22 +123,7 @@ def main() -> int:
     acknowledged = happened = 0
     with TemporaryDirectory() as folder:
         disk = Path(folder) / "disk"
-        subprocess.run(
-            [
-                PROGRAM,
-                "create",
-                disk,
-                "--blocks",
-                str(BLOCKS),
-                "--segment-blocks",
-                "8",
-                "--log-records",
-                "16",
-                "--snapshots",
-                "8",
-            ],
-            check=True,
-        )
+        created(disk, log_records=16, snapshots=8)
         content: Content = ([0] * BLOCKS, {})
         for kill in range(kills):
             process, after = Process(disk), content
