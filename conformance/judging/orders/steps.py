@@ -8,6 +8,7 @@ from conformance.contract.trace import OVERLAPPING, Event
 
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
+OF_BLOCKS = frozenset(["read", "write", "unmap"])  # the requests that name blocks
 WHOLE = 1 << 63  # more blocks than any disk has
 
 
@@ -17,6 +18,12 @@ class Step(NamedTuple):
     number: int
     event: Event
     request: int  # its index in the trace
+    blocks: Sequence[int] = ()  # of those that are judged apart: what it changes or reads
+
+    @property
+    def local(self) -> bool:
+        """Whether the step is of one block, which is judged apart."""
+        return len(self.blocks) == 1 and self.event["op"] in OF_BLOCKS
 
 
 def placed(events: Sequence[Event]) -> list[Event]:
