@@ -15,6 +15,7 @@ from conformance.contract.model import EMPTY, ZERO, State
 from conformance.contract.trace import Event
 from conformance.judging.orders.budget import Budget
 from conformance.judging.orders.steps import OF_BLOCKS
+from conformance.judging.orders.worlds import World, after
 
 
 class Column(NamedTuple):
@@ -35,7 +36,7 @@ class Disks:
 
     def __init__(self, hello: dict[str, Any], budget: Budget) -> None:
         self._budget = budget
-        self.states: list[State] = []
+        self.worlds: list[World] = []
         self.kinds: list[int] = []
         self._numbers: dict[Any, int] = {}
         self._kinds: dict[Any, int] = {}
@@ -43,11 +44,11 @@ class Disks:
         self._joined: dict[tuple[int, int], int] = {}
         create = {"op": "create", "blocks": 1, "result": {"ok": True}}
         (blank,) = model.step(model.init(hello), create)
-        self.blank: Columns = frozenset([Column(frozenset(), self._number(blank))])
+        self.blank: Columns = frozenset([Column(frozenset(), self._number(World(blank)))])
 
     def live(self, disk: int) -> int:
         """Return the tag that the live block holds."""
-        tag: int = self.states[disk].live.get(0, ZERO)
+        tag: int = self.worlds[disk].now.live.get(0, ZERO)
         return tag
 
     def after(self, disk: int, event: Event) -> tuple[int, ...]:
@@ -56,8 +57,8 @@ class Disks:
         found = self._after.get(key)
         if found is None:
             self._budget.take()
-            states = model.step((self.states[disk],), event)
-            found = tuple(self._number(one) for state in states for one in _decided(state))
+            worlds = after(self.worlds[disk], event)
+            found = tuple(self._number(one) for world in worlds for one in _decided(world))
             self._after[key] = found
         return found
 
@@ -74,24 +75,28 @@ class Disks:
     def _join(self, one: int, other: int) -> int:
         found = self._joined.get((one, other))
         if found is None:
-            state = self.states[one]
+            state = self.worlds[one].now
             left = state.survivors
             since = left.since.get(0)
-            for tag in left_over(self.states[other]) - left_over(state):
+            for tag in left_over(self.worlds[other].now) - left_over(state):
                 since = tag, since
             survivors = left if since is None else left._replace(since=left.since.set(0, since))
-            found = self._number(state._replace(survivors=survivors))
+            found = self._number(World(state._replace(survivors=survivors)))
             self._joined[one, other] = found
         return found
 
-    def _number(self, state: State) -> int:
+    def _number(self, world: World) -> int:
+        state, saved = world
         views = frozenset((name, blocks.get(0)) for name, blocks in state.snaps.items())
-        kind = state.live.get(0), views, state.power
+        kind: Any = state.live.get(0), views, state.power
+        if saved is not None:
+            old = frozenset((name, blocks.get(0)) for name, blocks in saved.snaps.items())
+            kind = *kind, saved.live.get(0), old
         key = kind, left_over(state)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.states)
-            self.states.append(state)
+            number = self._numbers[key] = len(self.worlds)
+            self.worlds.append(world)
             self.kinds.append(self._kinds.setdefault(kind, len(self._kinds)))
         return number
 
@@ -106,17 +111,17 @@ def left_over(state: State) -> frozenset[int]:
     return frozenset(tags)
 
 
-def _decided(state: State) -> Iterator[State]:
-    """The states with each value that a power cut may have left in the block."""
+def _decided(world: World) -> Iterator[World]:
+    """The worlds with each value that a power cut may have left in the block."""
+    state = world.now
     held = state.live.get(0, ZERO)
     if isinstance(held, int):
-        yield state
+        yield world
         return
     for tag in model.possible(held, state.bound):
         live = EMPTY.set(0, tag)
-        yield state._replace(
-            live=live, survivors=model.Image(live, state.snaps, EMPTY, None), bound=EMPTY
-        )
+        left = model.Image(live, state.snaps, EMPTY, None)
+        yield World(state._replace(live=live, survivors=left, bound=EMPTY))
 
 
 def _meaning(event: Event) -> tuple[Any, ...]:

@@ -18,12 +18,13 @@ class Flight:
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
         """A request is called: its steps, and which of the blocks judged apart each touches."""
-        self.of[index] = []
-        for event, blocks in parts:
-            step = Step(self._steps, event, index, blocks)
-            self._steps += 1
-            self.of[index].append(step)
-            self.open[step.number] = step
+        self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
+        self.open |= {step.number: step for step in self.of[index]}
+
+    def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
+        """Return a step with a number of its own."""
+        self._steps += 1
+        return Step(self._steps, event, index, blocks)
 
     def depends(self, numbers: set[int]) -> set[int]:
         """The steps in flight that these may have to come after, and themselves."""

@@ -8,7 +8,7 @@ from conformance.judging.orders.budget import Budget
 from conformance.judging.orders.columns import Blocks, Column, Columns, Disks, on_block
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
-from conformance.judging.orders.steps import SNAPSHOTS, Step
+from conformance.judging.orders.steps import Step
 
 CHANGE_ALL = ("flush", "restart", "crash")  # sent alone, or taken when they are called
 
@@ -93,12 +93,11 @@ class OneBlock:
         }
         return blocks.update((lba, after[columns]) for lba, columns in blocks.items())
 
-    def all_cut(self, blocks: Blocks, done: frozenset[int], able: set[int]) -> Blocks:
-        """All blocks at a power cut, after what may still take effect of `able`."""
-        left = [self._flight.open[number] for number in able - done]
-        steps = [step for step in left if step.event["op"] not in SNAPSHOTS]
+    def all_cut(self, blocks: Blocks, done: frozenset[int], steps: list[Step]) -> Blocks:
+        """All blocks at a power cut. These steps may still take effect, if they change blocks."""
+        steps = [step for step in steps if step.event["op"] in ("write", "unmap")]
         for lba, columns in blocks.items():
-            own = [step for step in steps if lba in step.blocks]
+            own = [step for step in steps if lba in step.blocks and step.number not in done]
             if self._flight.rules.profile == "block":
                 reached = [self._all_taken(column, lba, own) for column in columns]
             else:

@@ -6,19 +6,20 @@ effect, and the state of the contract (`conformance.contract.model`) after them.
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
 linearization (Lowe, "Testing for linearizability", 2017), with five reductions that lose nothing:
 
-- Blocks are judged apart, between the steps that they share (`conformance.judging.orders.columns`);
-  but not if a power cut may leave the whole disk as it was earlier (profile `prefix`).
+- Blocks are judged apart, between the steps that they share (`conformance.judging.orders.columns`).
+  Under the profile `prefix`, what a power cut leaves is chosen by such a step, the mark
+  (`conformance.judging.orders.worlds`).
 - What later reads rule out is not tried (`conformance.judging.orders.lookahead`).
 - Before a request, only those are tried that it may need, directly or through others. The rest can
   take effect afterwards. A flush takes effect when it is called.
 - Tags that no read returned are one tag: no answer can tell them apart.
-- Two configurations that differ only in what a power cut may leave are one configuration with the
-  union of both, where that is exact: until the power cut, no answer depends on it.
+- Configurations that differ in one block only are one with what may have happened in either.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from immutables import Map
 
@@ -26,7 +27,7 @@ from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import Budget, TooMany
 from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
-from conformance.judging.orders.configurations import Config, agrees, held, merged
+from conformance.judging.orders.configurations import Config, held, merged
 from conformance.judging.orders.flight import Flight
 from conformance.judging.orders.levels import levels
 from conformance.judging.orders.lookahead import lookahead
@@ -36,12 +37,13 @@ from conformance.judging.orders.steps import (
     SNAPSHOTS,
     Rules,
     Step,
-    live,
+    changing,
     parts_of,
     placed,
     timeline,
     until,
 )
+from conformance.judging.orders.worlds import MARK, World, after
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
 PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
@@ -71,7 +73,7 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     if at is not None:
         at = _first_without_order(trace, at)
         return Outcome(at)
-    return Outcome(held=max(search.held()))
+    return Outcome(held=search.held())
 
 
 def _first_without_order(trace: Trace, at: int) -> int:
@@ -110,21 +112,23 @@ class Search:
     def __post_init__(self) -> None:
         hello, events = self.trace.hello, self.trace.events
         crashes = any(event["op"] == "crash" for event in events)
-        promised = {**hello, "crash_profile": hello.get("crash_profile") if crashes else None}
-        rules = Rules(promised["crash_profile"])
+        rules = Rules(hello.get("crash_profile") if crashes else None)
+        # Under "prefix" the worlds say what is left of the disk, and it is what the mark has saved.
+        promised = {**hello, "crash_profile": "block" if rules.profile == "block" else "ack"}
         self._budget = Budget(self.most_steps)
         undoes = hello.get("crash_profile") in ("prefix", "block")
         self._flight = Flight(rules, lookahead(events, undoes))
         self._disks = Disks(promised, self._budget)
         self._block = OneBlock(self._flight, self._disks, self._budget)
-        self._apart = looked_at(events) if rules.profile != "prefix" else ()
+        self._apart = looked_at(events)
         self._seen = {
             tag
             for event in events
             if event["op"] == "read" and event["result"] is not None and event["result"]["ok"]
             for tag in event["result"]["tags"]
         }
-        self.configs = [Config(frozenset(), state, Map()) for state in model.init(promised)]
+        self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
+        self._mark: Step | None = None  # of the next power cut, if it is chosen what that leaves
 
     @property
     def taken(self) -> int:
@@ -146,13 +150,15 @@ class Search:
                 return index
         return None
 
-    def held(self) -> Iterator[int]:
-        """At most how many blocks all views together hold, in each configuration."""
-        for config in self.configs:
-            yield held(config.state, UNSEEN) + sum(
-                max(held(self._disks.states[column.disk], UNSEEN) for column in columns)
+    def held(self) -> int:
+        """At most how many blocks all views together hold."""
+        return max(
+            sum(
+                max(held(self._disks.worlds[column.disk].now, UNSEEN) for column in columns)
                 for columns in config.blocks.values()
             )
+            for config in self.configs
+        )
 
     def _call(self, index: int, event: Event) -> None:
         if event["op"] not in OVERLAPPING or "failure" in event:
@@ -176,9 +182,12 @@ class Search:
         if model.answer_of(event) == "unknown-outcome":
             return True  # it takes effect later, or never
         for step in self._flight.of[index]:
+            before = self._flight.depends({step.number})
+            if any(changing(self._flight.open[number].event) for number in before):
+                self._try_mark()
             self._block.moment()
             self.configs = self._merged(
-                self._with_local(step) if step.local else self._with_shared(step)
+                self._with_local(step, before) if step.local else self._with_shared(step, before)
             )
             del self._flight.open[step.number]
             if not self.configs:
@@ -188,18 +197,26 @@ class Search:
     def _merged(self, configs: Iterable[Config]) -> list[Config]:
         return merged(configs, self._disks.merged)
 
-    def _with_shared(self, step: Step) -> Iterator[Config]:
-        """The configurations in which `step` has taken effect, by all ways to get there."""
-        for configs in self._ways(self._flight.depends({step.number})):
-            for config in configs:
-                if step.number in config.done:
-                    yield config._replace(done=config.done - {step.number})
-            configs[:] = [config for config in configs if step.number not in config.done]
+    def _try_mark(self) -> None:
+        """Add the configurations in which the mark is set now, after any steps in flight."""
+        if self._mark is not None:
+            self._block.moment()
+            unmarked = [one for one in self.configs if self._mark.number not in one.done]
+            self.configs = self._merged([*unmarked, *self._until(self._mark, self._changes())])
 
-    def _with_local(self, step: Step) -> Iterator[Config]:
+    def _changes(self) -> set[int]:
+        """The steps in flight that change the disk, and those that come before them."""
+        steps = self._flight.open.values()
+        return self._flight.depends({step.number for step in steps if changing(step.event)})
+
+    def _with_shared(self, step: Step, before: set[int]) -> Iterator[Config]:
+        """The configurations in which `step` has taken effect; it is in flight no more."""
+        for config in self._until(step, before):
+            yield config._replace(done=config.done - {step.number})
+
+    def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
         """The same for a step of one block. Others of the block are tried before it, and steps that
         blocks share."""
-        before = self._flight.depends({step.number})
         before.discard(step.number)
         (lba,) = step.blocks
         for configs in self._ways(before):
@@ -213,43 +230,37 @@ class Search:
                     waiting.append(config._replace(blocks=config.blocks.set(lba, left)))
             configs[:] = waiting
 
-    def _ways(self, before: set[int]) -> Iterator[list[Config]]:
-        """What the configurations become by the steps of `before` that blocks share."""
-        shared = [step for step in map(self._flight.open.__getitem__, before) if not step.local]
+    def _until(self, step: Step, before: set[int]) -> Iterator[Config]:
+        """The configurations in which a shared step has taken effect, by all ways to get there."""
+        for configs in self._ways(before, step):
+            for config in configs:
+                if step.number in config.done:
+                    yield config
+            configs[:] = [config for config in configs if step.number not in config.done]
+
+    def _ways(self, before: set[int], *more: Step) -> Iterator[list[Config]]:
+        """What the configurations become by the steps of `before` that blocks share, and more."""
+        steps = [self._flight.open[number] for number in before]
+        shared = {step.number: step for step in (*steps, *more) if not step.local}
 
         def after(config: Config) -> Iterator[Config]:
-            for step in shared:
-                if step.number not in config.done:
-                    self._budget.take()
-                    if self._apart:
-                        yield from self._after_apart(config, step, before)
-                    else:
-                        yield from self._after(config, step)
+            for number in shared.keys() - config.done:
+                yield from self._after(config, shared[number], before)
 
         return levels(self.configs, self._merged, after)
 
-    def _after(self, config: Config, step: Step) -> Iterator[Config]:
-        """The configurations after a step of the whole disk."""
-        image = self._flight.known.images.get(step.request, {})
-        if step.event["op"] in ("write", "unmap") and any(
-            self._flight.too_late(config.done, step, lba) for lba in live(step.event)
-        ):
-            return
-        for state in model.step((config.state,), step.event):
-            if agrees(state, image):
-                yield Config(config.done | {step.number}, state, config.blocks)
-
-    def _after_apart(self, config: Config, step: Step, before: set[int]) -> Iterator[Config]:
+    def _after(self, config: Config, step: Step, before: set[int]) -> Iterator[Config]:
         """The configurations after a step that blocks share; before it, each block takes what it
         may of `before`."""
-        for state in model.step((config.state,), without_data(step.event)):
+        self._budget.take()
+        for world in after(config.world, without_data(step.event)):
             blocks = config.blocks
             for lba in step.blocks:
                 columns = self._block.shared(blocks[lba], config.done, lba, step, before)
                 if not columns:
                     return
                 blocks = blocks.set(lba, columns)
-            yield Config(config.done | {step.number}, state, blocks)
+            yield Config(config.done | {step.number}, world, blocks)
 
     def _alone(self, event: Event) -> bool:
         """An operation with nothing in flight, or a power cut, which ends what is in flight."""
@@ -259,15 +270,28 @@ class Search:
         if event["op"] == "create":
             blank = Map((lba, self._disks.blank) for lba in self._apart)
             self.configs = [config._replace(blocks=blank) for config in self.configs]
+        if event["op"] in ("create", "crash") and model.answer_of(event) == "ok":
+            self._new_mark(event["answered"])
         return bool(self.configs)
 
     def _advance(self, event: Event) -> None:
         """The event takes effect in every configuration."""
         self.configs = self._merged(
-            Config(config.done, state, self._block.all_after(config.blocks, event))
+            Config(config.done, world, self._block.all_after(config.blocks, event))
             for config in self.configs
-            for state in model.step((config.state,), event)
+            for world in after(config.world, event)
         )
+
+    def _new_mark(self, start: int) -> None:
+        """From here on the disk may be as the next power cut will leave it."""
+        cuts = [
+            index
+            for index, event in enumerate(self.trace.events)
+            if event["op"] == "crash" and event["called"] > start
+        ]
+        if cuts and self._flight.rules.profile == "prefix":
+            event = {"op": MARK, "result": {"ok": True}}
+            self._mark = self._flight.step(event, cuts[0], self._apart)
 
     def _cut(self) -> None:
         """Each step in flight took effect before the power cut, or never does."""
@@ -277,10 +301,18 @@ class Search:
         if flight.rules.profile == "block":  # a write only adds to what a power cut may leave
             ordered = {n for n in able if flight.open[n].event["op"] in SNAPSHOTS}
             first = flight.depends(ordered) & able
+        steps = [flight.open[number] for number in able]
         self._block.moment()
+        if self._mark is None:
+            found: Iterable[Config] = chain.from_iterable(self._ways(first))
+        elif any(step.event.get("fua") for step in steps):  # may be durable without what was before
+            ways = chain.from_iterable(self._ways(first, self._mark))
+            found = (config for config in ways if self._mark.number in config.done)
+        else:
+            found, steps = self._until(self._mark, first), []
         self.configs = self._merged(
-            Config(frozenset(), config.state, self._block.all_cut(config.blocks, config.done, able))
-            for configs in self._ways(first)
-            for config in configs
+            Config(frozenset(), one.world, self._block.all_cut(one.blocks, one.done, steps))
+            for one in found
         )
+        self._mark = None
         flight.open.clear()
