@@ -25,8 +25,9 @@ from conformance.judging import oracles
 from conformance.judging.oracles import Oracle
 from conformance.targets import resolve
 from conformance.targets.base import Unusable
-from conformance.targets.engines.kernel import DRIVERS, guest
+from conformance.targets.engines.kernel import DRIVERS
 from conformance.targets.engines.kernel.faults import FAULTS
+from conformance.targets.engines.kernel.machine import guest
 
 OPERATIONS = 30  # of a trace
 MOST_PARTS, HUNTED = 2, 100  # parts of a hunt, and traces in each
