@@ -78,6 +78,8 @@ def _refused(trace: Trace, most: int) -> Broken | None:
         for index, event in enumerate(trace.events)
         if event["op"] in CHANGES and (event["result"] or {}).get("error") == "no-space"
     ]
+    if not suspects:
+        return None
     repeats = _repeats(trace)
     before = _before_each(trace, suspects)
     for index in suspects:
