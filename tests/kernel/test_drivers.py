@@ -107,5 +107,5 @@ def test_the_judge_finds_a_disk_that_ignores_flushes(driver: str, needs_guest: N
 
 @pytest.mark.parametrize("driver", ["dm-thin", "dm-snapshot"])
 def test_the_judge_finds_nothing_wrong_in_a_few_traces(driver: str, needs_guest: None) -> None:
-    row = kernel.honest(driver, minutes=0.2, seed=1, traces=3)
+    row = kernel.honest(driver, minutes=0.2, seed=1, most=3)
     assert row.good and row.crashes > 0, str(row)

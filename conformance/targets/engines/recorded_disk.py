@@ -124,12 +124,18 @@ class RecordedDisk(ABC):
         end = self._written().end()
         self._threads.wait()
         if self._cutting is None:
+            self._cut_short(end, None)
             self._written().cut_at(end)
             return
         message, last = self._cutting
         self._cutting = None
+        self._cut_short(end, last)
         if self._written().cut(last):
             self._choose = random.Random(message["cut"]["seed"])
+
+    def _cut_short(self, end: int, last: int | None) -> None:  # noqa: B027
+        """The power failed at write number `last`, or else where the log had `end` bytes; what was
+        in flight has ended meanwhile. A subclass notes what this leaves in doubt."""
 
     def _create(self, message: Message) -> None:
         self._shut()

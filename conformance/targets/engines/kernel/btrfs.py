@@ -16,7 +16,7 @@ from typing import Any
 
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
-from conformance.targets.engines.kernel.guest import GuestError
+from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.recorded_disk import Refusal
 
 LIVE, SPARE, PREFIX = "live", "spare", "s-"

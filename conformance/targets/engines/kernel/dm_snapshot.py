@@ -17,8 +17,8 @@ from typing import Any
 
 from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
-from conformance.targets.engines.kernel.guest import DISK
-from conformance.targets.engines.kernel.mapper import SECTOR
+from conformance.targets.engines.kernel.machine.guest import DISK
+from conformance.targets.engines.kernel.machine.mapper import SECTOR
 from conformance.targets.engines.recorded_disk import Refusal
 
 ORIGIN = 1 << 20  # bytes of the disk before the first store, at least

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conformance.targets.base import Message, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
-from conformance.targets.engines.kernel.guest import DISK
+from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.recorded_disk import Refusal
 
 ROOT = "/mnt/root"

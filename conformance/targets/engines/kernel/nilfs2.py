@@ -15,7 +15,7 @@ from conformance.targets.base import Message
 from conformance.targets.engines import recorded_disk
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk, no_such
-from conformance.targets.engines.kernel.guest import DISK
+from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.recorded_disk import Refusal
 
 SMALL = 16  # blocks of a segment, the least: a small disk has many
