@@ -7,8 +7,8 @@ a situation like this one.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from copy import deepcopy
+from collections.abc import Iterable, Mapping
+from copy import copy
 
 ABSENT, DEGRADED, BACK = "absent", "degraded", "back"  # of a failed device
 Feature = tuple[object, ...]
@@ -30,13 +30,23 @@ class ViewTree:
         self._origin: View = None  # what live began as
         self._changed = False  # whether live was written since
         self._own: set[View] = set()  # what was written between where it came from and it
+        self._shape: Feature | None = None
+
+    def copy(self) -> "ViewTree":
+        """Return a tree that changes by itself."""
+        other = copy(self)
+        other.views, other._removed = dict(self.views), dict(self._removed)
+        other._own = set(self._own)
+        return other
 
     def write(self) -> None:
         """Live is written."""
-        self._changed = True
+        if not self._changed:
+            self._changed, self._shape = True, None
 
     def snapshot(self, name: str) -> None:
         """Live goes on from a new snapshot."""
+        self._shape = None
         if self._changed:
             self._own.add(name)
         self.views[name] = self._origin
@@ -44,11 +54,13 @@ class ViewTree:
 
     def revert(self, name: str) -> None:
         """Live goes on from an earlier snapshot."""
+        self._shape = None
         before, self._origin, self._changed = self._origin, name, False
         self._join(before)
 
     def delete(self, name: str) -> None:
         """The snapshot goes. What came from it comes from a nameless point, if that is several."""
+        self._shape = None
         above = self.views.pop(name)
         if len(self._below(name)) + (self._origin == name) < 2:
             self._hand_down(name, above)
@@ -60,17 +72,29 @@ class ViewTree:
             self._own.add(self._points)
         self._move(name, self._points)
 
-    def shape(self) -> tuple[object, ...]:
+    def shape(self) -> Feature:
         """Return the shape of the tree: what is below each view, where live is, what was written
         between two views, and which of them are deleted.
         """
+        if self._shape is None:
+            children: dict[View, list[View]] = {}
+            for some in (self.views, self._removed):
+                for child, above in some.items():
+                    children.setdefault(above, []).append(child)
+            self._shape = self._shape_below(None, children)
+        return self._shape
 
-        def below(view: View) -> tuple[object, ...]:
-            subtrees = sorted((below(child) for child in self._below(view)), key=repr)
-            here = (1 + self._changed) if self._origin == view else 0
-            return (here - 3 * (view in self._removed), view in self._own, *subtrees)
-
-        return below(None)
+    def _shape_below(self, view: View, children: Mapping[View, list[View]]) -> Feature:
+        here = (1 + self._changed) if self._origin == view else 0
+        if view not in children:
+            return (here, view in self._own)
+        subtrees = [self._shape_below(child, children) for child in children[view]]
+        here -= 3 * (view in self._removed)
+        return (
+            here,
+            view in self._own,
+            *(sorted(subtrees, key=repr) if subtrees[1:] else subtrees),
+        )
 
     def _below(self, view: View) -> list[View]:
         all = (self.views, self._removed)
@@ -114,32 +138,39 @@ class Situation:
 
     def copy(self) -> "Situation":
         """Return a situation that changes by itself."""
-        return deepcopy(self)
+        other = copy(self)
+        other.failed, other._mapped = dict(self.failed), set(self._mapped)
+        other._tree = self._tree.copy()
+        return other
 
     def features(self) -> list[Feature]:
         """Return what describes this situation, each in a few values."""
         if self._features is None:
             self._features = [
                 ("tree", self.shape()),
-                ("devices", tuple(sorted(self.failed.values()))),
+                ("devices", self.devices()),
                 ("last", self._last),
                 ("mapped", 4 * len(self._mapped) // self.blocks, len(self.views)),
                 ("logged", self._logged.bit_length(), len(self.failed)),
             ]
         return self._features
 
+    def devices(self) -> Feature:
+        """Return the states of the devices that failed, in an order that hides which they are."""
+        return tuple(sorted(self.failed.values()))
+
     @property
-    def views(self) -> dict[str, View]:
+    def views(self) -> Mapping[str, View]:
         """The snapshots, the oldest first; each with what it came from."""
         return self._tree.views
 
-    def shape(self, name: str | None = None, op: str = "") -> tuple[object, ...]:
-        """Return the shape of the tree of views, after `delete` or `revert` of a snapshot if
-        given.
-        """
-        if name is None:
-            return self._tree.shape()
-        tree = deepcopy(self._tree)
+    def shape(self) -> Feature:
+        """Return the shape of the tree of views."""
+        return self._tree.shape()
+
+    def shape_after(self, op: str, name: str) -> Feature:
+        """Return the shape of the tree of views after `delete` or `revert` of a snapshot."""
+        tree = self._tree.copy()
         if op == "delete":
             tree.delete(name)
         else:

@@ -279,7 +279,7 @@ class Writer:
         if len(fitting) < 2:
             return self._name(fitting)
         ways = [self._one_of(fitting) for _ in range(2)]
-        made = [(("becomes", self._now.shape(name, op)), op) for name in ways]
+        made = [(("becomes", self._now.shape_after(op, name)), op) for name in ways]
         least = min((0, 1), key=lambda way: self._asked[made[way]])
         self._asked[made[least]] += 1
         return self._name([ways[least]])

@@ -167,7 +167,7 @@ def test_a_situation_knows_the_tree_of_views() -> None:
         tree.note(op, name)
     assert tree.views == {"a": None, "b": "a", "c": "a"}
     assert tree.shape() == (0, False, (0, True, (0, True), (1, False)))
-    before = tree.shape("a", "delete")
+    before = tree.shape_after("delete", "a")
     tree.note("delete", "a")
     assert set(tree.views) == {"b", "c"} and tree.shape() == before
     # they may share what was in the deleted one, until one of them goes
