@@ -15,8 +15,10 @@ from typing import Any
 
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.disk import KernelDisk
-from conformance.targets.engines.kernel.guest import DISK, GuestError
-from conformance.targets.engines.kernel.mapper import SECTOR
+from conformance.targets.engines.kernel.machine.guest import DISK
+from conformance.targets.engines.kernel.machine.line import GuestError
+from conformance.targets.engines.kernel.machine.mapper import SECTOR
+from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
 
 METADATA = 1 << 20  # bytes
@@ -44,6 +46,7 @@ class DmThin(KernelDisk):
     findings = {"wrong-refusal": "dm-thin-flush-of-a-full-pool.md"}
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
+    in_flight = DECIDED
     data = range(METADATA, KernelDisk.size)
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -129,10 +132,11 @@ class DmThin(KernelDisk):
     def _device(self, view: str | None) -> str:
         if view is None:
             return self._mapper.path("live")
-        number = self._number(view)
-        if _view(number) not in self._mapper:
-            self._activate(_view(number), number)
-        return self._mapper.path(_view(number))
+        with self._changes.lock:
+            number = self._number(view)
+            if _view(number) not in self._mapper:
+                self._activate(_view(number), number)
+            return self._mapper.path(_view(number))
 
     # Power.
 
