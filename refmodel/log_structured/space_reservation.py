@@ -166,9 +166,7 @@ class SpaceReservation:
             if self._lacking_pages(blocks) and reclaimer.reclaim_all():
                 self._checkpoints.run()
             if self._lacking_pages(blocks):
-                raise NoSpace(
-                    f"the maps have only {pages.free_count} pages left; delete snapshots"
-                )
+                raise NoSpace(f"the maps have only {pages.free_count} pages left; delete snapshots")
 
     def _lacking_pages(self, blocks: int) -> int:
         """Return how many free pages too few there are for the operation and what follows it.
