@@ -2,7 +2,7 @@
 
 from modelcheck.commands.group import Commands
 
-NAMES = ("engine-mutation", "model-tests", "overlap-speed", "trace-speed")
+NAMES = ("engine-mutation", "kit-speed", "model-tests", "overlap-speed", "trace-speed")
 
 main = Commands(
     "crosscheck.commands",

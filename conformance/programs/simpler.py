@@ -1,7 +1,7 @@
 """Simpler variants of a program, for the shrinker: groups of requests, and simpler requests."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 Request = dict[str, Any]
@@ -9,6 +9,9 @@ Chosen = Callable[[Request], bool]
 
 MOST_SENT = 120  # requests, in variants of a program that differ in what is in flight together
 LEAST_SHAPES = 2  # variants, of a long program
+HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what otherwise takes time
+CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
+MOST_BLOCKS = 64  # of a write that stands in for other requests
 
 
 def groups(program: list[Request]) -> list[Chosen]:
@@ -39,6 +42,20 @@ def snapshot_of(request: Request) -> str | None:
     """Return the name of the snapshot that a request is about; None if it is about none."""
     name: str | None = request.get("name", request.get("view"))
     return name
+
+
+def stand_ins(program: list[Request], capabilities: Collection[str]) -> list[Request]:
+    """Return requests that may each do what several of the program do together.
+
+    A request for background work, or a write or an unmap of the whole disk. A target does much in
+    small steps between requests and once enough was written, so that a failure may need many
+    requests though each of them matters little."""
+    blocks = min(program[0]["blocks"], MOST_BLOCKS)
+    newest = max((tag for one in program for tag in one.get("tags", ())), default=0)
+    tags = [newest + 1 + newest % 2 + 2 * at for at in range(blocks)]  # odd: no two blocks alike
+    hints = [{"op": op} for op in HINTS if CAPABILITIES.get(op, op) in capabilities]
+    whole = [{"op": "write", "lba": 0, "tags": tags}, {"op": "unmap", "lba": 0, "count": blocks}]
+    return hints + [one for one in whole if one["op"] in (*capabilities, "write")]
 
 
 def fewer_in_flight(program: list[Request]) -> Iterator[list[Request]]:
@@ -126,6 +143,7 @@ def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     tags, count, lba = request.get("tags", ()), request.get("count", 1), request["lba"]
     if len(tags) > 1:
         yield {**request, "tags": tags[:1]}
+        yield {**request, "tags": tags[: len(tags) // 2]}
         yield {**request, "tags": tags[1:], "lba": lba + 1}
         yield {**request, "tags": tags[:-1]}
     if count > 1:

@@ -7,10 +7,12 @@ a situation like this one.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from copy import deepcopy
+from collections.abc import Container, Iterable, Mapping
+from copy import copy
 
 ABSENT, DEGRADED, BACK = "absent", "degraded", "back"  # of a failed device
+SHAPING = frozenset(["snapshot", "revert", "delete"])  # operations that change the tree of views
+CHANGING = frozenset(["write", "unmap"])  # operations after which live is unlike its origin
 Feature = tuple[object, ...]
 Asked = Counter[tuple[Feature, str]]  # (feature of a situation, operation) -> how often asked
 
@@ -29,53 +31,58 @@ class Situation:
         self._logged = 0  # blocks written since the last checkpoint
         self._last = ("", "create")
         self._features: list[Feature] | None = None
+        self._shape: Feature | None = None
 
     def copy(self) -> "Situation":
         """Return a situation that changes by itself."""
-        return deepcopy(self)
+        other = copy(self)
+        other.failed, other.views = dict(self.failed), dict(self.views)
+        other._own, other._mapped = set(self._own), set(self._mapped)
+        return other
 
     def features(self) -> list[Feature]:
         """Return what describes this situation, each in a few values."""
         if self._features is None:
             self._features = [
                 ("tree", self.shape()),
-                ("devices", tuple(sorted(self.failed.values()))),
+                ("devices", self.devices()),
                 ("last", self._last),
                 ("mapped", 4 * len(self._mapped) // self.blocks, len(self.views)),
                 ("logged", self._logged.bit_length(), len(self.failed)),
             ]
         return self._features
 
-    def shape(self, name: str | None = None, op: str = "") -> tuple[object, ...]:
-        """Return the shape of the tree of views, after `delete` or `revert` of a snapshot if
-        given.
-        """
-        views, origin = dict(self.views), self._origin
-        changed, own = self._changed, self._own
-        if op == "delete" and name is not None:
-            above = views.pop(name)
-            if name in own:
-                own = own | {child for child, up in views.items() if up == name}
-            views = {child: above if up == name else up for child, up in views.items()}
-            if origin == name:
-                origin, changed = above, changed or name in own
-        elif op == "revert":
-            origin, changed = name, False
-        children: dict[str | None, list[str]] = {}
-        for child, up in views.items():
-            children.setdefault(up, []).append(child)
+    def devices(self) -> Feature:
+        """Return the states of the devices that failed, in an order that hides which they are."""
+        return tuple(sorted(self.failed.values()))
 
-        def below(view: str | None) -> tuple[object, ...]:
-            subtrees = sorted((below(child) for child in children.get(view, ())), key=repr)
-            here = (1 + changed) if origin == view else 0
-            return (here, view in own, *subtrees)
+    def shape(self) -> Feature:
+        """Return the shape of the tree of views."""
+        if self._shape is None:
+            self._shape = _tree(self.views, self._origin, self._changed, self._own)
+        return self._shape
 
-        return below(None)
+    def shape_after(self, op: str, name: str) -> Feature:
+        """Return the shape of the tree of views after `delete` or `revert` of a snapshot."""
+        if op == "revert":
+            return _tree(self.views, name, False, self._own)
+        origin, changed, own = self._origin, self._changed, self._own
+        above = self.views[name]
+        if name in own:
+            own = own | {child for child, up in self.views.items() if up == name}
+        views = {
+            child: above if up == name else up for child, up in self.views.items() if child != name
+        }
+        if origin == name:
+            origin, changed = above, changed or name in own
+        return _tree(views, origin, changed, own)
 
     def note(self, op: str, name: str = "", lbas: Iterable[int] = (), written: int = 0) -> None:
         """The request was sent: the situation is another one."""
         self._features = None
         self._last = (self._last[1], op)
+        if op in SHAPING or op in CHANGING and not self._changed:
+            self._shape = None
         match op:
             case "write":
                 self._mapped.update(lbas)
@@ -125,3 +132,21 @@ class Situation:
         """What is back has caught up."""
         self._features = None
         self.failed = {device: mode for device, mode in self.failed.items() if mode != BACK}
+
+
+def _tree(
+    views: Mapping[str, str | None], origin: str | None, changed: bool, own: Container[str | None]
+) -> Feature:
+    """The shape of the tree of these views, given the parent of each. Live began as `origin`."""
+    children: dict[str | None, list[str]] = {}
+    for child, up in views.items():
+        children.setdefault(up, []).append(child)
+
+    def below(view: str | None) -> Feature:
+        here = (1 + changed) if origin == view else 0
+        if view not in children:
+            return (here, view in own)
+        subtrees = [below(child) for child in children[view]]
+        return (here, view in own, *(sorted(subtrees, key=repr) if subtrees[1:] else subtrees))
+
+    return below(None)

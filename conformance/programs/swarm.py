@@ -42,7 +42,7 @@ THEMES = (
 )
 # With devices: ones that come and go under load; ones that are replaced while the disk is cleaned
 # and cut; rebuilds;
-# ones that fail again before they have caught up.
+# ones that fail again before they have caught up; ones that fail between two power cuts.
 DEVICE_THEMES = (
     {
         "write": 10,
@@ -67,7 +67,9 @@ DEVICE_THEMES = (
     },
     {"rebuild": 8, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
+    {"write": 6, "snapshot": 1, "fail": 4, "return": 3, "replace": 1, "settle": 1, "crash": 6},
 )
+CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
 SCENES = {"look": None, "branch": "delete", "rebuild": "device"}
 # A device is rebuilt while something is in snapshots alone; then as many fail as may.
@@ -84,6 +86,7 @@ REBUILD = (
     "fail",
     "fail",
 )
+STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # of a tree of views
 BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 
 
@@ -91,7 +94,9 @@ def steps(choose: Source, scene: str) -> list[str]:
     """Return the operations of a scene. A target may lack the capabilities for some of them."""
     if scene == "rebuild":
         return list(REBUILD)
-    return _branch(choose) if scene == "branch" else []
+    if scene == "branch":
+        return _branch(choose) if choose.randrange(2) else _walk(choose)
+    return []
 
 
 def _branch(choose: Source) -> list[str]:
@@ -120,6 +125,17 @@ def _branch(choose: Source) -> list[str]:
     return [*grown, *("revert",) * choose.randrange(2), *written, *pruned]
 
 
+def _walk(choose: Source) -> list[str]:
+    """A tree of views grows and loses views in turns, with few writes in between."""
+    walk = ["write", "snapshot"]
+    for _ in range(3 + choose.randrange(10)):
+        walk.append(STEPS[choose.randrange(len(STEPS))])
+        walk += ["write"] * choose.randrange(3)
+        if rarely(choose, 6):
+            walk += BETWEEN[choose.randrange(len(BETWEEN))]
+    return walk
+
+
 def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool) -> list[str]:
     """Return operations and scenes, each as often as its weight says: a theme, or at random."""
     themes = THEMES + DEVICE_THEMES if devices else THEMES
@@ -141,7 +157,8 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
         if "delete" in capabilities:
             weights["branch"] = choose.randrange(3)
     if can_crash:
-        weights["crash"] = choose.randrange(4)
+        drawn = CRASHES[choose.randrange(len(CRASHES))]
+        weights["crash"] = max(drawn, weights.get("crash", 0))
     if "scrub" in capabilities and rarely(choose, 4):
         weights["scrub"] = 1
     return [kind for kind, weight in weights.items() for _ in range(weight)]
