@@ -19,8 +19,8 @@ from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.kernel.machine.mapper import SECTOR
-from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 METADATA = 1 << 20  # bytes
 
@@ -47,7 +47,7 @@ class DmThin(KernelDisk):
     findings = dict.fromkeys(["wrong-refusal", "no-order"], "dm-thin-flush-of-a-full-pool.md")
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
-    in_flight = DECIDED
+    in_flight = IN_FLIGHT
     data = range(METADATA, KernelDisk.size)
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk
 from conformance.targets.engines.kernel.machine import image
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.line import GuestError
-from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 SMALL = 16  # blocks of a segment, the least: a small disk has many
 SEGMENTS = 17  # of larger ones
@@ -41,7 +41,7 @@ class Nilfs2(FileDisk):
     )
     cut_in = (*FileDisk.cut_in, "clean", "checkpoint")
     superblock = range(1024, 2048)
-    in_flight = DECIDED
+    in_flight = IN_FLIGHT
 
     def __init__(self, options: dict[str, Any]) -> None:
         segment = int(options.get("segment", SMALL))
