@@ -105,8 +105,8 @@ CaughtUp(lacks) ==      \* The states once the components lack only that.
 
 LogMembers == 1 .. M + 1   \* Who has the durable log, on this leg or another.
 
-Writable ==     \* What is written can be read, and so can the log: from who lacks nothing of it.
-    /\ Enough(In({"active", "resyncing"}))
+Writable ==     \* Who lacks nothing holds what is written, and the log: so it is there after any return.
+    /\ Enough(In({"active"}))
     /\ In({"active"}) \intersect LogMembers # {}
 
 Put(s, value, reached) ==
@@ -262,8 +262,8 @@ Failed ==       \* What counts against tolerance: it cannot be reached, or it la
 Served ==       \* Within tolerance everything can be read, and written.
     Cardinality(Failed) <= M => Writable /\ \A s \in Stripe : Enough(Readable(s))
 
-Returns ==      \* A mirror whose devices are all back can be read, whatever had failed and in what order.
-    K = 1 /\ Reachable = Component => \A s \in Stripe : Enough(Readable(s))
+Returns ==      \* If all devices are back, all can be read, whatever had failed and in what order.
+    Reachable = Component => \A s \in Stripe : Enough(Readable(s))
 
 Apart ==        \* No device has two uses.
     /\ \A c, d \in Component : c # d => on[c] # on[d]

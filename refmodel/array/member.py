@@ -25,7 +25,6 @@ class ComponentState(StrEnum):
 
 ACTIVE = ComponentState.ACTIVE  # a global name: each I/O compares with it
 REACHABLE = (ComponentState.ACTIVE, ComponentState.STALE, ComponentState.RESYNCING)
-WRITABLE = (ComponentState.ACTIVE, ComponentState.RESYNCING)
 
 
 @dataclass(eq=False, slots=True)

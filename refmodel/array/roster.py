@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from refmodel.array import label as labels
 from refmodel.array.layout import ArrayGeometry
-from refmodel.array.member import ACTIVE, WRITABLE, ComponentState, Member
+from refmodel.array.member import ACTIVE, ComponentState, Member
 from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.quorum import Quorum
 from refmodel.core.errors import BadRequest, DataLost
@@ -73,14 +73,16 @@ class Roster:
 
     @property
     def enough(self) -> bool:
-        """Whether so many members are written that what is written can be read."""
-        return sum(member.state in WRITABLE for member in self.members) >= self._geometry.k
+        """Whether so many members lack nothing that what is written now can be read after any
+        return: a member that catches up is not one of them, since a restart forgets how far it is.
+        """
+        return sum(member.state is ACTIVE for member in self.members) >= self._geometry.k
 
     def gone(self) -> DataLost:
-        """Return the error that names the members which are not written."""
-        gone = [str(member.index) for member in self.members if member.state not in WRITABLE]
+        """Return the error that names the members which lack something."""
+        gone = [str(member.index) for member in self.members if member.state is not ACTIVE]
         return DataLost(
-            f"devices {', '.join(gone)} are gone; "
+            f"devices {', '.join(gone)} are gone or not up to date; "
             f"the layout {self._geometry.layout} tolerates {self._geometry.m}"
         )
 
