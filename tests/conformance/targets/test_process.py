@@ -23,7 +23,7 @@ def test_a_request_that_is_held_back_goes_together_with_the_next(
 
         written = os.write
         monkeypatch.setattr(os, "write", write)
-        target.call(0, {"op": "flush", "schedule": 0o13})
+        target.call(0, {"op": "flush", "schedule": 0o11})
         assert sent == []
         target.call(1, {"op": "flush", "schedule": 0o14})
         assert [data.count(b"\n") for data in sent] == [2]
