@@ -91,6 +91,12 @@ CASES = [  # (profile, events after create, whether there is an order)
         )
         for tags, allowed in [((1, 2), True), ((1, 0), True), ((0, 2), False), ((3, 0), False)]
     ),
+    # It may come after a write that is never answered, and before one that is.
+    (
+        "prefix",
+        [write(2, None, 0, 1), write(3, 4, 1, 2), request("crash", 5, 6), read(7, 0, 1, 0)],
+        True,
+    ),
     # A write with fua that is not answered may be durable or not, though a read has shown it.
     *(
         (
