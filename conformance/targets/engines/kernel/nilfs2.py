@@ -35,7 +35,10 @@ class Nilfs2(FileDisk):
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "cleaner": ["asked", "running"]}
     kind = "nilfs2"
-    findings = dict.fromkeys(["lost-acknowledgement", "no-order"], "nilfs2-stale-logs.md")
+    findings = dict.fromkeys(
+        ["lost-acknowledgement", "resurrected", "lost-data", "no-order"],
+        "nilfs2-stale-logs.md",
+    )
     cut_in = (*FileDisk.cut_in, "clean", "checkpoint")
     superblock = range(1024, 2048)
     in_flight = IN_FLIGHT
