@@ -46,7 +46,7 @@ from conformance.judging.orders.steps import (
 from conformance.judging.orders.worlds import MARK, World, after
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
-PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
+PREFIX_STEPS = 2_000  # at least, to see where a trace without an order ends
 UNSEEN = -2  # stands for every tag that no read returned
 
 
@@ -71,16 +71,15 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     except (TooMany, model.Undecided) as reason:
         return Outcome(None, str(reason))
     if at is not None:
-        at = _first_without_order(trace, at)
-        return Outcome(at)
+        return Outcome(_first_without_order(trace, at, max(PREFIX_STEPS, search.taken)))
     return Outcome(held=search.held())
 
 
-def _first_without_order(trace: Trace, at: int) -> int:
+def _first_without_order(trace: Trace, at: int, most_steps: int) -> int:
     """The index of the first answer up to which the trace is seen to have no order.
 
     The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
-    more than PREFIX_STEPS is not seen: so the answer may not be the first, but none is wrong."""
+    more than `most_steps` is not seen: so the answer may not be the first, but none is wrong."""
     answers = sorted(
         (event["answered"], index)
         for index, event in enumerate(trace.events)
@@ -88,15 +87,18 @@ def _first_without_order(trace: Trace, at: int) -> int:
     )
     ends = [position for position, _ in answers]
     first = next((n for n, (_, index) in enumerate(answers) if index == at), 0)
-    found = bisect_left(ends, True, first, len(ends) - 1, key=lambda end: _has_none(trace, end))
+    last, stride = first, 1  # it is seldom far away
+    while last < len(ends) - 1 and not _has_none(trace, ends[last], most_steps):
+        first, last, stride = last + 1, min(last + stride, len(ends) - 1), 2 * stride
+    found = bisect_left(ends, True, first, last, key=lambda end: _has_none(trace, end, most_steps))
     return answers[found][1]
 
 
-def _has_none(trace: Trace, end: int) -> bool:
-    """Whether a search of PREFIX_STEPS sees that the trace up to `end` has no order."""
+def _has_none(trace: Trace, end: int, most_steps: int) -> bool:
+    """Whether a search of so many steps sees that the trace up to `end` has no order."""
     try:
         prefix = Trace(trace.hello, until(trace.events, end))
-        return Search(prefix, PREFIX_STEPS).run() is not None
+        return Search(prefix, most_steps).run() is not None
     except (TooMany, model.Undecided):
         return False
 
