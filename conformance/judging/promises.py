@@ -17,6 +17,7 @@ from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders import search
 from conformance.judging.orders.configurations import held
 from conformance.judging.orders.steps import placed, until
+from conformance.judging.orders.walk import UNSEEN
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 
@@ -114,7 +115,7 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[int | None]:
         for event in trace.events[done:index]:
             states = states and _after(states, event)
         done = index
-        yield max((held(state, search.UNSEEN) for state in states), default=None)
+        yield max((held(state, UNSEEN) for state in states), default=None)
 
 
 def _arriving(trace: Trace, index: int) -> int:

@@ -20,9 +20,11 @@ def history(
     in_flight: int = 4,
     wrong: float = 0.15,
     profile: str | None = None,
+    cuts: float = 0,
 ) -> Trace:
     """Return a history of about so many requests. `wrong` is the share of reads that get another
-    answer; a third as many answers of others become unknown outcomes."""
+    answer; a third as many answers of others become unknown outcomes. `cuts`: how often the power
+    fails, besides when nothing is in flight."""
     profile = profile or choose.choice(["ack", "prefix", "block"])
     hello = {
         "name": "t",
@@ -53,9 +55,20 @@ def history(
                 return dict(answer)
         raise AssertionError(part)
 
+    def cut() -> None:
+        """The power fails; nothing in flight is answered."""
+        nonlocal states, clock
+        after = model.step(states, {"op": "crash", "result": OK})
+        states = (choose.choice(after),)
+        flying.clear()
+        events.append({"op": "crash", "called": clock, "answered": clock + 1, "result": OK})
+        clock += 2
+
     while len(events) <= requests or flying:
         act = choose.random()
-        if len(events) <= requests and act < 0.45 and len(flying) < in_flight:
+        if cuts and len(events) <= requests and choose.random() < cuts:
+            cut()
+        elif len(events) <= requests and act < 0.45 and len(flying) < in_flight:
             request = _request(choose, blocks, tag)
             tag += 10
             event = {**request, "called": clock, "answered": None, "result": None}
@@ -86,11 +99,7 @@ def history(
             clock += 1
             flying.pop(number)
         elif choose.random() < 0.3 and len(events) <= requests:
-            after = model.step(states, {"op": "crash", "result": OK})
-            states = (choose.choice(after),)
-            flying.clear()
-            events.append({"op": "crash", "called": clock, "answered": clock + 1, "result": OK})
-            clock += 2
+            cut()
     for event in events[1:]:
         if event["op"] == "read" and event["result"] and event["result"]["ok"]:
             if choose.random() < wrong:

@@ -25,7 +25,12 @@ def admitted(trace: Trace) -> bool:
         for part in parts_of(event, by_block):
             steps.append((event["called"], event["answered"] if sure else None, crash, part))
 
+    tried = set()
+
     def search(left: frozenset[int], states: model.States) -> bool:
+        if (left, states) in tried:
+            return False
+        tried.add((left, states))
         if all(steps[n][1] is None for n in left):
             return True
         first = min((steps[n][1] for n in left if steps[n][1] is not None), default=None)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import TooMany
-from conformance.judging.orders.search import Search
 from conformance.judging.orders.steps import CHANGE_NOTHING, until
+from conformance.judging.orders.walk import Search
 
 CORE_STEPS = 40_000  # steps of the contract, to explain a failure
 

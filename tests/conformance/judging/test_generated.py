@@ -13,3 +13,17 @@ def test_honest_traces_have_an_order(profile: str, atomic: str) -> None:
         trace = generated(seed, 60, profile, atomic)
         assert trace.operations >= 59 and not any("failure" in event for event in trace.events)
         assert search.judge(trace).at is None
+
+
+def test_the_answer_that_has_no_order_is_named_in_a_long_trace() -> None:
+    trace = generated(3, 400, "prefix", "block")
+    reads = [
+        index
+        for index, event in enumerate(trace.events)
+        if event["op"] == "read" and event["result"] and event["result"]["ok"]
+    ]
+    at = reads[len(reads) // 2]
+    event = trace.events[at]
+    tags = [99999, *event["result"]["tags"][1:]]  # nobody wrote that
+    trace.events[at] = {**event, "result": {"ok": True, "tags": tags}}
+    assert search.judge(trace).at == at
