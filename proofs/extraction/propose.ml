@@ -36,9 +36,9 @@ type image = {
 let looked_at = 8 (* of the answers that tell of a block or a name: the first of them *)
 let read_ahead = 2000 (* moments after a power cut that tell what it left *)
 
-(* Steps tried, at most. A history of 1,000 requests takes 1,200 at the median. *)
-let least_work = 10_000
-let work_per_moment = 10
+(* Steps that a search tries, at most. A history of 1,000 requests takes 1,200 at the median. *)
+let least_work = 4_000
+let work_per_moment = 4
 
 type facts = {
   moments : int moment array;
@@ -427,10 +427,11 @@ let fits facts names before node entry =
 
 exception Gave_up
 
-(* An order of the history that starts with [Create]; an empty one if none was found. *)
-let order granularity profile tolerates history =
-  let most = least_work + (work_per_moment * List.length history) in
-  let facts = facts granularity profile (List.tl history) in
+(* Which of several possibilities comes first. *)
+type arrangement = { arrange : 'a. 'a list -> 'a list }
+
+(* One search. *)
+let search_order { arrange } ~most facts granularity profile tolerates blocks =
   let names = names facts in
   let last = Array.length facts.moments in
   let work = ref 0 in
@@ -469,7 +470,7 @@ let order granularity profile tolerates history =
   in
   let passed node = { node with at = node.at + 1; trail = NextMoment 0 :: node.trail } in
   let alone node entry () =
-    List.to_seq (List.mapi (fun i world -> (i, world)) (worlds node entry))
+    List.to_seq (arrange (List.mapi (fun i world -> (i, world)) (worlds node entry)))
     |> Seq.filter_map (fun (i, world) ->
            let next =
              {
@@ -482,7 +483,12 @@ let order granularity profile tolerates history =
              }
            in
            let next = readied facts node next entry in
-           if fits facts names node next entry then Some next else None)
+           let agrees =
+             match Hashtbl.find_opt facts.images node.at with
+             | Some image -> List.exists (agrees world image) world.leftovers
+             | None -> true
+           in
+           if agrees && fits facts names node next entry then Some next else None)
     |> fun seq -> seq ()
   in
   let by_answer a b = compare a.answered b.answered in
@@ -512,11 +518,11 @@ let order granularity profile tolerates history =
                   y.step.number <> x.step.number
                   && List.exists (fun z -> z.number = y.step.number) needed)
                 node.flight
-              |> List.stable_sort by_answer
+              |> List.stable_sort by_answer |> arrange
             in
             Seq.flat_map (take node) (List.to_seq (x :: others)))
     | Alone entry ->
-        let others = List.stable_sort by_answer node.flight in
+        let others = arrange (List.stable_sort by_answer node.flight) in
         let more = if quiet entry (List.map (fun y -> y.step.takes) node.flight) then [] else others in
         Seq.append (alone node entry) (Seq.flat_map (take node) (List.to_seq more))
   in
@@ -528,10 +534,33 @@ let order granularity profile tolerates history =
         | Seq.Cons (node, _) when node.at = last -> List.rev node.trail
         | Seq.Cons (node, more) -> search (children node :: more :: rest))
   in
+  let world = fresh_world blocks in
+  let start = { at = 0; flight = []; world; devices = all_good; ready = false; trail = [] } in
+  let start = readied facts start start (Event (Create blocks)) in
+  if last = 0 then [] else try search [ Seq.return start ] with Gave_up | Stack_overflow -> []
+
+let shuffled seed =
+  let chance = Random.State.make [| seed |] in
+  let arrange items =
+    List.map (fun item -> (Random.State.bits chance, item)) items
+    |> List.stable_sort (fun (a, _) (b, _) -> compare a b)
+    |> List.map snd
+  in
+  { arrange }
+
+(* An order of the history that starts with [Create]; an empty one if none was found. A search that
+   went wrong early seldom gets out of it: so there are several. *)
+let order granularity profile tolerates history =
   match history with
-  | Alone (Event (Create blocks) as created) :: _ -> (
-      let world = fresh_world blocks in
-      let start = { at = 0; flight = []; world; devices = all_good; ready = false; trail = [] } in
-      let start = readied facts start start created in
-      if last = 0 then [] else try search [ Seq.return start ] with Gave_up | Stack_overflow -> [])
+  | Alone (Event (Create blocks)) :: rest ->
+      let facts = facts granularity profile rest in
+      let most = least_work + (work_per_moment * List.length rest) in
+      let rec first = function
+        | [] -> []
+        | arrangement :: others -> (
+            match search_order arrangement ~most facts granularity profile tolerates blocks with
+            | [] -> first others
+            | order -> order)
+      in
+      first ({ arrange = Fun.id } :: { arrange = List.rev } :: List.map shuffled [ 1; 2; 3; 4 ])
   | _ -> []
