@@ -136,6 +136,9 @@ let presence_fits facts node name =
 let names facts =
   List.sort_uniq compare (Hashtbl.fold (fun (name, _) _ names -> name :: names) facts.named [])
 
+(* The block that could not come true any more, the last time. *)
+let conflict = ref (-1)
+
 (* Whether all that is read of the block later may still come true, as far as one looks. [gone]: what
    it held. *)
 let block_fits facts names node gone block =
@@ -230,7 +233,9 @@ let held world block = Some (cell_at 0 world.seen.live_blocks (key block))
 
 (* Whether the node, which came from [before] by this entry, may still lead to an order. *)
 let fits facts names before node entry =
-  let check block = block_fits facts names node (held before.world block) block in
+  let check block =
+    block_fits facts names node (held before.world block) block || (conflict := block; false)
+  in
   let all () =
     let rec go block = block >= node.world.blocks_count || (check block && go (block + 1)) in
     go 0 && Hashtbl.fold (fun name _ fits -> fits && presence_fits facts node name) facts.presence true

@@ -112,7 +112,14 @@ let search_order { arrange } ~most facts granularity profile tolerates blocks =
                 node.flight
               |> List.stable_sort by_answer |> arrange
             in
-            Seq.flat_map (take node) (List.to_seq (x :: others)))
+            (* First those that write where [x] is in conflict. *)
+            let helping () =
+              let helps y = List.mem_assoc !conflict (writes y.step.takes) in
+              let first, rest = List.partition helps others in
+              Seq.flat_map (take node) (List.to_seq (first @ rest)) ()
+            in
+            conflict := -1;
+            Seq.append (take node x) helping)
     | Alone entry ->
         let others = arrange (List.stable_sort by_answer node.flight) in
         let more = if quiet entry (List.map (fun y -> y.step.takes) node.flight) then [] else others in
