@@ -62,4 +62,5 @@ def load(state: DiskState) -> Checkpoint:
         usage=state.segments.usage,
         pages=state.pages.stripes,
     )
+    state.trees.tell("load", number=checkpoint.number)
     return checkpoint

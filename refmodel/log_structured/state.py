@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost, HostRefused, NoSpace
+from refmodel.core.errors import HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
@@ -23,11 +23,14 @@ from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import LAST, Tree
+from refmodel.log_structured.maps.marking import mark
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.reclaim import Reclaimer
+from refmodel.log_structured.snapshots.tree_events import TreeEvents
 from refmodel.log_structured.snapshots.views import View, Views
 
+OF_VIEWS = (RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT)
 MERGED = 16  # changes that wait, for each block that an operation changes
 MERGED_BEFORE_RECLAIM = 4  # times as many, in one step of reclaim
 LEAST_MERGED = 1  # the same, where nodes are small so that a small disk is like a large one
@@ -54,8 +57,14 @@ class DiskState:
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
+        self.trees = TreeEvents(self.views, self.pages, array.events)
         self.reclaimer = Reclaimer(
-            self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
+            self.views,
+            self.pages,
+            self.chunks,
+            emit,
+            self.trees,
+            MERGED_BEFORE_RECLAIM * self._merge_step,
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
@@ -95,6 +104,8 @@ class DiskState:
 
         Raises NoSpace, DataLost, SnapshotExists, NoSuchSnapshot.
         """
+        if record.kind in OF_VIEWS:
+            self.trees.tell("merge")
         match record.kind:
             case RecordKind.WRITES:
                 self._write(record.writes, record.count)
@@ -110,6 +121,8 @@ class DiskState:
                 self.views.delete(record.name)
             case RecordKind.REVERT:
                 self.views.revert(record.name)
+        if record.kind in OF_VIEWS:
+            self.trees.tell(record.kind.name.lower())
         if self.events.record is not None:
             self.emit("apply", mbas=self._made, segments=self._adopted, dropped=self._dropped)
         self._made, self._adopted, self._dropped = [], [], []
@@ -221,6 +234,7 @@ class DiskState:
         if self.events.record is not None:
             self._frozen_stripes, self._frozen_usage = self.pages.stripes(), self.segments.usage()
         self.emit("freeze", number=frozen.number, usage=self.segments.usage)
+        self.trees.tell("freeze", number=frozen.number)
         return frozen
 
     def checkpoint_nodes(self, frozen: Checkpoint) -> None:
@@ -262,6 +276,7 @@ class DiskState:
         slot = checkpoints.with_roots(checkpoint, self.pages.checksums.pointer)
         checkpoints.write(self.performance, slot)
         self.performance.flush("checkpoint")
+        self.trees.tell("merge")
         self.checkpoint_number = checkpoint.number
         self.emit("checkpoint_commit", number=checkpoint.number)
 
@@ -276,28 +291,10 @@ class DiskState:
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
-    # While the disk is opened (recovery.py).
-
     def mark_pages(self, tree: Tree[Any]) -> None:
         """Mark the pages of a map as in use."""
-        self._mark(tree.root, tree.kind, 0, LAST)
+        mark(self.pages, tree.root, tree.kind, 0, LAST)
 
     def mark_pages_of(self, view: View) -> None:
         """Mark the pages of a view's map as in use, but what reclaim has freed of it."""
-        self._mark(view.map.root, MapKind.LOGICAL, view.cursor, LAST)
-
-    def _mark(self, page: int, kind: MapKind, low: int, end: int) -> None:
-        """Mark the pages below a page that lead to keys from `low` on."""
-        if not page or page in self.pages.in_use:
-            return
-        try:
-            node = self.pages.get(page, kind, "recovery", low)
-        except DataLost:
-            self.pages.mark_damaged(page, kind)
-            return
-        if not self.pages.mark_in_use(node) or node.level == 0:
-            return
-        for at, child in enumerate(node.values):
-            child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
-            if child_end > low:
-                self._mark(child, kind, low, child_end)
+        mark(self.pages, view.map.root, MapKind.LOGICAL, view.cursor, LAST)

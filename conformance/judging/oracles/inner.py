@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from conformance.contract.trace import Trace, check_inside
-from conformance.judging.oracles import Opinion, legs
+from conformance.judging.oracles import Opinion, legs, trees
 from conformance.judging.oracles.legs import Line, Place
 from conformance.judging.oracles.spec_lines import asked
 from conformance.judging.oracles.tlc import LARGEST_DISK, profile_of
@@ -35,7 +35,8 @@ DISK = frozenset(
         "recover",
     )
 )
-KNOWN = DISK | legs.EVENTS | {"create"}
+LONG = frozenset(("nodes", "views", "others", "left", "held"))  # left out of a verdict
+KNOWN = DISK | legs.EVENTS | trees.EVENTS | {"create"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
@@ -71,6 +72,8 @@ def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]
     yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
     for lines, places in legs.lines(trace):
         yield "Redundancy", "TraceRedundancy", lines, places
+    for lines, places in trees.lines(trace):
+        yield "SharedTree", "TraceSharedTree", lines, places
 
 
 def _unfollowable(trace: Trace) -> Opinion | None:
@@ -119,9 +122,10 @@ def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> s
     number, line = places[matched][1], lines[matched + 1]
     if number is None:
         return f"specs/{spec}.tla: the operation itself, by what was inside before it"
-    clause = (
-        f"; {legs.CLAUSES[line['event']]}"
-        if spec == "Redundancy" and line["event"] in legs.CLAUSES
-        else ""
-    )
-    return f"specs/{spec}.tla: event {number} of it, {json.dumps(line)}{clause}"
+    clause = ""
+    if spec == "Redundancy":
+        clause = legs.CLAUSES.get(line["event"], "")
+    elif spec == "SharedTree":
+        clause = trees.CLAUSES.get(line.get("action", ""), "")
+    told = json.dumps({key: line[key] for key in line if key not in LONG})
+    return f"specs/{spec}.tla: event {number} of it, {told}{'; ' if clause else ''}{clause}"

@@ -10,6 +10,7 @@ from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
 from refmodel.log_structured.maps.cow_btree import LAST, child_index
 from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.snapshots.tree_events import TreeEvents
 from refmodel.log_structured.snapshots.views import View, Views
 
 
@@ -17,7 +18,13 @@ class Reclaimer:
     """Reclaims the deleted views of one disk, the first of them first."""
 
     def __init__(
-        self, views: Views, pages: PageStore, chunks: ChunkStore, emit: Emit, most_merged: int
+        self,
+        views: Views,
+        pages: PageStore,
+        chunks: ChunkStore,
+        emit: Emit,
+        trees: TreeEvents,
+        most_merged: int,
     ) -> None:
         self.steps = 0  # since the disk was opened; each frees at most one leaf
         self._most_merged = most_merged  # changes that wait, in one step
@@ -25,6 +32,7 @@ class Reclaimer:
         self._pages = pages
         self._chunks = chunks
         self._emit = emit
+        self._trees = trees
 
     def reclaim(self) -> bool:
         """Free one leaf, or skip one subtree that others hold; the action Reclaim of the specs.
@@ -40,6 +48,7 @@ class Reclaimer:
             return True
         if self._chunks.remove_if_many(self._most_merged):
             return True
+        self._trees.tell("merge")
         view = self._views.deleted[0]
         dropped: list[int] = []
         view.cursor = self._advance(view, dropped) if view.map.root else LAST
@@ -48,6 +57,7 @@ class Reclaimer:
         else:
             self._views.touch(view)
         self._emit("reclaim", mbas=dropped, left=len(self._views.deleted))
+        self._trees.tell("reclaim")
         return True
 
     def reclaim_all(self) -> bool:
