@@ -15,6 +15,7 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.contract.trace import Trace
 from conformance.media import sparse
 from conformance.media.recorded import Recorded
 from conformance.media.sparse import BadContent
@@ -72,6 +73,11 @@ class KernelDisk(RecordedDisk):
         self._gate, self._ranges = Gate(), Ranges()
         self._changes = Changes(self._mark, self._known)  # while requests overlap
         self._broke_off = False  # a request ended as if the power had failed
+
+    @classmethod
+    def finding(cls, trace: Trace, kind: str) -> str | None:
+        """The page in docs/findings that explains a failure of this kind; None if none does."""
+        return cls.findings.get(kind)
 
     def request(self, message: Message) -> Message:
         known = self._known()

@@ -19,8 +19,8 @@ from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.mapper import SECTOR
-from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 ORIGIN = 1 << 20  # bytes of the disk before the first store, at least
 OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
@@ -45,7 +45,7 @@ class DmSnapshot(KernelDisk):
         "overflow": [False, True],
         "spread": [4, 1, 2, 8],
     }
-    in_flight = DECIDED
+    in_flight = IN_FLIGHT
     blind_to = frozenset(["wild-discard"])  # it sends none
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -21,8 +21,8 @@ from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk
 from conformance.targets.engines.kernel.machine import image
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.line import GuestError
-from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 SMALL = 16  # blocks of a segment, the least: a small disk has many
 SEGMENTS = 17  # of larger ones
@@ -35,10 +35,13 @@ class Nilfs2(FileDisk):
 
     knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "cleaner": ["asked", "running"]}
     kind = "nilfs2"
-    findings = dict.fromkeys(["lost-acknowledgement", "no-order"], "nilfs2-stale-logs.md")
+    findings = dict.fromkeys(
+        ["lost-acknowledgement", "resurrected", "lost-data", "no-order"],
+        "nilfs2-stale-logs.md",
+    )
     cut_in = (*FileDisk.cut_in, "clean", "checkpoint")
     superblock = range(1024, 2048)
-    in_flight = DECIDED
+    in_flight = IN_FLIGHT
 
     def __init__(self, options: dict[str, Any]) -> None:
         segment = int(options.get("segment", SMALL))
