@@ -9,7 +9,7 @@ from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved.campaign_file import Kept
-from conformance.campaign.usual_options import with_usual_options
+from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
@@ -216,7 +216,7 @@ def _shrink(
             found.failed,
             found.repeats,
             found.timed_out or found.interrupted,
-            [name for name, value in bench.usual.items() if found.trace.options.get(name) == value],
+            usual_names(found.trace, bench.usual),
         )
     )
     if found.interrupted:

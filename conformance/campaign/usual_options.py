@@ -32,6 +32,12 @@ def with_usual_options(found: Shrunk, usual: Mapping[str, Any], attempt: Attempt
     return best if best is found else replace(best, verdict=drawn(best.trace, best.verdict))
 
 
+def usual_names(trace: Trace, usual: Mapping[str, Any]) -> list[str]:
+    """Return the options of the trace that have their usual value."""
+    chosen = trace.options
+    return [name for name, value in usual.items() if name in chosen and chosen[name] == value]
+
+
 def _with(options: Options, found: Shrunk, attempt: Attempt) -> Shrunk:
     """The failure with these options if it fails alike with them, else as it is."""
     try:
