@@ -93,6 +93,11 @@ class Bench:
         self._counts = True
 
     @property
+    def usual(self) -> dict[str, Any]:
+        """The usual value of each option that a trace may choose."""
+        return self._factory.first
+
+    @property
     def in_process(self) -> bool:
         """Whether the target runs in this process, where the kit limits its time."""
         return self._factory.seconds is not None

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
+from typing import Any
 
 from conformance.campaign.batches import FAST, Part, Plan, judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import MOST_FAILURES, OUTCOMES, Campaign, Failure
 from conformance.campaign.saved.campaign_file import Kept
+from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.campaign.workers import InProcess, Workers
 from conformance.contract.coverage import too_little
 from conformance.contract.trace import Trace
@@ -192,14 +194,19 @@ def _shrink(
     Raises KeyboardInterrupt once the failure is in the result."""
     met = any(failure.verdict.kind == verdict.kind for failure in result.failures)
 
-    def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
-        again = bench.drive(program, trace.seed, trace.options)
+    def attempt(
+        program: list[Message], options: Mapping[str, Any] = trace.options
+    ) -> tuple[Trace, Verdict] | None:
+        again = bench.drive(program, trace.seed, options)
         found = judged([again], oracles, result.faults)[0]
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
     dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
     seconds = SHRINK_DIALOGUE if met or dialogue else SHRINK_CONTRACT
     found = shrink(trace, verdict, attempt, seconds, bench.in_process)
+    found = with_usual_options(
+        found, bench.usual, lambda short, options: attempt(short.program, options)
+    )
     result.failures.append(
         Failure(
             found.trace,
@@ -209,6 +216,7 @@ def _shrink(
             found.failed,
             found.repeats,
             found.timed_out or found.interrupted,
+            usual_names(found.trace, bench.usual),
         )
     )
     if found.interrupted:

@@ -1,6 +1,7 @@
 """What comes of a campaign."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from conformance.campaign.overlap import Overlap
@@ -44,6 +45,7 @@ class Failure:
     failed: int = 1  # of `repeats` times that the shrunk trace was sent again, so many failed
     repeats: int = 1  # 0 if it was never sent again
     unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
+    usual: Sequence[str] = ()  # options of the disk that have their usual value
 
     @property
     def flaky(self) -> bool:

@@ -1,5 +1,6 @@
 """`conformance shrink`: make a failing trace shorter."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from conformance import targets
 from conformance.campaign.batches import judged
 from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
+from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
 from conformance.cli.parameters import STATUS, oracle_option, target_option
 from conformance.contract import trace as traces
@@ -60,12 +62,17 @@ def shrink(
             context.exit(STATUS["inconclusive"])
         trace, verdict = failed
 
-        def attempt(program: list[Message]) -> tuple[Trace, Verdict] | None:
-            again = bench.drive(program, recorded.seed, recorded.options)
+        def attempt(
+            program: list[Message], options: Mapping[str, Any] = trace.options
+        ) -> tuple[Trace, Verdict] | None:
+            again = bench.drive(program, recorded.seed, options)
             found = judged([again], judges, ())[0]
             return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
         found = search(trace, verdict, attempt, seconds, bench.in_process)
+        found = with_usual_options(
+            found, bench.usual, lambda short, options: attempt(short.program, options)
+        )
     except BadTrace as error:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])
@@ -86,6 +93,7 @@ def shrink(
         found.failed,
         found.repeats,
         unfinished,
+        usual_names(found.trace, bench.usual),
     )
     name = Campaign(factory.name, recorded.seed or 0)
     for line in evidence.as_lines(name, [shown]):

@@ -90,7 +90,7 @@ class _Search:
         most_seconds: float,
         in_process: bool,
     ) -> None:
-        self._best = replace(trace, events=_to_failure(trace, verdict)), verdict
+        self._best = replace(trace, events=to_failure(trace, verdict)), verdict
         self._program = self._best[0].program
         self._attempt = attempt
         self._clock = _processor_clock() if in_process else time.monotonic
@@ -230,7 +230,7 @@ class _Search:
         if outcome is None:
             return False
         trace, verdict = outcome
-        events = _to_failure(trace, verdict)
+        events = to_failure(trace, verdict)
         reached = replace(trace, events=events).program
         self._best = (replace(trace, events=events), verdict)
         self._program = reached if len(reached) < len(candidate) else candidate
@@ -285,9 +285,10 @@ def _longest(fits: Callable[[int], bool]) -> int:
     return fitting
 
 
-def _to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
-    """The events up to the failure; all, if requests overlap: what is called after a failure may
-    be what makes it happen."""
+def to_failure(trace: Trace, verdict: Verdict) -> list[Event]:
+    """Return the events up to the failure.
+
+    All, if requests overlap: what is called after a failure may be what makes it happen."""
     if verdict.at is None or trace.overlapping:
         return trace.events
     return trace.events[: verdict.at + 1]

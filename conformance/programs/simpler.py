@@ -145,6 +145,8 @@ def _closer(program: list[Request], blocks: int) -> Iterator[list[Request]]:
 
 
 def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
+    if "view" in request:  # live: then no snapshot may be needed
+        yield {key: value for key, value in request.items() if key != "view"}
     if "cut" in request:
         yield {key: value for key, value in request.items() if key != "cut"}
     if "fua" in request:

@@ -37,8 +37,15 @@ def _target(campaign: Campaign) -> str:
 
 
 def options(failure: Failure) -> str:
-    """Return the options of the disk, such as `layout=mirror, spares=1`; empty if it has none."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(failure.trace.options.items()))
+    """Return the options of the disk, such as `layout=mirror, spares=1`; empty if it has none.
+
+    Those that do not matter are only counted."""
+    chosen = sorted(failure.trace.options.items())
+    shown = [f"{name}={value}" for name, value in chosen if name not in failure.usual]
+    usual = len(chosen) - len(shown)
+    if usual:
+        shown.append(f"{usual} with their usual values" if shown else f"all {usual} usual")
+    return ", ".join(shown)
 
 
 def how_often(failure: Failure) -> str:

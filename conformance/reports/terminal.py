@@ -24,7 +24,7 @@ def console() -> Console:
 
 
 def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
-    """Print the verdict, every bug with its shortest trace, what happened, and where the files are.
+    """Print the verdict, what happened, every bug with its shortest trace, and where the files are.
 
     `folder` is where `--report` wrote; None if it was not given."""
     _say(out, _verdict(campaign.verdict), f"[bold]{_safe(campaign.target)}[/]  ", figures(campaign))
@@ -32,8 +32,6 @@ def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
     if campaign.output:
         shown = campaign.output.splitlines()[-SHOWN_LINES:]
         _note(out, "it printed:", *("  " + line for line in shown))
-    for group in grouped(campaign.failures):
-        _show_bug(campaign, group, out)
     for number, reason in unclear(campaign)[:3]:
         _say(out, _verdict("inconclusive"), f"trace {number}: ", reason)
     if campaign.judged:
@@ -42,6 +40,8 @@ def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
             _say(out, "[dim]in a row[/]  ", "", in_a_row(campaign))
     if campaign.counters:
         out.print(_counters_table(campaign))
+    for group in grouped(campaign.failures):
+        _show_bug(campaign, group, out)
     for name, line in worth(campaign):
         _say(out, f"[dim]{name:8}[/]  ", "", line)
     if folder is not None:
@@ -68,7 +68,7 @@ def _note(out: Console, *lines: str) -> None:
 
 
 def _show_bug(campaign: Campaign, group: list[Failure], out: Console) -> None:
-    title = f"{evidence.found_in(group)}, {evidence.shortened(group[0])}"
+    title = f"{evidence.found_in(group[:1])}, {evidence.shortened(group[0])}"
     out.print()
     _say(out, _verdict("fail"), "", title)
     _note(out, *evidence.as_lines(campaign, group))

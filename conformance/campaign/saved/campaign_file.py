@@ -18,7 +18,14 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import Oracle
 from refmodel.core.whole_file import write_whole
 
-HOW = ("number", "before", "failed", "repeats", "unfinished")  # of a failure, besides its trace
+HOW = (
+    "number",
+    "before",
+    "failed",
+    "repeats",
+    "unfinished",
+    "usual",
+)  # of a failure, besides its trace
 
 
 class BadKept(Exception):

@@ -1,0 +1,50 @@
+"""The options of a failing disk that do not matter get their usual values."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.contract.trace import Trace
+from conformance.judging.explain import Verdict
+from conformance.judging.explain_overlap import drawn
+from conformance.programs.shrink import Shrunk, to_failure
+from conformance.targets.base import Unusable
+
+Options = dict[str, Any]
+Attempt = Callable[[Trace, Options], tuple[Trace, Verdict] | None]
+
+
+def with_usual_options(found: Shrunk, usual: Mapping[str, Any], attempt: Attempt) -> Shrunk:
+    """Return the failure with as many options at their usual value as it does without the others.
+
+    `attempt` sends the program of a trace to a target with other options, and returns its trace and
+    verdict if it fails alike, else None. What does not always fail stays as it is."""
+    if found.failed < found.repeats or not found.repeats or found.interrupted:
+        return found
+    best = found
+    try:
+        for name, value in sorted(found.trace.options.items()):
+            if usual.get(name, value) != value:
+                options = {**best.trace.options, name: usual[name]}
+                best = _with(options, best, attempt)
+    except KeyboardInterrupt:
+        best = replace(best, interrupted=True)
+    return best if best is found else replace(best, verdict=drawn(best.trace, best.verdict))
+
+
+def usual_names(trace: Trace, usual: Mapping[str, Any]) -> list[str]:
+    """Return the options of the trace that have their usual value."""
+    chosen = trace.options
+    return [name for name, value in usual.items() if name in chosen and chosen[name] == value]
+
+
+def _with(options: Options, found: Shrunk, attempt: Attempt) -> Shrunk:
+    """The failure with these options if it fails alike with them, else as it is."""
+    try:
+        again = attempt(found.trace, options)
+    except Unusable:  # these options do not go together
+        again = None
+    if again is None:
+        return found
+    trace, verdict = again
+    return replace(found, trace=replace(trace, events=to_failure(trace, verdict)), verdict=verdict)
