@@ -32,6 +32,7 @@ from conformance.targets.engines.kernel.machine import guest
 OPERATIONS = 30  # of a trace
 MOST_PARTS, HUNTED = 2, 100  # parts of a hunt, and traces in each
 SOME = 25  # traces in each part of an honest run, which is not ended before they are judged
+MOST_IN_FLIGHT = 8  # requests, in honest runs
 KEPT = Path("runs/kernel")
 AROUND = {"nilfs2": "cache=through"}  # driver -> options with which its findings do not show
 INJECTED = tuple(fault for fault in FAULTS if fault != "none")
@@ -130,7 +131,10 @@ def _begun() -> float:
 
 def _part(name: str, seed: int, number: int, most: int, failures: int) -> batches.Part:
     """Traces of one part of a campaign, until so many have failed. Raises Unusable."""
-    plan = batches.Plan(name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), failures)
+    at_once = 1 if failures == 1 else MOST_IN_FLIGHT  # a hunt: an order is searched for long
+    plan = batches.Plan(
+        name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), failures, in_flight=at_once
+    )
     part = batches.drive(resolve(name), _judges(), plan, number, most)
     if part.reason:
         raise Unusable(part.reason, part.output)

@@ -45,7 +45,7 @@ class KernelDisk(RecordedDisk):
     size = guest.ROOM  # bytes of the guest's disk
     superblock = range(0)  # bytes of the guest's disk that say which state of the metadata is valid
     findings: dict[str, str] = {}  # class of a failure of honest runs -> page in docs/findings
-    shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
+    shown_by: dict[str, str] = {}  # fault -> options under which it shows better
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
     in_flight = 1  # requests at once

@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.targets.base import Message, PowerCut
-from conformance.targets.engines import recorded_disk
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk, no_such, space
 from conformance.targets.engines.kernel.machine import image
@@ -38,6 +37,18 @@ class Nilfs2(FileDisk):
     findings = dict.fromkeys(
         ["lost-acknowledgement", "resurrected", "lost-data", "no-order"],
         "nilfs2-stale-logs.md",
+    )
+    shown_by = dict.fromkeys(  # where the finding does not show
+        [
+            "old-superblock",
+            "lost-data",
+            "lost-metadata",
+            "misplaced",
+            "torn-flushed",
+            "forget-unmap",
+            "forget-write",
+        ],
+        "cache=through,",
     )
     cut_in = (*FileDisk.cut_in, "clean", "checkpoint")
     superblock = range(1024, 2048)
@@ -103,8 +114,7 @@ class Nilfs2(FileDisk):
             self._ask("nilfs-checkpoint", ROOT)
 
     def _unmap(self, message: Message) -> None:
-        zeroes = bytes(message["count"] * recorded_disk.BLOCK)
-        self._changed("write", message["lba"], message["count"], zeroes)
+        self._changed("zero", message["lba"], message["count"])
 
     def _number(self, name: str) -> int:
         if name not in self._names:

@@ -159,8 +159,24 @@ static int discard(struct request *request) {
     return each(request, BLKDISCARD);
 }
 
+/* zero PATH RANGE...: of a device, or of a file whose file system punches no holes. */
 static int zero(struct request *request) {
-    return each(request, BLKZEROOUT);
+    static const char zeroes[4096] __attribute__((aligned(4096)));
+    int failed = each(request, BLKZEROOUT);
+    if (!failed || errno != ENOTTY)
+        return failed;
+    int file = file_of(request->word[1]);
+    for (int i = 2; i < request->count; i++)
+        for (struct range left = range_of(request->word[i]); left.length;) {
+            size_t part = left.length < sizeof zeroes ? left.length : sizeof zeroes;
+            if (whole(pwrite(file, zeroes, part, left.offset), part)) {
+                if (i > 2 && errno == ENOSPC)
+                    errno = EDQUOT; /* as in give */
+                return -1;
+            }
+            left.offset += part, left.length -= part;
+        }
+    return 0;
 }
 
 /* punch PATH RANGE...: holes in a file. */
