@@ -104,7 +104,7 @@ def _shrunk(trace: Trace) -> Failure:
         return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
     try:
-        found = shrink(trace, verdict, attempt)
+        found = shrink(trace, verdict, attempt, in_process=bench.in_process)
     finally:
         bench.clear()
     unfinished = found.timed_out or found.interrupted

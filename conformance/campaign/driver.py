@@ -92,6 +92,11 @@ class Bench:
         self._hellos: dict[str, Message] = {}
         self._counts = True
 
+    @property
+    def in_process(self) -> bool:
+        """Whether the target runs in this process, where the kit limits its time."""
+        return self._factory.seconds is not None
+
     def on(self, options: Mapping[str, Any]) -> Target:
         """A target with these options. Raises Unusable."""
         if self._target is None or self._options != options:

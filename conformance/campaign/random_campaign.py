@@ -199,7 +199,7 @@ def _shrink(
 
     dialogue = verdict.at is not None and "failure" in trace.events[verdict.at]
     seconds = SHRINK_DIALOGUE if met or dialogue else SHRINK_CONTRACT
-    found = shrink(trace, verdict, attempt, most_seconds=seconds)
+    found = shrink(trace, verdict, attempt, seconds, bench.in_process)
     result.failures.append(
         Failure(
             found.trace,

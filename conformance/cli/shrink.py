@@ -30,7 +30,7 @@ from conformance.targets.base import Message, Unusable
     type=click.FloatRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Stop after so many seconds.",
+    help="Stop after so many seconds; of the processor, if the target runs in this process.",
 )
 @click.option(
     "--output",
@@ -65,7 +65,7 @@ def shrink(
             found = judged([again], judges, ())[0]
             return (again, found) if found.verdict == "fail" and alike(found, verdict) else None
 
-        found = search(trace, verdict, attempt, seconds)
+        found = search(trace, verdict, attempt, seconds, bench.in_process)
     except BadTrace as error:
         click.echo(f"inconclusive: {error}", err=True)
         context.exit(STATUS["inconclusive"])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders import search
+from conformance.judging.orders.configurations import held
 from conformance.judging.orders.steps import placed, until
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
@@ -77,41 +78,43 @@ def _refused(trace: Trace, most: int) -> Broken | None:
         for index, event in enumerate(trace.events)
         if event["op"] in CHANGES and (event["result"] or {}).get("error") == "no-space"
     ]
+    if not suspects:
+        return None
     repeats = _repeats(trace)
     before = _before_each(trace, suspects)
     for index in suspects:
-        states = next(before)
-        if not states:
+        most_held = next(before)
+        if most_held is None:
             continue  # the contract does not allow what came before, or the search gave up
-        held = max(map(_held, states)) + repeats + _arriving(trace, index)
-        if held <= most:
+        most_held += repeats + _arriving(trace, index)
+        if most_held <= most:
             event = trace.events[index]
             return Broken(
                 index,
                 "false-no-space",
-                f"ok: {held} blocks at most, those of the request included; "
+                f"ok: {most_held} blocks at most, those of the request included; "
                 f"the target holds {most}",
                 f"no-space ({event['result'].get('message', '')})",
             )
     return None
 
 
-def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[model.State, ...]]:
-    """The states in which the target may have been when each of these requests was called, but for
-    what was in flight then.
+def _before_each(trace: Trace, suspects: list[int]) -> Iterator[int | None]:
+    """How many blocks all views may have held when each of these requests was called, but for what
+    was in flight then.
     """
     if trace.overlapping:
         events = placed(trace.events)
         for index in suspects:
             before = until(events, events[index]["called"] - 1)
-            yield search.judge(replace(trace, events=before)).states
+            yield search.judge(replace(trace, events=before)).held
         return
     states, done = model.init(trace.hello), 0
     for index in suspects:
         for event in trace.events[done:index]:
             states = states and _after(states, event)
         done = index
-        yield states
+        yield max((held(state, search.UNSEEN) for state in states), default=None)
 
 
 def _arriving(trace: Trace, index: int) -> int:
@@ -127,13 +130,6 @@ def _arriving(trace: Trace, index: int) -> int:
         and (other["answered"] is None or other["answered"] >= event["called"])
     ]
     return sum(len(one["tags"]) for one in together if one["op"] == "write")
-
-
-def _held(state: model.State) -> int:
-    """How many different blocks all views hold, at most: tags that no read found may be alike."""
-    pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
-    told = [pair for pair in pairs if pair[1] != search.UNSEEN]
-    return len(set(told)) + len(pairs) - len(told)
 
 
 def _repeats(trace: Trace) -> int:

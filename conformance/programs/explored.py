@@ -59,8 +59,8 @@ class Explored:
         unsure: set[object] = set()  # devices of which a power cut left open what became of them
         for at, event in enumerate(trace.events[1:LONGEST], 1):
             outcome = (event["op"], outcome_of(event))
-            shown = _shown(now, before, outcome, event) - self._seen
-            self._seen |= shown
+            shown = [one for one in _shown(now, before, outcome, event) if one not in self._seen]
+            self._seen.update(shown)
             follow(now, event)
             before = outcome
             if event["op"] in AGAIN:
@@ -72,16 +72,18 @@ class Explored:
             self._kept.append(Begun(trace.options, trace.program[: at + 1], situation))
 
 
-def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> set[object]:
+def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> list[object]:
     """What one event shows."""
-    inside = frozenset((one.get("event"), bool(one.get("left"))) for one in event.get("events", ()))
-    return {
+    shape = now.shape()
+    events = event.get("events")
+    inside = frozenset([(one.get("event"), bool(one.get("left"))) for one in events or ()])
+    return [
         ("pair", before, outcome),
-        ("tree", now.shape(), outcome),
-        ("devices", tuple(sorted(now.failed.values())), outcome),
+        ("tree", shape, outcome),
+        ("devices", now.devices(), outcome),
         ("inside", inside, outcome[0]),
-        ("tree and inside", now.shape(), inside),
-    }
+        ("tree and inside", shape, inside),
+    ]
 
 
 def follow(now: Situation, event: Event) -> None:

@@ -8,7 +8,10 @@ from conformance.contract.source import Source, rarely
 
 HOT, ANYWHERE, ONWARD = 0, 1, 2  # where a program's ranges mostly are
 FAR = 1 << 32  # an LBA that no disk here has
-COUNTS = (1, 1, 1, 2, 2, 3, 4)  # blocks; and the whole disk
+SHORT = (1, 1, 1, 2, 2, 3, 4)  # blocks
+COUNTS = (SHORT, SHORT, SHORT, (1,))  # of a program: records of one length take each other's place
+WHOLE_ONE_IN = (8, 8, 8, 64)  # ranges, in a program: the whole disk. What views share lasts longer
+# where it is seldom written whole.
 USUAL = (8, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
 
 
@@ -30,14 +33,16 @@ class Ranges:
         self._usual = [size for size in USUAL if size <= blocks]
         drawn = (HOT, HOT, ANYWHERE, ONWARD)[choose.randrange(4)]
         self._mostly = drawn if mostly is None else mostly
+        self._counts = COUNTS[choose.randrange(len(COUNTS))]
+        self._whole_one_in = WHOLE_ONE_IN[choose.randrange(len(WHOLE_ONE_IN))]
         self._hot = [choose.randrange(blocks) for _ in range(2)]
         self._behind = choose.randrange(blocks)  # the last range
 
     def next(self) -> tuple[int, int]:
         """Return an LBA and a count of blocks."""
         choose, blocks = self._choose, self._blocks
-        luck = choose.randrange(8)
-        count = COUNTS[luck] if luck < len(COUNTS) else blocks
+        whole = rarely(choose, self._whole_one_in)
+        count = blocks if whole else self._counts[choose.randrange(len(self._counts))]
         place = choose.randrange(16)
         if place == 15:
             return self._past_the_end(count)

@@ -1,9 +1,10 @@
 """Shrink a failing program: search for a short program that fails in the same way.
 
-The search first removes requests, then makes the requests that are left simpler. No candidate is
-tried twice. Runs of requests are removed adaptively: the length of a run grows while the rest still
-fails (`find_integer` of MacIver and Donaldson, "Test-case reduction via test-case generation",
-ECOOP 2020), so a program of n requests of which k matter takes about k log(n/k) candidates.
+The search first removes requests, then lets one request do the work of several, then makes the
+requests that are left simpler. No candidate is tried twice. Runs of requests are removed
+adaptively: the length of a run grows while the rest still fails (`find_integer` of MacIver and
+Donaldson, "Test-case reduction via test-case generation", ECOOP 2020), so a program of n requests
+of which k matter takes about k log(n/k) candidates.
 """
 
 import json
@@ -16,7 +17,15 @@ from itertools import combinations
 from conformance.contract.trace import Event, Trace
 from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
-from conformance.programs.simpler import Request, fewer_in_flight, groups, reshaped, simpler
+from conformance.programs.simpler import (
+    Request,
+    fewer_in_flight,
+    groups,
+    reshaped,
+    simpler,
+    stand_ins,
+    windows,
+)
 
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
 
@@ -25,8 +34,12 @@ REPEATS = 10  # times that a program is sent to say how often it fails
 FIRST_REPEATS = 3  # times that the whole program is sent: one that always fails is not flaky
 FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
 LAST_SECONDS = 1.0  # that the last repeats may take
+CROWDED = 5  # times as long as by the processor's time a search may take by the wall clock's
 MISSED = 0.05  # chance that a flaky failure is missed because it was sent too seldom
+WINDOW = 64  # requests at most before a failure that are tried alone, in so many SHAPES
+SHAPES = 30
 FEW = 40  # requests: so few are also removed two at a time
+SHORT = 8  # requests that need not become fewer by other requests in their place
 
 
 @dataclass(frozen=True)
@@ -46,13 +59,20 @@ class Shrunk:
 
 
 def shrink(
-    trace: Trace, verdict: Verdict, attempt: Attempt, most_seconds: float = MOST_SECONDS
+    trace: Trace,
+    verdict: Verdict,
+    attempt: Attempt,
+    most_seconds: float = MOST_SECONDS,
+    in_process: bool = False,
 ) -> Shrunk:
     """Return the shortest failing trace found within `most_seconds`.
 
+    For a target `in_process` they are seconds of the processor: on a busy machine the search then
+    goes as far as on an idle one, in up to CROWDED times as many seconds of the wall clock.
+
     `attempt` sends a program, and returns its trace and verdict if it fails alike, else None.
     Ctrl-C ends the search early; the result then has `interrupted`."""
-    return _Search(trace, verdict, attempt, most_seconds).run()
+    return _Search(trace, verdict, attempt, most_seconds, in_process).run()
 
 
 class _OutOfTime(Exception):
@@ -63,12 +83,18 @@ class _Search:
     """The state of one search: the shortest failing program so far, and what was tried."""
 
     def __init__(
-        self, trace: Trace, verdict: Verdict, attempt: Attempt, most_seconds: float
+        self,
+        trace: Trace,
+        verdict: Verdict,
+        attempt: Attempt,
+        most_seconds: float,
+        in_process: bool,
     ) -> None:
         self._best = replace(trace, events=_to_failure(trace, verdict)), verdict
         self._program = self._best[0].program
         self._attempt = attempt
-        self._started = time.monotonic()
+        self._clock = _processor_clock() if in_process else time.monotonic
+        self._started = self._clock()
         self._most_seconds = most_seconds
         self._sends = 1  # of each candidate; more if the failure is flaky
         self._tried: set[str] = set()
@@ -94,14 +120,39 @@ class _Search:
 
         What fails with one request in flight too is shorter and easier to explain."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
+        self._cut_behind_failure()
+        self._keep_window()
         before = None
         while before != self._program:
             before = self._program
+            self._cut_behind_failure()
             self._remove_groups()
             self._remove_runs()
+            if SHORT < len(self._program) <= FEW:
+                self._replace_runs()
             self._simplify()
             if len(self._program) <= FEW:
                 self._remove_pairs()
+
+    def _cut_behind_failure(self) -> None:
+        """Remove what was called once the wrong answer was given: it did not make it wrong."""
+        trace, verdict = self._best
+        if not trace.overlapping or verdict.at is None:
+            return
+        answered = trace.events[verdict.at]["answered"]
+        if answered is not None:
+            called = sum(event["called"] < answered for event in trace.events)
+            self._fails(self._program[:called])
+
+    def _keep_window(self) -> None:
+        """Keep the last requests alone, if they fail in any of many shapes.
+
+        A failure that needs one order of many is rare in all shapes of a program, but many shapes
+        of a short program take no longer than a few of a long one."""
+        if self._best[0].overlapping:
+            for window in windows(self._program, WINDOW):
+                if any(self._one_fails(shape) for shape in reshaped(window, SHAPES)):
+                    return
 
     def _remove_groups(self) -> None:
         """Remove requests that belong together, such as all that name one snapshot."""
@@ -120,6 +171,24 @@ class _Search:
         """Remove the longest run before `end` without which it still fails; return its length."""
         base = self._program
         return _longest(lambda run: run < end and self._fails(base[: end - run] + base[end:]))
+
+    def _replace_runs(self) -> None:
+        """Replace runs by one request each, from the end to the beginning, as long as possible."""
+        for request in stand_ins(self._program, self._best[0].hello["capabilities"]):
+            end = len(self._program)
+            while end > 2:
+                self._replace_run(end, request)
+                end = min(end - 1, len(self._program))
+
+    def _replace_run(self, end: int, request: Request) -> None:
+        """Put the request in the place of the longest run before `end` for which it still fails."""
+        base = self._program
+
+        def replaced(run: int) -> bool:
+            start = end - run - 1  # of at least two requests
+            return start > 0 and self._fails([*base[:start], request, *base[end:]])
+
+        _longest(replaced)
 
     def _remove_pairs(self) -> None:
         """Remove two requests at once: a snapshot and its deletion, a failure and a return."""
@@ -150,7 +219,7 @@ class _Search:
         key = json.dumps(candidate)
         if key in self._tried or candidate == self._program:
             return False
-        if time.monotonic() - self._started > self._most_seconds:
+        if self._clock() - self._started > self._most_seconds:
             raise _OutOfTime
         self._tried.add(key)
         return any(self._sent(candidate) for _ in range(self._sends))
@@ -175,17 +244,23 @@ class _Search:
             repeats += 1
             if failed < repeats:
                 most = REPEATS
-            elif time.monotonic() - self._started > FIRST_SHARE * self._most_seconds:
+            elif self._clock() - self._started > FIRST_SHARE * self._most_seconds:
                 break
         return failed, repeats
 
     def _last_repeats(self) -> tuple[int, int]:
         """How often the shortest program fails, and how often it was sent."""
-        failed, repeats, ends = 0, 0, time.monotonic() + LAST_SECONDS
-        while repeats < REPEATS and (not repeats or time.monotonic() < ends):
+        failed, repeats, ends = 0, 0, self._clock() + LAST_SECONDS
+        while repeats < REPEATS and (not repeats or self._clock() < ends):
             failed += self._attempt(self._program) is not None
             repeats += 1
         return failed, repeats
+
+
+def _processor_clock() -> Callable[[], float]:
+    """A clock of this process's processor time; where it waits, of a part of the wall's time."""
+    wall, processor = time.monotonic(), time.process_time()
+    return lambda: max(time.process_time() - processor, (time.monotonic() - wall) / CROWDED)
 
 
 def _sends(rate: float) -> int:

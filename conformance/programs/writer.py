@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
+from conformance.programs.array import Array
 from conformance.programs.explored import Begun
 from conformance.programs.ranges import ANYWHERE, Ranges
-from conformance.programs.situation import ABSENT, BACK, DEGRADED, Asked, Situation
+from conformance.programs.situation import ABSENT, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
@@ -20,14 +21,17 @@ CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _cras
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
-KEPT = (0, 0, 2, 3, 4, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
+KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 CUT_ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
-BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
+RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
+REPEATS_FROM = 300  # operations of a program that repeats some
+REPEATED_ONE_IN = 120  # steps of such a program
+TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -53,7 +57,7 @@ class Writer:
             capabilities.discard("crash")
         self._capabilities = capabilities
         self._cuts = cuts and "crash" in capabilities
-        self._devices, self._tolerates = hello.get("devices", 0), hello.get("tolerates", 0)
+        self._array = Array(choose, hello.get("devices", 0), hello.get("tolerates", 0))
         self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
         self._ranges, self._scattered = [  # the second ones after every second scene
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
@@ -63,9 +67,10 @@ class Writer:
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         if begun:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
-        self._kinds = swarm.kinds(choose, capabilities, self._devices > 0, "crash" in capabilities)
+        self._kinds = swarm.kinds(
+            choose, capabilities, self._array.devices > 0, "crash" in capabilities
+        )
         self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
-        self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._cut_one_in = self._one_of(CUT_ONE_IN) if self._cuts else 0
         self._kept = min(self._one_of(KEPT), len(self._names) - 1)
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
@@ -89,13 +94,19 @@ class Writer:
             any_length and self._upto(ops) == 0
         ):
             kind = self._next()
-            if kind in SCENES:
+            if ops >= REPEATS_FROM and self._upto(REPEATED_ONE_IN - 1) == 0:
+                self._repeat(ops)
+            elif kind in SCENES:
                 self._play(kind)
             else:
                 self._add(kind)
         self._read_back()
+        if self._now.failed and self._upto(1):
+            self._make_whole()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})
+        if "device" in self._capabilities and self._upto(1):
+            self._take_away()
         return self._requests
 
     # What comes next.
@@ -121,9 +132,32 @@ class Writer:
                 self._add(kind)
         self._read_back()
 
+    def _make_whole(self) -> None:
+        """Every device is brought back and catches up: a scrub finds what it still lacks."""
+        for _ in range(len(self._now.failed)):
+            self._add("return" if ABSENT in self._now.failed.values() else "replace")
+        self._add("settle")
+        self._read_back()
+
+    def _take_away(self) -> None:
+        """As many devices fail as may, often next to a recovery: is what is left all there is?"""
+        fails = ["fail"] * self._array.tolerates
+        for kind in (*self._one_of(RECOVERED), *fails, *self._one_of(RECOVERED)):
+            if NEEDS[kind] in self._capabilities:
+                self._add(kind)
+        self._read_back()
+
+    def _repeat(self, most: int) -> None:
+        """The same few operations again and again, `most` at most: what counts them may wrap."""
+        kinds = [kind for kind in self._kinds if kind not in SCENES]
+        cycle = [self._one_of(kinds) for _ in range(self._one_of((1, 1, 2, 3)))]
+        for _ in range(min(self._one_of(TIMES), most // len(cycle))):
+            for kind in cycle:
+                self._add(kind)
+
     def _add(self, kind: str) -> None:
         """One operation, with all that has to follow it; none if it makes no sense now."""
-        if len(self._now.failed) > self._tolerates and kind not in BEYOND_TOLERANCE:
+        if len(self._now.failed) > self._array.tolerates and kind not in BEYOND_TOLERANCE:
             kind = "read"
         features = self._now.features()
         self._asked.update([(feature, kind) for feature in features])
@@ -216,47 +250,16 @@ class Writer:
         return {"name": name}
 
     def _fail(self) -> Request | None:
-        """A device fails that is sound, or one that is back and has not caught up; now and then one
-        too many.
-        """
-        failed = self._now.failed
-        again = [device for device, mode in failed.items() if mode == BACK]
-        if again and self._upto(1):
-            device = self._one_of(again)
-        else:
-            sound = [device for device in range(self._devices) if device not in failed]
-            if not sound or len(failed) > self._tolerates:
-                return None
-            if len(failed) == self._tolerates and not rarely(self._choose, self._beyond_one_in):
-                return None
-            device = self._one_of(sound)
-        mode = self._one_of((ABSENT, DEGRADED))
-        self._now.note("fail")
-        self._now.fail(device, mode)
-        return {"device": device, "mode": mode}
+        return self._array.fail(self._now)
 
     def _return(self) -> Request | None:
-        return self._brought_back("return", (ABSENT,))
+        return self._array.bring_back(self._now, "return")
 
     def _replace(self) -> Request | None:
-        return self._brought_back("replace", (ABSENT, DEGRADED))
-
-    def _brought_back(self, op: str, modes: tuple[str, ...]) -> Request | None:
-        devices = [device for device, mode in self._now.failed.items() if mode in modes]
-        if not devices:
-            return None
-        device = self._one_of(devices)
-        self._now.note(op)
-        self._now.bring_back(device)
-        return {"device": device}
+        return self._array.bring_back(self._now, "replace")
 
     def _settle(self) -> Request | None:
-        failed = self._now.failed
-        if len(failed) > self._tolerates and set(failed.values()) != {BACK}:
-            return None
-        self._now.note("settle")
-        self._now.settle()
-        return {}
+        return self._array.settle(self._now)
 
     def _tick(self) -> Request:
         self._now.note("tick")
@@ -276,7 +279,7 @@ class Writer:
         if len(fitting) < 2:
             return self._name(fitting)
         ways = [self._one_of(fitting) for _ in range(2)]
-        made = [(("becomes", self._now.shape(name, op)), op) for name in ways]
+        made = [(("becomes", self._now.shape_after(op, name)), op) for name in ways]
         least = min((0, 1), key=lambda way: self._asked[made[way]])
         self._asked[made[least]] += 1
         return self._name([ways[least]])

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.targets.base import Message, TargetFailure, Unusable
-from conformance.targets.pauses import PAUSE, awaited
+from conformance.targets.pauses import PAUSE, awaited, held
 
 PATIENCE = 10.0  # seconds for an answer
 SLOW = frozenset(
@@ -79,7 +79,8 @@ class ProcessTarget:
                 raise TargetFailure(
                     "protocol", f"it printed what nobody asked for: {_shown(self._received)}"
                 )
-            self._send(message)
+            self._unsent += _line_of(message)
+            self._write()
             line = self._line(patience)
             if line is None:
                 raise self._late(op, patience)
@@ -88,13 +89,17 @@ class ProcessTarget:
             raise self._ended(failure) from None
 
     def call(self, number: int, message: Message) -> None:
-        """Send a request of version 2 under this number. Raises TargetFailure."""
+        """Send a request of version 2 under this number, at once or together with the next one.
+
+        Raises TargetFailure."""
         sent = {key: value for key, value in message.items() if key != "schedule"}
         due = min(awaited(message), len(self._ids))
         try:
             self._ids[self._number] = number
-            self._send({**sent, "id": self._number})
+            self._unsent += _line_of({**sent, "id": self._number})
             self._number += 1
+            if not held(message):
+                self._write()
             if due:
                 self._receive_lines(PAUSE, due)
         except TargetFailure as failure:
@@ -159,13 +164,6 @@ class ProcessTarget:
 
     def _pipes(self) -> list[Any]:
         return [self._stdin, self._stdout, self._stderr]
-
-    def _send(self, message: Message) -> None:
-        if "data" in message:
-            data = binascii.b2a_base64(message["data"], newline=False).decode()
-            message = {**message, "data": data}
-        self._unsent += json.dumps(message).encode() + b"\n"
-        self._write()
 
     def _line(self, seconds: float) -> bytes | None:
         """The next line; None after so many seconds."""
@@ -276,6 +274,14 @@ class ProcessTarget:
                 break
         for pipe in self._pipes():
             pipe.close()
+
+
+def _line_of(message: Message) -> bytes:
+    """The request as a line, data in base64."""
+    if "data" in message:
+        data = binascii.b2a_base64(message["data"], newline=False).decode()
+        message = {**message, "data": data}
+    return json.dumps(message).encode() + b"\n"
 
 
 def _shown(data: bytes) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from conformance.targets.base import Message, PowerCut, Unusable
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
 from refmodel.core import errors
+from refmodel.media.faults import FAULTS
 from refmodel.media.host import REFUSES
 from refmodel.registry import DEFAULT
 
@@ -59,11 +60,26 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
-FAMILIES: tuple[Knobs, ...] = tuple(
-    {"engine": [engine], **knobs}
-    for engine, knobs in KNOBS.items()
-    for _ in range(SHARE.get(engine, 1))
+# One device goes wrong by itself, in the middle of anything: redundancy and checksums are for that.
+# The engine may rebuild it at once.
+ONE_FAULTY: Knobs = {
+    "engine": [DEFAULT],
+    **KNOBS[DEFAULT],
+    "repair_timer": [3600, 0],
+    "faults": ["vanishing-device", "vanishing-device", *sorted(FAULTS)],
+    "fault_seed": [*range(8)],
+}
+FAMILIES: tuple[Knobs, ...] = (
+    *(
+        {"engine": [engine], **knobs}
+        for engine, knobs in KNOBS.items()
+        for _ in range(SHARE.get(engine, 1))
+    ),
+    ONE_FAULTY,
 )
+# What is not asked of a disk whose media have faults: no device fails by request besides, and a
+# scrub says what it repaired.
+NOT_WITH_FAULTS = frozenset(["device", "scrub"])
 
 
 class ReferenceTarget(OverlappingAdapter):
@@ -73,6 +89,9 @@ class ReferenceTarget(OverlappingAdapter):
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__(folder=FAST if FAST.is_dir() else None, **options)
+        if options.get("faults"):
+            asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
+            self.hello = {**self.hello, "capabilities": asked}
 
     def request(self, message: Message) -> Message:
         try:

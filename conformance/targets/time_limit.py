@@ -2,8 +2,12 @@
 
 A timer interrupts the main thread. It also interrupts a lock that is waited for and an endless loop
 in Python, but not code in C that never returns to Python. In other threads there is no limit.
+
+`_signal` is what the module `signal` wraps: a call of `signal.signal` takes ten times as long,
+since it looks for an enumeration's member, and each request needs two calls.
 """
 
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 import traceback
@@ -67,13 +71,13 @@ def limit(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = signal.signal(signal.SIGALRM, _too_late)
+    handler = _signal.signal(signal.SIGALRM, _too_late)
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, left, interval)
-        signal.signal(signal.SIGALRM, handler)
+        _signal.signal(signal.SIGALRM, handler)
 
 
 def _too_late(_: int, frame: FrameType | None) -> None:

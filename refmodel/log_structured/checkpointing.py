@@ -75,7 +75,8 @@ class Checkpointer:
         """Do what an operation earns whose record takes so many bytes of the log.
 
         `space` is what it takes of the room, if the checkpoint is to make room. Returns False if
-        there was nothing to do. Raises NoSpace, DataLost.
+        nothing could be done: the freeze may have to wait for requests in flight. Raises NoSpace,
+        DataLost.
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
@@ -83,7 +84,6 @@ class Checkpointer:
             if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
-        self.steps += 1
         if self.phase is Phase.MERGE:
             left = self.waiting()
             done = self._share(left, self._logged(logged, self.pace.freeze), space)
@@ -92,12 +92,15 @@ class Checkpointer:
             elif self._bank_may_be_destaged():
                 done = left
                 self.freeze()
+            else:
+                return False
         else:
             left = self._state.pages.frozen_count
             done = self._share(left, self._logged(logged, self.pace.end), space)
             self.write(done)
             if done >= left:
                 self.commit()
+        self.steps += 1
         self.most_done = max(self.most_done, min(done, left))
         return True
 

@@ -30,6 +30,7 @@ WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
 GETS_AHEAD = 2  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
+LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
 MANY = 512  # segments: for so many, cleaning begins one free segment earlier
 
 
@@ -60,8 +61,9 @@ class Cleaning:
         self._batch = max(geometry.cleaning_batch + 1, 5 if geometry.separates_streams else 1)
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
-        # Units that the checkpoint may take: a segment that is not full, and writes meanwhile.
-        self._for_checkpoint = 3 * state.segments.units // 2
+        # Units that the checkpoint may take: a segment that is not full, and writes before and
+        # after it is frozen.
+        self._for_checkpoint = 2 * state.segments.units
         self._span = 0  # the room where this cleaning began
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
@@ -125,7 +127,15 @@ class Cleaning:
         return True
 
     def _move(self, paid: Earned) -> bool:
-        """Move what a write pays for. Returns False if there was nothing to move."""
+        """Move what a write pays for. Returns False if there was nothing to move.
+
+        Before a victim is chosen, dropped chunks are removed: they would count as live.
+        """
+        chunks = self._state.chunks
+        if len(chunks.dropped) > LEAST_REMOVED and not self._cleaner.has_victim:
+            chunks.remove_dropped(max(LEAST_REMOVED, paid.of(len(chunks.dropped))))
+            if len(chunks.dropped) > LEAST_REMOVED:
+                return True
         live, units = self._cleaner.live, self._state.segments.units
         if not 0 < live < units:
             return False
@@ -138,7 +148,7 @@ class Cleaning:
         self._credit = 0.0
         self.most_moved = max(self.most_moved, most)
         moved = self._cleaner.move(most)
-        self._state.chunks.destage_full()
+        chunks.destage_full()
         return moved
 
     def _end_moves(self) -> None:
@@ -154,10 +164,13 @@ class Cleaning:
     def _checkpoint(self, paid: Earned, logged: int) -> bool:
         """Take a step of the checkpoint. It is frozen when few short-lived chunks wait."""
         state, checkpoints = self._state, self._checkpoints
-        paid = Earned(paid.taken, min(paid.left, self._allowance))
+        left = paid.left
+        if not checkpoints.is_frozen:  # it fills a segment, and the nodes are written after it
+            left -= state.segments.units
+        paid = Earned(paid.taken, min(left, self._allowance))
         self._allowance -= paid.taken
         if checkpoints.may_freeze(logged):
-            if not state.space_usage.mixes_little and paid.left >= self._for_checkpoint:
+            if not state.space_usage.mixes_little and left >= state.segments.units:
                 return True
             if not state.segments.dead:
                 state.chunks.destage_moving()

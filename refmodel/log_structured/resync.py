@@ -122,8 +122,7 @@ class Resync:
             return False
         checkpoints, number = self._checkpoints, self._state.checkpoint_number
         if self._complete.setdefault(member.index, number + 1 + checkpoints.is_frozen) > number:
-            checkpoints.step(0, CHECKPOINT_STEP)
-            return True
+            return checkpoints.step(0, CHECKPOINT_STEP)
         self._state.log.begin()
         if member.reachable:
             del self._complete[member.index]

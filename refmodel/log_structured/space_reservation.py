@@ -71,7 +71,7 @@ class SpaceReservation:
         if not state.log.fits(record.stored_bytes) or not self._has_space(blocks):
             return False
         return not refusable or (
-            not self._lacks_pages(sum([other.count for other in coming]))
+            not self._lacking_pages(sum([other.count for other in coming]))
             and state.segments.free_count >= self._segments_for(blocks)
         )
 
@@ -92,9 +92,9 @@ class SpaceReservation:
         )
         if self._has_space(blocks, replaced):
             return
-        state.reclaimer.reclaim_all()
-        if self._has_space(blocks, replaced):
-            return
+        while state.reclaimer.reclaim():  # only as far as is needed
+            if self._has_space(blocks, replaced):
+                return
         if self._refused_at != state.clock.now:  # nothing has changed since: no need to walk again
             self._refused_at, self._pinned = state.clock.now, pinned(state.views)
         limit = state.geometry.usable_chunks
@@ -123,7 +123,7 @@ class SpaceReservation:
             return
         self._cleaning.forced += 1
         for _ in range(4 * segments.count):
-            if not self._cleaning.run() and not self._state.reclaimer.reclaim_all():
+            if not self._cleaning.run() and not self._reclaim_segment():
                 break
             needed = self._segments_for(blocks)
             if segments.free_count >= needed + self._cleaning.spare:
@@ -134,6 +134,16 @@ class SpaceReservation:
             f"{segments.free_count} segments are free, {needed} are needed,"
             " and cleaning gains nothing"
         )
+
+    def _reclaim_segment(self) -> bool:
+        """Reclaim as many chunks as fill a segment, if there are. Returns False if nothing was."""
+        state = self._state
+        reclaimed, dropped = False, len(state.chunks.dropped)
+        while len(state.chunks.dropped) < dropped + state.segments.blocks:
+            if not state.reclaimer.reclaim():
+                break
+            reclaimed = True
+        return reclaimed
 
     def _segments_for(self, blocks: int) -> int:
         """Return how many free segments the bank and so many blocks need, and the cleaner.
@@ -148,17 +158,18 @@ class SpaceReservation:
 
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
-        if self._lacks_pages(blocks):
-            self._state.reclaimer.reclaim_all()
+        pages, reclaimer = self._state.pages, self._state.reclaimer
+        if lacking := self._lacking_pages(blocks):
+            while len(pages.pending) < lacking and reclaimer.reclaim():
+                pass  # what it frees, the checkpoint makes usable
             self._checkpoints.run()
-            if self._lacks_pages(blocks):
-                raise NoSpace(
-                    f"the maps have only {self._state.pages.free_count} pages left;"
-                    " delete snapshots"
-                )
+            if self._lacking_pages(blocks) and reclaimer.reclaim_all():
+                self._checkpoints.run()
+            if self._lacking_pages(blocks):
+                raise NoSpace(f"the maps have only {pages.free_count} pages left; delete snapshots")
 
-    def _lacks_pages(self, blocks: int) -> bool:
-        """Return whether the operation and what follows it could run out of pages.
+    def _lacking_pages(self, blocks: int) -> int:
+        """Return how many free pages too few there are for the operation and what follows it.
 
         A checkpoint after cleaning and reclaim may follow.
         """
@@ -171,10 +182,10 @@ class SpaceReservation:
             len(state.chunks.bank) + 2 * blocks + state.segments.units
         ) // room + 32
         if pages.free_count >= len(pages.in_use) + growth:  # even if every node is copied
-            return False
+            return 0
         levels, logical = state.views.live_map.height() + 1, pages.used[MapKind.LOGICAL]
         # each map that waits may copy what the one before has copied
         copies = sum(min((changes + 1) * levels, logical) for changes in waiting)
         # each page of these may be copied once until the next checkpoint
         service = sum(pages.used[kind] for kind in SERVICE_MAPS)
-        return pages.free_count < copies + service + growth
+        return max(0, copies + service + growth - pages.free_count)

@@ -172,9 +172,11 @@ class DiskState:
     def merge(self, blocks: int) -> bool:
         """Merge some of the changes that wait: as much as an operation on so many blocks earns.
 
-        The price rises with the number of maps that wait, so it stays small. Returns whether
-        nothing is left that has to be merged. Raises NoSpace, DataLost.
+        Of the dropped chunks that wait to be removed, likewise. The price rises with the number of
+        maps that wait, so it stays small. Returns whether nothing is left that has to be merged.
+        Raises NoSpace, DataLost.
         """
+        self.chunks.remove_if_many((1 + self._merge_step) * max(1, blocks))
         if not (frozen := len(self.views.frozen_maps)) and not self.views.live_map.is_merging:
             return True
         price = 1 + frozen // 4

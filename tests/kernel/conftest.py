@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from conformance.targets.engines.kernel import guest
+from conformance.targets.engines.kernel.machine import guest
 
 TOOLS = (guest.KERNEL, "cc", "qemu-storage-daemon", "qemu-img", "mkfs.nilfs2", "mkfs.btrfs")
 MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]

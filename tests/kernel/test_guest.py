@@ -12,8 +12,9 @@ import pytest
 
 from conformance.media import logwrites
 from conformance.targets.base import TargetFailure
-from conformance.targets.engines.kernel import guest
-from conformance.targets.engines.kernel.guest import DISK, GuestError
+from conformance.targets.engines.kernel.machine import guest
+from conformance.targets.engines.kernel.machine.guest import DISK
+from conformance.targets.engines.kernel.machine.line import GuestError
 
 pytestmark = pytest.mark.usefixtures("needs_guest")
 
@@ -26,11 +27,14 @@ def booted() -> Iterator[guest.Guest]:
 
 
 def test_the_agent_moves_bytes_and_reports_errors_and_its_end(booted: guest.Guest) -> None:
-    booted.mailbox[:1024] = b"a" * 512 + b"b" * 512
-    booted.ask("write", DISK, "512:512", "65536:512")
-    booted.mailbox[:1024] = bytes(1024)
-    booted.ask("read", DISK, "65536:512", "512:512")
-    assert booted.mailbox[:1024] == b"b" * 512 + b"a" * 512
+    with booted.line() as line:
+        line.mailbox[:1024] = b"a" * 512 + b"b" * 512
+        line.ask("write", DISK, "512:512", "65536:512")
+        with booted.line() as other:
+            other.mailbox[:1024] = bytes(1024)
+            other.ask("read", DISK, "65536:512", "512:512")
+            assert other.mailbox[:1024] == b"b" * 512 + b"a" * 512
+        assert line.mailbox[:1024] == b"a" * 512 + b"b" * 512
     booted.ask("flush", DISK)
     log, _ = logwrites.read(booted.folder / "log")
     assert {(e.offset, e.data[:1]) for e in log if e.moves} == {(512, b"a"), (65536, b"b")}
@@ -59,7 +63,7 @@ def test_a_guest_ends_with_its_host_even_in_the_middle_of_a_request() -> None:
     """The host is killed while the guest writes, so that its disk ends before the agent reads."""
     program = (
         "import os, signal, threading\n"
-        "from conformance.targets.engines.kernel import guest\n"
+        "from conformance.targets.engines.kernel.machine import guest\n"
         "booted = guest.Guest(guest.ROOM)\n"
         "print(booted._process.pid, flush=True)\n"
         "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.targets.base import Unusable
-from conformance.targets.engines.kernel import image
+from conformance.targets.engines.kernel.machine import image
 
 
 def test_modules_come_after_what_they_need_and_once(tmp_path: Path) -> None:

@@ -1,81 +1,70 @@
 """Configurations of the search for an order: what may have happened, and which of them are one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from conformance.contract import model
-from conformance.contract.model import ZERO, Image, State
+from conformance.contract.model import State
+from conformance.judging.orders.columns import Blocks, Columns
+from conformance.judging.orders.worlds import World
+
+MOST_COMPARED = 64  # configurations with the same steps taken, of which each two are compared
+
+Merge = Callable[[Columns], Columns]
 
 
 class Config(NamedTuple):
-    """What may have happened: the steps in flight that took effect, and the state after them."""
+    """What may have happened: the steps that blocks share and that took effect while in flight, the
+    world after them without any data, and what may have happened to each block."""
 
     done: frozenset[int]
-    state: State
+    world: World
+    blocks: Blocks
 
 
-def agrees(state: State, image: dict[int, int]) -> bool:
-    """Whether the live disk may hold these tags."""
-    return all(
-        tag in model.possible(state.live.get(lba, ZERO), state.bound) for lba, tag in image.items()
-    )
+def held(state: State, unseen: int) -> int:
+    """How many different blocks all views hold, at most: tags `unseen` may all differ."""
+    pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
+    told = [pair for pair in pairs if pair[1] != unseen]
+    return len(set(told)) + len(pairs) - len(told)
 
 
-def _key(config: Config) -> tuple[Any, ...]:
-    """What two configurations must have alike to be one."""
-    state = config.state
-    left = state.survivors
-    key = (config.done, state.live, state.snaps, state.bound, state.power, state.devices)
-    if state.rules.profile == "block":
-        since = frozenset((lba, frozenset(_linked(pair))) for lba, pair in left.since.items())
-        return (*key, left.live, left.snaps, since)
-    return key
+def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:
+    """One configuration of those that are alike.
 
-
-def _linked(pair: Any) -> Iterator[int]:
-    while pair is not None:
-        yield pair[0]
-        pair = pair[1]
-
-
-def merged(configs: Iterable[Config]) -> list[Config]:
-    """One configuration of those that are alike, with everything that a power cut may leave."""
-    merged: dict[tuple[Any, ...], Config] = {}
+    Of those that differ in what may have happened to blocks, `merge` makes one where that is
+    exact: they differ in one block, or one has all that the other has."""
+    merged: dict[tuple[Any, ...], list[Config]] = {}
     for config in configs:
-        key = _key(config)
-        known = merged.get(key)
-        if known is None:
-            merged[key] = config
-        elif known.state.rules.profile == "prefix":
-            merged[key] = known._replace(
-                state=known.state._replace(
-                    survivors=_union(known.state.survivors, config.state.survivors)
-                )
-            )
-    return list(merged.values())
+        now, saved = config.world
+        key = (config.done, now.snaps, now.power, now.devices, saved and saved.snaps)
+        _add(merged.setdefault(key, []), config, merge)
+    return [config for known in merged.values() for config in known]
 
 
-def _union(one: Image, other: Image) -> Image:
-    """All images of both lists, the newest of `one` first."""
-    if one is other:
-        return one
-    shared = {id(image) for image in _images(one)}
-    known = {(image.live, image.snaps) for image in _images(one)}
-    extra = []
-    for image in _images(other):
-        if id(image) in shared:
-            break
-        if (image.live, image.snaps) not in known:
-            extra.append(image)
-    if not extra:
-        return one
-    older = one.older
-    for image in reversed(extra):
-        older = image._replace(older=older)
-    return one._replace(older=older)
+def _add(known: list[Config], config: Config, merge: Merge) -> None:
+    """Put the configuration into a list of such that differ from it in their blocks only."""
+    if any(config.blocks == other.blocks for other in known):
+        return
+    if len(known) < MOST_COMPARED:
+        for at, other in enumerate(known):
+            both = _joined(other.blocks, config.blocks, merge)
+            if both is not None:
+                del known[at]
+                return _add(known, config._replace(blocks=both), merge)
+    known.append(config)
 
 
-def _images(image: Image | None) -> Iterator[Image]:
-    while image is not None:
-        yield image
-        image = image.older
+def _joined(one: Blocks, other: Blocks, merge: Merge) -> Blocks | None:
+    """The blocks with which one configuration admits what two with these blocks admit, if any."""
+    changed: list[tuple[int, Columns]] = []
+    first, second = True, True  # has all that the other has
+    for lba, mine in one.items():
+        others = other[lba]
+        if mine != others:
+            both = merge(mine | others)
+            changed.append((lba, both))
+            first = first and both == mine
+            second = second and both == others
+            if len(changed) > 1 and not (first or second):
+                return None
+    return one if first else other if second else one.update(changed)

@@ -11,9 +11,10 @@ these reads has an order, has one that agrees with the observations.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
-from conformance.contract.model import answer_of
+from conformance.contract.model import ZERO, answer_of
 from conformance.contract.trace import Event
 
 END = 1 << 62  # later than every position of a trace
@@ -29,8 +30,8 @@ class Observation(NamedTuple):
 
 @dataclass
 class Lookahead:
-    """`images`: index of a snapshot -> what it will be read to hold. `later`: (index of a change,
-    LBA) -> indices of the writes that take effect after it."""
+    """`images`: index of a snapshot, or of a power cut -> what reads say that it holds, or leaves.
+    `later`: (index of a change, LBA) -> indices of the writes that take effect after it."""
 
     images: dict[int, dict[int, int]] = field(default_factory=dict)
     later: defaultdict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -50,6 +51,8 @@ def lookahead(events: Sequence[Event], undoes: bool) -> Lookahead:
             if image:
                 found.images[index] = image
                 observations.append(Observation(event["called"], event["answered"], image))
+        elif event["op"] == "crash" and answer_of(event) == "ok":
+            found.images[index] = _left(events, index)
     writers = _writers(events)
     breaks = [event for event in events if _breaks(event, undoes)]
     changes = _changes(events)
@@ -102,6 +105,32 @@ def _image(events: Sequence[Event], index: int, undoes: bool) -> dict[int, int]:
         if sure:
             image |= _tags(read)
     return image
+
+
+def _left(events: Sequence[Event], index: int) -> dict[int, int]:
+    """What reads say that this power cut left: of blocks that nothing may have changed in between
+    to what was read."""
+    image: dict[int, int] = {}
+    later = list(takewhile(lambda event: not _breaks(event, True), events[index + 1 :]))
+    end = events[index + 1 + len(later)]["called"] if index + 1 + len(later) < len(events) else END
+    writes = [
+        (event["called"], _changed(event)) for event in later if event["op"] in ("write", "unmap")
+    ]
+    for read in _reads(later):
+        if read.get("view") is None and read["answered"] < end:
+            before = [changed for called, changed in writes if called < read["answered"]]
+            for lba, tag in _tags(read).items():
+                if all(changed.get(lba) != tag for changed in before):
+                    image.setdefault(lba, tag)
+    durable = (event for event in events[:index] if event.get("fua"))
+    forced = {lba for event in durable for lba in _changed(event)}  # perhaps after the moment
+    return {lba: tag for lba, tag in image.items() if lba not in forced}
+
+
+def _changed(event: Event) -> dict[int, int]:
+    """LBA -> what a write or an unmap makes of it."""
+    tags = event["tags"] if event["op"] == "write" else [ZERO] * event["count"]
+    return dict(enumerate(tags, event["lba"]))
 
 
 def _writers(events: Sequence[Event]) -> dict[tuple[int, int], int]:

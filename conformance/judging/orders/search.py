@@ -4,55 +4,62 @@ A request is in flight from its call to its answer. The search walks along the c
 of a trace. It keeps every configuration that is still possible: which requests in flight have taken
 effect, and the state of the contract (`conformance.contract.model`) after them. A request takes
 effect no later than its answer, so only an answer makes the search take steps. This is just-in-time
-linearization (Lowe, "Testing for linearizability", 2017), with four reductions that lose nothing:
+linearization (Lowe, "Testing for linearizability", 2017), with five reductions that lose nothing:
 
+- Blocks are judged apart, between the steps that they share (`conformance.judging.orders.columns`).
+  Under the profile `prefix`, what a power cut leaves is chosen by such a step, the mark
+  (`conformance.judging.orders.worlds`).
 - What later reads rule out is not tried (`conformance.judging.orders.lookahead`).
 - Before a request, only those are tried that it may need, directly or through others. The rest can
   take effect afterwards. A flush takes effect when it is called.
 - Tags that no read returned are one tag: no answer can tell them apart.
-- Under the profile `prefix`, two configurations that differ only in what a power cut may leave are
-  one configuration with the union of both: until the power cut, no answer depends on it.
+- Configurations that differ in one block only are one with what may have happened in either.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from immutables import Map
 
 from conformance.contract import model
-from conformance.contract.model import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
-from conformance.judging.orders.configurations import Config, agrees, merged
+from conformance.judging.orders.budget import Budget, TooMany
+from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
+from conformance.judging.orders.configurations import Config, held, merged
+from conformance.judging.orders.flight import Flight
+from conformance.judging.orders.levels import levels
 from conformance.judging.orders.lookahead import lookahead
+from conformance.judging.orders.one_block import OneBlock
 from conformance.judging.orders.steps import (
     CHANGE_NOTHING,
     SNAPSHOTS,
     Rules,
     Step,
-    live,
+    changing,
     parts_of,
     placed,
     timeline,
     until,
 )
+from conformance.judging.orders.worlds import MARK, World, after
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
 PREFIX_STEPS = 2_000  # steps of the contract, to see where a trace without an order ends
 UNSEEN = -2  # stands for every tag that no read returned
 
 
-class TooMany(Exception):
-    """The search took more steps than `MOST_STEPS`. The text says at which request."""
-
-
 @dataclass
 class Outcome:
     """What the search found: `at` is the index of the first event without an order, or None.
 
-    `unsure` says why the search gave up. `states` are the contract's states at the end."""
+    `unsure` says why the search gave up. `held` is how many blocks all views together may hold at
+    the end; None if there is no order, or the search gave up."""
 
     at: int | None = None
     unsure: str = ""
-    states: tuple[State, ...] = ()
+    held: int | None = None
 
 
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
@@ -65,7 +72,8 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
         return Outcome(None, str(reason))
     if at is not None:
         at = _first_without_order(trace, at)
-    return Outcome(at, "", tuple(config.state for config in search.configs))
+        return Outcome(at)
+    return Outcome(held=search.held())
 
 
 def _first_without_order(trace: Trace, at: int) -> int:
@@ -100,30 +108,40 @@ class Search:
     trace: Trace
     most_steps: int
     configs: list[Config] = field(default_factory=list)
-    open: dict[int, Step] = field(default_factory=dict)  # called, and not answered with certainty
-    taken: int = 0
 
-    def run(self) -> int | None:
-        """The index of the first event whose answer has no order; None if all have one."""
-        hello = self.trace.hello
-        self.configs = [Config(frozenset(), state) for state in model.init(hello)]
-        by_block = hello.get("atomic") == "block"
-        crashes = any(event["op"] == "crash" for event in self.trace.events)
-        self._rules = Rules(hello.get("crash_profile") if crashes else None)
+    def __post_init__(self) -> None:
+        hello, events = self.trace.hello, self.trace.events
+        crashes = any(event["op"] == "crash" for event in events)
+        rules = Rules(hello.get("crash_profile") if crashes else None)
+        # Under "prefix" the worlds say what is left of the disk, and it is what the mark has saved.
+        promised = {**hello, "crash_profile": "block" if rules.profile == "block" else "ack"}
+        self._budget = Budget(self.most_steps)
+        undoes = hello.get("crash_profile") in ("prefix", "block")
+        self._flight = Flight(rules, lookahead(events, undoes))
+        self._disks = Disks(promised, self._budget)
+        self._block = OneBlock(self._flight, self._disks, self._budget)
+        self._apart = looked_at(events)
         self._seen = {
             tag
-            for event in self.trace.events
+            for event in events
             if event["op"] == "read" and event["result"] is not None and event["result"]["ok"]
             for tag in event["result"]["tags"]
         }
-        undoes = hello.get("crash_profile") in ("prefix", "block")
-        self._known = lookahead(self.trace.events, undoes)
-        self._steps: dict[int, list[Step]] = {}
-        self._number = 0
+        self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
+        self._mark: Step | None = None  # of the next power cut, if it is chosen what that leaves
+        self._tried = 0  # how many steps had been called when the mark was tried last
+
+    @property
+    def taken(self) -> int:
+        """How many steps the search has taken."""
+        return self._budget.taken
+
+    def run(self) -> int | None:
+        """The index of the first event whose answer has no order; None if all have one."""
         for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
-                self._call(index, event, by_block)
+                self._call(index, event)
             elif "failure" in event:
                 return None
             elif event["op"] not in OVERLAPPING:
@@ -133,136 +151,178 @@ class Search:
                 return index
         return None
 
-    def _call(self, index: int, event: Event, by_block: bool) -> None:
+    def held(self) -> int:
+        """At most how many blocks all views together hold."""
+        return max(
+            sum(
+                max(held(self._disks.worlds[column.disk].now, UNSEEN) for column in columns)
+                for columns in config.blocks.values()
+            )
+            for config in self.configs
+        )
+
+    def _call(self, index: int, event: Event) -> None:
         if event["op"] not in OVERLAPPING or "failure" in event:
             return
-        self._steps[index] = []
+        parts: list[Event] = []
         if event["op"] == "flush" and model.answer_of(event) == "ok":
             self._advance(event)  # at once: the sooner it is, the more a power cut may leave
-            return
-        if event["op"] == "write":
-            event = {
-                **event,
-                "tags": [tag if tag in self._seen else UNSEEN for tag in event["tags"]],
-            }
-        for part in parts_of(event, by_block):
-            step = Step(self._number, part, index)
-            self._number += 1
-            self._steps[index].append(step)
-            self.open[step.number] = step
+        elif event["op"] == "write":
+            tags = [tag if tag in self._seen else UNSEEN for tag in event["tags"]]
+            parts = parts_of({**event, "tags": tags}, self._by_block)
+        else:
+            parts = parts_of(event, self._by_block)
+        self._flight.call(index, ((part, touched(part, self._apart)) for part in parts))
+
+    @property
+    def _by_block(self) -> bool:
+        return self.trace.hello.get("atomic") == "block"
 
     def _answer(self, index: int, event: Event) -> bool:
         """The request has taken effect by now. False if no configuration admits that."""
         if model.answer_of(event) == "unknown-outcome":
             return True  # it takes effect later, or never
-        for step in self._steps[index]:
-            self._take(step)
-            del self.open[step.number]
-            self.configs = merged(
-                Config(config.done - {step.number}, config.state) for config in self.configs
+        for step in self._flight.of[index]:
+            before = self._flight.depends({step.number})
+            if any(changing(self._flight.open[number].event) for number in before):
+                self._try_mark()
+            self._block.moment()
+            self.configs = self._merged(
+                self._with_local(step, before) if step.local else self._with_shared(step, before)
             )
+            del self._flight.open[step.number]
             if not self.configs:
                 return False
         return True
 
-    def _take(self, step: Step) -> None:
-        """Keep the configurations in which `step` has taken effect, with all ways to get there."""
-        before = self._depends(step)
-        found: list[Config] = []
-        for configs in self._levels(self.configs, lambda config: before - config.done):
-            found += [config for config in configs if step.number in config.done]
+    def _merged(self, configs: Iterable[Config]) -> list[Config]:
+        return merged(configs, self._disks.merged)
+
+    def _try_mark(self) -> None:
+        """Add the configurations in which the mark is set now, after any steps in flight."""
+        if self._mark is None or self._tried == self._flight.called:
+            return  # without a new call, it was tried after all that it can come after
+        self._tried, mark = self._flight.called, self._mark
+        self._block.moment()
+        image = self._flight.known.images.get(mark.request, {})
+        coming = self._flight.coming(image)
+        unmarked = [one for one in self.configs if mark.number not in one.done]
+        able = [one for one in unmarked if self._block.may_become(one.blocks, image, coming)]
+        marked = [one for one in self.configs if mark.number in one.done]
+        if able:
+            marked += self._until(able, mark, self._changes())
+        self.configs = self._merged([*unmarked, *marked])
+
+    def _changes(self) -> set[int]:
+        """The steps in flight that change the disk, and those that come before them."""
+        steps = self._flight.open.values()
+        return self._flight.depends({step.number for step in steps if changing(step.event)})
+
+    def _with_shared(self, step: Step, before: set[int]) -> Iterator[Config]:
+        """The configurations in which `step` has taken effect; it is in flight no more."""
+        for config in self._until(self.configs, step, before):
+            yield config._replace(done=config.done - {step.number})
+
+    def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
+        """The same for a step of one block. Others of the block are tried before it, and steps that
+        blocks share."""
+        before.discard(step.number)
+        (lba,) = step.blocks
+        for configs in self._ways(self.configs, before):
+            waiting = []
+            for config in configs:
+                columns = config.blocks[lba]
+                if taken := self._block.answered(columns, config.done, lba, step, before):
+                    yield config._replace(blocks=config.blocks.set(lba, taken))
+                left = frozenset(one for one in columns if step.number not in one.done)
+                if left:
+                    waiting.append(config._replace(blocks=config.blocks.set(lba, left)))
+            configs[:] = waiting
+
+    def _until(self, start: list[Config], step: Step, before: set[int]) -> Iterator[Config]:
+        """The configurations in which a shared step has taken effect, by all ways to get there."""
+        for configs in self._ways(start, before, step):
+            for config in configs:
+                if step.number in config.done:
+                    yield config
             configs[:] = [config for config in configs if step.number not in config.done]
-        self.configs = merged(found)
 
-    def _levels(
-        self, configs: list[Config], able: Callable[[Config], Iterable[int]]
-    ) -> Iterator[list[Config]]:
-        """Configurations by how many steps they have taken; those left in the list go on."""
-        levels: dict[int, list[Config]] = {}
-        for config in configs:
-            levels.setdefault(len(config.done), []).append(config)
-        while levels:
-            size = min(levels)
-            level = merged(levels.pop(size))
-            yield level
-            for config in level:
-                for number in able(config):
-                    levels.setdefault(size + 1, []).extend(self._after(config, self.open[number]))
+    def _ways(self, start: list[Config], before: set[int], *more: Step) -> Iterator[list[Config]]:
+        """What configurations become by the steps of `before` that blocks share, and more."""
+        steps = [self._flight.open[number] for number in before]
+        shared = {step.number: step for step in (*steps, *more) if not step.local}
 
-    def _after(self, config: Config, step: Step) -> list[Config]:
-        self.taken += 1
-        if self.taken > self.most_steps:
-            raise TooMany(
-                f"more than {self.most_steps} steps to find an order: use fewer requests in flight"
-            )
-        if self._too_late(config, step):
-            return []
-        done = config.done | {step.number}
-        image = self._known.images.get(step.request)
-        return [
-            Config(done, state)
-            for state in model.step((config.state,), step.event)
-            if image is None or agrees(state, image)
-        ]
+        def after(config: Config) -> Iterator[Config]:
+            for number in shared.keys() - config.done:
+                yield from self._after(config, shared[number], before)
 
-    def _too_late(self, config: Config, step: Step) -> bool:
-        """Whether a write has taken effect that, by what is read later, comes after `step`."""
-        if step.event["op"] not in ("write", "unmap") or not self._known.later:
-            return False
-        return any(
-            other.number in config.done or other.number not in self.open
-            for lba in live(step.event)
-            for index in self._known.later.get((step.request, lba), ())
-            for other in self._steps.get(index, ())
-            if lba in live(other.event)
-        )
+        return levels(start, self._merged, after)
 
-    def _depends(self, step: Step) -> set[int]:
-        """The steps in flight that `step` may have to come after, and itself."""
-        reached = {step.number}
-        waiting = [step]
-        while waiting:
-            current = waiting.pop()
-            for number, other in self.open.items():
-                if number not in reached and self._rules.needs(current.event, other.event):
-                    reached.add(number)
-                    waiting.append(other)
-        return reached
+    def _after(self, config: Config, step: Step, before: set[int]) -> Iterator[Config]:
+        """The configurations after a step that blocks share; before it, each block takes what it
+        may of `before`."""
+        self._budget.take()
+        for world in after(config.world, without_data(step.event)):
+            blocks = config.blocks
+            for lba in step.blocks:
+                columns = self._block.shared(blocks[lba], config.done, lba, step, before)
+                if not columns:
+                    return
+                blocks = blocks.set(lba, columns)
+            yield Config(config.done | {step.number}, world, blocks)
 
     def _alone(self, event: Event) -> bool:
         """An operation with nothing in flight, or a power cut, which ends what is in flight."""
         if event["op"] == "crash":
             self._cut()
         self._advance(event)
+        if event["op"] == "create":
+            blank = Map((lba, self._disks.blank) for lba in self._apart)
+            self.configs = [config._replace(blocks=blank) for config in self.configs]
+        if event["op"] in ("create", "crash") and model.answer_of(event) == "ok":
+            self._new_mark(event["answered"])
         return bool(self.configs)
 
     def _advance(self, event: Event) -> None:
         """The event takes effect in every configuration."""
-        self.configs = merged(
-            Config(config.done, state)
+        self._tried = 0  # a flush leaves no mark
+        self.configs = self._merged(
+            Config(config.done, world, self._block.all_after(config.blocks, event))
             for config in self.configs
-            for state in model.step((config.state,), event)
+            for world in after(config.world, event)
         )
+
+    def _new_mark(self, start: int) -> None:
+        """From here on the disk may be as the next power cut will leave it."""
+        cuts = [
+            index
+            for index, event in enumerate(self.trace.events)
+            if event["op"] == "crash" and event["called"] > start
+        ]
+        if cuts and self._flight.rules.profile == "prefix":
+            event = {"op": MARK, "result": {"ok": True}}
+            self._mark = self._flight.step(event, cuts[0], self._apart)
 
     def _cut(self) -> None:
         """Each step in flight took effect before the power cut, or never does."""
-        able = {
-            number for number, step in self.open.items() if step.event["op"] not in CHANGE_NOTHING
-        }
-        found: list[Config] = []
-        if self._rules.profile == "block" and not any(
-            self.open[number].event["op"] in SNAPSHOTS for number in able
-        ):  # a write only adds to what a power cut may leave of its blocks
-            found = [self._all_taken(config, able - config.done) for config in self.configs]
+        flight = self._flight
+        able = {n for n, step in flight.open.items() if step.event["op"] not in CHANGE_NOTHING}
+        first = able
+        if flight.rules.profile == "block":  # a write only adds to what a power cut may leave
+            ordered = {n for n in able if flight.open[n].event["op"] in SNAPSHOTS}
+            first = flight.depends(ordered) & able
+        steps = [flight.open[number] for number in able]
+        self._block.moment()
+        if self._mark is None:
+            found: Iterable[Config] = chain.from_iterable(self._ways(self.configs, first))
+        elif any(step.event.get("fua") for step in steps):  # may be durable without what was before
+            ways = chain.from_iterable(self._ways(self.configs, first, self._mark))
+            found = (config for config in ways if self._mark.number in config.done)
         else:
-            for configs in self._levels(self.configs, lambda config: able - config.done):
-                found += configs
-        self.open.clear()
-        self.configs = merged(Config(frozenset(), config.state) for config in found)
-
-    def _all_taken(self, config: Config, numbers: Iterable[int]) -> Config:
-        """The configuration after all of these steps that can take effect."""
-        for number in numbers:
-            for state in model.step((config.state,), self.open[number].event):
-                config = Config(config.done | {number}, state)
-        return config
+            found, steps = self._until(self.configs, self._mark, first), []
+        self.configs = self._merged(
+            Config(frozenset(), one.world, self._block.all_cut(one.blocks, one.done, steps))
+            for one in found
+        )
+        self._mark = None
+        flight.open.clear()

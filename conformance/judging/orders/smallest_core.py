@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
-from conformance.judging.orders.search import Search, TooMany
+from conformance.judging.orders.budget import TooMany
+from conformance.judging.orders.search import Search
 from conformance.judging.orders.steps import CHANGE_NOTHING, until
 
 CORE_STEPS = 40_000  # steps of the contract, to explain a failure

@@ -8,6 +8,7 @@ from conformance.contract.trace import OVERLAPPING, Event
 
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
+OF_BLOCKS = frozenset(["read", "write", "unmap"])  # the requests that name blocks
 WHOLE = 1 << 63  # more blocks than any disk has
 
 
@@ -17,6 +18,12 @@ class Step(NamedTuple):
     number: int
     event: Event
     request: int  # its index in the trace
+    blocks: Sequence[int] = ()  # of those that are judged apart: what it changes or reads
+
+    @property
+    def local(self) -> bool:
+        """Whether the step is of one block, which is judged apart."""
+        return len(self.blocks) == 1 and self.event["op"] in OF_BLOCKS
 
 
 def placed(events: Sequence[Event]) -> list[Event]:
@@ -90,12 +97,11 @@ class Rules(NamedTuple):
 
         It need not if an order of `other` and then `one` allows no more than the order of `one` and
         then `other`: no answer differs, and a power cut may leave as much. A flush comes first: the
-        sooner it takes effect, the more a power cut may leave. So does a delete, under `block`."""
+        sooner it takes effect, the more a power cut may leave. So does a delete, under `block`.
+        Under `prefix` what a power cut leaves is a step of its own (`orders.worlds`)."""
         changes = [event for event in (one, other) if changing(event)]
         if not changes:
             return False
-        if self.profile == "prefix" and len(changes) == 2:
-            return True
         hastens = one["op"] not in ("snapshot", "revert") and other["op"] not in SNAPSHOTS
         if self.profile == "block" and len(changes) == 2 and not hastens:
             return True

@@ -23,7 +23,8 @@ from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
 Emit = Callable[..., None]
-MOST_DROPPED = 4096  # dropped chunks that the maps may still hold when a segment is destaged
+MOST_DROPPED = 4096  # dropped chunks that the maps may still hold before they are removed
+FEW_DROPPED = 16  # the same, where nodes are small so that a small disk is like a large one
 
 
 class Located(NamedTuple):
@@ -59,6 +60,8 @@ class ChunkStore:
         self._addressing = segments.addressing
         self._compressor = Compressor(geometry) if geometry.compression else None
         self._deduplicates = geometry.deduplication
+        self._most_dropped = FEW_DROPPED if geometry.fanout else MOST_DROPPED
+        self._removing = False  # whether so many are dropped, or were and some of them are left
 
     # New chunks, and chunks that nobody needs any more.
 
@@ -98,11 +101,24 @@ class ChunkStore:
         """
         if self.dropped:
             dropped = sorted(self.dropped)
-            dropped, self.dropped = dropped[:most], [] if most is None else dropped[most:]
+            dropped, left = dropped[:most], [] if most is None else dropped[most:]
             if self._deduplicates:
-                dropped = self.deduplication.release(dropped)
+                dropped, self.dropped = self.deduplication.release(dropped), left
                 self._stay(dropped)
-            self.segments.remove_chunks([pba for pba, _ in self.middle.remove_many(dropped)])
+            entries = self.middle.remove_many(dropped)  # if one cannot be read, all stay dropped
+            self.dropped = left
+            self.segments.remove_chunks([pba for pba, _ in entries])
+
+    def remove_if_many(self, most: int) -> bool:
+        """Remove at most so many dropped chunks, if many wait, until none is left.
+
+        Returns whether many waited. Raises DataLost.
+        """
+        many = len(self.dropped) >= self._most_dropped
+        self._removing = bool(self.dropped) and (self._removing or many)
+        if self._removing:
+            self.remove_dropped(most)
+        return many
 
     # Reading.
 
@@ -246,8 +262,6 @@ class ChunkStore:
         `groups` are chunks of the bank or of `moving` with their lengths in units, the first group
         first. Returns the MBAs that were written. Raises NoSpace, DataLost.
         """
-        if len(self.dropped) >= MOST_DROPPED:
-            self.remove_dropped()
         if not (filled := self._addressing.fill(*groups)):
             return []
         bank, moving = self.bank, self.moving

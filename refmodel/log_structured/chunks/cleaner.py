@@ -114,6 +114,14 @@ class Cleaner:
         return whole or bool(chosen)
 
     @property
+    def has_victim(self) -> bool:
+        """Whether a victim is being left."""
+        if self._victim is None:
+            return False
+        segment, usage = self._victim
+        return self._segments.sealed.get(segment) is usage
+
+    @property
     def live(self) -> int:
         """Units that live in the victim; 0 if there is none. Raises DataLost."""
         return self._victim[1].live if self._choose() and self._victim is not None else 0
@@ -152,15 +160,14 @@ class Cleaner:
 
     def _choose(self) -> bool:
         """Choose a victim, unless one is being left. Returns False if there is none."""
-        sealed = self._segments.sealed
-        if self._victim is not None and sealed.get(self._victim[0]) is self._victim[1]:
+        if self.has_victim:
             return True
         self._victim = None
         self._chunks.remove_dropped()
         if (segment := self.victim()) is None:
             self._chunks.leaving = {}
             return False
-        self._victim, self._unreadable = (segment, sealed[segment]), []
+        self._victim, self._unreadable = (segment, self._segments.sealed[segment]), []
         moving = self._chunks.moving
         self._chunks.leaving = {
             mba: pba for pba, mba in self._segments.living(segment) if mba not in moving

@@ -112,12 +112,15 @@ def checksum_of(data: bytes) -> int:
     return int(PREFIX.unpack_from(data)[1])
 
 
-def written_after(node: Node) -> tuple[bool, int, int]:
-    """Return the place of a node in the order of writing: behind all that it refers to.
+def in_order_of_writing(nodes: dict[int, Node]) -> dict[int, Node]:
+    """Return nodes, by page, in the order of writing: each behind all that it refers to.
 
     Within a level neighbours follow each other.
     """
-    return node.kind is MapKind.VIEWS, node.level, node.page
+    levels: dict[tuple[bool, int], list[int]] = {}
+    for page, node in nodes.items():
+        levels.setdefault((node.kind is MapKind.VIEWS, node.level), []).append(page)
+    return {page: nodes[page] for level in sorted(levels) for page in sorted(levels[level])}
 
 
 def decode(data: bytes) -> tuple[Node, Column]:

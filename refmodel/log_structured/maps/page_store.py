@@ -29,10 +29,10 @@ from refmodel.log_structured.maps.node import (
     checksum_of,
     decode,
     encode,
+    in_order_of_writing,
     is_node,
     new_keys,
     new_values,
-    written_after,
 )
 from refmodel.log_structured.maps.pointers import Checksums
 
@@ -178,8 +178,8 @@ class PageStore:
     def freeze(self) -> None:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
-        self._frozen = {node.page: node for node in sorted(self.dirty.values(), key=written_after)}
-        self.dirty.clear()
+        self._frozen = in_order_of_writing(self.dirty)
+        self.dirty = {}
         self._freed_before = len(self.pending)
 
     def write_frozen(self, most: int) -> None:

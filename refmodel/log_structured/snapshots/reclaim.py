@@ -30,12 +30,15 @@ class Reclaimer:
         """Free one leaf, or skip one subtree that others hold; the action Reclaim of the specs.
 
         If changes wait, some of them are merged first, and if that was not all, nothing is freed.
+        Nor is it while many dropped chunks wait: then some of them are removed from the maps.
         Returns False if there was nothing to reclaim. Raises DataLost.
         """
         if not self._views.deleted:
             return False
         self.steps += 1
         if not self._views.merge(self._most_merged, whole=True):  # trees are asked what views hold
+            return True
+        if self._chunks.remove_if_many(self._most_merged):
             return True
         view = self._views.deleted[0]
         dropped: list[int] = []

@@ -4,7 +4,7 @@ asked yet.
 
 import random
 from collections import Counter
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 import pytest
@@ -120,6 +120,16 @@ def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
     assert 30 < alike < 150
 
 
+def test_some_long_programs_repeat_a_few_operations_more_often_than_a_power_of_two() -> None:
+    """A counter of 7 or 8 bits that counts any of them wraps."""
+    longest = Counter[str]()
+    for program in programs(60, ops=300):
+        operations = [request["op"] for request in program if request["op"] != "read"]
+        for op, same in groupby(operations):
+            longest[op] = max(longest[op], len(list(same)))
+    assert sum(times >= 129 for times in longest.values()) >= 2
+
+
 def test_trees_of_views_take_many_shapes() -> None:
     """Most of all where each delete and revert is led by the shapes that were made before."""
 
@@ -157,9 +167,14 @@ def test_a_situation_knows_the_tree_of_views() -> None:
         tree.note(op, name)
     assert tree.views == {"a": None, "b": "a", "c": "a"}
     assert tree.shape() == (0, False, (0, True, (0, True), (1, False)))
-    before = tree.shape("a", "delete")
+    before = tree.shape_after("delete", "a")
     tree.note("delete", "a")
-    assert tree.views == {"b": None, "c": None} and tree.shape()[2:] == before[2:]
+    assert set(tree.views) == {"b", "c"} and tree.shape() == before
+    # they may share what was in the deleted one, until one of them goes
+    assert before == (0, False, (-3, True, (0, True), (1, False)))
+    tree.note("revert", "b")
+    tree.note("delete", "c")
+    assert tree.views == {"b": None} and tree.shape() == (0, False, (1, True))
 
 
 def test_names_of_all_lengths_and_characters_and_those_next_to_them() -> None:
@@ -194,10 +209,10 @@ def test_ranges_begin_and_end_where_structures_do() -> None:
 
     def share(options: tuple[int, ...]) -> float:
         choose, hits = random.Random(1), 0
-        for _ in range(40):
+        for _ in range(400):
             ranges = Ranges(choose, 64, options, 512)
-            hits += sum(ranges.next()[0] % 8 in (0, 7) for _ in range(50))
-        return hits / 2000
+            hits += sum(ranges.next()[0] % 8 in (0, 7) for _ in range(20))
+        return hits / 8000
 
     assert edges((4096, "x", True), 512, 64) == [8]
     assert share((4096,)) > 1.25 * share(())
@@ -255,7 +270,7 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
     played = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
     monkeypatch.setattr(swarm, "DEVICE_THEMES", swarm.DEVICE_THEMES[:2])
     lucky = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
-    assert played > 2 * lucky, (played, lucky)
+    assert played > 1.5 * lucky, (played, lucky)
 
 
 def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:

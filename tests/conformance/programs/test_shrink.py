@@ -121,6 +121,39 @@ def test_requests_that_only_go_together_go_together() -> None:
     assert [event["op"] for event in found.trace.events] == ["create", "crash"]
 
 
+@pytest.mark.parametrize("wanted", ["checkpoint", "write"])
+def test_one_request_stands_in_for_many(wanted: str) -> None:
+    """A failure that many requests bring about together, or one of another kind alone."""
+    unmapped: list[Request] = [{"op": "unmap", "lba": at % 8, "count": 1} for at in range(20)]
+    single: list[Request] = [{"op": "write", "lba": at % 8, "tags": [at + 1]} for at in range(20)]
+    program: list[Request] = [{"op": "create", "blocks": 8}]
+    program += single if wanted == "write" else unmapped
+    trace = traced([*program, {"op": "crash"}])
+    trace.hello["capabilities"].append("clean")
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        written = sum(len(request.get("tags", ())) for request in program)
+        steps = len(program) + 20 * sum(request["op"] == "checkpoint" for request in program)
+        if (written < 8 if wanted == "write" else steps < 14) or program[-1]["op"] != "crash":
+            return None
+        return traced(program), Verdict("fail", len(program) - 1, "stale")
+
+    found = shrink(trace, Verdict("fail", len(trace.events) - 1, "stale"), attempt)
+    assert [event["op"] for event in found.trace.events[1:]] == [wanted, "crash"]
+
+
+def test_a_busy_machine_takes_no_time_from_a_target_in_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(100_000))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) / 20)  # 20 looks a second
+    monkeypatch.setattr("time.process_time", lambda: 0.0)
+    trace = traced(long_program(300, NEEDED))
+    verdict = Verdict("fail", len(trace.events) - 1, "stale")
+    found = [shrink(trace, verdict, Attempts(WANTED), 1.0, busy) for busy in (False, True)]
+    assert [one.timed_out for one in found] == [True, False]
+
+
 def test_a_flaky_failure_is_repeated_and_counted() -> None:
     found = shrunk(Attempts(WANTED, rate=0.4))
     assert found.trace.operations <= 10

@@ -8,6 +8,7 @@ import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.log_structured.audit import audit
+from refmodel.log_structured.chunks.chunk_store import MOST_DROPPED
 from refmodel.log_structured.cleaning import Phase
 from refmodel.media.power_supply import PowerSupply
 from support.disks import block
@@ -20,9 +21,8 @@ def test_in_the_steady_state_no_write_does_more_than_its_share(
     """With snapshots that come and go, too. `most` is in chunks moved, and in nodes written."""
     segments, size = 128, 32
     blocks = int(live * (segments - 9) * size)
-    create(
-        folder, plan(blocks, segments=segments, segment_blocks=size, block_bytes=512), sync=False
-    )
+    shape = plan(blocks, segments=segments, segment_blocks=size, block_bytes=512)
+    create(folder, shape, sync=False)
     disk = open_disk(folder, sync=False)
     cleaning, chunks, choose = disk.cleaning, disk.state.chunks, random.Random(1)
     for lba in range(blocks):
@@ -40,6 +40,29 @@ def test_in_the_steady_state_no_write_does_more_than_its_share(
     assert chunks.moved - moved > blocks / 4 and cleaning.steps - steps > blocks / 2
     assert cleaning.forced == forced
     assert 0 < cleaning.most_moved <= size and disk.checkpoints.most_done <= most
+    assert audit(disk.state) == []
+    disk.abandon()
+
+
+def test_no_write_removes_many_dropped_chunks(folder: Path) -> None:
+    """Writes at random drop chunks, a deletion drops thousands: they leave the maps in steps."""
+    blocks, most, dropped = 1 << 14, 0, 0
+    create(folder, plan(blocks, block_bytes=512), sync=False)
+    disk = open_disk(folder, sync=False)
+    chunks, choose = disk.state.chunks, random.Random(1)
+    for lba in range(0, blocks, 1024):
+        disk.write(lba, bytes(1024 * 512))
+    disk.snapshot("s")
+    for tag in range(14000):
+        if tag == 4000:
+            disk.delete("s")
+        before = len(chunks.dropped) + len(chunks.bank)
+        disk.write(choose.randrange(blocks), block(tag))
+        if tag > 8000:
+            most = max(most, before - len(chunks.dropped) - len(chunks.bank))
+        dropped = max(dropped, len(chunks.dropped))
+    assert dropped >= MOST_DROPPED and disk.state.views.deleted == []
+    assert most <= 4 * disk.checkpoints.pace.little
     assert audit(disk.state) == []
     disk.abandon()
 

@@ -4,6 +4,10 @@ It declares `block`: a driver promises what a disk with a volatile write cache d
 operations are durable when acknowledged. Blocks are of 512 bytes, the sector: nothing larger is
 written whole when the power fails.
 
+Several requests may be in flight, each on a line of its own to the agent. As LVM does it, one
+request at a time changes which snapshots there are; `delete` and `revert`, which close a device,
+wait until nobody uses any.
+
 Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option
 `spread`), and the rest of the unit is never used: a small disk spans many units."""
 
@@ -11,23 +15,28 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.contract.trace import Trace
 from conformance.media import sparse
 from conformance.media.recorded import Recorded
 from conformance.media.sparse import BadContent
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
-from conformance.targets.engines.kernel import faults, guest
-from conformance.targets.engines.kernel.guest import GuestError
-from conformance.targets.engines.kernel.mapper import Mapper
+from conformance.targets.engines.kernel import faults, places
+from conformance.targets.engines.kernel.changes import Changes, Mark
+from conformance.targets.engines.kernel.machine import guest
+from conformance.targets.engines.kernel.machine.line import GuestError, Line
+from conformance.targets.engines.kernel.machine.mapper import Mapper
 from conformance.targets.engines.kernel.power import Point, Power
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
+from conformance.targets.threads import Gate, Ranges
 
-Range = tuple[int, int]  # offset and length in bytes
-RANGES = 128  # that the agent takes in one line
+CONTROL = ("snapshot", "delete", "revert")
+ALONE = ("delete", "revert")
 
 
 class KernelDisk(RecordedDisk):
     """Options: `spread` (blocks in a unit), `atom` (bytes, aligned, that the disk writes whole when
-    the power fails: 512), `fault` (one of faults.FAULTS, put between the driver and its disk).
+    the power fails: 512), `cache` (of the disk: "back", or "through", where what was written is
+    durable), `fault` (one of faults.FAULTS, put between the driver and its disk).
 
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
@@ -39,13 +48,19 @@ class KernelDisk(RecordedDisk):
     shown_by: dict[str, str] = {}  # fault -> options under which it shows more often
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
+    in_flight = 1  # requests at once
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
-        super().__init__(name, f"Linux {guest.version()}", "block")
+        version, atomic = f"Linux {guest.version()}", "block" if self.in_flight > 1 else ""
+        super().__init__(name, version, "block", atomic, self.in_flight)
         self._spread = int(options.get("spread", 4))
         self._atom = int(options.get("atom", BLOCK))
         if self._atom <= 0 or self._atom % BLOCK:
             raise Unusable(f"atom is a multiple of {BLOCK} bytes")
+        cache = options.get("cache", "back")
+        if cache not in ("back", "through"):
+            raise Unusable(f"cache is back or through, not {cache}")
+        self._through = cache == "through"
         fault = options.get("fault", "none")
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
@@ -55,17 +70,30 @@ class KernelDisk(RecordedDisk):
         self._mapper = Mapper(self._ask)
         self._is_up = False
         self._sound = True  # the guest may be used again
+        self._gate, self._ranges = Gate(), Ranges()
+        self._changes = Changes(self._mark, self._known)  # while requests overlap
+        self._broke_off = False  # a request ended as if the power had failed
+
+    @classmethod
+    def finding(cls, trace: Trace, kind: str) -> str | None:
+        """The page in docs/findings that explains a failure of this kind; None if none does."""
+        return cls.findings.get(kind)
 
     def request(self, message: Message) -> Message:
         known = self._known()
+        self._changes.clear()
         try:
             answer = super().request(message)
-            if message["op"] == "crash":
-                answer["left"] = sparse.pack(self._recorded.left)
-            return answer
         except PowerCut:
             self._doubt(message["op"], known)
             raise
+        if message["op"] == "crash":
+            answer["left"] = sparse.pack(self._recorded.left)
+        return answer
+
+    def _answer(self, message: Message) -> Message:
+        try:
+            return super()._answer(message)
         except GuestError as error:
             self._sound = False
             raise TargetFailure("protocol", str(error), self._guest.console()) from None
@@ -75,25 +103,69 @@ class KernelDisk(RecordedDisk):
 
     def close(self) -> None:
         try:
+            self._threads.close()
+            self._threads.wait()
             if self._sound:
                 self._shut()
                 self._mapper.clear()
                 guest.give_back(self._guest)
                 return
-        except (GuestError, TargetFailure):
+        except (GuestError, TargetFailure, TimeoutError):
             pass
         self._guest.close()
+
+    # Several requests in flight.
+
+    def _carry_out(self, message: Message) -> Message:
+        op = message["op"]
+        first = count = 0
+        if op in ("write", "unmap"):  # the log does not say which of two at once came last
+            first = message["lba"]
+            count = message["count"] if op == "unmap" else len(message["data"]) // BLOCK
+        gate = self._gate.alone() if op in ALONE else self._gate.together()
+        try:
+            with gate, self._ranges.held(first, count):
+                if op not in CONTROL:
+                    return self._answer(message)
+                with self._changes.made(op):
+                    return self._answer(message)
+        except PowerCut:
+            self._broke_off = True
+            raise
+
+    def _mark(self) -> Mark:
+        written = self._written()
+        return Mark(written.end(), written.written())
+
+    def _power_failed(self, message: Message) -> bool:
+        return self._broke_off or super()._power_failed(message)
+
+    def _cut_in_flight(self) -> None:
+        super()._cut_in_flight()
+        self._broke_off = False
+
+    def _cut_short(self, end: int, last: int | None) -> None:
+        change = self._changes.first_cut(end, last)
+        if change is None:
+            return
+        if change.begun(end, last):
+            self._doubt("crash", change.after)
+            self._doubt(change.op, change.known)
+        else:
+            self._doubt("crash", change.known)
 
     def _blank(self) -> None:
         """The disk is all zeroes, and nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
-        self._recorded = Power(folder / "disk", folder / "log", self.size, self._atom, self._fault)
+        self._recorded = Power(
+            folder / "disk", folder / "log", self.size, self._atom, self._fault, self._through
+        )
 
-    def _ask(self, *words: object) -> str:
+    def _ask(self, *words: object, line: Line | None = None) -> str:
         """Have the agent do this, unless the fault has it do something else."""
         asked = self._fault.asked(tuple(map(str, words)))
-        return self._guest.ask(*asked) if asked else ""
+        return (line or self._guest).ask(*asked) if asked else ""
 
     def _crash(self, message: Message) -> None:
         if "left" in message:
@@ -118,8 +190,9 @@ class KernelDisk(RecordedDisk):
         data = b""
         try:
             for ranges in self._within(message["lba"], message["count"]):
-                self._ask("read", device, *_words(ranges))
-                data += self._guest.mailbox[: _total(ranges)]
+                with self._guest.line() as line:
+                    self._ask("read", device, *places.words(ranges), line=line)
+                    data += line.mailbox[: places.total(ranges)]
         except GuestError as error:
             if error.number == errno.EIO:
                 raise Refusal("data-lost", str(error)) from None
@@ -139,9 +212,10 @@ class KernelDisk(RecordedDisk):
         done = 0  # parts
         try:
             for ranges in self._within(lba, count):
-                here, data = data[: _total(ranges)], data[_total(ranges) :]
-                self._guest.mailbox[: len(here)] = here
-                self._ask(verb, self._device(None), *_words(ranges))
+                here, data = data[: places.total(ranges)], data[places.total(ranges) :]
+                with self._guest.line() as line:
+                    line.mailbox[: len(here)] = here
+                    self._ask(verb, self._device(None), *places.words(ranges), line=line)
                 done += 1
         except GuestError as error:
             if error.number == errno.ENOSPC and not done:
@@ -150,19 +224,13 @@ class KernelDisk(RecordedDisk):
                 raise PowerCut from None  # some blocks are written, which only a cut may leave
             raise
 
-    def _within(self, lba: int, count: int) -> list[list[Range]]:
+    def _within(self, lba: int, count: int) -> list[list[places.Range]]:
         """Where these blocks are in a view's device, in parts that the agent takes at once.
 
         Raises Refusal if they are not in the disk."""
         if lba + count > self._blocks:
             raise Refusal("out-of-range", f"the disk has {self._blocks} blocks")
-        ranges: list[Range] = []
-        while count:
-            unit, within = divmod(lba, self._spread)
-            here = min(count, self._spread - within)
-            ranges.append((unit * self.unit + within * BLOCK, here * BLOCK))
-            lba, count = lba + here, count - here
-        return [ranges[at : at + RANGES] for at in range(0, len(ranges), RANGES)]
+        return places.parts(lba, count, self._spread, self.unit)
 
     @property
     def _units(self) -> int:
@@ -228,12 +296,3 @@ class KernelDisk(RecordedDisk):
     @abstractmethod
     def _device(self, view: str | None) -> str:
         """The device of the live disk, or of a snapshot. Raises Refusal if there is none."""
-
-
-def _words(ranges: list[Range]) -> list[str]:
-    return [f"{offset}:{length}" for offset, length in ranges]
-
-
-def _total(ranges: list[Range]) -> int:
-    """Return the bytes of all ranges."""
-    return sum(length for _, length in ranges)

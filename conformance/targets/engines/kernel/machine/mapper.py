@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from conformance.targets.engines.kernel.guest import GuestError
+from conformance.targets.engines.kernel.machine.line import GuestError
 
 SECTOR = 512  # bytes
 

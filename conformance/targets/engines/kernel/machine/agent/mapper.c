@@ -16,7 +16,7 @@
 #define ROOM 16384
 
 static struct dm_ioctl *named(const char *name) {
-    static char room[ROOM] __attribute__((aligned(16)));
+    static __thread char room[ROOM] __attribute__((aligned(16)));
     struct dm_ioctl *message = (struct dm_ioctl *)room;
     memset(room, 0, sizeof room);
     message->version[0] = DM_VERSION_MAJOR;
@@ -27,7 +27,7 @@ static struct dm_ioctl *named(const char *name) {
 }
 
 static int ask(unsigned long command, struct dm_ioctl *message) {
-    static int control = -1;
+    static __thread int control = -1;
     if (control < 0 && (control = open("/dev/mapper/control", O_RDWR | O_CLOEXEC)) < 0)
         return -1;
     return ioctl(control, command, message);

@@ -2,7 +2,11 @@
 
    A request is one line of words. An answer is one line: "ok VALUE", or "error NUMBER VERB". A verb
    returns 0, or -1 with errno set, as a system call does. Bytes of blocks go through the mailbox,
-   a disk whose file the host reads and writes. */
+   a disk whose file the host reads and writes.
+
+   Each port is served by a thread, and has a part of the mailbox: as many requests may be in flight
+   as there are ports. Requests that use the same device-mapper device, or close a file, are not in
+   flight together: that is the host's to see. */
 
 #ifndef AGENT_H
 #define AGENT_H
@@ -13,6 +17,7 @@
 #define VALUE 2048
 
 struct request {
+    int line; /* the number of its port */
     int count;
     char *word[WORDS]; /* word[0] is the verb */
     char *value;       /* VALUE bytes for what the answer says */
@@ -27,6 +32,6 @@ struct named {
 };
 
 /* Each table ends with a name that is NULL. */
-extern const struct named mapper_verbs[], block_verbs[], file_verbs[];
+extern const struct named mapper_verbs[], block_verbs[], file_verbs[], cleaner_verbs[];
 
 #endif

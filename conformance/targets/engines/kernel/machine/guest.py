@@ -5,19 +5,22 @@ writes is recorded."""
 
 import atexit
 import os
+import queue
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from mmap import mmap
 from pathlib import Path
 
-from conformance.targets.base import TargetFailure, Unusable
+from conformance.targets.base import Unusable
 from conformance.targets.engines import recorded_disk
-from conformance.targets.engines.kernel import image
+from conformance.targets.engines.kernel.machine import image
+from conformance.targets.engines.kernel.machine.line import Line
 from conformance.targets.engines.qemu import storage_daemon
 
 KERNEL = "linux.uml"
@@ -25,18 +28,10 @@ MODULES = Path("/usr/lib/uml/modules")
 WANTED = ("virtio_blk", "dm-thin-pool", "dm-snapshot", "nilfs2", "btrfs")
 ROOM = 16 << 20  # bytes of the disk: the multiple that a bare device is
 LARGE = 160 << 20  # bytes of the disk of a file system
-MAILBOX = 4 << 20  # bytes
-PATIENCE = 30.0  # seconds for an answer
+LINES = 8  # to the agent: as many as requests may be in flight
+MAILBOX = 4 << 20  # bytes of each line's part of it
 BOOT = 60.0  # seconds until the agent is ready
 DISK = "/dev/vda"
-
-
-class GuestError(Exception):
-    """The agent's answer is an error: `number` is the errno."""
-
-    def __init__(self, number: int, words: str):
-        super().__init__(f"{words}: {os.strerror(number)}")
-        self.number = number
 
 
 @cache
@@ -58,8 +53,7 @@ def _modules() -> Path:
 class Guest:
     """A guest that has booted; its disk is `size` bytes. Raises Unusable. Close it.
 
-    `mailbox` holds what the agent has read, or is to write; `folder` has the files `disk` and `log`
-    of the disk."""
+    `folder` has the files `disk` and `log` of the disk."""
 
     def __init__(self, size: int) -> None:
         self._daemon = storage_daemon.Daemon()
@@ -67,6 +61,8 @@ class Guest:
         self.size = size
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
+        self._lines: list[Line] = []
+        self._free: queue.LifoQueue[Line] = queue.LifoQueue()  # lines that nobody uses
         try:
             self._boot()
         except BaseException:
@@ -89,16 +85,13 @@ class Guest:
                 },
             )
         )
-        with (self.folder / "mailbox").open("w+b") as file:
-            file.truncate(MAILBOX)
-            self.mailbox = mmap(file.fileno(), MAILBOX)
         needed = image.modules(_modules(), WANTED)
         files = {f"m/{path.name}": path.read_bytes() for path in needed}
         files["init"] = image.agent(image.BUILT).read_bytes()
         (self.folder / "image").write_bytes(image.archive(files))
-        self._port, theirs = socket.socketpair()
-        self._port.settimeout(BOOT)
-        self._received = b""
+        self._make_mailbox()
+        ours, theirs = zip(*(socket.socketpair() for _ in range(LINES)), strict=True)
+        ports = [port.fileno() for port in theirs]
         words = [
             KERNEL,
             "mem=96M",
@@ -106,8 +99,8 @@ class Guest:
             "rdinit=/init",
             "quiet",
             "panic=-1",
-            f"ssl0=fd:{theirs.fileno()}",
-            "agent_port=/dev/ttyS0",
+            *(f"ssl{number}=fd:{port}" for number, port in enumerate(ports)),
+            f"agent_port={','.join(f'/dev/ttyS{number}' for number in range(LINES))}",
             "con=null",
             "con0=null,fd:1",
             "ubd0=mailbox",
@@ -121,7 +114,7 @@ class Guest:
             stdin=subprocess.DEVNULL,
             stdout=self._console,
             stderr=self._console,
-            pass_fds=[theirs.fileno()],
+            pass_fds=ports,
             start_new_session=True,
             env={
                 **os.environ,
@@ -130,10 +123,9 @@ class Guest:
             },
         )
         self._watch()
-        theirs.close()
-        if self._line() != "ready":
-            raise Unusable("the guest's agent says something else than ready", self.console())
-        self._port.settimeout(PATIENCE)
+        for port in theirs:
+            port.close()
+        self._connect(ours, BOOT)
         for path in needed:
             self.ask("load", f"/m/{path.name}")
         self.ask("put", "/sys/block/vda/cache_type", "write", "back")
@@ -148,39 +140,33 @@ class Guest:
             start_new_session=True,
         )
 
+    def _make_mailbox(self) -> None:
+        with (self.folder / "mailbox").open("w+b") as file:
+            file.truncate(LINES * MAILBOX)
+            self._mailbox = memoryview(mmap(file.fileno(), LINES * MAILBOX))
+
+    def _connect(self, ports: Sequence[socket.socket], seconds: float) -> None:
+        """Wait for the agent on these ports. Raises TargetFailure."""
+        for number, port in enumerate(ports):
+            mailbox = self._mailbox[number * MAILBOX : (number + 1) * MAILBOX]
+            self._lines.append(Line(port, mailbox, self.console))
+        for line in reversed(self._lines):
+            line.await_ready(seconds)
+            self._free.put(line)
+
+    @contextmanager
+    def line(self) -> Iterator[Line]:
+        """A line to the agent that nobody else uses in this block."""
+        line = self._free.get()
+        try:
+            yield line
+        finally:
+            self._free.put(line)
+
     def ask(self, *words: object) -> str:
-        """Have the agent do this; what it says. Raises GuestError, TargetFailure for no answer."""
-        text = " ".join(map(str, words))
-        try:
-            self._port.sendall(text.encode() + b"\n")
-        except OSError as error:
-            raise self._ended(str(error)) from None
-        kind, _, rest = self._line().partition(" ")
-        if kind == "ok":
-            return rest
-        raise GuestError(int(rest.split()[0]), text[:200])
-
-    def _line(self) -> str:
-        deadline = time.monotonic() + (self._port.gettimeout() or 0)
-        try:
-            while b"\n" not in self._received:
-                more = self._port.recv(1 << 16)
-                if not more:
-                    raise self._ended("its port is closed")
-                self._received += more
-                if b"\n" not in self._received and time.monotonic() > deadline:
-                    raise TimeoutError
-        except TimeoutError:
-            raise TargetFailure(
-                "hang", "the guest's agent does not answer", self.console()
-            ) from None
-        except OSError as error:
-            raise self._ended(str(error)) from None
-        line, _, self._received = self._received.partition(b"\n")
-        return line.decode(errors="replace").rstrip("\r")
-
-    def _ended(self, how: str) -> TargetFailure:
-        return TargetFailure("exit", f"the guest has ended: {how}", self.console())
+        """As Line.ask, on any line."""
+        with self.line() as line:
+            return line.ask(*words)
 
     def console(self) -> str:
         """What the guest's kernel printed last."""
@@ -210,7 +196,8 @@ class Guest:
             if self._watcher is not None:
                 self._watcher.communicate()
             self._process.wait()
-            self._port.close()
+            for line in self._lines:
+                line.close()
         self._daemon.close()
 
 

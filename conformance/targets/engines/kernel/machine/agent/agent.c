@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -13,7 +14,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define LINE 4096
+#define LINE 4096 /* bytes of a request */
+#define LINES 8
 #define DEFAULT_PORT "/dev/ttyS0"
 
 static int load(struct request *request) {
@@ -59,7 +61,8 @@ static int get(struct request *request) {
 
 static const struct named own_verbs[] = {
     {"load", 1, load}, {"put", 2, put}, {"get", 1, get}, {NULL, 0, NULL}};
-static const struct named *const tables[] = {own_verbs, mapper_verbs, block_verbs, file_verbs};
+static const struct named *const tables[] = {own_verbs, mapper_verbs, block_verbs, file_verbs,
+                                           cleaner_verbs};
 
 static int serve(struct request *request) {
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
@@ -84,12 +87,12 @@ static int raw_port(const char *path) {
     return port;
 }
 
-static void answer(int port, char *line) {
-    static char value[VALUE], text[VALUE + 64];
-    struct request request = {0, {NULL}, value};
-    value[0] = 0;
+static void answer(int line, int port, char *words) {
+    char value[VALUE] = "", text[VALUE + 64], *rest;
+    struct request request = {line, 0, {NULL}, value};
     int failed = 0;
-    for (char *word = strtok(line, " "); word && !failed; word = strtok(NULL, " "))
+    for (char *word = strtok_r(words, " ", &rest); word && !failed;
+         word = strtok_r(NULL, " ", &rest))
         if (request.count < WORDS)
             request.word[request.count++] = word;
         else
@@ -106,40 +109,63 @@ static void answer(int port, char *line) {
     }
 }
 
-int main(void) {
-    static char line[LINE];
+static struct line {
+    int number, port;
+    pthread_t thread;
+} lines[LINES];
+
+static void *listen_on(void *argument) {
+    struct line *line = argument;
+    char words[LINE];
     int length = 0;
-    mount("none", "/dev", "devtmpfs", 0, "");
-    mount("none", "/sys", "sysfs", 0, "");
-    mount("none", "/proc", "proc", 0, "");
-    const char *path = DEFAULT_PORT;
-    FILE *command_line = fopen("/proc/cmdline", "r");
-    static char words[LINE];
-    if (command_line && fgets(words, sizeof words, command_line)) {
-        char *named = strstr(words, "agent_port=");
-        if (named)
-            path = strtok(named + strlen("agent_port="), " \n");
-    }
-    int port = raw_port(path);
-    if (port < 0) {
-        fprintf(stderr, "agent: %s: %s\n", path, strerror(errno));
-        return 1;
-    }
-    (void)!write(port, "ready\n", 6);
+    (void)!write(line->port, "ready\n", 6);
     for (;;) {
-        ssize_t got = read(port, line + length, sizeof line - 1 - length);
+        ssize_t got = read(line->port, words + length, sizeof words - 1 - length);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
-            reboot(RB_POWER_OFF); /* the host has gone */
-        line[length += got] = 0;
-        for (char *end; (end = strchr(line, '\n'));) {
+            break;
+        words[length += got] = 0;
+        for (char *end; (end = strchr(words, '\n'));) {
             *end = 0;
-            answer(port, line);
-            length -= end + 1 - line;
-            memmove(line, end + 1, length + 1);
+            answer(line->number, line->port, words);
+            length -= end + 1 - words;
+            memmove(words, end + 1, length + 1);
         }
-        if (length == sizeof line - 1)
+        if (length == sizeof words - 1)
             length = 0; /* a line that is too long: the host waits, and says so */
     }
+    reboot(RB_POWER_OFF); /* the host has gone */
+    return NULL;
+}
+
+int main(void) {
+    mount("none", "/dev", "devtmpfs", 0, "");
+    mount("none", "/sys", "sysfs", 0, "");
+    mount("none", "/proc", "proc", 0, "");
+    char words[LINE], *paths = DEFAULT_PORT, *rest;
+    FILE *command_line = fopen("/proc/cmdline", "r");
+    if (command_line && fgets(words, sizeof words, command_line)) {
+        char *named = strstr(words, "agent_port=");
+        if (named)
+            paths = strtok(named + strlen("agent_port="), " \n");
+    }
+    char text[LINE];
+    int count = 0;
+    snprintf(text, sizeof text, "%s", paths);
+    for (char *path = strtok_r(text, ",", &rest); path && count < LINES;
+         path = strtok_r(NULL, ",", &rest)) {
+        int port = raw_port(path);
+        if (port < 0) {
+            fprintf(stderr, "agent: %s: %s\n", path, strerror(errno));
+            return 1;
+        }
+        lines[count] = (struct line){count, port, 0};
+        count++;
+    }
+    for (int i = 0; i < count; i++)
+        if (pthread_create(&lines[i].thread, NULL, listen_on, &lines[i]))
+            return 1;
+    for (;;)
+        pause();
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,17 @@
 
 #define MAILBOX "/dev/ubda" /* in user-mode Linux */
 #define OTHER_MAILBOX "/dev/vdb"
-#define ROOM (4 << 20) /* bytes of the mailbox */
+#define ROOM (4 << 20) /* bytes of each line's part of the mailbox */
 #define OPEN 64
 
 static struct {
     char path[128];
     int file;
 } opened[OPEN];
-static char *buffer;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* guards the table */
+static __thread char *buffer;
 
-static int file_of(const char *path) {
+static int found_or_opened(const char *path) {
     int empty = -1;
     for (int i = 0; i < OPEN; i++) {
         if (opened[i].path[0] && !strcmp(opened[i].path, path))
@@ -48,14 +50,24 @@ static int file_of(const char *path) {
     return file;
 }
 
+static int file_of(const char *path) {
+    pthread_mutex_lock(&opening);
+    int file = found_or_opened(path), saved = errno;
+    pthread_mutex_unlock(&opening);
+    errno = saved;
+    return file;
+}
+
 /* close PATH: every path that begins so. */
 static int shut(struct request *request) {
+    pthread_mutex_lock(&opening);
     for (int i = 0; i < OPEN; i++)
         if (opened[i].path[0] &&
             !strncmp(opened[i].path, request->word[1], strlen(request->word[1]))) {
             close(opened[i].file);
             opened[i].path[0] = 0;
         }
+    pthread_mutex_unlock(&opening);
     return 0;
 }
 
@@ -72,7 +84,7 @@ static struct range range_of(const char *word) {
 }
 
 static int mailbox(void) {
-    static int file = -1;
+    static __thread int file = -1;
     if (file < 0)
         file = open(MAILBOX, O_RDWR | O_DIRECT | O_CLOEXEC);
     if (file < 0)
@@ -108,14 +120,15 @@ static int get(struct request *request) {
             return -1;
         at += range.length;
     }
-    return whole(pwrite(box, buffer, sum, 0), sum);
+    return whole(pwrite(box, buffer, sum, (off_t)request->line * ROOM), sum);
 }
 
 /* write PATH RANGE...: EDQUOT says that there was no space, but that some ranges were written. */
 static int give(struct request *request) {
     int file = file_of(request->word[1]), box = mailbox();
     ssize_t sum = total(request), at = 0;
-    if (file < 0 || box < 0 || sum < 0 || whole(pread(box, buffer, sum, 0), sum))
+    off_t part = (off_t)request->line * ROOM;
+    if (file < 0 || box < 0 || sum < 0 || whole(pread(box, buffer, sum, part), sum))
         return -1;
     for (int i = 2; i < request->count; i++) {
         struct range range = range_of(request->word[i]);

@@ -9,12 +9,11 @@ import os
 import shutil
 import socket
 import subprocess
-from mmap import mmap
 from pathlib import Path
 
 from conformance.targets.base import Unusable
-from conformance.targets.engines.kernel import image
-from conformance.targets.engines.kernel.guest import MAILBOX, Guest
+from conformance.targets.engines.kernel.machine import image
+from conformance.targets.engines.kernel.machine.guest import Guest
 
 SYSTEM = "qemu-system-x86_64"
 WANTED = (
@@ -41,13 +40,11 @@ class QemuGuest(Guest):
         if shutil.which(SYSTEM) is None:
             raise Unusable(f"{SYSTEM} not found: install qemu-system-x86")
         shutil.copyfile(self._source, self.folder / "disk")
-        with (self.folder / "mailbox").open("w+b") as file:
-            file.truncate(MAILBOX)
-            self.mailbox = mmap(file.fileno(), MAILBOX)
         needed = image.modules(self._modules, WANTED)
         files = {f"m/{_plain(path)}": _content(path) for path in needed}
         files["init"] = image.agent(image.BUILT).read_bytes()
         (self.folder / "image").write_bytes(image.archive(files))
+        self._make_mailbox()
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
         self._console = (self.folder / "console").open("w+b")
@@ -69,11 +66,8 @@ class QemuGuest(Guest):
         self._watch()
         listening.settimeout(BOOT)
         with listening:
-            self._port, _ = listening.accept()
-        self._port.settimeout(BOOT)
-        self._received = b""
-        while self._line() != "ready":
-            pass  # the firmware's own words
+            accepted, _ = listening.accept()
+        self._connect([accepted], BOOT)
         for name in files:
             if name.startswith("m/"):
                 self.ask("load", f"/{name}")

@@ -1,0 +1,71 @@
+"""What is in flight while the search walks along a trace, and which step has to wait for which."""
+
+from collections.abc import Container, Iterable, Sequence
+
+from conformance.contract.model import ZERO
+from conformance.contract.trace import Event
+from conformance.judging.orders.lookahead import Lookahead
+from conformance.judging.orders.steps import Rules, Step, live
+
+
+class Flight:
+    """The steps of the requests that were called and are not answered with certainty."""
+
+    def __init__(self, rules: Rules, known: Lookahead) -> None:
+        self.rules, self.known = rules, known
+        self.open: dict[int, Step] = {}  # by number
+        self.of: dict[int, list[Step]] = {}  # index of a request -> its steps, open or not
+        self.called = 0  # steps
+
+    def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
+        """A request is called: its steps, and which of the blocks judged apart each touches."""
+        self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
+        self.open |= {step.number: step for step in self.of[index]}
+
+    def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
+        """Return a step with a number of its own."""
+        self.called += 1
+        return Step(self.called, event, index, blocks)
+
+    def depends(self, numbers: set[int]) -> set[int]:
+        """The steps in flight that these may have to come after, and themselves."""
+        reached = set(numbers)
+        waiting = list(numbers)
+        while waiting:
+            current = self.open[waiting.pop()]
+            for number, other in self.open.items():
+                if number not in reached and self.rules.needs(current.event, other.event):
+                    reached.add(number)
+                    waiting.append(number)
+        return reached
+
+    def coming(self, lbas: Container[int]) -> dict[int, set[int]] | None:
+        """LBA -> the tags that steps in flight may write there; None if it may be any."""
+        tags: dict[int, set[int]] = {}
+        for step in self.open.values():
+            event = step.event
+            if event["op"] == "revert":
+                return None
+            if event["op"] in ("write", "unmap"):
+                for at, lba in enumerate(step.blocks):
+                    if lba in lbas:
+                        tag = event["tags"][at] if event["op"] == "write" else ZERO
+                        tags.setdefault(lba, set()).add(tag)
+        return tags
+
+    def local(self, lba: int, numbers: Iterable[int]) -> list[Step]:
+        """Those of these steps that are of this block alone."""
+        steps = (self.open[number] for number in numbers)
+        return [step for step in steps if step.local and step.blocks[0] == lba]
+
+    def too_late(self, done: frozenset[int], step: Step, lba: int) -> bool:
+        """Whether a write of the block has taken effect that, by what is read later, comes after
+        `step`."""
+        if step.event["op"] not in ("write", "unmap") or not self.known.later:
+            return False
+        return any(
+            other.number in done or other.number not in self.open
+            for index in self.known.later.get((step.request, lba), ())
+            for other in self.of.get(index, ())
+            if lba in live(other.event)
+        )

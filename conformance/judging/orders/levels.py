@@ -1,0 +1,31 @@
+"""A walk over all that can be reached, step by step."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+
+class HasDone(Protocol):
+    """What `levels` walks over."""
+
+    @property
+    def done(self) -> frozenset[int]:
+        """The steps in flight that took effect."""
+
+
+T = TypeVar("T", bound=HasDone)
+
+
+def levels(
+    start: Iterable[T], merge: Callable[[list[T]], Iterable[T]], after: Callable[[T], Iterable[T]]
+) -> Iterator[list[T]]:
+    """Lists of what is reached, by how many steps it has taken; what is left in a list goes on."""
+    waiting: dict[int, list[T]] = {}
+    for one in start:
+        waiting.setdefault(len(one.done), []).append(one)
+    while waiting:
+        size = min(waiting)
+        level = list(merge(waiting.pop(size)))
+        yield level
+        for one in level:
+            for other in after(one):
+                waiting.setdefault(size + 1, []).append(other)

@@ -1,0 +1,126 @@
+"""The search for an order in one block, between the steps that it shares with other blocks."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from conformance.contract.trace import Event
+from conformance.judging.orders.budget import Budget
+from conformance.judging.orders.columns import Blocks, Column, Columns, Disks, on_block
+from conformance.judging.orders.flight import Flight
+from conformance.judging.orders.levels import levels
+from conformance.judging.orders.steps import Step
+
+CHANGE_ALL = ("flush", "restart", "crash")  # sent alone, or taken when they are called
+
+
+class OneBlock:
+    """What the columns of a block become. `done` are shared steps in flight that took effect."""
+
+    def __init__(self, flight: Flight, disks: Disks, budget: Budget) -> None:
+        self._flight, self._disks, self._budget = flight, disks, budget
+        self._made: dict[tuple[Any, ...], Columns] = {}  # answers of this moment
+
+    def moment(self) -> None:
+        """Something was answered: what is in flight is different now."""
+        self._made.clear()
+
+    def shared(
+        self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
+    ) -> Columns:
+        """The columns after a step that blocks share; before it, those of `before` that are of this
+        block alone may take effect."""
+        key = columns, done, lba, step.number
+        made = self._made.get(key)
+        if made is None:
+            event = on_block(step.event, lba)
+            image = self._flight.known.images.get(step.request, {})
+            local = self._flight.local(lba, before)
+            made = self._made[key] = self._disks.merged(
+                Column(column.done, disk)
+                for ways in self._ways(columns, done, lba, local)
+                for column in ways
+                if not self._flight.too_late(done | column.done, step, lba)
+                for disk in self._disks.after(column.disk, event)
+                if lba not in image or self._disks.live(disk) == image[lba]
+            )
+        return made
+
+    def may_become(
+        self, blocks: Blocks, image: dict[int, int], coming: dict[int, set[int]] | None
+    ) -> bool:
+        """Whether the live disk may hold this image, now or after the steps that write `coming`."""
+        return coming is None or all(
+            tag in coming.get(lba, ())
+            or any(self._disks.live(column.disk) == tag for column in blocks[lba])
+            for lba, tag in image.items()
+        )
+
+    def answered(
+        self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
+    ) -> Columns:
+        """The columns in which a step of this block has taken effect; it is in flight no more."""
+        key = columns, done, lba, step.number
+        made = self._made.get(key)
+        if made is None:
+            found = []
+            local = [*self._flight.local(lba, before), step]
+            for ways in self._ways(columns, done, lba, local):
+                found += [one for one in ways if step.number in one.done]
+                ways[:] = [one for one in ways if step.number not in one.done]
+            made = self._made[key] = self._disks.merged(
+                Column(one.done - {step.number}, one.disk) for one in found
+            )
+        return made
+
+    def _ways(
+        self, columns: Columns, done: frozenset[int], lba: int, steps: list[Step]
+    ) -> Iterator[list[Column]]:
+        """What the columns become by these steps of the block."""
+        events = {step.number: on_block(step.event, lba) for step in steps}
+
+        def after(column: Column) -> Iterator[Column]:
+            for step in steps:
+                if step.number in column.done:
+                    continue
+                self._budget.take()
+                if not self._flight.too_late(done | column.done, step, lba):
+                    for disk in self._disks.after(column.disk, events[step.number]):
+                        yield Column(column.done | {step.number}, disk)
+
+        return levels(columns, self._disks.merged, after)
+
+    def all_after(self, blocks: Blocks, event: Event) -> Blocks:
+        """All blocks after an event that is no step in flight."""
+        if event["op"] not in CHANGE_ALL:
+            return blocks
+        after = {
+            columns: self._disks.merged(
+                Column(column.done, disk)
+                for column in columns
+                for disk in self._disks.after(column.disk, event)
+            )
+            for columns in set(blocks.values())
+        }
+        return blocks.update((lba, after[columns]) for lba, columns in blocks.items())
+
+    def all_cut(self, blocks: Blocks, done: frozenset[int], steps: list[Step]) -> Blocks:
+        """All blocks at a power cut. These steps may still take effect, if they change blocks."""
+        steps = [step for step in steps if step.event["op"] in ("write", "unmap")]
+        for lba, columns in blocks.items():
+            own = [step for step in steps if lba in step.blocks and step.number not in done]
+            if self._flight.rules.profile == "block":
+                reached = [self._all_taken(column, lba, own) for column in columns]
+            else:
+                own = [step for step in own if step.local]
+                reached = [one for some in self._ways(columns, done, lba, own) for one in some]
+            after = self._disks.merged(Column(frozenset(), one.disk) for one in reached)
+            blocks = blocks.set(lba, after)
+        return blocks
+
+    def _all_taken(self, column: Column, lba: int, steps: Iterable[Step]) -> Column:
+        """The column after all of these writes and unmaps."""
+        for step in steps:
+            if step.number not in column.done:
+                (disk,) = self._disks.after(column.disk, on_block(step.event, lba))
+                column = Column(column.done | {step.number}, disk)
+        return column

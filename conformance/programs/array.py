@@ -1,0 +1,64 @@
+"""Which device fails, returns or is replaced next: mostly no more of them than are tolerated."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from conformance.contract.source import Source, rarely
+from conformance.programs.situation import ABSENT, BACK, DEGRADED, Situation
+
+Request = dict[str, Any]
+Value = TypeVar("Value")
+
+BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
+MODES = {"return": (ABSENT,), "replace": (ABSENT, DEGRADED)}  # of the devices that may do so
+
+
+class Array:
+    """Writes the requests about the devices of one program. Each returns the rest of the request,
+    and changes the situation; None if it makes no sense now.
+    """
+
+    def __init__(self, choose: Source, devices: int, tolerates: int) -> None:
+        self._choose = choose
+        self.devices, self.tolerates = devices, tolerates
+        self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
+
+    def fail(self, now: Situation) -> Request | None:
+        """A device fails that is sound, or one that is back and has not caught up; now and then one
+        too many.
+        """
+        again = [device for device, mode in now.failed.items() if mode == BACK]
+        if again and self._choose.randrange(2):
+            device = self._one_of(again)
+        else:
+            sound = [device for device in range(self.devices) if device not in now.failed]
+            if not sound or len(now.failed) > self.tolerates:
+                return None
+            if len(now.failed) == self.tolerates and not rarely(self._choose, self._beyond_one_in):
+                return None
+            device = self._one_of(sound)
+        mode = self._one_of((ABSENT, ABSENT, DEGRADED))
+        now.note("fail")
+        now.fail(device, mode)
+        return {"device": device, "mode": mode}
+
+    def bring_back(self, now: Situation, op: str) -> Request | None:
+        """A device returns or is replaced, as `op` says."""
+        devices = [device for device, mode in now.failed.items() if mode in MODES[op]]
+        if not devices:
+            return None
+        device = self._one_of(devices)
+        now.note(op)
+        now.bring_back(device)
+        return {"device": device}
+
+    def settle(self, now: Situation) -> Request | None:
+        """What is back catches up."""
+        if len(now.failed) > self.tolerates and set(now.failed.values()) != {BACK}:
+            return None
+        now.note("settle")
+        now.settle()
+        return {}
+
+    def _one_of(self, values: Sequence[Value]) -> Value:
+        return values[self._choose.randrange(len(values))]
