@@ -1,8 +1,12 @@
 """The proved disk on mirrors: devices fail, come back and are replaced; nothing is lost within what
 it tolerates, and nothing is wrong beyond it."""
 
+import json
+import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -104,3 +108,32 @@ def test_the_kit_finds_mirrors_that_break_their_promise(old: str, new: str, tmp_
         [sys.executable, *arguments, "--traces", "40", "--seed", "5"], cwd=ROOT, capture_output=True
     )
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(not shutil.which("qemu-img"), reason="qemu-img is not here")
+@pytest.mark.skipif(not Path("/sbin/mkfs.ext4").exists(), reason="mkfs.ext4 is not here")
+def test_an_ext4_image_survives_a_device_that_fails_while_it_is_served(tmp_path: Path) -> None:
+    disk, image, back = tmp_path / "d", tmp_path / "a.img", tmp_path / "b.img"
+    subprocess.run(["truncate", "-s", "4M", image], check=True)
+    subprocess.run(["/sbin/mkfs.ext4", "-q", "-d", ROOT / "docs", image], check=True)
+    call("create", disk, "--blocks", 1024, "--mirrors", 2)
+    uri = f"nbd+unix:///?socket={tmp_path / 's'}"
+    server = subprocess.Popen([PROGRAM, "serve", disk, "--socket", tmp_path / "s", "--no-sync"])
+    try:
+        while not (disk / "control").exists():
+            assert server.poll() is None
+            time.sleep(0.05)
+        convert = ["qemu-img", "convert", "-f", "raw", "-O", "raw"]
+        subprocess.run([*convert, "-n", image, uri], check=True)
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(disk / "control"))
+            control.sendall(b'{"op":"fail","device":0}\n')
+            assert json.loads(control.recv(4096))["ok"]
+        call("snapshot", disk, "degraded")
+        subprocess.run([*convert, uri, back], check=True)
+    finally:
+        server.terminate()
+        assert server.wait() == 0
+    assert back.read_bytes() == image.read_bytes()
+    assert subprocess.run(["/sbin/e2fsck", "-fn", back], capture_output=True).returncode == 0
+    assert b"device 1: member" in call("status", disk)
