@@ -1,6 +1,7 @@
 """The proved disk as a target whose power can fail inside an operation.
 
 conformance run --target python:proofs.disk.cutting_target:open_target --traces 200
+conformance run --target python:proofs.disk.cutting_target:open_mirrors --traces 200
 """
 
 from pathlib import Path
@@ -32,3 +33,13 @@ def open_target(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_target.knobs = {"records": [4, 1, 2, 16]}  # type: ignore[attr-defined]
+
+
+def open_mirrors(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on mirrors: devices fail too. `mirrors` is their number."""
+    mirrors = options.get("mirrors", 2)
+    records = options.get("records", 4)
+    return CuttingTarget(f"{PROGRAM} adapter --mirrors {mirrors} --log-records {records}")
+
+
+open_mirrors.knobs = {"mirrors": [2, 3, 1], "records": [4, 1, 16]}  # type: ignore[attr-defined]

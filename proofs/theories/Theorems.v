@@ -12,6 +12,7 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
+From LogDisk Require MirroredDiskTheorem MirroredDiskExecution.
 
 (** ** The contract *)
 
@@ -501,6 +502,14 @@ Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. apply ProvedDiskTheorem.served_disk_refines_contract. Qed.
 
+(** 17. On mirrors, while devices fail, come back and are replaced: the contract admits every trace, with its
+operations on devices, of a disk that tolerates the failure of all devices but one. So data are never wrong,
+and are said to be lost only beyond that. *)
+Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
+  blocks_laws → MirroredDiskMachine.formatted size count n z → MirroredDiskMachine.lives size count z tr z' →
+  admits_recorded Ack (count - 1) (Event (Create n) :: tr).
+Proof. apply MirroredDiskTheorem.mirrored_disk_refines_contract. Qed.
+
 (** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
 words. *)
 Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
@@ -558,6 +567,13 @@ though it was not flushed, a cleaning, a deletion, and a scheduler that proposes
 Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
+
+(** And on two mirrors: a power cut that leaves them different, a degraded write, all devices gone, one that
+comes back stale, the other one, resync, and the loss of the device that was never stale. *)
+Theorem mirrored_disk_execution : ∃ z z',
+  MirroredDiskMachine.formatted 20 2 4 z ∧
+  MirroredDiskMachine.lives 20 2 z MirroredDiskExecution.everything_on_mirrors_shows z'.
+Proof. apply MirroredDiskExecution.mirrored_life_exists. Qed.
 End Running.
 
 (** ** What they assume *)
@@ -581,9 +597,10 @@ Definition all_theorems :=
      @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
-   @proved_disk_refines_contract, @served_disk_refines_contract, @bytes_round_trip, @codecs_round_trip,
+   @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
+   @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
-   @proved_disk_execution).
+   @proved_disk_execution, @mirrored_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -605,7 +622,7 @@ Definition all_counterexamples :=
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @ProvedDiskExecution.full_disk_refuses,
+   @MirroredDiskExecution.record_needed, @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.queue_needs_contract).
 Print Assumptions all_counterexamples.

@@ -2,14 +2,12 @@
 
 open Proved_core
 module J = Yojson.Safe
-
 exception Bad of string
-
 let bad format = Printf.ksprintf (fun text -> raise (Bad text)) format
 let largest = 1 lsl 53
 
-type t = { path : string; random : Random.State.t; records : int; mutable disk : Engine.t option;
-  mutable off : Device.t option  (* the device, after a power cut: what was in memory is gone *) }
+type t = { path : string; random : Random.State.t; records : int; mutable device : Device.t option;
+  mutable disk : Engine.t option  (* none after a power cut: what was in memory is gone *) }
 
 let integer key message =
   match J.Util.member key message with
@@ -37,42 +35,41 @@ let answered = function
   | Refused code, _ -> refusal (Words.code code) (Words.explained code)
   | (UnknownOutcome | CutShort), _ -> refusal "unknown-outcome" "it happened whole or not at all"
 
-let hello =
-  ok [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String "ack");
-       ("block_size", `Int Bytes_blocks.block_bytes); ("capabilities", `List (List.map (fun n -> `String n)
-          [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean"; "fua" ])) ]
+let hello ?(more = []) ?(devices = []) () =
+  let can = [ "unmap"; "flush"; "snapshot"; "delete"; "revert"; "crash"; "restart"; "clean"; "fua" ] @ more in
+  ok (devices @ [ ("name", `String "proved-disk"); ("version", `String "1"); ("crash_profile", `String "ack");
+       ("block_size", `Int Bytes_blocks.block_bytes);
+       ("capabilities", `List (List.map (fun name -> `String name) can)) ])
 
 let disk state = match state.disk with Some disk -> disk | None -> bad "there is no disk: create comes first"
+let close state = Option.iter Device.close state.device; state.disk <- None; state.device <- None
 
-let device state =
-  match state.disk, state.off with Some disk, _ -> Some disk.Engine.device | None, off -> off
-
-let switch_off state = state.off <- device state; state.disk <- None
-let close state = Option.iter Device.close (device state); state.disk <- None; state.off <- None
+let shape ~records blocks =
+  if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
+  Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records ~snapshots:Plan.default_snapshots
 
 let create state blocks =
-  if blocks < 1 || blocks > 1 lsl 24 then bad "a disk has 1 to 2^24 blocks";
+  let shape = shape ~records:state.records blocks in
   close state;
   if Sys.file_exists state.path then Sys.remove state.path;
-  let shape = Plan.shape ~blocks ~segment_blocks:8 ~segments:None ~records:state.records
-    ~snapshots:Plan.default_snapshots in
-  state.disk <- Some (Engine.format (Device.open_file ~sync:false ~fresh:true state.path) shape)
+  let device = Device.open_file ~sync:false ~fresh:true state.path in
+  state.device <- Some device;
+  state.disk <- Some (Engine.format (Engine.on device) shape)
 
 (* The power fails, and comes back. Recovery is cut short too where the request says so. *)
 let crash state =
-  let device = match device state with Some device -> device | None -> bad "create comes first" in
-  switch_off state;
+  let device = match state.device with Some device -> device | None -> bad "create comes first" in
+  state.disk <- None;
   Device.power_cut device state.random;
-  state.disk <- Some (Engine.recover device);
-  state.off <- None
+  state.disk <- Some (Engine.recover (Engine.on device))
 
-let counters disk =
-  let d = disk.Engine.device in
-  `Assoc [ ("device_reads", `Int d.reads); ("device_writes", `Int d.writes);
-    ("device_flushes", `Int d.flushes) ]
+let counters devices =
+  let sum name count = (name, `Int (List.fold_left (fun sum d -> sum + count d) 0 devices)) in
+  `Assoc [ sum "device_reads" (fun d -> d.Device.reads); sum "device_writes" (fun d -> d.Device.writes);
+    sum "device_flushes" (fun d -> d.Device.flushes) ]
 
 (* What can be asked of a disk, whoever has it open. *)
-let operation disk message =
+let operation ~devices disk message =
   let perform q = answered (Engine.perform disk q) in
   match text "op" message with
   | "write" -> perform (DoWrite (integer "lba" message, data message))
@@ -84,26 +81,26 @@ let operation disk message =
   | "flush" -> perform DoFlush
   | "clean" -> Engine.clean disk; ok []
   | "checkpoint" -> Engine.maintain disk Checkpoint; ok []
-  | "stats" -> ok [ ("counters", counters disk) ]
+  | "stats" -> ok [ ("counters", counters (devices ())) ]
   | other -> refusal "unsupported" (Printf.sprintf "there is no request %S" other)
 
 let request state message =
   match text "op" message with
-  | "hello" -> hello
+  | "hello" -> hello ()
   | "bye" -> ok []
   | "create" -> create state (integer "blocks" message); ok []
   | "restart" -> answered (Engine.perform (disk state) DoRestart)
   | "crash" -> crash state; ok []
-  | _ -> operation (disk state) message
+  | _ -> operation ~devices:(fun () -> Option.to_list state.device) (disk state) message
 
 (* A request may say `"cut":{"after":n,"seed":s}`: the power fails at the n-th device write or flush from then
    on. *)
-let with_cut state message =
-  match J.Util.member "cut" message, device state with
-  | `Null, _ | _, None -> request state message
-  | cut, Some device ->
-      device.cut_after <- Some (integer "after" cut);
-      Fun.protect ~finally:(fun () -> device.cut_after <- None) (fun () -> request state message)
+let with_cut cut_after request message =
+  match J.Util.member "cut" message, cut_after with
+  | `Null, _ | _, None -> request message
+  | cut, Some after ->
+      after := Some (integer "after" cut);
+      Fun.protect ~finally:(fun () -> after := None) (fun () -> request message)
 
 let understood perform line =
   try
@@ -115,27 +112,30 @@ let understood perform line =
   | Yojson.Json_error reason -> refusal "bad-request" reason
   | J.Util.Type_error (reason, _) -> refusal "bad-request" reason
 
-let answer state line =
-  try understood (with_cut state) line with
-  | Device.Power_cut -> switch_off state; refusal "unknown-outcome" "the power was cut; crash comes next"
-
-let rec converse state =
+let rec converse answer =
   match input_line stdin with
   | exception End_of_file -> ()
   | line ->
-      print_endline (J.to_string (answer state line));
+      print_endline (J.to_string (understood answer line));
       let ends = try J.Util.member "op" (J.from_string line) = `String "bye" with _ -> false in
-      if not ends then converse state
+      if not ends then converse answer
+
+let cut_short = refusal "unknown-outcome" "the power was cut; crash comes next"
+
+let answer state message =
+  let cut_after = Option.map (fun d -> d.Device.cut_after) state.device in
+  try with_cut cut_after (request state) message with Device.Power_cut -> state.disk <- None; cut_short
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
 let serve ~disk ~log ~folder ~records ~seed =
   let random = Random.State.make [| seed |] in
   match disk with
   | Some path ->
-      let state = { path; random; records; off = None;
-        disk = Some (Engine.recover (Device.open_file ?log path)) } in
-      Fun.protect ~finally:(fun () -> close state) (fun () -> converse state)
+      let device = Device.open_file ?log path in
+      let disk = Some (Engine.recover (Engine.on device)) in
+      let state = { path; random; records; device = Some device; disk } in
+      Fun.protect ~finally:(fun () -> close state) (fun () -> converse (answer state))
   | None ->
       let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records;
-        disk = None; off = None } in
-      Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse state)
+        disk = None; device = None } in
+      Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse (answer state))

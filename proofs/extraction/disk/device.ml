@@ -10,7 +10,7 @@ type t = {
   mutable unflushed : (int * Bytes.t) list;  (* newest first *)
   latest : (int, Bytes.t) Hashtbl.t;  (* the same, by address *)
   log : out_channel option;  (* what is written, in the format of Linux's dm-log-writes *)
-  mutable cut_after : int option;  (* I/Os until the power fails *)
+  cut_after : int option ref;  (* I/Os until the power fails, of all devices that share it *)
   mutable reads : int;
   mutable writes : int;
   mutable flushes : int;
@@ -18,27 +18,26 @@ type t = {
 
 let block_bytes = Bytes_blocks.block_bytes
 
-let sync_folder path =
-  let folder = Unix.openfile path [ Unix.O_RDONLY; Unix.O_CLOEXEC ] 0 in
+let sync_parent path =
+  let folder = Unix.openfile (Filename.dirname path) [ Unix.O_RDONLY; Unix.O_CLOEXEC ] 0 in
   Fun.protect ~finally:(fun () -> Unix.close folder) (fun () -> Unix.fsync folder)
 
 (* What another process wrote, and nobody flushed, may be read though it is not durable: so flush it.
    A new file is durable with its entry in the folder. *)
 let settle file ~fresh path =
   Unix.fsync file;
-  if fresh then sync_folder (Filename.dirname path)
+  if fresh then sync_parent path
 
-let open_file ?(sync = true) ?(fresh = false) ?log path =
+let open_file ?(sync = true) ?(fresh = false) ?log ?(cut_after = ref None) path =
   let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
   (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
     raise Busy);
   if sync then settle file ~fresh path;
-  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after = None; reads = 0; writes = 0;
+  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; reads = 0; writes = 0;
     flushes = 0 }
 
 let close device = Unix.close device.file
-
 let seek device address = ignore (Unix.lseek device.file (address * block_bytes) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
@@ -48,10 +47,10 @@ let rec transfer operation file bytes from =
     | n -> transfer operation file bytes (from + n)
 
 let tick device =
-  match device.cut_after with
+  match !(device.cut_after) with
   | None -> ()
   | Some n when n <= 1 -> raise Power_cut
-  | Some n -> device.cut_after <- Some (n - 1)
+  | Some n -> device.cut_after := Some (n - 1)
 
 let read device address =
   device.reads <- device.reads + 1;
@@ -64,9 +63,7 @@ let read device address =
       transfer Unix.read device.file bytes 0;
       bytes
 
-let store device (address, bytes) =
-  seek device address;
-  transfer Unix.write device.file bytes 0
+let store device (address, bytes) = seek device address; transfer Unix.write device.file bytes 0
 
 let sector = 512
 
@@ -90,9 +87,7 @@ let write device address bytes =
   Hashtbl.replace device.latest address bytes;
   tick device
 
-let forget device =
-  device.unflushed <- [];
-  Hashtbl.reset device.latest
+let forget device = device.unflushed <- []; Hashtbl.reset device.latest
 
 let flush device =
   record device ~flags:1 0 Bytes.empty;

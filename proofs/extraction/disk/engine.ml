@@ -1,11 +1,13 @@
-(* A disk on a device: runs the proved programs, and asks the scheduler for its proposals. *)
+(* A disk: runs the proved programs, on a device or on mirrors, and asks the scheduler for its proposals. *)
 
 open Proved_core
-
 exception Not_a_disk
 
+(* Whatever runs a program for one device. *)
+type medium = { run : 'a. (block, 'a) program -> 'a }
+
 type t = {
-  device : Device.t;
+  medium : medium;
   mutable memory : memory;
   scheduler : Scheduler.t;
   deleted : (string, unit) Hashtbl.t;  (* an entry per deletion of a snapshot, since the disk is open *)
@@ -19,15 +21,18 @@ let rec run device = function
       run device next
   | FlushBlocks next -> Device.flush device; run device next
 
-let with_memory device = function
-  | Some memory -> { device; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
+let on device = { run = (fun program -> run device program) }
+
+let with_memory medium = function
+  | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
   | None -> raise Not_a_disk
 
-let recover device = with_memory device (run device (recover Bytes_blocks.blocks (fun found -> Done found)))
-let format device geometry = with_memory device (run device (format Bytes_blocks.blocks geometry))
+let program_to_recover = recover Bytes_blocks.blocks (fun found -> Done found)
+let recover medium = with_memory medium (medium.run program_to_recover)
+let format medium geometry = with_memory medium (medium.run (format Bytes_blocks.blocks geometry))
 
 let maintain disk upkeep =
-  disk.memory <- run disk.device (maintain Bytes_blocks.blocks disk.memory upkeep);
+  disk.memory <- disk.medium.run (maintain Bytes_blocks.blocks disk.memory upkeep);
   if upkeep <> Checkpoint then Scheduler.forget disk.scheduler
 
 (* Where the scheduler finds no room, the proved code looks itself: `write_is_taken` says that it finds it. *)
@@ -41,7 +46,7 @@ let rec perform ?(looked = false) disk request =
   (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare 8);
   let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
   let program = Proved_core.perform Bytes_blocks.blocks disk.memory places request in
-  let (memory, answer), data = run disk.device program in
+  let (memory, answer), data = disk.medium.run program in
   disk.memory <- memory;
   (match request with DoDelete name -> Hashtbl.add disk.deleted name () | _ -> ());
   match answer with

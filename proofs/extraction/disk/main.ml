@@ -2,12 +2,8 @@
 
 open Cmdliner
 open Proved_core
-
 let refused, wrong_usage, busy, damaged = 1, 2, 4, 5
-
-let fail status format =
-  Printf.ksprintf (fun text -> prerr_endline ("proved-disk: " ^ text); exit status) format
-
+let fail status = Printf.ksprintf (fun text -> prerr_endline ("proved-disk: " ^ text); exit status)
 let file folder = Filename.concat folder "blocks"
 
 (* Whatever a command does, a mistake of the user's is one line and a status. *)
@@ -19,11 +15,12 @@ let guarded folder action =
   | Unix.Unix_error (error, _, _) -> fail refused "%s: %s" folder (Unix.error_message error)
   | Sys_error reason -> fail refused "%s" reason
   | Server.Already path -> fail busy "%s: another process listens there" path
+  | Mirror_set.Lost -> fail damaged "data-lost: no device that has all data answers"
 
+let opened ?(sync = true) folder action =
+  guarded folder (fun () -> Mirror_commands.opened ~sync ~file:(file folder) folder action)
 let with_disk folder action =
-  guarded folder (fun () ->
-      let device = Device.open_file (file folder) in
-      Fun.protect ~finally:(fun () -> Device.close device) (fun () -> action (Engine.recover device)))
+  opened folder (fun ~answer:_ ~close disk -> Fun.protect ~finally:close (fun () -> action disk))
 
 let perform_here folder request =
   with_disk folder (fun disk ->
@@ -42,16 +39,15 @@ let perform folder request =
     | exception Unix.Unix_error (ECONNREFUSED, _, _) -> perform_here folder request
   else perform_here folder request
 
-let create folder blocks segment_blocks segments records snapshots =
+let create folder blocks segment_blocks segments records snapshots mirrors =
   guarded folder (fun () ->
-      if not (Sys.file_exists folder) then begin
-        Unix.mkdir folder 0o755;
-        Device.sync_folder (Filename.dirname folder)
-      end;
+      if not (Sys.file_exists folder) then (Unix.mkdir folder 0o755; Device.sync_parent folder);
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
-      let device = Device.open_file ~fresh:true (file folder) in
       let records = Option.value ~default:(Plan.default_records blocks) records in
-      ignore (Engine.format device (Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots)))
+      let shape = Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots in
+      match mirrors with
+      | Some count -> Mirror_set.close (fst (Mirror_set.create folder ~count shape))
+      | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
 let whole text =
@@ -114,14 +110,15 @@ let log_of path =
   flush log;
   log
 
-let adapter disk log folder records seed =
+let adapter disk log folder records seed mirrors =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
-    Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
+    match mirrors with
+    | Some count -> Mirror_adapter.serve ~folder ~records ~seed ~count
+    | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
 
-let serve folder socket no_sync =
-  guarded folder (fun () -> Server.serve ~file:(file folder) ~folder ~socket ~sync:(not no_sync))
+let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)
 
 (* ** Arguments *)
 
@@ -156,7 +153,7 @@ let commands =
          ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
        $ Arg.(value & opt (some (at_least 1)) None & info [ "log-records" ]
          ~docv:"N" ~doc:"Records in the log; half the blocks, from 1,024 to 65,536, if absent.")
-       $ number "snapshots" Plan.default_snapshots "Snapshots at most.");
+       $ number "snapshots" Plan.default_snapshots "Snapshots at most." $ Mirror_commands.mirrors);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ Arg.(value & opt (some string) None & info [ "text" ]
@@ -197,7 +194,9 @@ let commands =
        $ Arg.(value & opt (some string) None & info [ "folder" ]
          ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
        $ number "log-records" 16 "Records in the log."
-       $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")) ]
+       $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")
+       $ Mirror_commands.mirrors) ]
+  @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
 
 let () =
   let doc = "A log-structured virtual disk with snapshots, extracted from its proof" in

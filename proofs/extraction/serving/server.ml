@@ -102,9 +102,7 @@ let run disk ~nbd ~control ~answer ~stopped =
   done;
   List.iter hang_up !connections
 
-let serve ~file ~folder ~socket ~sync =
-  let device = Device.open_file ~sync file in
-  let disk = Engine.recover device in
+let serve ~folder ~socket ~answer ~close disk =
   let sockets = [ socket; Control.socket folder ] in
   let nbd, control = match List.map listen sockets with [ a; b ] -> (a, b) | _ -> assert false in
   let stopped = ref false in
@@ -113,6 +111,6 @@ let serve ~file ~folder ~socket ~sync =
   Sys.set_signal Sys.sigpipe Signal_ignore;
   Gc.set { (Gc.get ()) with space_overhead = 400; minor_heap_size = 1 lsl 20; max_overhead = 1_000_000 };
   Printf.eprintf "proved-disk: serving %s at nbd+unix:///?socket=%s\n%!" folder socket;
-  let answer line = Yojson.Safe.to_string (Adapter.understood (Adapter.operation disk) line) in
-  Fun.protect ~finally:(fun () -> List.iter Unix.unlink sockets; Device.close device)
+  let answer line = Yojson.Safe.to_string (Adapter.understood answer line) in
+  Fun.protect ~finally:(fun () -> List.iter Unix.unlink sockets; close ())
     (fun () -> run disk ~nbd ~control ~answer ~stopped)

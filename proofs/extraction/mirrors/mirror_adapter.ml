@@ -1,0 +1,102 @@
+(* The dialogue of the conformance kit with a disk on mirrors: devices fail, come back, are replaced. *)
+
+open Proved_core
+
+type t = { folder : string; random : Random.State.t; records : int; count : int;
+  mutable set : Mirror_set.t option;
+  mutable disk : Engine.t option  (* none while no member answers, and after a power cut *) }
+
+let set state =
+  match state.set with Some set -> set | None -> Adapter.bad "there is no disk: create comes first"
+
+let close state = Option.iter Mirror_set.close state.set; state.set <- None; state.disk <- None
+
+let create state blocks =
+  let shape = Adapter.shape ~records:state.records blocks in
+  close state;
+  Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
+  let set, disk = Mirror_set.create ~sync:false state.folder ~count:state.count shape in
+  state.set <- Some set;
+  state.disk <- Some disk
+
+(* Every device that there was, for the counters. *)
+let devices set = set.Mirror_set.gone @ List.filter_map Fun.id (Array.to_list set.Mirror_set.devices)
+
+let each_device set action = Array.iter (Option.iter action) set.Mirror_set.devices
+
+(* The disk as recovery finds it; none while no member answers. *)
+let reopen state =
+  state.disk <- (try Some (Mirror_set.recover (set state)) with Mirror_set.Lost -> None)
+
+let crash state =
+  state.disk <- None;
+  each_device (set state) (fun d -> Device.power_cut d state.random);
+  reopen state
+
+let lost = Adapter.refusal "data-lost" "no device that has all data answers"
+let unknown = Adapter.refusal "unknown-outcome" "no device that has all data answers"
+
+(* The memory is forgotten with the last member: what comes next is what recovery finds. *)
+let unless_lost state answer action =
+  match state.disk with
+  | None -> answer
+  | Some disk -> ( try action disk with Mirror_set.Lost -> state.disk <- None; answer)
+
+let device state message =
+  let i = Adapter.integer "device" message in
+  if i < state.count then i else Adapter.bad "there are devices 0 to %d" (state.count - 1)
+
+(* A device that fails loses any part of what it had not flushed. *)
+let fail state i =
+  let set = set state in
+  Option.iter (fun d -> Device.power_cut d state.random) set.devices.(i);
+  Mirror_set.fail set i
+
+let settle state =
+  if state.disk = None then reopen state;
+  unless_lost state lost (fun _ -> Mirror_set.settle (set state); Adapter.ok [])
+
+let request state message =
+  let ok = Adapter.ok [] in
+  match Adapter.text "op" message with
+  | "hello" ->
+      Adapter.hello ~more:[ "device" ]
+        ~devices:[ ("devices", `Int state.count); ("tolerates", `Int (state.count - 1)) ] ()
+  | "bye" -> ok
+  | "create" -> create state (Adapter.integer "blocks" message); ok
+  | "crash" -> crash state; ok
+  | "fail" -> fail state (device state message); ok
+  | "return" ->
+      Mirror_set.return (set state) (device state message);
+      if state.disk = None then reopen state;
+      ok
+  | "replace" ->
+      let i = device state message in
+      fail state i;
+      (try Mirror_set.replace (set state) i with Mirror_set.Lost -> state.disk <- None);
+      ok
+  | "tick" -> ok
+  | "settle" -> settle state
+  | "restart" -> unless_lost state unknown (fun disk -> Adapter.answered (Engine.perform disk DoRestart))
+  | op ->
+      let devices () = devices (set state) in
+      let hint = List.mem op [ "clean"; "checkpoint"; "stats" ] in
+      let answer = if op = "read" then lost else if hint then ok else unknown in
+      ignore (set state);
+      unless_lost state answer (fun disk -> Adapter.operation ~devices disk message)
+
+let answer state message =
+  let cut_after = Option.map (fun set -> set.Mirror_set.cut_after) state.set in
+  try Adapter.with_cut cut_after (request state) message with
+  | Device.Power_cut -> state.disk <- None; Adapter.cut_short
+
+(* On a new disk in a temporary folder. *)
+let serve ~folder ~records ~seed ~count =
+  let folder = Filename.concat folder (Printf.sprintf "proved-disk-%d-%d" (Unix.getpid ()) seed) in
+  Unix.mkdir folder 0o700;
+  let state = { folder; random = Random.State.make [| seed |]; records; count; set = None; disk = None } in
+  Fun.protect ~finally:(fun () ->
+      close state;
+      Array.iter (fun name -> Sys.remove (Filename.concat folder name)) (Sys.readdir folder);
+      Unix.rmdir folder)
+    (fun () -> Adapter.converse (answer state))

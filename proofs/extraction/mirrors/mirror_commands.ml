@@ -1,0 +1,79 @@
+(* Disks that last, on one device or on mirrors, and the commands that only mirrors have. *)
+
+open Cmdliner
+
+(* Recovers the disk. While it is open, requests about its devices are answered too. *)
+let opened_mirrors ~sync folder action =
+  let set = Mirror_set.open_set ~sync folder in
+  let close () = Fun.protect ~finally:(fun () -> Mirror_set.close set) (fun () -> Mirror_set.rest set) in
+  match Mirror_set.recover set with
+  | exception problem -> Mirror_set.close set; raise problem
+  | disk ->
+      let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0;
+        count = Mirror_set.count set; set = Some set; disk = Some disk } in
+      let answer message =
+        match Adapter.text "op" message with
+        | "fail" | "return" | "replace" | "settle" -> Mirror_adapter.request state message
+        | _ -> Adapter.operation ~devices:(fun () -> Mirror_adapter.devices set) disk message
+      in
+      action ~answer ~close disk
+
+let opened_device ~sync file action =
+  let device = Device.open_file ~sync file in
+  let close () = Device.close device in
+  match Engine.recover (Engine.on device) with
+  | disk -> action ~answer:(Adapter.operation ~devices:(fun () -> [ device ]) disk) ~close disk
+  | exception problem -> close (); raise problem
+
+(* What to do: with requests in lines, in the end, and with the disk. *)
+let opened ~sync ~file folder action =
+  if Mirror_set.exists folder then opened_mirrors ~sync folder action else opened_device ~sync file action
+
+let with_set folder action =
+  if not (Mirror_set.exists folder) then raise (Sys_error (folder ^ " holds no disk on mirrors"));
+  let set = Mirror_set.open_set folder in
+  Fun.protect ~finally:(fun () -> Mirror_set.close set) (fun () -> action set)
+
+let device set = function
+  | Some i when i >= 0 && i < Mirror_set.count set -> i
+  | _ -> raise (Sys_error (Printf.sprintf "devices are numbers from 0 to %d" (Mirror_set.count set - 1)))
+
+let settle folder =
+  with_set folder (fun set ->
+      ignore (Mirror_set.recover set);
+      Mirror_set.settle set;
+      Mirror_set.rest set)
+
+let status folder =
+  with_set folder (fun set ->
+      let _, _, clean, members = Mirror_set.read_record folder in
+      Array.iteri (fun i device ->
+          Printf.printf "device %d: %s\n" i
+            (match device, List.mem i members with
+            | Some _, true -> "member"
+            | Some _, false -> "stale: settle makes it a member"
+            | None, _ -> "does not answer")) set.Mirror_set.devices;
+      if not clean then print_endline "not closed cleanly: the next opening makes the members equal")
+
+let all =
+  [ ("fail", "Take a device away.",
+      fun folder i -> with_set folder (fun set -> Mirror_set.fail set (device set i)));
+    ("return", "Bring a device back as it was.",
+      fun folder i -> with_set folder (fun set -> Mirror_set.return set (device set i)));
+    ("replace", "Put a new device in the place of another one.",
+      fun folder i -> with_set folder (fun set -> Mirror_set.replace set (device set i)));
+    ("settle", "Make every device that answers a member.", fun folder _ -> settle folder);
+    ("status", "What each device is.", fun folder _ -> status folder) ]
+
+(* Where [guarded] says what to do about mistakes. *)
+let term (guarded, act) =
+  let folder = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"Its folder.") in
+  let device = Arg.(value & pos 1 (some int) None & info [] ~docv:"DEVICE" ~doc:"Its number, from 0.") in
+  Term.(const (fun folder device -> guarded folder (fun () -> act folder device)) $ folder $ device)
+
+let mirrors =
+  let parse text = match int_of_string_opt text with
+    | Some n when n >= 1 && n <= 16 -> Result.Ok n
+    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not a number from 1 to 16" text)) in
+  Arg.(value & opt (some (conv (parse, Format.pp_print_int))) None & info [ "mirrors" ] ~docv:"N"
+    ~doc:"Keep the data on N devices, of which all but one may fail.")

@@ -1,0 +1,139 @@
+(* Mirrors: a file per device, `device-0` and so on, and the file `members`, which is the record of Mirrors.v.
+   A device that fails is a file that is not there, or that gives an error. *)
+
+open Proved_core
+
+exception Lost  (* no member answers *)
+exception Past_end
+
+type t = {
+  folder : string;
+  size : int;  (* blocks of each device *)
+  devices : Device.t option array;  (* none: it does not answer *)
+  mutable members : int list;  (* as the proved programs last returned them *)
+  mutable clean : bool;
+  cut_after : int option ref;
+  sync : bool;
+  mutable gone : Device.t list;  (* for the counters *)
+}
+
+let record folder = Filename.concat folder "members"
+let device_file folder i = Filename.concat folder (Printf.sprintf "device-%d" i)
+let pulled folder i = device_file folder i ^ ".failed"
+let exists folder = Sys.file_exists (record folder)
+
+(* A new file takes the place of the old one at once. *)
+let write_record ~sync folder ~size ~count members clean =
+  let fresh = record folder ^ ".new" in
+  let out = open_out_bin fresh in
+  Printf.fprintf out "blocks %d\ndevices %d\nclean %b\nmembers %s\n" size count clean
+    (String.concat " " (List.map string_of_int members));
+  flush out;
+  if sync then Unix.fsync (Unix.descr_of_out_channel out);
+  close_out out;
+  Unix.rename fresh (record folder);
+  if sync then Device.sync_parent fresh
+
+let read_record folder =
+  let file = open_in_bin (record folder) in
+  Fun.protect ~finally:(fun () -> close_in file) (fun () ->
+      try
+        Scanf.bscanf (Scanf.Scanning.from_channel file) "blocks %d devices %d clean %B members %s@\n"
+          (fun size count clean members ->
+            let numbers = List.filter (( <> ) "") (String.split_on_char ' ' members) in
+            (size, count, clean, List.map int_of_string numbers))
+      with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
+
+let count set = Array.length set.devices
+
+let lose set i =
+  let gone device =
+    set.gone <- device :: set.gone;
+    try Device.close device with Unix.Unix_error _ -> ()
+  in
+  Option.iter gone set.devices.(i);
+  set.devices.(i) <- None
+
+(* An I/O on a device; none if it does not answer. *)
+let attempt set i io =
+  match set.devices.(i) with
+  | None -> None
+  | Some device -> ( try Some (io device) with Unix.Unix_error _ -> lose set i; None)
+
+let rec run set = function
+  | Finish result -> result
+  | Stop -> raise Lost
+  | PastEnd -> raise Past_end
+  | ReadFrom (i, a, next) -> run set (next (attempt set i (fun d -> Bytes_blocks.to_block (Device.read d a))))
+  | WriteTo (i, a, block, next) ->
+      run set (next (attempt set i (fun d -> Device.write d a (Bytes_blocks.of_block block)) <> None))
+  | FlushOf (i, next) -> run set (next (attempt set i Device.flush <> None))
+  | SetMembers (members, clean, next) ->
+      write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) members clean;
+      run set next
+
+let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
+
+let medium set =
+  { Engine.run = (fun program -> remember set (run set (mirrored set.size set.members set.clean program))) }
+
+let settle set =
+  let members, clean = run set (settle set.size (count set) set.members set.clean) in
+  remember set ((members, clean), ())
+
+(* Nothing is unflushed between two requests: who opens the disk next need not compare the members. *)
+let rest set =
+  if not set.clean then
+    remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
+
+let open_device ~sync ~cut_after folder i =
+  try Some (Device.open_file ~sync ~cut_after (device_file folder i)) with Unix.Unix_error _ -> None
+
+(* The disk, once its members are equal. *)
+let recover set =
+  let _, _, clean, members = read_record set.folder in
+  let program members clean = mirrored set.size members clean Engine.program_to_recover in
+  Engine.with_memory (medium set) (remember set (run set (opened set.size members clean program)))
+
+let open_set ?(sync = true) folder =
+  let size, count, clean, members = read_record folder in
+  let cut_after = ref None in
+  { folder; size; devices = Array.init count (open_device ~sync ~cut_after folder); members; clean; cut_after;
+    sync; gone = [] }
+
+let close set = Array.iteri (fun i _ -> lose set i) set.devices
+
+let blocks_of shape = 3 + shape.log_blocks + (2 * shape.slot_blocks) + shape.data_blocks
+
+let create ?(sync = true) folder ~count shape =
+  let size = blocks_of shape in
+  let members = List.init count Fun.id in
+  List.iter (fun i ->
+      let device = Device.open_file ~sync ~fresh:true (device_file folder i) in
+      Device.close device) members;
+  write_record ~sync folder ~size ~count members false;
+  let set = open_set ~sync folder in
+  (set, Engine.format (medium set) shape)
+
+(* ** What happens to devices *)
+
+let fail set i = lose set i; if Sys.file_exists (device_file set.folder i) then
+    Unix.rename (device_file set.folder i) (pulled set.folder i)
+
+let return set i =
+  if Sys.file_exists (pulled set.folder i) then Unix.rename (pulled set.folder i) (device_file set.folder i);
+  if set.devices.(i) = None then
+    set.devices.(i) <- open_device ~sync:set.sync ~cut_after:set.cut_after set.folder i
+
+(* It leaves the record first. Raises Lost where it was the last member: what it held is gone. *)
+let replace set i =
+  let _, _, clean, recorded = read_record set.folder in
+  let members = List.filter (( <> ) i) recorded in
+  write_record ~sync:set.sync set.folder ~size:set.size ~count:(count set) members clean;
+  set.members <- members;
+  lose set i;
+  List.iter (fun path -> if Sys.file_exists path then Sys.remove path)
+    [ device_file set.folder i; pulled set.folder i ];
+  let path = device_file set.folder i in
+  set.devices.(i) <- Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after path);
+  if members = [] then raise Lost

@@ -1,0 +1,253 @@
+(** Executions of the proved disk on mirrors, computed: its theorem is not vacuous, and it needs the record of
+the members. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk RecordedTrace Checker CheckerCorrect Medium Codec ByteBlocks
+  ProvedDisk.
+From LogDisk Require Import ProvedDiskRequests ProvedDiskExecution Mirrors MirroredDiskMachine.
+
+Section Scripts.
+Context `{!blocks}.
+Variables (size count : nat).
+
+(** What happens to a machine that is idle, or lost. *)
+Inductive happening :=
+  | Asks (q : request) (places : list nat)
+  | Fails (i : nat)
+  | Returns (i : nat)
+  | Settles
+  | Cuts (q : request) (places : list nat) (ios : nat)    (* in a request, after so many I/Os *)
+  | Opens.
+
+(** The whole program, or so many I/Os of it. *)
+Fixpoint ran {A} (p : array_program block A) (x : array block) : array_program block A * array block :=
+  match p with
+  | Finish _ | Stop | PastEnd => (p, x)
+  | ReadFrom i a k => ran (k (answer_of_read x i a)) x
+  | WriteTo i a b k => if up (device_at x i) then ran (k true) (written x i a b) else ran (k false) x
+  | FlushOf i k => if up (device_at x i) then ran (k true) (flushed x i) else ran (k false) x
+  | SetMembers ms c k => ran k (Array (device_at x) ms c)
+  end.
+Fixpoint ran_partly {A} (n : nat) (p : array_program block A) (x : array block) :
+    array_program block A * array block :=
+  match n, p with
+  | 0, _ | _, (Finish _ | Stop | PastEnd) => (p, x)
+  | S n, ReadFrom i a k => ran_partly n (k (answer_of_read x i a)) x
+  | S n, WriteTo i a b k =>
+      if up (device_at x i) then ran_partly n (k true) (written x i a b) else ran_partly n (k false) x
+  | S n, FlushOf i k =>
+      if up (device_at x i) then ran_partly n (k true) (flushed x i) else ran_partly n (k false) x
+  | S n, SetMembers ms c k => ran_partly n k (Array (device_at x) ms c)
+  end.
+
+(** Device 0 keeps what it had not flushed, the others lose it. *)
+Definition powerless (x : array block) : array block :=
+  Array (λ i, Device (up (device_at x i))
+    (Medium (if decide (i = 0) then read_block (store (device_at x i)) else stable (store (device_at x i)))
+      []))
+    (members x) (clean x).
+Definition failing (i : nat) (x : array block) : array block :=
+  put_device x i (Device false (Medium (stable (store (device_at x i))) [])).
+
+Definition after_opening (on : bool) (x : array block) : option (list (entry block) * (control * array
+  block)) :=
+  let shown := if on then [] else [Event (Crash Ok)] in
+  match ran (reopen size x) x with
+  | (Finish (ms, c, Some y), x) => Some (shown, (Idle y ms c, x))
+  | (Stop, x) => Some (shown, (Lost, x))
+  | _ => None
+  end.
+
+Definition happens_once (e : happening) (c : control) (x : array block) :
+    option (list (entry block) * (control * array block)) :=
+  match e, c with
+  | Asks q places, Idle y ms cl =>
+      match ran (mirrored size ms cl (perform y places q)) x with
+      | (Finish (ms, cl, (y, r, data)), x) => Some ([Event (event_of q r data)], (Idle y ms cl, x))
+      | (Stop, x) => Some ([when_lost q], (Lost, x))
+      | _ => None
+      end
+  | Asks q _, Lost => Some ([when_lost q], (Lost, x))
+  | Fails i, (Idle _ _ _ | Lost) => if decide (i < count) then Some ([Fail i Ok], (c, failing i x)) else None
+  | Returns i, (Idle _ _ _ | Lost) => if decide (i < count) then Some ([Return i Ok], (c,
+    comes_back i x)) else None
+  | Settles, Idle y ms cl =>
+      match ran (settle size count ms cl) x with
+      | (Finish (ms, cl), x) => Some ([Settle Ok], (Idle y ms cl, x))
+      | _ => None
+      end
+  | Cuts q places ios, Idle y ms cl =>
+      let x := powerless (ran_partly ios (mirrored size ms cl (perform y places q)) x).2 in
+      '(shown, z) ← after_opening false x; Some (Event (event_of q CutShort []) :: shown, z)
+  | Opens, Lost => after_opening true x
+  | _, _ => None
+  end.
+
+Fixpoint happens (es : list happening) (c : control) (x : array block) : option (list (entry block)) :=
+  match es with
+  | [] => Some []
+  | e :: es => '(shown, (c, x)) ← happens_once e c x; rest ← happens es c x; Some (shown ++ rest)
+  end.
+
+Notation lives := (lives size count).
+Notation move := (move size count).
+
+Lemma lives_app z tr z' tr' z'' : lives z tr z' → lives z' tr' z'' → lives z (tr ++ tr') z''.
+Proof.
+  intros H1. revert tr' z''. induction H1 as [|z es z' tr z'' Hm _ IH]; intros tr' y Hy; [done|].
+  rewrite <-(assoc_L (++)). econstructor; [exact Hm|]. by apply IH.
+Qed.
+
+Lemma lives_one z es z' : move z es z' → lives z es z'.
+Proof. intros Hm. rewrite <-(app_nil_r es). econstructor; [exact Hm|constructor]. Qed.
+
+Lemma lives_quiet z z' tr z'' : move z [] z' → lives z' tr z'' → lives z tr z''.
+Proof. intros Hm Htr. change tr with ([] ++ tr). by econstructor. Qed.
+
+Lemma lives_ran {A} (into : array_program block A → control) (p : array_program block A) x :
+  (∀ p x p' x', array_io p x p' x' → move (into p, x, []) [] (into p', x', [])) →
+  lives (into p, x, []) [] (into (ran p x).1, (ran p x).2, []).
+Proof.
+  intros Hio. revert x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH]; intros x; simpl;
+    try constructor; try destruct (up (device_at x i)) eqn:Hup;
+    (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
+Qed.
+
+Lemma lives_ran_partly {A} (into : array_program block A → control) n (p : array_program block A) x :
+  (∀ p x p' x', array_io p x p' x' → move (into p, x, []) [] (into p', x', [])) →
+  lives (into p, x, []) [] (into (ran_partly n p x).1, (ran_partly n p x).2, []).
+Proof.
+  intros Hio. revert p x. induction n as [|n IH]; intros p x; [destruct p; constructor|].
+  destruct p as [r| | |i a k|i a b k|i k|ms c k]; simpl; try constructor;
+    try destruct (up (device_at x i)) eqn:Hup;
+    (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
+Qed.
+
+Lemma loses_powerless x : loses_power x (powerless x).
+Proof.
+  split_and!; [done|done|]. intros i. simpl. eexists. split; [|done]. destruct (decide (i = 0)); [|by left].
+  intros a. unfold read_block. induction (unflushed _) as [|[a' b] u IH]; simpl; [by left|].
+  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH; [by left|right; by right].
+Qed.
+
+Lemma lives_opening (on : bool) x shown c' x' :
+  after_opening on x = Some (shown, (c', x')) → lives (Recovery on (reopen size x), x, []) shown (c', x', []).
+Proof.
+  unfold after_opening. pose proof (lives_ran (Recovery on) (reopen size x) x) as Hran.
+  destruct (ran _ x) as [[[[ms c] [y|]]| | | | | |] x1]; try done; intros [= <- <- <-];
+    change (if on then [] else [Event (Crash Ok)]) with ([] ++ (if on then [] else [@Event block (Crash
+      Ok)]));
+    (eapply lives_app; [apply Hran; by constructor|]).
+  - pose proof (Recovered size count on ms c y x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
+    by apply lives_one.
+  - pose proof (RecoveryStops size count on x1 []) as Hm. simpl in Hm. rewrite app_nil_r in Hm.
+    by apply lives_one.
+Qed.
+
+Lemma happens_once_lives e c x shown c' x' :
+  happens_once e c x = Some (shown, (c', x')) → lives (c, x, []) shown (c', x', []).
+Proof.
+  assert (∀ i, i < count → ∀ c, powered c = true →
+    lives (c, x, []) [Fail i Ok] (c, failing i x, [])) as Hfail.
+  { intros i Hi c1 Hc. pose proof (DeviceFails size count c1 i x (failing i x) [] Hi) as Hm. rewrite Hc in Hm.
+    apply lives_one, Hm. eexists. split; [|done]. eexists. split; [|done]. intros a. by left. }
+  destruct e as [q places|i|i| |q places ios|], c as [y ms cl| | | | | |]; simpl; try done.
+  - pose proof (lives_ran (Busy q) (mirrored size ms cl (perform y places q)) x) as Hran.
+    destruct (ran _ x) as [[[[ms1 c1] [[y1 r] data]]| | | | | |] x1]; try done; intros [= <- <- <-];
+      (eapply lives_quiet; [constructor|]); simpl in Hran.
+    + change [Event (event_of q r data)] with ([] ++ [Event (event_of q r data)]).
+      eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
+    + change [when_lost q] with ([] ++ [when_lost q]).
+      eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
+  - intros [= <- <- <-]. apply lives_one. constructor.
+  - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
+  - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
+  - destruct (decide _); [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
+  - destruct (decide _); [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
+  - pose proof (lives_ran (Settling y) (settle size count ms cl) x) as Hran.
+    destruct (ran _ x) as [[[ms1 c1]| | | | | |] x1]; try done. intros [= <- <- <-].
+    eapply lives_quiet; [apply StartSettle|]. change [Settle Ok] with ([] ++ [@Settle block Ok]).
+    eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
+  - intros ([shown1 [c1 x1]]&Hopen%lives_opening&[= <- <- <-])%bind_Some. eapply lives_quiet; [constructor|].
+    change (Event (event_of q CutShort []) :: shown1) with ([] ++ [Event (event_of q CutShort [])] ++ shown1).
+    eapply lives_app; [apply (lives_ran_partly (Busy q) ios); by constructor|].
+    eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
+    apply lives_one. eapply (PowerCut size count (Busy q _)); [by left|apply loses_powerless].
+  - intros Hopen%lives_opening. eapply lives_quiet; [apply Reopen|exact Hopen].
+Qed.
+
+Lemma happens_lives es c x tr : happens es c x = Some tr → ∃ z, lives (c, x, []) tr z.
+Proof.
+  revert c x tr. induction es as [|e es IH]; simpl; intros c x tr; [intros [= <-]; eexists; constructor|].
+  intros ([shown [c1 x1]]&Honce%happens_once_lives&Hrest)%bind_Some.
+  apply bind_Some in Hrest as (rest&(z&Hz)%IH&[= <-]). exists z. by eapply lives_app.
+Qed.
+
+(** A life on new devices. *)
+Definition mirrored_life (g : geometry) (es : list happening) : option (list (entry block)) :=
+  match complete (mirrored size (seq 0 count) false (format g))
+    (Array (λ _, Device true (Medium (λ _, zero_block) [])) (seq 0 count) false) with
+  | (Some (ms, c, Some y), x) => happens es (Idle y ms c) x
+  | _ => None
+  end.
+
+Lemma mirrored_life_lives g es tr :
+  0 < count → mirrored_life g es = Some tr →
+  ∃ z z', formatted size count (disk_blocks g) z ∧ lives z tr z'.
+Proof.
+  unfold mirrored_life. intros Hpos. destruct (complete _ _) as [[[[ms c] [y|]]|] x] eqn:Hend; try done.
+  intros (z&Hz)%happens_lives. exists (Idle y ms c, x, []), z. split; [|done].
+  by exists g, (λ _, zero_block), ms, c, y, x.
+Qed.
+End Scripts.
+
+Local Open Scope string_scope.
+
+(** ** A life with everything in it: two devices of 20 blocks *)
+
+Definition everything_on_mirrors : list (@happening small) :=
+  [Asks (DoWrite 0 [data 1; data 2]) [0; 1]; Asks (DoSnapshot "s") [];
+   Cuts (DoWrite 0 [data 3]) [2] 1;           (* device 0 has the data, device 1 does not *)
+   Fails 0; Asks (DoWrite 0 [data 4]) [3];    (* degraded *)
+   Fails 1; Asks (DoRead Live 0 1) []; Returns 0; Opens; Asks (DoRead Live 0 1) [];
+     (* what is back is stale *)
+   Returns 1; Opens; Asks (DoRead Live 0 2) []; Settles;
+   Fails 1; Asks (DoRead Live 0 2) []; Asks (DoRead (Named "s") 0 2) []].
+
+Definition everything_on_mirrors_shows : list (entry (@block small)) :=
+  [Event (Write 0 [data 1; data 2] Ok); Event (Snapshot "s" Ok);
+   Event (Write 0 [data 3] CutShort); Event (Crash Ok);
+   Fail 0 Ok; Event (Write 0 [data 4] Ok);
+   Fail 1 Ok; Event (Read Live 0 1 (Refused DataLost) []); Return 0 Ok;
+   Event (Read Live 0 1 (Refused DataLost) []);
+   Return 1 Ok; Event (Read Live 0 2 Ok [data 4; data 2]); Settle Ok;
+   Fail 1 Ok; Event (Read Live 0 2 Ok [data 4; data 2]); Event (Read (Named "s") 0 2 Ok [data 1; data 2])].
+
+Theorem mirrored_life_exists : ∃ z z', formatted 20 2 4 z ∧ lives 20 2 z everything_on_mirrors_shows z'.
+Proof. apply (mirrored_life_lives 20 2 shape_of_small everything_on_mirrors); [lia|by vm_compute]. Qed.
+
+(** ** A record that forgets who was dropped *)
+
+(** Device 0 misses a write. The record says again that it is a member; it comes back, and the disk opens. *)
+Definition with_an_old_record : option (list (entry (@block small))) :=
+  match complete (mirrored 20 [0; 1] false (format shape_of_small))
+    (Array (λ _, Device true (Medium (λ _, zero_block) [])) [0; 1] false) with
+  | (Some (ms, c, Some y), x) =>
+      '(e1, (c, x)) ← happens_once 20 2 (Asks (DoWrite 0 [data 1]) [0]) (Idle y ms c) x;
+      '(e2, (c, x)) ← happens_once 20 2 (Fails 0) c x;
+      '(e3, (c, x)) ← happens_once 20 2 (Asks (DoWrite 0 [data 4]) [1]) c x;
+      '(_, (c, x)) ← after_opening 20 true (comes_back 0 (Array (device_at x) [0; 1] (clean x)));
+      '(e4, _) ← happens_once 20 2 (Asks (DoRead Live 0 1) []) c x;
+      Some (e1 ++ e2 ++ e3 ++ Return 0 Ok :: e4)%list
+  | _ => None
+  end.
+Definition stale_read : list (entry (@block small)) :=
+  [Event (Write 0 [data 1] Ok); Fail 0 Ok; Event (Write 0 [data 4] Ok); Return 0 Ok;
+   Event (Read Live 0 1 Ok [data 1])].
+
+Local Instance small_eq_dec : EqDecision (@block small) := (_ : EqDecision (list byte)).
+
+Theorem record_needed : with_an_old_record = Some stale_read ∧
+  ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
+Proof.
+  split; [by vm_compute|]. intros Had%check_recorded_correct. by vm_compute in Had.
+Qed.

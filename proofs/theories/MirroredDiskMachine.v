@@ -1,0 +1,121 @@
+(** The proved disk on mirrors: the programs of [ProvedDisk.v], each block I/O on all members. Devices fail
+between any two I/Os, also when the power is off; they come back, or are replaced, between two requests.
+
+While no member answers the disk is [Lost]: a read is answered [DataLost], and nothing else succeeds. It opens
+again when the last member is back. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskRequests.
+From LogDisk Require Import Mirrors.
+
+Section MirroredDisk.
+Context `{!blocks}.
+Variables (size count : nat).    (* blocks of a device, devices *)
+
+Inductive control :=
+  | Idle (y : memory) (ms : list nat) (c : bool)
+  | Busy (q : request) (p : array_program block (list nat * bool * outcome))
+  | Upkeep (p : array_program block (list nat * bool * memory))
+  | Settling (y : memory) (p : array_program block (list nat * bool))
+  | Lost
+  | Off
+  | Recovery (on : bool) (p : array_program block (list nat * bool * option memory)).
+      (* [on]: the power is back, as far as anybody was told *)
+
+Definition powered (c : control) : bool := match c with Off | Recovery false _ => false | _ => true end.
+
+(** The last component: who failed since the power cut that nobody was told of yet. *)
+Definition machine : Type := control * array block * list nat.
+
+Definition when_cut (c : control) : entry block :=
+  match c with
+  | Busy q _ => Event (event_of q CutShort [])
+  | Settling _ _ => Settle CutShort
+  | _ => Event (Crash CutShort)
+  end.
+
+(** What is answered when no member answers any more. *)
+Definition when_lost (q : request) : entry block :=
+  Event (event_of q (match q with DoRead _ _ _ => Refused DataLost | _ => UnknownOutcome end) []).
+
+Definition told (h : list nat) : list (entry block) := (λ i, Fail i Ok) <$> h.
+
+Definition device_fails (i : nat) (x x' : array block) : Prop :=
+  ∃ d, down (device_at x i) d ∧ x' = put_device x i d.
+Definition comes_back (i : nat) (x : array block) : array block :=
+  put_device x i (Device true (store (device_at x i))).
+(** Another device, whatever is on it. *)
+Definition replaced (i : nat) (f : contents block) (ms : list nat) (c : bool) (x : array block) : array block
+  :=
+  put_device (Array (device_at x) ms c) i (Device true (Medium f [])).
+
+Definition reopen (x : array block) : array_program block (list nat * bool * option memory) :=
+  opened size (members x) (clean x) (λ ms c, mirrored size ms c (recover Done)).
+
+Inductive move : machine → list (entry block) → machine → Prop :=
+  | Call y ms c q places x h :
+      move (Idle y ms c, x, h) [] (Busy q (mirrored size ms c (perform y places q)), x, h)
+  | Maintain y ms c u x h :
+      move (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y u)), x, h)
+  | StartSettle y ms c x h :
+      move (Idle y ms c, x, h) [] (Settling y (settle size count ms c), x, h)
+  | Rest y ms c x h :                       (* nothing is unflushed: the next opening need not compare *)
+      move (Idle y ms c, x, h) [] (Idle y ms true, Array (device_at x) ms true, h)
+  (* one I/O *)
+  | BusyIo q p x p' x' h : array_io p x p' x' → move (Busy q p, x, h) [] (Busy q p', x', h)
+  | UpkeepIo p x p' x' h : array_io p x p' x' → move (Upkeep p, x, h) [] (Upkeep p', x', h)
+  | SettleIo y p x p' x' h : array_io p x p' x' → move (Settling y p, x, h) [] (Settling y p', x', h)
+  | RecoveryIo on p x p' x' h : array_io p x p' x' → move (Recovery on p, x, h) [] (Recovery on p', x', h)
+  (* the end of a program *)
+  | Answer q ms c y r data x h :
+      move (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h)
+  | UpkeepEnds ms c y x h : move (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
+  | Settled y ms c x h : move (Settling y (Finish (ms, c)), x, h) [Settle Ok] (Idle y ms c, x, h)
+  | Recovered (on : bool) ms c y x h :
+      move (Recovery on (Finish (ms, c, Some y)), x, h)
+        ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, [])
+  (* no member answers *)
+  | BusyStops q x h : move (Busy q Stop, x, h) [when_lost q] (Lost, x, h)
+  | UpkeepStops x h : move (Upkeep Stop, x, h) [] (Lost, x, h)
+  | SettleStops y x h : move (Settling y Stop, x, h) [Settle (Refused DataLost)] (Lost, x, h)
+  | RecoveryStops (on : bool) x h :
+      move (Recovery on Stop, x, h) ((if on then [] else [Event (Crash Ok)]) ++ told h) (Lost, x, [])
+  | LostAnswer q x h : move (Lost, x, h) [when_lost q] (Lost, x, h)
+  | LostSettle x h : move (Lost, x, h) [Settle (Refused DataLost)] (Lost, x, h)
+  | Reopen x h : move (Lost, x, h) [] (Recovery true (reopen x), x, h)
+  | IdleHint y ms c x h : move (Idle y ms c, x, h) [Hint Ok] (Idle y ms c, x, h)
+  | LostHint x h : move (Lost, x, h) [Hint Ok] (Lost, x, h)
+  (* the power, at any moment *)
+  | PowerCut c x x' h : powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' →
+      move (c, x, h) [when_cut c] (Off, x', h)
+  | PowerOn x h : move (Off, x, h) [] (Recovery false (reopen x), x, h)
+  (* devices *)
+  | DeviceFails c i x x' h : i < count → device_fails i x x' →
+      move (c, x, h) (if powered c then [Fail i Ok] else []) (c, x', if powered c then h else i :: h)
+  | IdleReturn y ms c i x h : i < count →
+      move (Idle y ms c, x, h) [Return i Ok] (Idle y ms c, comes_back i x, h)
+  | LostReturn i x h : i < count → move (Lost, x, h) [Return i Ok] (Lost, comes_back i x, h)
+  | OffReturn i x h : i < count → move (Off, x, h) [] (Off, comes_back i x, h)
+  | IdleReplace y ms c i f x h :            (* the record goes first *)
+      i < count → filter (λ j, j ≠ i) ms ≠ [] →
+      move (Idle y ms c, x, h) [Replace i Ok]
+        (Idle y (filter (λ j, j ≠ i) ms) c, replaced i f (filter (λ j, j ≠ i) ms) c x, h)
+  | LastReplace y ms c i f x h :            (* the last member: all is lost for good *)
+      i < count → filter (λ j, j ≠ i) ms = [] →
+      move (Idle y ms c, x, h) [Replace i Ok] (Lost, replaced i f [] c x, h)
+  | LostReplace i f x h :
+      i < count →
+      move (Lost, x, h) [Replace i Ok] (Lost, replaced i f (filter (λ j, j ≠ i) (members x)) (clean x) x, h).
+
+(** Devices that hold the same, formatted. *)
+Definition formatted (n : nat) (s : machine) : Prop :=
+  ∃ g f ms c y x, disk_blocks g = n ∧ 0 < count ∧
+    complete (mirrored size (seq 0 count) false (format g)) (Array (λ _,
+      Device true (Medium f [])) (seq 0 count) false)
+      = (Some (ms, c, Some y), x) ∧ s = (Idle y ms c, x, []).
+
+(** What the machine shows. *)
+Inductive lives : machine → list (entry block) → machine → Prop :=
+  | lives_nil s : lives s [] s
+  | lives_step s es s' tr s'' : move s es s' → lives s' tr s'' → lives s (es ++ tr) s''.
+
+End MirroredDisk.
