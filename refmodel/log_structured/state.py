@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refmodel.array.array import Array
-from refmodel.core.errors import DataLost, HostRefused, NoSpace
+from refmodel.core.errors import HostRefused, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.durable_log import DurableLog
@@ -22,8 +22,9 @@ from refmodel.log_structured.chunks.large_writes import LargeWrites
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cow_btree import LAST, Tree
+from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.page_marking import LITTLE_AHEAD, READ_AHEAD, mark_pages
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.reclaim import Reclaimer
 from refmodel.log_structured.snapshots.views import View, Views
@@ -53,6 +54,7 @@ class DiskState:
         self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
+        self._read_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
         self.reclaimer = Reclaimer(
             self.views, self.pages, self.chunks, emit, MERGED_BEFORE_RECLAIM * self._merge_step
@@ -280,24 +282,8 @@ class DiskState:
 
     def mark_pages(self, tree: Tree[Any]) -> None:
         """Mark the pages of a map as in use."""
-        self._mark(tree.root, tree.kind, 0, LAST)
+        mark_pages(self.pages, tree.root, tree.kind, self._read_ahead)
 
     def mark_pages_of(self, view: View) -> None:
         """Mark the pages of a view's map as in use, but what reclaim has freed of it."""
-        self._mark(view.map.root, MapKind.LOGICAL, view.cursor, LAST)
-
-    def _mark(self, page: int, kind: MapKind, low: int, end: int) -> None:
-        """Mark the pages below a page that lead to keys from `low` on."""
-        if not page or page in self.pages.in_use:
-            return
-        try:
-            node = self.pages.get(page, kind, "recovery", low)
-        except DataLost:
-            self.pages.mark_damaged(page, kind)
-            return
-        if not self.pages.mark_in_use(node) or node.level == 0:
-            return
-        for at, child in enumerate(node.values):
-            child_end = node.keys[at + 1] if at + 1 < len(node.keys) else end
-            if child_end > low:
-                self._mark(child, kind, low, child_end)
+        mark_pages(self.pages, view.map.root, MapKind.LOGICAL, self._read_ahead, view.cursor)
