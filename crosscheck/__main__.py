@@ -2,7 +2,14 @@
 
 from modelcheck.commands.group import Commands
 
-NAMES = ("engine-mutation", "kit-speed", "model-tests", "overlap-speed", "trace-speed")
+NAMES = (
+    "engine-mutation",
+    "judge-speed",
+    "kit-speed",
+    "model-tests",
+    "overlap-speed",
+    "trace-speed",
+)
 
 main = Commands(
     "crosscheck.commands",

@@ -25,6 +25,7 @@ NEAREST = {
     "Codec.v": "ProvedDiskRefinement",
     "ByteBlocks.v": "ProvedDiskExecution",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
+    "OverlappingDiskProposals.v": "OverlappingDiskProposals",
 }
 
 

@@ -37,7 +37,7 @@ class Array:
             if len(now.failed) == self.tolerates and not rarely(self._choose, self._beyond_one_in):
                 return None
             device = self._one_of(sound)
-        mode = self._one_of((ABSENT, DEGRADED))
+        mode = self._one_of((ABSENT, ABSENT, DEGRADED))
         now.note("fail")
         now.fail(device, mode)
         return {"device": device, "mode": mode}

@@ -12,7 +12,6 @@ from conformance.contract.trace import OVERLAPPING
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
-FEW = (2, 3, 4)  # where each block is a step: a snapshot may lie anywhere between those in flight
 NAMES = ("a", "b", "c")
 CHOICES = 20  # digits of a schedule
 WEIGHTS = {
@@ -68,9 +67,8 @@ def written(
     if not hello.get("tolerates"):
         able -= {"fail", "replace"}
     devices = hello.get("devices", 0)
-    sizes = FEW if hello.get("atomic") == "block" else SIZES
     cuts = cuts and "crash" in able
-    return _Writer(choose, able, devices, ops, most, cuts, schedules, sizes).program
+    return _Writer(choose, able, devices, ops, most, cuts, schedules).program
 
 
 def woven(
@@ -114,7 +112,6 @@ class _Writer:
         most: int,
         cuts: bool,
         schedules: bool,
-        sizes: Sequence[int],
     ):
         self._choose, self._most = choose, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
@@ -123,7 +120,7 @@ class _Writer:
         self._devices = devices
         self._failed: int | None = None  # the device that is failed
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
-        self._blocks = choose.choice(sizes)
+        self._blocks = choose.choice(SIZES)
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it

@@ -24,6 +24,7 @@ from conformance.programs.simpler import (
     reshaped,
     simpler,
     stand_ins,
+    windows,
 )
 
 Attempt = Callable[[list[Request]], tuple[Trace, Verdict] | None]
@@ -35,6 +36,8 @@ FIRST_SHARE = 0.1  # of the time limit, that the first repeats may take
 LAST_SECONDS = 1.0  # that the last repeats may take
 CROWDED = 5  # times as long as by the processor's time a search may take by the wall clock's
 MISSED = 0.05  # chance that a flaky failure is missed because it was sent too seldom
+WINDOW = 64  # requests at most before a failure that are tried alone, in so many SHAPES
+SHAPES = 30
 FEW = 40  # requests: so few are also removed two at a time
 SHORT = 8  # requests that need not become fewer by other requests in their place
 
@@ -117,9 +120,12 @@ class _Search:
 
         What fails with one request in flight too is shorter and easier to explain."""
         any(self._fails(candidate) for candidate in fewer_in_flight(self._program))
+        self._cut_behind_failure()
+        self._keep_window()
         before = None
         while before != self._program:
             before = self._program
+            self._cut_behind_failure()
             self._remove_groups()
             self._remove_runs()
             if SHORT < len(self._program) <= FEW:
@@ -127,6 +133,26 @@ class _Search:
             self._simplify()
             if len(self._program) <= FEW:
                 self._remove_pairs()
+
+    def _cut_behind_failure(self) -> None:
+        """Remove what was called once the wrong answer was given: it did not make it wrong."""
+        trace, verdict = self._best
+        if not trace.overlapping or verdict.at is None:
+            return
+        answered = trace.events[verdict.at]["answered"]
+        if answered is not None:
+            called = sum(event["called"] < answered for event in trace.events)
+            self._fails(self._program[:called])
+
+    def _keep_window(self) -> None:
+        """Keep the last requests alone, if they fail in any of many shapes.
+
+        A failure that needs one order of many is rare in all shapes of a program, but many shapes
+        of a short program take no longer than a few of a long one."""
+        if self._best[0].overlapping:
+            for window in windows(self._program, WINDOW):
+                if any(self._one_fails(shape) for shape in reshaped(window, SHAPES)):
+                    return
 
     def _remove_groups(self) -> None:
         """Remove requests that belong together, such as all that name one snapshot."""

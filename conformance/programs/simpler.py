@@ -11,6 +11,7 @@ MOST_SENT = 120  # requests, in variants of a program that differ in what is in 
 LEAST_SHAPES = 2  # variants, of a long program
 HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what otherwise takes time
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
+SHORTEST_WINDOW = 8  # requests
 MOST_BLOCKS = 64  # of a write that stands in for other requests
 
 
@@ -58,6 +59,21 @@ def stand_ins(program: list[Request], capabilities: Collection[str]) -> list[Req
     return hints + [one for one in whole if one["op"] in (*capabilities, "write")]
 
 
+def windows(program: list[Request], longest: int) -> Iterator[list[Request]]:
+    """Yield the last requests of the program, more each time, with the snapshots that they name."""
+    length = SHORTEST_WINDOW
+    while length < min(longest, len(program) - 1):
+        start = len(program) - length
+        names = {name for name in map(snapshot_of, program[start:]) if name is not None}
+        taken = {
+            request["name"]: at
+            for at, request in enumerate(program[:start])
+            if request["op"] == "snapshot" and request["name"] in names
+        }
+        yield [program[0], *(program[at] for at in sorted(taken.values())), *program[start:]]
+        length *= 2
+
+
 def fewer_in_flight(program: list[Request]) -> Iterator[list[Request]]:
     """Yield the program with fewer requests in flight, one at a time first."""
     most = max((request.get("overlaps", 0) for request in program), default=0)
@@ -81,15 +97,15 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
             yield [*program[:index], request, *program[index + 1 :]]
 
 
-def reshaped(program: list[Request]) -> Iterator[list[Request]]:
-    """Yield the program with other numbers of requests in flight.
+def reshaped(program: list[Request], least: int = LEAST_SHAPES) -> Iterator[list[Request]]:
+    """Yield the program with other numbers of requests in flight, at least so many variants.
 
     Which step of which request comes first depends on all that is in flight, so a failure may be
     gone when requests are left out, and come back in another shape."""
     most = max((request.get("overlaps", 0) for request in program), default=0)
     if not most:
         return
-    for seed in range(max(MOST_SENT // len(program), LEAST_SHAPES)):
+    for seed in range(max(MOST_SENT // len(program), least)):
         choose = random.Random(seed)
         alone = choose.choice([0.0, 0.5, 1.0])  # of the requests that are alone, so many stay so
         yield [
@@ -143,11 +159,15 @@ def _simpler_request(request: Request, blocks: int) -> Iterator[Request]:
     tags, count, lba = request.get("tags", ()), request.get("count", 1), request["lba"]
     if len(tags) > 1:
         yield {**request, "tags": tags[:1]}
-        yield {**request, "tags": tags[: len(tags) // 2]}
+        half = len(tags) // 2
+        yield {**request, "tags": tags[:half]}
+        yield {**request, "tags": tags[half:], "lba": lba + half}
         yield {**request, "tags": tags[1:], "lba": lba + 1}
         yield {**request, "tags": tags[:-1]}
     if count > 1:
         yield {**request, "count": 1}
+        yield {**request, "count": count // 2}
+        yield {**request, "count": count - count // 2, "lba": lba + count // 2}
         yield {**request, "count": count - 1, "lba": lba + 1}
         yield {**request, "count": count - 1}
     if lba > blocks:

@@ -7,14 +7,121 @@ a situation like this one.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 
 ABSENT, DEGRADED, BACK = "absent", "degraded", "back"  # of a failed device
-SHAPING = frozenset(["snapshot", "revert", "delete"])  # operations that change the tree of views
-CHANGING = frozenset(["write", "unmap"])  # operations after which live is unlike its origin
 Feature = tuple[object, ...]
+View = str | int | None  # a snapshot, a branching point that was deleted, or the empty disk
 Asked = Counter[tuple[Feature, str]]  # (feature of a situation, operation) -> how often asked
+
+
+class ViewTree:
+    """The tree of views: live and the snapshots, each below the snapshot that it came from.
+
+    A deleted snapshot from which several views came stays as a branching point without a name: they
+    may share what was in it, whatever an engine does about that.
+    """
+
+    def __init__(self) -> None:
+        self.views: dict[str, View] = {}  # snapshot -> what it came from; in the order of their age
+        self._removed: dict[int, View] = {}  # branching point that was deleted -> the same
+        self._points = 0  # that were deleted so far
+        self._origin: View = None  # what live began as
+        self._changed = False  # whether live was written since
+        self._own: set[View] = set()  # what was written between where it came from and it
+        self._shape: Feature | None = None
+
+    def copy(self) -> "ViewTree":
+        """Return a tree that changes by itself."""
+        other = copy(self)
+        other.views, other._removed = dict(self.views), dict(self._removed)
+        other._own = set(self._own)
+        return other
+
+    def write(self) -> None:
+        """Live is written."""
+        if not self._changed:
+            self._changed, self._shape = True, None
+
+    def snapshot(self, name: str) -> None:
+        """Live goes on from a new snapshot."""
+        self._shape = None
+        if self._changed:
+            self._own.add(name)
+        self.views[name] = self._origin
+        self._origin, self._changed = name, False
+
+    def revert(self, name: str) -> None:
+        """Live goes on from an earlier snapshot."""
+        self._shape = None
+        before, self._origin, self._changed = self._origin, name, False
+        self._join(before)
+
+    def delete(self, name: str) -> None:
+        """The snapshot goes. What came from it comes from a nameless point, if that is several."""
+        self._shape = None
+        above = self.views.pop(name)
+        if len(self._below(name)) + (self._origin == name) < 2:
+            self._hand_down(name, above)
+            self._join(above)
+            return
+        self._points += 1
+        self._removed[self._points] = above
+        if name in self._own:
+            self._own.add(self._points)
+        self._move(name, self._points)
+
+    def shape(self) -> Feature:
+        """Return the shape of the tree: what is below each view, where live is, what was written
+        between two views, and which of them are deleted.
+        """
+        if self._shape is None:
+            children: dict[View, list[View]] = {}
+            for some in (self.views, self._removed):
+                for child, above in some.items():
+                    children.setdefault(above, []).append(child)
+            self._shape = self._shape_below(None, children)
+        return self._shape
+
+    def _shape_below(self, view: View, children: Mapping[View, list[View]]) -> Feature:
+        here = (1 + self._changed) if self._origin == view else 0
+        if view not in children:
+            return (here, view in self._own)
+        subtrees = [self._shape_below(child, children) for child in children[view]]
+        here -= 3 * (view in self._removed)
+        return (
+            here,
+            view in self._own,
+            *(sorted(subtrees, key=repr) if subtrees[1:] else subtrees),
+        )
+
+    def _below(self, view: View) -> list[View]:
+        all = (self.views, self._removed)
+        return [child for some in all for child, above in some.items() if above == view]
+
+    def _join(self, point: View) -> None:
+        """A deleted branching point from which fewer than two views come is none any more."""
+        if isinstance(point, int) and len(self._below(point)) + (self._origin == point) < 2:
+            above = self._removed.pop(point)
+            self._hand_down(point, above)
+            self._join(above)
+
+    def _hand_down(self, view: View, above: View) -> None:
+        """What came from a view that goes comes from the one above, and has its changes."""
+        if view in self._own:
+            self._own.update(self._below(view))
+            self._changed = self._changed or self._origin == view
+        self._move(view, above)
+
+    def _move(self, view: View, to: View) -> None:
+        for some in (self.views, self._removed):
+            for child, above in some.items():
+                if above == view:
+                    some[child] = to  # type: ignore[index]  # a key of the same dict
+        if self._origin == view:
+            self._origin = to
+        self._own.discard(view)
 
 
 class Situation:
@@ -23,21 +130,17 @@ class Situation:
     def __init__(self, blocks: int) -> None:
         self.blocks = blocks
         self.failed: dict[int, str] = {}  # device -> ABSENT, DEGRADED, or BACK until it settles
-        self.views: dict[str, str | None] = {}  # snapshot -> its parent; in the order of their age
-        self._origin: str | None = None  # the snapshot that live began as
-        self._changed = False  # whether live was written since
-        self._own: set[str] = set()  # the snapshots that were written between their parent and them
+        self._tree = ViewTree()
         self._mapped: set[int] = set()  # LBAs that were written, in whatever view
         self._logged = 0  # blocks written since the last checkpoint
         self._last = ("", "create")
         self._features: list[Feature] | None = None
-        self._shape: Feature | None = None
 
     def copy(self) -> "Situation":
         """Return a situation that changes by itself."""
         other = copy(self)
-        other.failed, other.views = dict(self.failed), dict(self.views)
-        other._own, other._mapped = set(self._own), set(self._mapped)
+        other.failed, other._mapped = dict(self.failed), set(self._mapped)
+        other._tree = self._tree.copy()
         return other
 
     def features(self) -> list[Feature]:
@@ -56,65 +159,45 @@ class Situation:
         """Return the states of the devices that failed, in an order that hides which they are."""
         return tuple(sorted(self.failed.values()))
 
+    @property
+    def views(self) -> Mapping[str, View]:
+        """The snapshots, the oldest first; each with what it came from."""
+        return self._tree.views
+
     def shape(self) -> Feature:
         """Return the shape of the tree of views."""
-        if self._shape is None:
-            self._shape = _tree(self.views, self._origin, self._changed, self._own)
-        return self._shape
+        return self._tree.shape()
 
     def shape_after(self, op: str, name: str) -> Feature:
         """Return the shape of the tree of views after `delete` or `revert` of a snapshot."""
-        if op == "revert":
-            return _tree(self.views, name, False, self._own)
-        origin, changed, own = self._origin, self._changed, self._own
-        above = self.views[name]
-        if name in own:
-            own = own | {child for child, up in self.views.items() if up == name}
-        views = {
-            child: above if up == name else up for child, up in self.views.items() if child != name
-        }
-        if origin == name:
-            origin, changed = above, changed or name in own
-        return _tree(views, origin, changed, own)
+        tree = self._tree.copy()
+        if op == "delete":
+            tree.delete(name)
+        else:
+            tree.revert(name)
+        return tree.shape()
 
     def note(self, op: str, name: str = "", lbas: Iterable[int] = (), written: int = 0) -> None:
         """The request was sent: the situation is another one."""
         self._features = None
         self._last = (self._last[1], op)
-        if op in SHAPING or op in CHANGING and not self._changed:
-            self._shape = None
         match op:
             case "write":
                 self._mapped.update(lbas)
                 self._logged += written
-                self._changed = True
+                self._tree.write()
             case "unmap":
                 self._mapped.difference_update(lbas)
                 self._logged += 1
-                self._changed = True
+                self._tree.write()
             case "snapshot":
-                if self._changed:
-                    self._own.add(name)
-                self.views[name] = self._origin
-                self._origin, self._changed = name, False
+                self._tree.snapshot(name)
             case "revert":
-                self._origin, self._changed = name, False
+                self._tree.revert(name)
             case "delete":
-                self._delete(name)
+                self._tree.delete(name)
             case "checkpoint" | "restart" | "crash":
                 self._logged = 0
-
-    def _delete(self, name: str) -> None:
-        above = self.views.pop(name)
-        for child, up in self.views.items():
-            if up == name:
-                self.views[child] = above
-                if name in self._own:
-                    self._own.add(child)
-        if self._origin == name:
-            self._origin = above
-            self._changed = self._changed or name in self._own
-        self._own.discard(name)
 
     # Devices. The caller says what becomes of each.
 
@@ -132,21 +215,3 @@ class Situation:
         """What is back has caught up."""
         self._features = None
         self.failed = {device: mode for device, mode in self.failed.items() if mode != BACK}
-
-
-def _tree(
-    views: Mapping[str, str | None], origin: str | None, changed: bool, own: Container[str | None]
-) -> Feature:
-    """The shape of the tree of these views, given the parent of each. Live began as `origin`."""
-    children: dict[str | None, list[str]] = {}
-    for child, up in views.items():
-        children.setdefault(up, []).append(child)
-
-    def below(view: str | None) -> Feature:
-        here = (1 + changed) if origin == view else 0
-        if view not in children:
-            return (here, view in own)
-        subtrees = [below(child) for child in children[view]]
-        return (here, view in own, *(sorted(subtrees, key=repr) if subtrees[1:] else subtrees))
-
-    return below(None)

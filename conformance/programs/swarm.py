@@ -40,9 +40,9 @@ THEMES = (
     {"write": 12, "read": 4, "unmap": 1, "snapshot": 1, "clean": 4},
     {"write": 12, "unmap": 4, "snapshot": 2, "delete": 2, "flush": 1, "restart": 1},
 )
-# With devices: ones that come and go under load; ones that are replaced while the disk is cleaned
-# and cut; rebuilds;
-# ones that fail again before they have caught up; ones that fail between two power cuts.
+# With devices: ones that come and go under load, or faster than they catch up; ones replaced
+# while the disk is cleaned and cut; rebuilds; ones that fail again before they have caught up; ones
+# that fail between two power cuts.
 DEVICE_THEMES = (
     {
         "write": 10,
@@ -65,13 +65,14 @@ DEVICE_THEMES = (
         "snapshot": 1,
         "delete": 1,
     },
+    {"outage": 3, "write": 2, "read": 1, "snapshot": 1, "delete": 1, "clean": 1},
     {"rebuild": 8, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
     {"write": 6, "snapshot": 1, "fail": 4, "return": 3, "replace": 1, "settle": 1, "crash": 6},
 )
 CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
-SCENES = {"look": None, "branch": "delete", "rebuild": "device"}
+SCENES = {"look": None, "branch": "delete", "rebuild": "device", "outage": "device"}
 # A device is rebuilt while something is in snapshots alone; then as many fail as may.
 REBUILD = (
     "write",
@@ -86,6 +87,18 @@ REBUILD = (
     "fail",
     "fail",
 )
+OUTAGE = (
+    "fail",
+    "fail",
+    "return",
+    "return",
+    "return",
+    "replace",
+    "settle",
+    "checkpoint",
+    "restart",
+    "crash",
+)
 STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # of a tree of views
 BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 
@@ -94,6 +107,8 @@ def steps(choose: Source, scene: str) -> list[str]:
     """Return the operations of a scene. A target may lack the capabilities for some of them."""
     if scene == "rebuild":
         return list(REBUILD)
+    if scene == "outage":
+        return _outage(choose)
     if scene == "branch":
         return _branch(choose) if choose.randrange(2) else _walk(choose)
     return []
@@ -125,10 +140,19 @@ def _branch(choose: Source) -> list[str]:
     return [*grown, *("revert",) * choose.randrange(2), *written, *pruned]
 
 
+def _outage(choose: Source) -> list[str]:
+    """Devices come and go, mostly faster than they catch up, with few writes in between."""
+    outage = ["write", "fail"]
+    for _ in range(3 + choose.randrange(8)):
+        outage += ["write"] * choose.randrange(3)
+        outage.append(OUTAGE[choose.randrange(len(OUTAGE))])
+    return [*outage, "settle"]
+
+
 def _walk(choose: Source) -> list[str]:
     """A tree of views grows and loses views in turns, with few writes in between."""
     walk = ["write", "snapshot"]
-    for _ in range(3 + choose.randrange(10)):
+    for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])
         walk += ["write"] * choose.randrange(3)
         if rarely(choose, 6):
@@ -156,6 +180,8 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
         weights["look"] = choose.randrange(3)
         if "delete" in capabilities:
             weights["branch"] = choose.randrange(3)
+        if devices and "device" in capabilities:
+            weights["outage"] = choose.randrange(3)
     if can_crash:
         drawn = CRASHES[choose.randrange(len(CRASHES))]
         weights["crash"] = max(drawn, weights.get("crash", 0))

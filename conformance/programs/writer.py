@@ -10,7 +10,7 @@ from conformance.programs import names, swarm
 from conformance.programs.array import Array
 from conformance.programs.explored import Begun
 from conformance.programs.ranges import ANYWHERE, Ranges
-from conformance.programs.situation import Asked, Situation
+from conformance.programs.situation import ABSENT, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
@@ -21,15 +21,16 @@ CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _cras
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
-KEPT = (0, 0, 2, 3, 4, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
+KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 CUT_ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
+RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
-REPEATED_ONE_IN = 600  # steps of such a program
+REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
@@ -100,8 +101,12 @@ class Writer:
             else:
                 self._add(kind)
         self._read_back()
+        if self._now.failed and self._upto(1):
+            self._make_whole()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})
+        if "device" in self._capabilities and self._upto(1):
+            self._take_away()
         return self._requests
 
     # What comes next.
@@ -124,6 +129,21 @@ class Writer:
             self._ranges, self._scattered = self._scattered, self._ranges
         for kind in swarm.steps(self._choose, scene):
             if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
+                self._add(kind)
+        self._read_back()
+
+    def _make_whole(self) -> None:
+        """Every device is brought back and catches up: a scrub finds what it still lacks."""
+        for _ in range(len(self._now.failed)):
+            self._add("return" if ABSENT in self._now.failed.values() else "replace")
+        self._add("settle")
+        self._read_back()
+
+    def _take_away(self) -> None:
+        """As many devices fail as may, often next to a recovery: is what is left all there is?"""
+        fails = ["fail"] * self._array.tolerates
+        for kind in (*self._one_of(RECOVERED), *fails, *self._one_of(RECOVERED)):
+            if NEEDS[kind] in self._capabilities:
                 self._add(kind)
         self._read_back()
 

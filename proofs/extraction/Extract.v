@@ -4,7 +4,7 @@ Numbers are OCaml's integers (63 bits): the reader refuses any that is negative 
 count that the checker makes of them comes near 2^62. Names are OCaml's strings. *)
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlZInt ExtrOcamlNativeString.
 From stdpp Require Import strings numbers.
-From LogDisk Require Import Checker OverlappingDiskChecker.
+From LogDisk Require Import Checker OverlappingDiskChecker OverlappingDiskProposals.
 
 Extract Inlined Constant Pos.succ => "Stdlib.succ".
 Extract Inlined Constant Pos.of_succ_nat => "Stdlib.succ".
@@ -17,4 +17,4 @@ Extract Inlined Constant Ascii.nat_of_ascii => "Stdlib.Char.code".
 Extract Inlined Constant String.length => "Stdlib.String.length".
 Extract Inlined Constant length => "Stdlib.List.length".
 
-Extraction "checker.ml" judge clause_of judge_overlapping.
+Extraction "checker.ml" judge clause_of judge_overlapping check_order.

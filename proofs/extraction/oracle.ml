@@ -2,8 +2,8 @@
 
    This file and the mappings of Extract.v are all that is trusted: it reads JSON Lines and prints one JSON
    object a trace, {"trace":...,"accepted":...,"at":...,"clause":...}; "accepted" is null, with an "error", where
-   there is no verdict. A trace of version 2, whose requests overlap, goes to the checker of orders. Exit status: 0 all
-   accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is no trace, or wrong usage. *)
+   there is no verdict. Where requests overlap, an order that Propose finds is confirmed, or all are searched. Exit
+   status: 0 all accepted, 1 one is rejected, 3 none is but one is undecided, 2 one is no trace, or wrong usage. *)
 
 module J = Yojson.Safe
 open Checker
@@ -54,10 +54,8 @@ let answer = function
   | `Assoc members -> (
       match find "ok" members with
       | `Bool true -> Ok
-      | `Bool false -> (
-          match text "error" (find "error" members) with
-          | "unknown-outcome" -> UnknownOutcome
-          | error -> Refused (code error))
+      | `Bool false when find "error" members = `String "unknown-outcome" -> UnknownOutcome
+      | `Bool false -> Refused (code (text "error" (find "error" members)))
       | _ -> bad "result.ok must be true or false")
   | _ -> bad "result must be an object or null"
 
@@ -232,8 +230,13 @@ let in_flight channel number granularity profile tolerates capabilities =
   if over < max_int && moments = [] then accepted counted
   else
     let at moment = match List.nth_opt moments moment with Some m -> m.index | None -> 0 in
-    let judge = judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) in
-    match at_most most_seconds (fun () -> judge (List.map (fun m -> m.moment) moments)) with
+    let history = List.map (fun m -> m.moment) moments in
+    let judged () =
+      let order = Propose.order granularity profile tolerates history in
+      if check_order Int.equal 0 granularity profile tolerates history order then Fit
+      else judge_overlapping Int.equal 0 weigh granularity profile tolerates (Some most_work) history
+    in
+    match at_most most_seconds judged with
     | Fit -> accepted counted
     | Unfit moment ->
         rejected (at moment) "Order: what overlapping requests answered fits one order of their effects" counted

@@ -4,7 +4,7 @@ From Coq Require Field_theory.
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
-From LogDisk Require Import OverlappingDisk OverlappingDiskChecker.
+From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskProposals.
 From LogDisk Require OverlappingDiskCorrect OverlappingDiskQueue OverlappingDiskWitnesses.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
@@ -90,6 +90,12 @@ Theorem overlapping_verdict_exact {V} `{EqDecision V, Value V} weigh g p tolerat
   | Unknown _ => is_Some work
   end.
 Proof. apply OverlappingDiskCorrect.judge_overlapping_correct. Qed.
+
+(** 15. An order that somebody proposes is confirmed only if it shows that the contract admits the history;
+and whatever the contract admits, some proposal shows. *)
+Theorem overlapping_order_exact {V} `{EqDecision V, Value V} g p tolerates (h : list (moment V)) :
+  (∃ todo, check_order g p tolerates h todo = true) ↔ admits_overlapping g p tolerates h.
+Proof. apply check_order_correct. Qed.
 
 (** 16. Whatever implements the contract, run one request at a time behind a queue, implements the contract
 for requests that overlap. *)
@@ -560,7 +566,7 @@ Import LogStructured Trees Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
-   @queue_implements,
+   @overlapping_order_exact, @queue_implements,
    @snapshot_promise_used, @snapshot_promise_needs_no_delete,
    @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
    @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,

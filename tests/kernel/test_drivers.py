@@ -1,6 +1,7 @@
 """Each driver: its operations, power cuts, and that a judge finds a disk that ignores flushes."""
 
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,3 +110,37 @@ def test_the_judge_finds_a_disk_that_ignores_flushes(driver: str, needs_guest: N
 def test_the_judge_finds_nothing_wrong_in_a_few_traces(driver: str, needs_guest: None) -> None:
     row = kernel.honest(driver, minutes=0.2, seed=1, most=3)
     assert row.good and row.crashes > 0, str(row)
+
+
+@pytest.mark.parametrize("cleaner", ["asked", "running"])
+def test_the_cleaner_of_nilfs2_frees_segments_and_keeps_snapshots(
+    cleaner: str, needs_guest: None
+) -> None:
+    disk = DRIVERS["nilfs2"]({"cleaner": cleaner, "spread": 1})
+    try:
+        ask(disk, "create", blocks=BLOCKS)
+        ask(disk, "write", lba=0, data=filled(255))
+        ask(disk, "snapshot", name="s")
+        for number in range(100):
+            assert ask(disk, "write", lba=0, data=filled(number))["ok"]
+            ask(disk, "flush")
+        if cleaner == "asked":
+            before = free_segments(disk)
+            assert ask(disk, "clean")["ok"] and ask(disk, "checkpoint")["ok"]
+            assert free_segments(disk) > before
+        deadline = time.monotonic() + 20
+        while cleaner == "running" and 2 * free_segments(disk) <= SEGMENTS:
+            assert time.monotonic() < deadline, "the cleaner frees nothing"
+            time.sleep(0.01)
+        for _ in range(2):
+            assert read(disk) == filled(99) and read(disk, view="s") == filled(255)
+            assert ask(disk, "crash")["ok"]
+    finally:
+        disk.close()
+
+
+SEGMENTS = 255  # of 64 KiB, of the disk
+
+
+def free_segments(disk: KernelDisk) -> int:
+    return int(disk._guest.ask("get", "/sys/fs/nilfs2/vda/segments/clean_segments"))

@@ -92,3 +92,22 @@ def test_a_full_thin_pool_refuses_a_flush_if_block_0_is_not_mapped(
         disk.close()
     assert [event["result"]["ok"] for event in trace.events[:-1]] == [True] * 5 + [False]
     assert result.items() <= trace.events[-1]["result"].items()
+
+
+def test_a_thin_pool_whose_metadata_is_full_forgets_what_it_had_acknowledged() -> None:
+    program: list[Message] = [{"op": "create", "blocks": 200}]
+    for step in range(8):
+        program.append({"op": "snapshot", "name": f"s{step}"})
+        for place in range(3):
+            lba, tag = step * 7 + place * 31, 1 + step * 3 + place
+            program.append({"op": "write", "lba": lba, "tags": [tag]})
+    program += [{"op": "flush"}, {"op": "read", "lba": 0, "count": 200}]
+    disk = DmThin({"metadata": 96, "spread": 1})
+    try:
+        trace = drive(disk, program, 0, {})
+    finally:
+        disk.close()
+    (verdict,) = judge([trace], {"model": named("model")})
+    assert (verdict.verdict, verdict.kind) == ("fail", "stale")
+    assert "crash" not in {event["op"] for event in trace.events}
+    assert trace.events[-2]["result"]["ok"]  # the flush

@@ -126,7 +126,8 @@ def test_its_verdict_is_by_definition_on_small_histories() -> None:
 
 
 def test_too_many_orders_are_undecided() -> None:
-    """Sixteen writes at once that a power cut may all have let through or not."""
+    """Sixteen writes at once that a power cut may all have let through or not. No order explains
+    the read after it."""
     hello = {"crash_profile": "prefix", "capabilities": ["crash"], "in_flight": 16}
     create = {**CREATE, "blocks": 16, "called": 0, "answered": 1}
     writes = [
@@ -135,7 +136,9 @@ def test_too_many_orders_are_undecided() -> None:
         for n in range(16)
     ]
     crash = {"op": "crash", "result": OK, "called": 20, "answered": 21}
-    (opinion,) = certified.judge([Trace(hello, [create, *writes, crash])])
+    read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [99]}}
+    read |= {"called": 22, "answered": 23}
+    (opinion,) = certified.judge([Trace(hello, [create, *writes, crash, read])])
     assert opinion.at is None and "too many orders" in opinion.unsure
 
 

@@ -1,7 +1,8 @@
 """What is in flight while the search walks along a trace, and which step has to wait for which."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
+from conformance.contract.model import ZERO
 from conformance.contract.trace import Event
 from conformance.judging.orders.lookahead import Lookahead
 from conformance.judging.orders.steps import Rules, Step, live
@@ -14,7 +15,7 @@ class Flight:
         self.rules, self.known = rules, known
         self.open: dict[int, Step] = {}  # by number
         self.of: dict[int, list[Step]] = {}  # index of a request -> its steps, open or not
-        self._steps = 0
+        self.called = 0  # steps
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
         """A request is called: its steps, and which of the blocks judged apart each touches."""
@@ -23,8 +24,8 @@ class Flight:
 
     def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
         """Return a step with a number of its own."""
-        self._steps += 1
-        return Step(self._steps, event, index, blocks)
+        self.called += 1
+        return Step(self.called, event, index, blocks)
 
     def depends(self, numbers: set[int]) -> set[int]:
         """The steps in flight that these may have to come after, and themselves."""
@@ -37,6 +38,20 @@ class Flight:
                     reached.add(number)
                     waiting.append(number)
         return reached
+
+    def coming(self, lbas: Container[int]) -> dict[int, set[int]] | None:
+        """LBA -> the tags that steps in flight may write there; None if it may be any."""
+        tags: dict[int, set[int]] = {}
+        for step in self.open.values():
+            event = step.event
+            if event["op"] == "revert":
+                return None
+            if event["op"] in ("write", "unmap"):
+                for at, lba in enumerate(step.blocks):
+                    if lba in lbas:
+                        tag = event["tags"][at] if event["op"] == "write" else ZERO
+                        tags.setdefault(lba, set()).add(tag)
+        return tags
 
     def local(self, lba: int, numbers: Iterable[int]) -> list[Step]:
         """Those of these steps that are of this block alone."""

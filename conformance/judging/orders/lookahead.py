@@ -30,8 +30,8 @@ class Observation(NamedTuple):
 
 @dataclass
 class Lookahead:
-    """`images`: index of a snapshot -> what it will be read to hold; of a power cut: to leave. `later`:
-    (index of a change, LBA) -> indices of the writes that take effect after it."""
+    """`images`: index of a snapshot, or of a power cut -> what reads say that it holds, or leaves.
+    `later`: (index of a change, LBA) -> indices of the writes that take effect after it."""
 
     images: dict[int, dict[int, int]] = field(default_factory=dict)
     later: defaultdict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))

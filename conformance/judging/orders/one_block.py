@@ -45,6 +45,16 @@ class OneBlock:
             )
         return made
 
+    def may_become(
+        self, blocks: Blocks, image: dict[int, int], coming: dict[int, set[int]] | None
+    ) -> bool:
+        """Whether the live disk may hold this image, now or after the steps that write `coming`."""
+        return coming is None or all(
+            tag in coming.get(lba, ())
+            or any(self._disks.live(column.disk) == tag for column in blocks[lba])
+            for lba, tag in image.items()
+        )
+
     def answered(
         self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
     ) -> Columns:

@@ -129,6 +129,7 @@ class Search:
         }
         self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
         self._mark: Step | None = None  # of the next power cut, if it is chosen what that leaves
+        self._tried = 0  # how many steps had been called when the mark was tried last
 
     @property
     def taken(self) -> int:
@@ -199,10 +200,18 @@ class Search:
 
     def _try_mark(self) -> None:
         """Add the configurations in which the mark is set now, after any steps in flight."""
-        if self._mark is not None:
-            self._block.moment()
-            unmarked = [one for one in self.configs if self._mark.number not in one.done]
-            self.configs = self._merged([*unmarked, *self._until(self._mark, self._changes())])
+        if self._mark is None or self._tried == self._flight.called:
+            return  # without a new call, it was tried after all that it can come after
+        self._tried, mark = self._flight.called, self._mark
+        self._block.moment()
+        image = self._flight.known.images.get(mark.request, {})
+        coming = self._flight.coming(image)
+        unmarked = [one for one in self.configs if mark.number not in one.done]
+        able = [one for one in unmarked if self._block.may_become(one.blocks, image, coming)]
+        marked = [one for one in self.configs if mark.number in one.done]
+        if able:
+            marked += self._until(able, mark, self._changes())
+        self.configs = self._merged([*unmarked, *marked])
 
     def _changes(self) -> set[int]:
         """The steps in flight that change the disk, and those that come before them."""
@@ -211,7 +220,7 @@ class Search:
 
     def _with_shared(self, step: Step, before: set[int]) -> Iterator[Config]:
         """The configurations in which `step` has taken effect; it is in flight no more."""
-        for config in self._until(step, before):
+        for config in self._until(self.configs, step, before):
             yield config._replace(done=config.done - {step.number})
 
     def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
@@ -219,7 +228,7 @@ class Search:
         blocks share."""
         before.discard(step.number)
         (lba,) = step.blocks
-        for configs in self._ways(before):
+        for configs in self._ways(self.configs, before):
             waiting = []
             for config in configs:
                 columns = config.blocks[lba]
@@ -230,16 +239,16 @@ class Search:
                     waiting.append(config._replace(blocks=config.blocks.set(lba, left)))
             configs[:] = waiting
 
-    def _until(self, step: Step, before: set[int]) -> Iterator[Config]:
+    def _until(self, start: list[Config], step: Step, before: set[int]) -> Iterator[Config]:
         """The configurations in which a shared step has taken effect, by all ways to get there."""
-        for configs in self._ways(before, step):
+        for configs in self._ways(start, before, step):
             for config in configs:
                 if step.number in config.done:
                     yield config
             configs[:] = [config for config in configs if step.number not in config.done]
 
-    def _ways(self, before: set[int], *more: Step) -> Iterator[list[Config]]:
-        """What the configurations become by the steps of `before` that blocks share, and more."""
+    def _ways(self, start: list[Config], before: set[int], *more: Step) -> Iterator[list[Config]]:
+        """What configurations become by the steps of `before` that blocks share, and more."""
         steps = [self._flight.open[number] for number in before]
         shared = {step.number: step for step in (*steps, *more) if not step.local}
 
@@ -247,7 +256,7 @@ class Search:
             for number in shared.keys() - config.done:
                 yield from self._after(config, shared[number], before)
 
-        return levels(self.configs, self._merged, after)
+        return levels(start, self._merged, after)
 
     def _after(self, config: Config, step: Step, before: set[int]) -> Iterator[Config]:
         """The configurations after a step that blocks share; before it, each block takes what it
@@ -276,6 +285,7 @@ class Search:
 
     def _advance(self, event: Event) -> None:
         """The event takes effect in every configuration."""
+        self._tried = 0  # a flush leaves no mark
         self.configs = self._merged(
             Config(config.done, world, self._block.all_after(config.blocks, event))
             for config in self.configs
@@ -304,12 +314,12 @@ class Search:
         steps = [flight.open[number] for number in able]
         self._block.moment()
         if self._mark is None:
-            found: Iterable[Config] = chain.from_iterable(self._ways(first))
+            found: Iterable[Config] = chain.from_iterable(self._ways(self.configs, first))
         elif any(step.event.get("fua") for step in steps):  # may be durable without what was before
-            ways = chain.from_iterable(self._ways(first, self._mark))
+            ways = chain.from_iterable(self._ways(self.configs, first, self._mark))
             found = (config for config in ways if self._mark.number in config.done)
         else:
-            found, steps = self._until(self._mark, first), []
+            found, steps = self._until(self.configs, self._mark, first), []
         self.configs = self._merged(
             Config(frozenset(), one.world, self._block.all_cut(one.blocks, one.done, steps))
             for one in found

@@ -90,7 +90,8 @@ class RecordedDisk(ABC):
     def _answer(self, message: Message) -> Message:
         """Carry out the request; return its answer."""
         op, name = message["op"], message.get("name", message.get("view"))
-        if op not in ("create", "write", "read", *self.hello["capabilities"]):
+        able = self.hello["capabilities"]
+        if op not in ("create", "write", "read", *able, *("checkpoint",) * ("clean" in able)):
             return {"ok": False, "error": "unsupported"}
         if name is not None and not NAME.fullmatch(name):
             return {

@@ -169,7 +169,12 @@ def test_a_situation_knows_the_tree_of_views() -> None:
     assert tree.shape() == (0, False, (0, True, (0, True), (1, False)))
     before = tree.shape_after("delete", "a")
     tree.note("delete", "a")
-    assert tree.views == {"b": None, "c": None} and tree.shape()[2:] == before[2:]
+    assert set(tree.views) == {"b", "c"} and tree.shape() == before
+    # they may share what was in the deleted one, until one of them goes
+    assert before == (0, False, (-3, True, (0, True), (1, False)))
+    tree.note("revert", "b")
+    tree.note("delete", "c")
+    assert tree.views == {"b": None} and tree.shape() == (0, False, (1, True))
 
 
 def test_names_of_all_lengths_and_characters_and_those_next_to_them() -> None:
@@ -265,7 +270,7 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
     played = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
     monkeypatch.setattr(swarm, "DEVICE_THEMES", swarm.DEVICE_THEMES[:2])
     lucky = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
-    assert played > 2 * lucky, (played, lucky)
+    assert played > 1.5 * lucky, (played, lucky)
 
 
 def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:

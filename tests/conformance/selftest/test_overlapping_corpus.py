@@ -15,7 +15,7 @@ MODEL = {"model": named("model")}
 
 
 def run(disk: type[Disk], count: int, in_flight: int) -> Campaign:
-    factory: Factory = Factory(disk.__name__, lambda options: disk({"seed": 1}))
+    factory: Factory = Factory(disk.__name__, lambda options: disk({"seed": 1}), seconds=10.0)
     more: dict[str, Any] = {"in_flight": in_flight, "most_failures": 1}
     return campaign(factory, count=count, ops=30, seed=7, oracles=MODEL, **more)
 
@@ -40,7 +40,16 @@ def test_a_wrong_disk_is_found(name: str) -> None:
     assert failure.failed == failure.repeats > 0
 
 
-@pytest.mark.parametrize("name", ["SnapshotInTwoHalves", "WriteInTwoSteps", "NameTakenTwice"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SnapshotInTwoHalves",
+        "WriteInTwoSteps",
+        "NameTakenTwice",
+        "AnswersExchanged",
+        "RevertInTwoHalves",
+    ],
+)
 def test_what_is_found_is_shrunk_to_few_requests(name: str) -> None:
-    (failure,) = run(WRONG[name], 200, 8).failures
-    assert failure.trace.operations <= 10, failure.verdict.words(failure.trace)
+    (failure,) = run(WRONG[name], 300, 8).failures
+    assert failure.trace.operations <= 8, failure.verdict.words(failure.trace)

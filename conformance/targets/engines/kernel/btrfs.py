@@ -18,6 +18,7 @@ from conformance.targets.base import Message
 from conformance.targets.engines.kernel.files import FILE, ROOT, FileDisk, no_such
 from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 LIVE, SPARE, PREFIX = "live", "spare", "s-"
 
@@ -29,6 +30,7 @@ class Btrfs(FileDisk):
     findings = {"unopenable": "btrfs-torn-superblock.md"}
     kind = "btrfs"
     superblock = range(64 << 10, 68 << 10)
+    in_flight = IN_FLIGHT
     tool = ("mkfs.btrfs", "-q", "-f", "--mixed")
 
     def __init__(self, options: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ import errno
 from abc import abstractmethod
 from typing import Any
 
+from conformance.contract.trace import Trace
 from conformance.media import sparse
 from conformance.media.recorded import Recorded
 from conformance.media.sparse import BadContent
@@ -34,7 +35,8 @@ ALONE = ("delete", "revert")
 
 class KernelDisk(RecordedDisk):
     """Options: `spread` (blocks in a unit), `atom` (bytes, aligned, that the disk writes whole when
-    the power fails: 512), `fault` (one of faults.FAULTS, put between the driver and its disk).
+    the power fails: 512), `cache` (of the disk: "back", or "through", where what was written is
+    durable), `fault` (one of faults.FAULTS, put between the driver and its disk).
 
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
@@ -55,6 +57,10 @@ class KernelDisk(RecordedDisk):
         self._atom = int(options.get("atom", BLOCK))
         if self._atom <= 0 or self._atom % BLOCK:
             raise Unusable(f"atom is a multiple of {BLOCK} bytes")
+        cache = options.get("cache", "back")
+        if cache not in ("back", "through"):
+            raise Unusable(f"cache is back or through, not {cache}")
+        self._through = cache == "through"
         fault = options.get("fault", "none")
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
@@ -67,6 +73,11 @@ class KernelDisk(RecordedDisk):
         self._gate, self._ranges = Gate(), Ranges()
         self._changes = Changes(self._mark, self._known)  # while requests overlap
         self._broke_off = False  # a request ended as if the power had failed
+
+    @classmethod
+    def finding(cls, trace: Trace, kind: str) -> str | None:
+        """The page in docs/findings that explains a failure of this kind; None if none does."""
+        return cls.findings.get(kind)
 
     def request(self, message: Message) -> Message:
         known = self._known()
@@ -147,7 +158,9 @@ class KernelDisk(RecordedDisk):
         """The disk is all zeroes, and nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
-        self._recorded = Power(folder / "disk", folder / "log", self.size, self._atom, self._fault)
+        self._recorded = Power(
+            folder / "disk", folder / "log", self.size, self._atom, self._fault, self._through
+        )
 
     def _ask(self, *words: object, line: Line | None = None) -> str:
         """Have the agent do this, unless the fault has it do something else."""

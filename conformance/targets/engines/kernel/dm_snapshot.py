@@ -3,8 +3,8 @@
 The origin and the stores are linear ranges of the one disk. Which snapshot has which store is known
 here, as LVM would know it, and is durable.
 
-- `snapshot` and `delete` flush the origin first: dm-snapshot does not, and whoever freezes a file
-  system does.
+- `snapshot` flushes the origin while it is suspended, and `delete` flushes it first: dm-snapshot
+  does not, and whoever freezes a file system does.
 - `unmap` writes zeroes: the target `snapshot-origin` takes no discards.
 - `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the
   snapshot gets a new, empty one afterwards. Until then the merge is known to be under way, and
@@ -20,6 +20,7 @@ from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.mapper import SECTOR
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 ORIGIN = 1 << 20  # bytes of the disk before the first store, at least
 OVERHEAD = 6  # chunks of a store besides the copies: its header, and the tables of exceptions
@@ -44,6 +45,7 @@ class DmSnapshot(KernelDisk):
         "overflow": [False, True],
         "spread": [4, 1, 2, 8],
     }
+    in_flight = IN_FLIGHT
     blind_to = frozenset(["wild-discard"])  # it sends none
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -76,10 +78,10 @@ class DmSnapshot(KernelDisk):
         name = message["name"]
         if name in self._book.names:
             raise Refusal("snapshot-exists", name)
-        self._flush(message)
         store = self._empty_store()
         self._mapper.suspend("live")
         try:
+            self._ask("flush", self._mapper.path("origin"))
             self._attach(store)
         finally:
             self._mapper.resume("live")

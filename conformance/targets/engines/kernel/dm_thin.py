@@ -7,21 +7,26 @@ leaves in doubt is asked of the pool.
 - `unmap` discards a unit of which it covers all blocks, and writes zeroes to the others. If the
   unit is no power of two it writes zeroes only: Linux 6.1 then answers BLKDISCARD of a whole unit
   and leaves the unit as it was. A discard is a hint, so that breaks no promise.
+- Once a pool whose metadata is full has turned read-only, changes are refused for want of space.
 - `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.targets.base import Message
+from conformance.contract.trace import Trace
+from conformance.targets.base import Message, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.kernel.machine.mapper import SECTOR
-from conformance.targets.engines.qemu.disk import DECIDED
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
-METADATA = 1 << 20  # bytes
+METADATA = 1 << 20  # bytes of the disk before the data
+READ_ONLY = " ro "  # in the status of a pool
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Book:
 
 class DmThin(KernelDisk):
     """Options: `unit` (KiB), `zero`, `discard`, `room` (units of the pool; 0 is all of the disk),
-    `spread`, `fault`."""
+    `metadata` (KiB), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "unit": [64, 64, 128, 192],
@@ -43,10 +48,10 @@ class DmThin(KernelDisk):
         "spread": [4, 1, 2, 8],
     }
 
-    findings = {"wrong-refusal": "dm-thin-flush-of-a-full-pool.md"}
+    findings = dict.fromkeys(["wrong-refusal", "no-order"], "dm-thin-flush-of-a-full-pool.md")
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
-    in_flight = DECIDED
+    in_flight = IN_FLIGHT
     data = range(METADATA, KernelDisk.size)
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -55,6 +60,9 @@ class DmThin(KernelDisk):
         if not options.get("zero", True):
             self._features.append("skip_block_zeroing")
         self._room = int(options.get("room", 0))
+        self._metadata = int(options.get("metadata", METADATA >> 10)) << 10
+        if not 0 < self._metadata <= METADATA:
+            raise Unusable(f"metadata is 1 to {METADATA >> 10} KiB")
         self._discard = options.get("discard", "passdown")
         self._discards = self._discard != "ignore" and self.unit & (self.unit - 1) == 0
         if self._discard != "passdown":
@@ -64,6 +72,16 @@ class DmThin(KernelDisk):
         super().__init__("dm-thin", options)
         self._book, self._before = Book(), Book()  # now, and before the operation that a cut ended
         self._next = 1
+
+    @classmethod
+    def finding(cls, trace: Trace, kind: str) -> str | None:
+        """As of every driver; but only where a flush was refused, since requests that overlap fail
+        with the same words whatever is wrong."""
+        refused = any(
+            event["op"] == "flush" and (event["result"] or {}).get("error") == "no-space"
+            for event in trace.events
+        )
+        return super().finding(trace, kind) if refused else None
 
     def _known(self) -> tuple[Book, Book]:
         return self._book, self._before
@@ -83,7 +101,8 @@ class DmThin(KernelDisk):
         for unit in range(lba // self._spread, -(-end // self._spread)):
             first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
             if self._discards and lba <= first and last <= end:
-                self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
+                with self._writable():
+                    self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
             else:
                 begin = max(first, lba)
                 self._changed("zero", begin, min(last, end) - begin)
@@ -104,7 +123,8 @@ class DmThin(KernelDisk):
         number = self._number(name)
         if _view(number) in self._mapper:
             self._mapper.remove(_view(number))
-        self._mapper.message("pool", "delete", number)
+        with self._writable():
+            self._mapper.message("pool", "delete", number)
         self._book = replace(
             self._book, names={n: i for n, i in self._book.names.items() if n != name}
         )
@@ -121,8 +141,27 @@ class DmThin(KernelDisk):
     def _fork(self, source: int) -> int:
         """A snapshot of the thin device: its number. Raises Refusal."""
         self._next += 1
-        self._mapper.message("pool", "create_snap", self._next, source)
+        with self._writable():
+            self._mapper.message("pool", "create_snap", self._next, source)
         return self._next
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """In this block an error of a pool that is read-only raises Refusal."""
+        try:
+            yield
+        except GuestError as error:
+            if READ_ONLY in self._mapper.status("pool"):
+                raise Refusal("no-space", str(error)) from None
+            raise
+
+    def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
+        with self._writable():
+            super()._changed(verb, lba, count, data)
+
+    def _flush(self, message: Message) -> None:
+        with self._writable():
+            super()._flush(message)
 
     def _number(self, name: str) -> int:
         if name not in self._book.names:
@@ -171,7 +210,7 @@ class DmThin(KernelDisk):
         room = self.size - METADATA
         room = min(room - room % self.unit, self._room * self.unit or room)
         if "meta" not in self._mapper:
-            self._mapper.add("meta", METADATA, "linear", DISK, 0)
+            self._mapper.add("meta", self._metadata, "linear", DISK, 0)
             self._mapper.add("data", room, "linear", DISK, METADATA // SECTOR)
         self._mapper.add(
             "pool",

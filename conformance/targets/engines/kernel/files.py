@@ -3,15 +3,19 @@
 The file system is on the whole disk of the guest. Unmounting drops what the guest had cached of
 it."""
 
+import errno
 import shutil
 import subprocess
 import tempfile
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.targets.base import Message, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
+from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.recorded_disk import Refusal
 
 ROOT = "/mnt/root"
@@ -72,6 +76,17 @@ def image(size: int, *tool: str) -> bytes:
                 raise Unusable(f"{tool[0]} fails", done.stdout + done.stderr)
             _images[key] = Path(file.name).read_bytes()
     return _images[key]
+
+
+@contextmanager
+def space() -> Iterator[None]:
+    """In this block the agent's error that there is no space raises Refusal."""
+    try:
+        yield
+    except GuestError as error:
+        if error.number == errno.ENOSPC:
+            raise Refusal("no-space", str(error)) from None
+        raise
 
 
 def no_such(name: str) -> Refusal:

@@ -6,30 +6,42 @@ asked of the file system.
 - `snapshot` makes a checkpoint, turns it into a snapshot, and makes that durable by another
   checkpoint: the ioctl that turns it does not.
 - There is no `revert`: NILFS2 has none.
+- `clean` cleans segments, the oldest first, as the daemon of nilfs-utils does with a protection
+  period of 0. With `cleaner=running` a thread does so all the time.
 - `unmap` writes zeroes: NILFS2 punches no holes.
 """
 
+from contextlib import suppress
 from typing import Any
 
-from conformance.targets.base import Message
+from conformance.targets.base import Message, PowerCut
 from conformance.targets.engines import recorded_disk
 from conformance.targets.engines.kernel.disk import KernelDisk
-from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk, no_such
+from conformance.targets.engines.kernel.files import BLOCK, FILE, ROOT, FileDisk, no_such, space
+from conformance.targets.engines.kernel.machine import image
 from conformance.targets.engines.kernel.machine.guest import DISK
+from conformance.targets.engines.kernel.machine.line import GuestError
 from conformance.targets.engines.recorded_disk import Refusal
+from conformance.targets.threads import IN_FLIGHT
 
 SMALL = 16  # blocks of a segment, the least: a small disk has many
 SEGMENTS = 17  # of larger ones
+PAUSE = 2  # milliseconds, of a cleaner that is running
 
 
 class Nilfs2(FileDisk):
     """Options: `segment` (blocks; 2048 is the default of mkfs, and takes a larger disk), `order`
-    (of mount: "relaxed" or "strict"), `spread`, `fault`."""
+    (of mount: "relaxed" or "strict"), `cleaner` ("asked" or "running"), `spread`, `fault`."""
 
-    knobs: dict[str, list[Any]] = {"spread": [4, 1, 8]}
+    knobs: dict[str, list[Any]] = {"spread": [4, 1, 8], "cleaner": ["asked", "running"]}
     kind = "nilfs2"
-    findings = {"lost-acknowledgement": "nilfs2-stale-logs.md"}
+    findings = dict.fromkeys(
+        ["lost-acknowledgement", "resurrected", "lost-data", "no-order"],
+        "nilfs2-stale-logs.md",
+    )
+    cut_in = (*FileDisk.cut_in, "clean", "checkpoint")
     superblock = range(1024, 2048)
+    in_flight = IN_FLIGHT
 
     def __init__(self, options: dict[str, Any]) -> None:
         segment = int(options.get("segment", SMALL))
@@ -37,7 +49,9 @@ class Nilfs2(FileDisk):
         self.size = KernelDisk.size if segment == SMALL else SEGMENTS * segment * BLOCK
         self.mounted_with = (f"order={options.get('order', 'relaxed')}",)
         super().__init__("nilfs2", options)
-        self.hello["capabilities"] = [c for c in self.hello["capabilities"] if c != "revert"]
+        able = [one for one in self.hello["capabilities"] if one != "revert"]
+        self.hello["capabilities"] = [*able, "clean"] if image.NILFS_UTILS.exists() else able
+        self._runs = options.get("cleaner") == "running"
         self._names: dict[str, int] = {}
         self._before: dict[str, int] = {}
         self._mounted: set[int] = set()
@@ -55,19 +69,38 @@ class Nilfs2(FileDisk):
         name = message["name"]
         if name in self._names:
             raise Refusal("snapshot-exists", name)
-        self._ask("flush", self._device(None))
-        number = int(self._ask("nilfs-checkpoint", ROOT))
-        self._ask("nilfs-mode", ROOT, number, "snapshot")
-        self._ask("nilfs-checkpoint", ROOT)
+        self._flush(message)
+        with space():
+            number = int(self._ask("nilfs-checkpoint", ROOT))
+            self._ask("nilfs-mode", ROOT, number, "snapshot")
+        self._make_durable()
         self._names = {**self._names, name: number}
 
     def _delete(self, message: Message) -> None:
         number = self._number(message["name"])
         if number in self._mounted:
             self._unmount(number)
-        self._ask("nilfs-mode", ROOT, number, "checkpoint")
-        self._ask("nilfs-checkpoint", ROOT)
+        with space():
+            self._ask("nilfs-mode", ROOT, number, "checkpoint")
+        self._make_durable()
         self._names = {n: i for n, i in self._names.items() if i != number}
+
+    def _make_durable(self) -> None:
+        """Make the change of a checkpoint durable. Where this takes more space than there is, the
+        change may or may not last: then the power is cut, which may leave either."""
+        try:
+            with space():
+                self._ask("nilfs-checkpoint", ROOT)
+        except Refusal:
+            raise PowerCut from None
+
+    def _clean(self, message: Message) -> None:
+        with suppress(Refusal), space():
+            self._ask("nilfs-clean", DISK, ROOT)
+
+    def _checkpoint(self, message: Message) -> None:
+        with space():
+            self._ask("nilfs-checkpoint", ROOT)
 
     def _unmap(self, message: Message) -> None:
         zeroes = bytes(message["count"] * recorded_disk.BLOCK)
@@ -81,10 +114,14 @@ class Nilfs2(FileDisk):
     def _device(self, view: str | None) -> str:
         if view is None:
             return f"{ROOT}/{FILE}"
-        number = self._number(view)
-        if number not in self._mounted:
-            self._ask("fs-mount", DISK, f"/mnt/{number}", self.kind, "ro", f"cp={number}")
-            self._mounted.add(number)
+        with self._changes.lock:
+            number = self._number(view)
+            if number not in self._mounted:
+                try:
+                    self._ask("fs-mount", DISK, f"/mnt/{number}", self.kind, "ro", f"cp={number}")
+                except GuestError as error:
+                    raise Refusal("data-lost", str(error)) from None
+                self._mounted.add(number)
         return f"/mnt/{number}/{FILE}"
 
     def _unmount(self, number: int) -> None:
@@ -104,8 +141,15 @@ class Nilfs2(FileDisk):
         doubt = (self._names.items() | self._before.items()) - sure
         self._names = dict(sure) | {name: number for name, number in doubt if number in there}
         self._before = self._names
+        self._start_cleaner()
+
+    def _start_cleaner(self) -> None:
+        if self._runs:
+            self._ask("nilfs-cleaner", DISK, ROOT, PAUSE)
 
     def _down(self) -> None:
+        if self._runs:
+            self._ask("nilfs-cleaner", "off")
         for number in list(self._mounted):
             self._unmount(number)
         super()._down()

@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from conformance.media.logwrites import FLUSH, Write
+from conformance.media.logwrites import FLUSH, FUA, Write
 from conformance.media.recorded import Recorded
 from conformance.media.subsets import Masks
 from conformance.targets.engines.kernel.faults import Fault
@@ -36,11 +36,14 @@ class Point(NamedTuple):
 
 
 class Power(Recorded):
-    """As Recorded, but a fault stands between the log and what a power cut leaves."""
+    """As Recorded, but a fault stands between the log and what a power cut leaves. With `through`,
+    the disk has no volatile cache: a write is durable when it has completed."""
 
-    def __init__(self, disk: Path, log: Path, room: int, atom: int, fault: Fault):
+    def __init__(
+        self, disk: Path, log: Path, room: int, atom: int, fault: Fault, through: bool = False
+    ):
         super().__init__(disk, log, room, atom)
-        self._fault = fault
+        self._fault, self._through = fault, through
         self._next: bytes | None = None
         self.left = b""  # by the last power cut, before the fault
 
@@ -68,4 +71,7 @@ class Power(Recorded):
         return self._fault.left(self.left)
 
     def _new(self, until: int | None = None) -> list[Write]:
-        return self._fault.logged(super()._new(until))
+        entries = super()._new(until)
+        if self._through:
+            entries = [entry._replace(flags=entry.flags | FUA) for entry in entries]
+        return self._fault.logged(entries)

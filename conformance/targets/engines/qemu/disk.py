@@ -18,8 +18,6 @@ from conformance.targets.engines.qemu.window import connected
 from conformance.targets.engines.recorded_disk import BLOCK, RecordedDisk, Refusal
 from conformance.targets.threads import IN_FLIGHT, Gate, Ranges
 
-DECIDED = 3  # requests in flight under the profile `block`: the search gives up on many traces of 8
-
 
 class QemuDisk(RecordedDisk):
     """A disk whose live view is an NBD device, in a daemon that `setup` has prepared.
@@ -38,8 +36,8 @@ class QemuDisk(RecordedDisk):
             raise Unusable(f"power fails or stays, not {power}")
         self._races = power == "stays"  # writes to the same block
         version = f"qemu {storage_daemon.version()}"
-        profile, most = (None, IN_FLIGHT) if self._races else ("block", DECIDED)
-        super().__init__(name, version, profile, atomic="block", most=most)
+        profile = None if self._races else "block"
+        super().__init__(name, version, profile, atomic="block", most=IN_FLIGHT)
         self._setup, self._daemon = setup, storage_daemon.borrow(setup)
         self._folder = self._daemon.folder
         self._device: nbd.Connections | None = None

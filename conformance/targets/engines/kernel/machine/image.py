@@ -12,13 +12,15 @@ from conformance.targets.base import Unusable
 AGENT = Path(__file__).parent / "agent"
 LONG_FP_REGISTERS = Path(__file__).parent / "host" / "long_fp_registers.c"
 BUILT = Path("build/kernel")
+NILFS_UTILS = Path("/usr/include/nilfs.h")  # with it come the libraries of NILFS2's cleaner
 COMPILE = ("cc", "-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror")
 FILE, FOLDER = 0o100755, 0o040755
 
 
 def agent(built: Path) -> Path:
     """The agent's program; it is compiled if a source is newer. Raises Unusable if it cannot be."""
-    return _compiled(built / "agent", sorted(AGENT.glob("*.[ch]")), "-static")
+    cleaner = ("-DNILFS_UTILS", "-lnilfsgc", "-lnilfs") if NILFS_UTILS.exists() else ()
+    return _compiled(built / "agent", sorted(AGENT.glob("*.[ch]")), "-static", last=cleaner)
 
 
 def long_fp_registers(built: Path) -> Path:
@@ -26,14 +28,14 @@ def long_fp_registers(built: Path) -> Path:
     return _compiled(built / "long_fp_registers.so", [LONG_FP_REGISTERS], "-shared", "-fPIC")
 
 
-def _compiled(program: Path, sources: list[Path], *how: str) -> Path:
+def _compiled(program: Path, sources: list[Path], *how: str, last: tuple[str, ...] = ()) -> Path:
     if program.exists() and program.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
     fresh = program.with_suffix(f".{os.getpid()}")  # workers may compile at the same time
     try:
         subprocess.run(
-            [*COMPILE, *how, "-o", fresh, *(s for s in sources if s.suffix == ".c")],
+            [*COMPILE, *how, "-o", fresh, *(s for s in sources if s.suffix == ".c"), *last],
             check=True,
             capture_output=True,
             text=True,

@@ -61,7 +61,8 @@ static int get(struct request *request) {
 
 static const struct named own_verbs[] = {
     {"load", 1, load}, {"put", 2, put}, {"get", 1, get}, {NULL, 0, NULL}};
-static const struct named *const tables[] = {own_verbs, mapper_verbs, block_verbs, file_verbs};
+static const struct named *const tables[] = {own_verbs, mapper_verbs, block_verbs, file_verbs,
+                                           cleaner_verbs};
 
 static int serve(struct request *request) {
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)

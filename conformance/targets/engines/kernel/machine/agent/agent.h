@@ -32,6 +32,6 @@ struct named {
 };
 
 /* Each table ends with a name that is NULL. */
-extern const struct named mapper_verbs[], block_verbs[], file_verbs[];
+extern const struct named mapper_verbs[], block_verbs[], file_verbs[], cleaner_verbs[];
 
 #endif
