@@ -42,12 +42,14 @@ def mark_pages(
 
 
 def learn_births(pages: PageStore) -> None:
-    """Find out when every node was born. A leaf that no component gives is damaged."""
+    """Find out when every node was born. A leaf that no component gives counts as new.
+
+    So a resync copies it when more devices are back.
+    """
     unknown = [(page, kind) for page, (kind, born) in pages.in_use.items() if born == UNKNOWN]
     for page, kind in unknown:
         try:
             born = pages.get(page, kind, "recovery").born
         except DataLost:
-            born = 0
-            pages.damaged.append(page)
+            born = pages.clock.durable
         pages.in_use[page] = kind, born
