@@ -22,9 +22,9 @@ from refmodel.log_structured.chunks.large_writes import LargeWrites
 from refmodel.log_structured.chunks.segments import Segments
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.cow_btree import LAST, Tree
-from refmodel.log_structured.maps.marking import mark
+from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.page_marking import LITTLE_AHEAD, READ_AHEAD, mark_pages
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.reclaim import Reclaimer
 from refmodel.log_structured.snapshots.tree_events import TreeEvents
@@ -56,6 +56,7 @@ class DiskState:
         self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
+        self._read_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
         self.trees = TreeEvents(self.views, self.pages, array.events)
         self.reclaimer = Reclaimer(
@@ -293,8 +294,8 @@ class DiskState:
 
     def mark_pages(self, tree: Tree[Any]) -> None:
         """Mark the pages of a map as in use."""
-        mark(self.pages, tree.root, tree.kind, 0, LAST)
+        mark_pages(self.pages, tree.root, tree.kind, self._read_ahead)
 
     def mark_pages_of(self, view: View) -> None:
         """Mark the pages of a view's map as in use, but what reclaim has freed of it."""
-        mark(self.pages, view.map.root, MapKind.LOGICAL, view.cursor, LAST)
+        mark_pages(self.pages, view.map.root, MapKind.LOGICAL, self._read_ahead, view.cursor)

@@ -1,14 +1,20 @@
 """What operations cost by the size of the disk: the profile `scale`.
 
-A disk is filled, aged by writes at random places, and gets its snapshots with writes in between.
-Then single operations are measured, in CPU time and in counts: I/Os of devices, nodes that are made
-or read, steps. Counts are exact; seconds are of this machine. Devices store no chunks, so that a
-large disk needs only the space of its maps.
+A disk is filled, and aged by writes at random places until its cleaner is at work, so that segments
+of all ages are partly dead. It gets its snapshots with writes in between. Then single operations
+are measured, in CPU time and in counts: I/Os of devices, nodes that are made or read, steps. Counts
+are exact; seconds are of this machine. Devices store no chunks, so that a large disk needs only the
+space of its maps.
+
+Python's collector of cycles is off meanwhile: it goes over all nodes in memory at moments that have
+nothing to do with the operation, and finds nothing, since the engine makes no cycles.
 """
 
+import gc
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -28,6 +34,8 @@ WRITES = 20_000  # that are measured
 BETWEEN = 500  # writes before each snapshot
 REPEATED = 9  # times that a snapshot is taken, reverted to and deleted
 FILL = 512  # blocks of a write that fills the disk
+AGED = 64  # blocks of a write that ages it
+SPARE = 8  # a part in so many of what the disk holds is spare space, besides the reserve
 
 
 class Cost(NamedTuple):
@@ -68,12 +76,18 @@ class Bench:
         LogStructuredDisk.create(folder, geometry, sync=False)
         self.disk = self._opened()
 
-    def age(self, snapshots: int) -> None:
-        """Fill the disk, write at random places, take snapshots, and finish what is left to do."""
+    def age(self, snapshots: int, *, cleaned: bool) -> None:
+        """Fill the disk, write at random places, take snapshots, and finish what is left to do.
+
+        If it is to be `cleaned`, it is written until its cleaner is at work.
+        """
         blocks = self._geometry.blocks
         for lba in range(0, blocks, FILL):
             self.disk.write(lba, DATA * min(FILL, blocks - lba))
         self.write(BETWEEN)
+        cleaning = self.disk.cleaning
+        while cleaned and not cleaning.steps and not cleaning.forced:
+            self.disk.write_many([(self._choose.randrange(blocks), DATA) for _ in range(AGED)])
         for number in range(snapshots):
             self.disk.snapshot(f"held{number}")
             self.write(BETWEEN // 2)
@@ -121,14 +135,28 @@ class Bench:
         return LogStructuredDisk.open(self._folder, sync=False, power=devices, memory=self._memory)
 
 
-def measure(blocks: int, snapshots: int, *, writes: int = WRITES, memory: int | None = None) -> Row:
-    """Measure a disk of so many blocks while it holds so many snapshots."""
-    held = blocks + (snapshots + REPEATED) * BETWEEN + 2 * writes
-    segments = with_reserve(-(-3 * held // 2 // 128) + 1)
+def measure(
+    blocks: int,
+    snapshots: int,
+    *,
+    writes: int = WRITES,
+    memory: int | None = None,
+    cleaned: bool = True,
+) -> Row:
+    """Measure a disk of so many blocks while it holds so many snapshots.
+
+    If it is to be `cleaned`, its cleaner is at work meanwhile.
+    """
+    held = blocks + (snapshots + REPEATED) * BETWEEN + min(writes, blocks)
+    spare = held // SPARE if cleaned else held // 2
+    segments = with_reserve((held + spare) // 128 + 1)
     shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder:
+    with (
+        _without_collector(),
+        tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder,
+    ):
         bench = Bench(Path(folder) / "disk", plan(blocks, segments=segments), memory)
-        bench.age(snapshots)
+        bench.age(snapshots, cleaned=cleaned)
         pages = bench.disk.state.pages
         loaded, written = pages.loaded, bench.bytes_of("checkpoint")
         times = sorted(bench.write(writes))
@@ -161,6 +189,16 @@ def measure(blocks: int, snapshots: int, *, writes: int = WRITES, memory: int | 
         misses=loaded / writes,
         memory=in_memory / blocks,
     )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def table(

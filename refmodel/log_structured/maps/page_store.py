@@ -2,7 +2,7 @@
 
 What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
 `pending` until the next checkpoint is durable. It is not stored which pages are in use: when a disk
-is opened, its trees are walked, and their pages are marked.
+is opened, its trees are walked, and their pages are marked (page_marking.py).
 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
@@ -61,7 +61,7 @@ class PageStore:
         self.in_use: dict[int, tuple[MapKind, int]] = {}  # page -> its map, and when it was born
         self.checksums = Checksums()
         self.used: Counter[MapKind] = Counter()
-        self.damaged: list[int] = []  # pages that no component could give when the disk was opened
+        self.damaged: list[int] = []  # pages that no component could give
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
         self._freed_before = 0  # how many of them were freed before the maps were frozen
         self._fresh = 1  # pages from here on were never used
@@ -221,17 +221,11 @@ class PageStore:
             heapq.heappush(self._released, page)
         del self.pending[:count]
 
-    def mark_in_use(self, node: Node) -> bool:
-        """While the disk is opened: mark the page of a node. Returns False if it was marked.
-
-        Raises DataLost if there is no such page.
-        """
-        if node.page in self.in_use:
-            return False
-        if not 0 < node.page < self._count:
-            raise DataLost(f"a tree refers to page {node.page}, which does not exist")
-        self._use(node.page, node.kind, node.born)
-        return True
+    def mark_in_use(self, page: int, kind: MapKind, born: int) -> None:
+        """While the disk is opened: mark a page. Raises DataLost if there is no such page."""
+        if not 0 < page < self._count:
+            raise DataLost(f"a tree refers to page {page}, which does not exist")
+        self._use(page, kind, born)
 
     def mark_damaged(self, page: int, kind: MapKind) -> None:
         """While the disk is opened: mark a page that no component can give."""

@@ -11,9 +11,11 @@ import pytest
 from refmodel import LogStructuredDisk
 from refmodel.bench.scale.cache_model import expected_misses, node_rates
 from refmodel.core.errors import DataLost
+from refmodel.log_structured import state
 from refmodel.log_structured.chunks import chunk_store
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps import logical_map
+from refmodel.log_structured.maps.page_marking import learn_births
 from refmodel.log_structured.maps.page_store import MISS, NODE_BYTES
 from support.disks import block
 
@@ -102,11 +104,37 @@ def test_the_model_says_how_many_nodes_are_loaded(
     assert misses / 12000 == pytest.approx(expected, rel=0.05)
 
 
-def test_with_enough_memory_nothing_is_loaded(folder: Path) -> None:
+def test_with_enough_memory_no_node_is_loaded_twice(folder: Path) -> None:
     with closing(LogStructuredDisk.open(folder, sync=False)) as disk:
+        for lba in range(BLOCKS):
+            disk.read(lba)
+        pages, missed = disk.state.pages, reads(disk, MISS)
+        assert missed and pages.loaded == len(pages.nodes) and not pages.evicted
         for lba in range(0, BLOCKS, 7):
             disk.read(lba)
-        assert not reads(disk, MISS) and not disk.state.pages.evicted
+        assert reads(disk, MISS) == missed
+
+
+def test_opening_reads_no_leaves_of_a_large_disk(
+    wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But it knows their pages: as many are free as if all had been read."""
+    monkeypatch.setattr(state, "READ_AHEAD", 8)
+    with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        pages, table = disk.state.pages, disk.state.segments.table
+        leaves = sum(1 for _ in table.items()) // 200 + 1  # of the usage table
+        assert len(pages.in_use) > 700 and pages.loaded < 8 + 20 + leaves
+        few = dict(pages.used), sorted(pages.in_use), pages.free_count
+    monkeypatch.setattr(state, "READ_AHEAD", 1 << 20)
+    with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        pages = disk.state.pages
+        assert pages.has_all
+        assert few == (dict(pages.used), sorted(pages.in_use), pages.free_count)
+        births = dict(pages.in_use)
+    monkeypatch.setattr(state, "READ_AHEAD", 8)
+    with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        learn_births(disk.state.pages)
+        assert dict(disk.state.pages.in_use) == births and not disk.state.pages.damaged
 
 
 def test_changes_begin_a_checkpoint_before_they_fill_the_memory(
@@ -170,5 +198,6 @@ def test_a_write_that_needs_a_lost_node_is_refused(
 def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
     """At most 64 bytes over all maps, where nodes are full."""
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
+        learn_births(disk.state.pages)
         assert len(disk.state.pages.nodes) == len(disk.state.pages.in_use)
         assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE
