@@ -31,9 +31,11 @@ class Observation(NamedTuple):
 @dataclass
 class Lookahead:
     """`images`: index of a snapshot, or of a power cut -> what reads say that it holds, or leaves.
+    `names`: index of a power cut -> snapshot -> whether answers say that it is left.
     `later`: (index of a change, LBA) -> indices of the writes that take effect after it."""
 
     images: dict[int, dict[int, int]] = field(default_factory=dict)
+    names: dict[int, dict[str, bool]] = field(default_factory=dict)
     later: defaultdict[tuple[int, int], set[int]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -51,8 +53,11 @@ def lookahead(events: Sequence[Event], undoes: bool) -> Lookahead:
             if image:
                 found.images[index] = image
                 observations.append(Observation(event["called"], event["answered"], image))
-        elif event["op"] == "crash" and answer_of(event) == "ok":
-            found.images[index] = _left(events, index)
+        elif event["op"] == "crash" and undoes:
+            last = _last_of_cuts(events, index)
+            if answer_of(events[last]) == "ok":
+                found.images[index] = _left(events, last)
+                found.names[index] = _names_left(events, last)
     writers = _writers(events)
     breaks = [event for event in events if _breaks(event, undoes)]
     changes = _changes(events)
@@ -125,6 +130,54 @@ def _left(events: Sequence[Event], index: int) -> dict[int, int]:
     durable = (event for event in events[:index] if event.get("fua"))
     forced = {lba for event in durable for lba in _changed(event)}  # perhaps after the moment
     return {lba: tag for lba, tag in image.items() if lba not in forced}
+
+
+def _last_of_cuts(events: Sequence[Event], index: int) -> int:
+    """The index of the recovery after this power cut that is not cut short itself."""
+    while (
+        answer_of(events[index]) == "cut"
+        and index + 1 < len(events)
+        and events[index + 1]["op"] == "crash"
+    ):
+        index += 1
+    return index
+
+
+# What an answer says of whether the snapshot was there before.
+_THERE = {
+    ("read", "ok"): True,
+    ("read", "no-such-snapshot"): False,
+    ("revert", "ok"): True,
+    ("revert", "no-such-snapshot"): False,
+    ("delete", "ok"): True,
+    ("delete", "no-such-snapshot"): False,
+    ("snapshot", "ok"): False,
+    ("snapshot", "snapshot-exists"): True,
+}
+
+
+def _names_left(events: Sequence[Event], index: int) -> dict[str, bool]:
+    """Which snapshots this power cut left, as far as answers say so before anything may have
+    changed that."""
+    names: dict[str, bool] = {}
+    later = list(takewhile(lambda event: event["op"] != "crash", events[index + 1 :]))
+    changes = [
+        event
+        for event in later
+        if event["op"] in ("snapshot", "delete")
+        and answer_of(event) in ("ok", "cut", "unknown-outcome")
+    ]
+    for event in later:
+        name = event.get("view") if event["op"] == "read" else event.get("name")
+        if name is None or event["answered"] is None:
+            continue
+        there = _THERE.get((event["op"], answer_of(event)))
+        if there is not None and not any(
+            other is not event and other["name"] == name and other["called"] < event["answered"]
+            for other in changes
+        ):
+            names.setdefault(name, there)
+    return names
 
 
 def _changed(event: Event) -> dict[int, int]:

@@ -10,7 +10,7 @@ from conformance.judging.orders.steps import placed, until
 from conformance.judging.orders.walk import Search
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
-PREFIX_STEPS = 2_000  # at least, to see where a trace without an order ends
+PREFIX_STEPS = 10_000  # at least, to see where a trace without an order ends
 
 
 @dataclass

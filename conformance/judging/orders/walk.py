@@ -23,6 +23,7 @@ from itertools import chain
 from immutables import Map
 
 from conformance.contract import model
+from conformance.contract.state import State
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import Budget
 from conformance.judging.orders.columns import Disks, looked_at, touched, without_data
@@ -206,6 +207,8 @@ class Search:
         """The configurations after a step that blocks share; before it, each block takes what it
         may of `before`."""
         self._budget.take()
+        if step is self._mark and not self._may_be_left(config.world.now):
+            return
         for world in after(config.world, without_data(step.event)):
             blocks = config.blocks
             for lba in step.blocks:
@@ -214,6 +217,12 @@ class Search:
                     return
                 blocks = blocks.set(lba, columns)
             yield Config(config.done | {step.number}, world, blocks)
+
+    def _may_be_left(self, state: State) -> bool:
+        """Whether the next power cut may leave these snapshots, by what is answered after it."""
+        assert self._mark is not None
+        names = self._flight.known.names.get(self._mark.request, {})
+        return all((name in state.snaps) == there for name, there in names.items())
 
     def _alone(self, event: Event) -> bool:
         """An operation with nothing in flight, or a power cut, which ends what is in flight."""
