@@ -43,6 +43,7 @@ GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.6  # of the power cuts: what is in flight when the crash is called is not waited for
+SEEN = 0.3  # of these: somebody reads what a write in flight changes just before
 
 
 def written(
@@ -89,7 +90,7 @@ def woven(
             if schedules:
                 more["schedule"] = _schedule(choose, goes_on)
         elif request["op"] == "crash" and choose.random() < ENDS_ALL:
-            more["overlaps"] = most - 1
+            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
         result.append({**request, **more})
     return result
 
@@ -192,7 +193,9 @@ class _Writer:
         """Cut the power, in flight or not, or let the disk do something alone."""
         request: Message = {"op": kind}
         if kind == "crash" and self._most > 1 and self._choose.random() < ENDS_ALL:
-            request["overlaps"] = self._most - 1
+            request["overlaps"] = self._choose.choice([self._most - 1, 1])
+            if self._choose.random() < SEEN:
+                self._see_a_change()
         if kind == "fail":
             if self._failed is None:
                 self._failed = self._choose.randrange(self._devices)
@@ -207,6 +210,13 @@ class _Writer:
         self.program.append(request)
         if kind in ("crash", "restart"):
             self._look()
+
+    def _see_a_change(self) -> None:
+        """Read what a write in flight changes."""
+        self._add("write", True)
+        write = self.program[-1]
+        self._add("read", True)
+        self.program[-1] |= {"lba": write["lba"], "count": len(write["tags"])}
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from conformance.contract.model import State
+from conformance.contract.model import ZERO, State
 from conformance.judging.orders.columns import Blocks, Columns
 from conformance.judging.orders.worlds import World
 
@@ -14,11 +14,17 @@ Merge = Callable[[Columns], Columns]
 
 class Config(NamedTuple):
     """What may have happened: the steps that blocks share and that took effect while in flight, the
-    world after them without any data, and what may have happened to each block."""
+    world after them, and what may have happened to each block. The world holds no data then; it
+    holds all if no blocks are judged apart."""
 
     done: frozenset[int]
     world: World
     blocks: Blocks
+
+
+def agrees(state: State, image: dict[int, int]) -> bool:
+    """Whether the live disk holds these tags."""
+    return all(state.live.get(lba, ZERO) == tag for lba, tag in image.items())
 
 
 def held(state: State, unseen: int) -> int:
@@ -33,18 +39,22 @@ def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:
 
     Of those that differ in what may have happened to blocks, `merge` makes one where that is
     exact: they differ in one block, or one has all that the other has."""
-    merged: dict[tuple[Any, ...], list[Config]] = {}
+    different: dict[tuple[Any, ...], dict[Blocks, Config]] = {}
     for config in configs:
         now, saved = config.world
-        key = (config.done, now.snaps, now.power, now.devices, saved and saved.snaps)
-        _add(merged.setdefault(key, []), config, merge)
-    return [config for known in merged.values() for config in known]
+        key = (config.done, now.live, now.snaps, now.power, now.devices, saved and saved.snaps)
+        different.setdefault(key, {}).setdefault(config.blocks, config)
+    found: list[Config] = []
+    for alike in different.values():
+        known: list[Config] = []
+        for config in alike.values():
+            _add(known, config, merge)
+        found += known
+    return found
 
 
 def _add(known: list[Config], config: Config, merge: Merge) -> None:
     """Put the configuration into a list of such that differ from it in their blocks only."""
-    if any(config.blocks == other.blocks for other in known):
-        return
     if len(known) < MOST_COMPARED:
         for at, other in enumerate(known):
             both = _joined(other.blocks, config.blocks, merge)

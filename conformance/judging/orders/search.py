@@ -1,15 +1,19 @@
 """The judge of requests that overlap: whether there is an order, and if not, at which answer."""
 
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from conformance.contract import model
 from conformance.contract.trace import Trace
 from conformance.judging.orders.budget import TooMany
 from conformance.judging.orders.steps import placed, until
-from conformance.judging.orders.walk import Search
+from conformance.judging.orders.walk import Search, may_be_whole
 
 MOST_STEPS = 400_000  # steps of the contract, for one trace
+APART_STEPS = 50_000  # the same, if the whole disk was tried before
+WHOLE_STEPS = 20_000  # of the whole disk, before blocks are judged apart
+WHOLE_PREFIX_STEPS = 2_000
 PREFIX_STEPS = 10_000  # at least, to see where a trace without an order ends
 
 
@@ -28,17 +32,26 @@ class Outcome:
 def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
     """Search for an order in which the contract admits the trace."""
     trace = replace(trace, events=placed(trace.events))
-    search = Search(trace, most_steps)
+    if may_be_whole(trace):
+        with suppress(TooMany, model.Undecided):
+            return _outcome(trace, Search(trace, min(most_steps, WHOLE_STEPS), whole=True))
+        most_steps = min(most_steps, APART_STEPS)
     try:
-        at = search.run()
+        return _outcome(trace, Search(trace, most_steps))
     except (TooMany, model.Undecided) as reason:
         return Outcome(None, str(reason))
+
+
+def _outcome(trace: Trace, search: Search) -> Outcome:
+    """What a search finds. Raises TooMany, Undecided."""
+    at = search.run()
     if at is not None:
-        return Outcome(_first_without_order(trace, at, max(PREFIX_STEPS, search.taken)))
+        most = max(WHOLE_PREFIX_STEPS if search.whole else PREFIX_STEPS, search.taken)
+        return Outcome(_first_without_order(trace, at, most, search.whole))
     return Outcome(held=search.held())
 
 
-def _first_without_order(trace: Trace, at: int, most_steps: int) -> int:
+def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) -> int:
     """The index of the first answer up to which the trace is seen to have no order.
 
     The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
@@ -49,18 +62,22 @@ def _first_without_order(trace: Trace, at: int, most_steps: int) -> int:
         if event["answered"] is not None
     )
     ends = [position for position, _ in answers]
+
+    def has_none(end: int) -> bool:
+        return _has_none(trace, end, most_steps, whole)
+
     first = next((n for n, (_, index) in enumerate(answers) if index == at), 0)
     last, stride = first, 1  # it is seldom far away
-    while last < len(ends) - 1 and not _has_none(trace, ends[last], most_steps):
+    while last < len(ends) - 1 and not has_none(ends[last]):
         first, last, stride = last + 1, min(last + stride, len(ends) - 1), 2 * stride
-    found = bisect_left(ends, True, first, last, key=lambda end: _has_none(trace, end, most_steps))
+    found = bisect_left(ends, True, first, last, key=has_none)
     return answers[found][1]
 
 
-def _has_none(trace: Trace, end: int, most_steps: int) -> bool:
+def _has_none(trace: Trace, end: int, most_steps: int, whole: bool) -> bool:
     """Whether a search of so many steps sees that the trace up to `end` has no order."""
     try:
         prefix = Trace(trace.hello, until(trace.events, end))
-        return Search(prefix, most_steps).run() is not None
+        return Search(prefix, most_steps, whole).run() is not None
     except (TooMany, model.Undecided):
         return False

@@ -6,7 +6,7 @@ from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import TooMany
 from conformance.judging.orders.steps import CHANGE_NOTHING, until
-from conformance.judging.orders.walk import Search
+from conformance.judging.orders.walk import Search, may_be_whole
 
 CORE_STEPS = 40_000  # steps of the contract, to explain a failure
 
@@ -23,13 +23,13 @@ def core(trace: Trace, at: int) -> list[int]:
         for index, event in enumerate(events)
         if event["op"] in OVERLAPPING and event["answered"] is not None
     ]
-    budget = CORE_STEPS
+    budget, whole = CORE_STEPS, may_be_whole(trace)
     length = len(needed) // 2
     while length and budget > 0:
         for start in range(0, len(needed), length):
             rest = needed[:start] + [i for i in needed[start : start + length] if i == at]
             rest += needed[start + length :]
-            search = Search(Trace(trace.hello, list(_relaxed(events, rest))), budget)
+            search = Search(Trace(trace.hello, list(_relaxed(events, rest))), budget, whole)
             try:
                 fails = len(rest) < len(needed) and search.run() is not None
             except (TooMany, model.Undecided):

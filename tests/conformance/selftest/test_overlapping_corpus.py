@@ -47,7 +47,6 @@ def test_a_wrong_disk_is_found(name: str) -> None:
         "WriteInTwoSteps",
         "NameTakenTwice",
         "AnswersExchanged",
-        "RevertInTwoHalves",
     ],
 )
 def test_what_is_found_is_shrunk_to_few_requests(name: str) -> None:
