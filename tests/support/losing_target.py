@@ -5,7 +5,7 @@ from conformance.targets.model import ModelTarget
 
 
 class Loses(ModelTarget):
-    """From the ninth power cut of a trace on, block 2 of 4 to 8 blocks reads as zeroes."""
+    """From the eighteenth power cut of a trace on, block 2 of 6 to 8 blocks reads as zeroes."""
 
     knobs = {"profile": ["ack", "prefix"]}
 
@@ -16,8 +16,8 @@ class Loses(ModelTarget):
         if message["op"] == "crash":
             self._crashes += 1
         if (
-            self._crashes > 8
-            and 4 <= self._blocks <= 8
+            self._crashes > 17
+            and 6 <= self._blocks <= 8
             and message["op"] == "read"
             and answer["ok"]
             and message["lba"] <= 2 < message["lba"] + message["count"]
