@@ -69,8 +69,7 @@ class DiskState:
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
-        # Of the checkpoint that is being written, for its event.
-        self._frozen_stripes: list[int] = []
+        self._frozen_stripes: list[int] = []  # of the checkpoint that is written, for its event
         self._frozen_usage: list[tuple[int, int]] = []
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
@@ -246,7 +245,7 @@ class DiskState:
         self.flush_for_checkpoint()
         if self.events.record is not None:
             usage = {**dict(self._frozen_usage), **dict(self.segments.usage())}
-            pages = sorted({*self._frozen_stripes, *self.pages.stripes()})
+            pages = sorted({*self._frozen_stripes, *self.pages.stored_stripes()})
             self.emit("checkpoint_nodes", number=frozen.number, usage=[*usage.items()], pages=pages)
 
     def flush_for_checkpoint(self) -> None:

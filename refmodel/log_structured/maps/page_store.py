@@ -251,6 +251,10 @@ class PageStore:
         first = self._base // PAGE
         return [first + page for page in sorted(self.in_use)]
 
+    def stored_stripes(self) -> list[int]:
+        """Return those of them whose nodes are on the media."""
+        return [self._base // PAGE + page for page, _, _ in self.stored()]
+
     def offset(self, page: int) -> int:
         """Return where a page begins, in bytes of the performance leg."""
         return self._base + page * PAGE
