@@ -159,13 +159,16 @@ class Resync:
         if missed.leg is self._array.capacity:
             usage = self._state.segments.sealed.get(missed.stripe)
             return usage is not None and usage.filled == missed.born
-        in_use = self._state.pages.in_use.get(missed.stripe - self._first_page)
-        return in_use is not None and in_use[1] == missed.born
+        return True  # a page that the maps gave up is needed until a checkpoint without it counts
 
     def _checks(self, missed: MissedStripe) -> list[Check]:
         if missed.leg is self._array.capacity:
             return chunk_checks(self._state, missed.stripe)
-        return [page_check(self._state, missed.stripe - self._first_page)]
+        page = missed.stripe - self._first_page
+        in_use = self._state.pages.in_use.get(page)
+        if in_use is None or in_use[1] != missed.born:
+            return []
+        return [page_check(self._state, page)]
 
 
 def chunk_checks(state: DiskState, segment: int) -> list[Check]:
