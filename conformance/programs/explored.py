@@ -104,6 +104,8 @@ def follow(now: Situation, event: Event) -> None:
         case "unmap":
             now.note(op, lbas=range(event["lba"], event["lba"] + event["count"]))
         case "snapshot":
+            if event["name"] in now.views:  # it was deleted when the power failed
+                now.note("delete", event["name"])
             now.note(op, event["name"])
         case "delete" | "revert":
             if event["name"] in now.views:  # else it was taken when the power failed

@@ -51,6 +51,15 @@ def test_a_failure_that_is_refused_because_it_took_effect_before_counts() -> Non
     assert now.failed == {2: ABSENT}
 
 
+def test_a_name_may_be_taken_again_after_a_deletion_that_a_power_cut_ended() -> None:
+    now = Situation(4)
+    for name in ("s1", "s2", "s1"):  # the first s1 is deleted by a request without an answer
+        follow(now, {"op": "snapshot", "name": name, "result": OK})
+        follow(now, {"op": "delete", "name": "s1", "result": None})
+    assert now.shape_after("delete", "s1") == now.shape_after("delete", "s2")
+    assert list(now.views) == ["s2", "s1"]
+
+
 def test_a_program_goes_on_from_where_another_one_ended() -> None:
     explored = Explored()
     written = {"op": "write", "lba": 1, "tags": [1, 2, 3], "result": OK}
