@@ -129,9 +129,15 @@ def test_a_pool_that_was_opened_read_only_is_made_writable_by_a_change(change: s
         assert " ro " in disk._mapper.status("pool")
         assert read(disk) == read(disk, view="s") == filled(1)
         assert " ro " in disk._mapper.status("pool")
-        more = {"write": {"lba": 1, "data": filled(2, 1)}, "unmap": {"lba": 1, "count": 3}}
-        named = {"snapshot": {"name": "t"}, "delete": {"name": "s"}, "revert": {"name": "s"}}
-        assert ask(disk, change, **{**more, **named}.get(change, {}))["ok"]
+        more: dict[str, dict[str, Any]] = {
+            "write": {"lba": 1, "data": filled(2, 1)},
+            "unmap": {"lba": 1, "count": 3},
+            "flush": {},
+            "snapshot": {"name": "t"},
+            "delete": {"name": "s"},
+            "revert": {"name": "s"},
+        }
+        assert ask(disk, change, **more[change])["ok"]
         assert " rw " in disk._mapper.status("pool")
     finally:
         disk.close()
