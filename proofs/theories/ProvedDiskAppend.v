@@ -37,13 +37,13 @@ Qed.
 (** The record is in the log. *)
 Lemma represents_logged y f f' d d' r fr b :
   represents y f d → well_formed (apply r (current y)) fr → agrees (shape y) f (apply r (current y)) d' →
-  pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
+  placed (logged y r fr) → pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
   f' (log_address (shape y) (next_record y)) = b →
   (∀ a, a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur) _]
-    Hwf Hag Hb Hroom Hnew Hold.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur&_) _]
+    Hwf Hag Hplaced Hb Hroom Hnew Hold.
   apply bool_decide_eq_true_1 in Hroom. apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
   pose proof (log_address_bound (shape y) (next_record y) Hpos) as Hbound.
   split; [|split; [done|]].
@@ -69,18 +69,18 @@ Proof.
       * rewrite app_length. simpl. lia.
       * done.
     + simpl. rewrite app_length. simpl. lia.
-    + simpl. unfold replayed. rewrite foldl_app. simpl. by rewrite Hcur.
+    + split; [|done]. simpl. unfold replayed. rewrite foldl_app. simpl. by rewrite Hcur.
   - eapply agrees_frame; [|done]. intros a (x&p&_&_&->). apply Hold. simpl. unfold data_address. lia.
 Qed.
 
 Lemma crash_safe_record {A} P (Q : A → medium block → Prop) y r fr b k f d d' :
   represents y f d → well_formed (apply r (current y)) fr → agrees (shape y) f (apply r (current y)) d' →
-  pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
+  placed (logged y r fr) → pack (put log_codec (next_record y, r)) = Some b → has_room y = true →
   (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) d' f → P f) →
   (∀ f', represents (logged y r fr) f' d' → crash_safe P Q k (Medium f' [])) →
   crash_safe P Q (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k)) (Medium f []).
 Proof.
-  intros Hy Hwf Hag Hb Hroom HP HP' Hk. apply crash_safe_commit.
+  intros Hy Hwf Hag Hplaced Hb Hroom HP HP' Hk. apply crash_safe_commit.
   - intros f' Hold [Hsame|Hnew].
     + apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
       by destruct (decide (a = log_address (shape y) (next_record y))) as [->|]; [|apply Hold].
@@ -90,6 +90,7 @@ Qed.
 
 Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r places data fr refused k f d d' :
   represents y f d → take_free places (free y) = Some fr → length places = length data →
+  (∀ x p, middle (apply r (current y)) !! x = Some p → middle (current y) !! x = Some p ∨ p ∈ places) →
   (∀ f, recoverable (shape y) d f → P f) → (∀ f, recoverable (shape y) d' f → P f) →
   (∀ f', (∀ p b, (p, b) ∈ zip places data → f' (data_address (shape y) p) = b) →
      (∀ a, needed y a → f' a = f a) →
@@ -98,7 +99,12 @@ Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r places data 
   (∀ f', represents (logged y r fr) f' d' → crash_safe P Q k (Medium f' [])) →
   crash_safe P Q (append y r places data refused k) (Medium f []).
 Proof.
-  intros Hy Hfree Hlen HP HP' Happly Hrefused Hk. unfold append.
+  intros Hy Hfree Hlen Hmoved HP HP' Happly Hrefused Hk. unfold append.
+  assert (placed (logged y r fr)) as Hplaced.
+  { destruct Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. apply take_free_some in Hfree as (_&Hin&Hless). split; simpl.
+    - intros x p [Hp|Hp]%Hmoved; [by eapply Hmid|]. by apply Hbelow, Hin.
+    - intros p Hp. apply Hbelow. destruct (free y !! p) eqn:Hnone; [by eexists|].
+      rewrite (Hless p Hnone) in Hp. by destruct Hp. }
   destruct (pack _) as [b|] eqn:Hb; [|done]. destruct (has_room y) eqn:Hroom; [|done].
   assert (crash_safe P Q (write_all (zip (data_address (shape y) <$> places) data) (FlushBlocks
     (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k)))) (Medium f [])) as Hwrite.

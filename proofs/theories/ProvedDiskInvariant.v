@@ -43,10 +43,15 @@ Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : lis
 
 Definition replayed (m0 : maps) (rs : list log_record) : maps := foldl (λ m r, apply r m) m0 rs.
 
+(** Every place, used or free, is one of the device. *)
+Definition placed (y : memory) : Prop :=
+  (∀ x p, middle (current y) !! x = Some p → p < data_blocks (shape y)) ∧
+  ∀ p, is_Some (free y !! p) → p < data_blocks (shape y).
+
 (** Memory [y] and a device that holds [f] are the disk [d]. *)
 Definition represents (y : memory) f (d : disk block) : Prop :=
   (∃ m0 rs, durable (shape y) f (slot y) (serial y) (first_record y) m0 rs ∧
-     next_record y = first_record y + length rs ∧ current y = replayed m0 rs) ∧
+     next_record y = first_record y + length rs ∧ current y = replayed m0 rs ∧ placed y) ∧
   well_formed (current y) (free y) ∧ agrees (shape y) f (current y) d.
 
 (** What recovery finds is the disk [d]. *)

@@ -104,6 +104,30 @@ Proof.
     rewrite lookup_insert_ne by done. by apply Hu.
 Qed.
 
+Lemma used_middle_some m x p : used_middle m !! x = Some p → middle m !! x = Some p.
+Proof.
+  revert x p. set (R := λ u : gmap nat nat, ∀ x p, u !! x = Some p → middle m !! x = Some p).
+  set (use := λ x (u : gmap nat nat), match middle m !! x with Some p => <[x := p]> u | None => u end).
+  assert (∀ x u, R u → R (use x u)) as Huse.
+  { intros x u Hu. unfold use. destruct (middle m !! x) as [p|] eqn:Hx; [|done]. intros x' p'.
+    destruct (decide (x' = x)) as [->|]; [rewrite lookup_insert; by intros [= <-]|].
+    rewrite lookup_insert_ne by done. apply Hu. }
+  assert (∀ vm u, R u → R (fold_view use u vm)) as Hview.
+  { intros vm u Hu. unfold fold_view. apply (foldl_keeps _ R); auto. }
+  change (R (fold_views use ∅ m)). unfold fold_views. apply (foldl_keeps _ R); [auto|].
+  apply Hview. intros ??. by rewrite lookup_empty.
+Qed.
+
+Lemma unused_below used n found p : is_Some (unused used n found !! p) → is_Some (found !! p) ∨ p < n.
+Proof.
+  revert found. induction n as [|n IH]; intros found; simpl; [by left|]. intros [Hp|?]%IH; [|right; lia].
+  destruct (used !! n); [by left|]. destruct (decide (p = n)) as [->|]; [right; lia|].
+  rewrite lookup_insert_ne in Hp by done. by left.
+Qed.
+
+Lemma collected_below g m p : is_Some (collected g m !! p) → p < data_blocks g.
+Proof. intros [[? Hp]|?]%unused_below; [by rewrite lookup_empty in Hp|done]. Qed.
+
 Lemma unused_free used n found p :
   is_Some (used !! p) → found !! p = None → unused used n found !! p = None.
 Proof.

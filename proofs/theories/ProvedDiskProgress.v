@@ -1,6 +1,6 @@
 (** What a request costs, and when it is refused: every refusal has a reason that is named here. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk Medium Codec ByteBlocks ProvedDisk.
+From LogDisk Require Import VirtualDisk Medium Codec ByteBlocks ProvedDisk ProvedDiskInvariant ProvedDiskMaps.
 
 Section Progress.
 Context `{!blocks}.
@@ -183,19 +183,11 @@ Proof.
   destruct Hw as [->|[->|[->|[->|[Hin| ->]]]]]; [lia..| |lia]. by apply Hplaces.
 Qed.
 
-Lemma unused_below used n found p : is_Some (unused used n found !! p) → is_Some (found !! p) ∨ p < n.
-Proof.
-  revert found. induction n as [|n IH]; intros found; simpl; [by left|]. intros [Hp|?]%IH; [|right; lia].
-  destruct (used !! n); [by left|]. destruct (decide (p = n)) as [->|]; [right; lia|].
-  rewrite lookup_insert_ne in Hp by done. by left.
-Qed.
-
 Lemma first_free_below y n p : p ∈ first_free (collect y) n → p < data_blocks (shape y).
 Proof.
   intros Hp. apply elem_of_take in Hp as (i&Hp&_). apply elem_of_list_lookup_2 in Hp.
   apply elem_of_list_fmap in Hp as ([p' u]&->&Hp%elem_of_map_to_list). simpl in *.
-  assert (is_Some (collected (shape y) (current y) !! p')) as Hc by by eexists.
-  apply unused_below in Hc as [[? Hc]|?]; [by rewrite lookup_empty in Hc|done].
+  by apply (collected_below (shape y) (current y)).
 Qed.
 
 (** A write is answered [Ok] if the places that views use leave room for it: after a collection, with the

@@ -33,12 +33,14 @@ Lemma represents_checkpointed y f f' d bs header :
   (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
   represents (checkpointed y) f' d.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur) [Hwf Hag]]
-    Hbs Hmaps Hhead Hf Hnew Hold.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur&Hmid&Hbelow)
+    [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
   pose proof (header_address_bound (negb (slot y))) as Hbound.
   assert (header_address (slot y) ≠ header_address (negb (slot y))) by by destruct (slot y).
   split; [|split].
-  - exists (forgotten (current y)), []. split; [|by rewrite Nat.add_0_r]. split; simpl.
+  - exists (forgotten (current y)), []. split; [|split_and!; [by rewrite Nat.add_0_r|done|split; [|done]]].
+    2:{ intros x p Hp%used_middle_some. by eapply Hmid. }
+    split; simpl.
     + rewrite Hold; [done|unfold superblock; lia].
     + exists (length bs). split; [done|]. rewrite Hnew, Hhead. split; [done|]. rewrite <-Hmaps. f_equal.
       etransitivity; [|exact Hf].
@@ -114,22 +116,26 @@ Proof.
     unfold replayed in IH. rewrite foldl_app in IH. apply IH; [|lia]. by rewrite Hrs, <-(assoc_L (++)).
 Qed.
 
+Lemma newest_found g f s ser fst m0 rs len :
+  durable g f s ser fst m0 rs → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
+  newest (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
+Proof.
+  intros [_ _ Hother _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
+  - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done]. by rewrite decide_True by (by apply (Hother h)).
+  - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
+    specialize (Hother h eq_refl). lia.
+Qed.
+
 Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) y f d k :
   represents y f d → safe P (Medium f []) →
   (∀ y', represents y' f d → shape y' = shape y → crash_safe P Q (k (Some y')) (Medium f [])) →
   crash_safe P Q (recover k) (Medium f []).
 Proof.
-  intros [(m0&rs&Hdur&Hnext&Hcur) [Hwf Hag]] HP Hk.
+  intros [(m0&rs&Hdur&Hnext&Hcur&Hmid&_) [Hwf Hag]] HP Hk.
     pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _].
   simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
   unfold read_block. simpl.
-  assert (newest (unpack header_codec (f 1)) (unpack header_codec (f 2))
-    = Some (slot y, (serial y, (first_record y, len)))) as ->.
-  { destruct (slot y); simpl in *; rewrite Hheader.
-    - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
-      by rewrite decide_True by (by apply (Hother h)).
-    - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done].
-      rewrite decide_False; [done|]. specialize (Hother h eq_refl). lia. }
+  rewrite (newest_found _ _ _ _ _ _ _ _ Hdur Hheader).
   apply crash_safe_read_all; [done|]. rewrite Hbody.
   pose proof (crash_safe_replay P Q _ _ _ _ _ _ _
     (λ n m, k (Some (Memory (shape y) m (collected (shape y) m) n (first_record y) (serial y) (slot y))))
@@ -137,7 +143,7 @@ Proof.
   specialize (λ H, Hreplay H rs [] (log_blocks (shape y)) eq_refl). simpl in Hreplay.
     rewrite Nat.add_0_r in Hreplay.
   apply Hreplay; [|lia]. apply Hk; [|done]. split; [|split]; simpl.
-  - by exists m0, rs.
+  - exists m0, rs. split_and!; [done..|]. split; simpl; [by rewrite <-Hcur|apply collected_below].
   - rewrite <-Hcur. by eapply collected_well_formed.
   - by rewrite <-Hcur.
 Qed.

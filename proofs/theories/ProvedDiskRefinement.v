@@ -41,7 +41,7 @@ Proof.
     - apply lookup_replicate_2. apply Nat.mod_upper_bound. lia.
     - rewrite replicate_length. apply Nat.mod_upper_bound. lia. }
   split; [|split].
-  - exists no_maps, []. split; [|done]. split; simpl.
+  - exists no_maps, []. split; [|split_and!; [done..|]; split; [done|apply collected_below]]. split; simpl.
     + by rewrite (Hat superblock super).
     + exists (length bs). rewrite (Hat 1 header) by done. split; [done|]. split; [done|]. rewrite <-Hmaps.
       f_equal.

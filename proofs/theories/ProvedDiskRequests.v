@@ -146,6 +146,14 @@ Proof.
     [by eapply unmap_applied|by eapply snapshot_applied|by eapply delete_applied|by eapply revert_applied].
 Qed.
 
+(** It uses no other places. *)
+Lemma record_places q places r m x p :
+  record_of q places = Some r → middle (apply r m) !! x = Some p → middle m !! x = Some p ∨ p ∈ places.
+Proof.
+  destruct q; intros Hr; simplify_eq/=; try by left. rewrite lookup_put_from. destruct (decide _); [|by left].
+  intros Hp. right. by eapply elem_of_list_lookup_2.
+Qed.
+
 Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) y k f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
@@ -171,6 +179,7 @@ Proof.
     destruct (take_free places (free y)) as [fr|] eqn:Hfree; [|done].
   destruct (decide _) as [Hlen|]; [|done].
   apply (crash_safe_append _ _ y r places (data_of q) fr _ _ f d (effect q d)); eauto.
+  - intros x p. by apply record_places with q.
   - intros f2 Hnew Hold. eapply record_applied; try done. intros a Ha. apply Hold. by right.
   - intros f2 Hy2. split; [apply (safe_represents _ (logged y r fr) f2 (effect q d)); eauto|].
     exists f2, (effect q d). split_and!; [done..|]. apply step_answered; [|by intros ??? ->]. by split.
@@ -224,6 +233,7 @@ Proof.
   apply crash_safe_read_places; [by apply (safe_represents _ y f d)|].
   apply (crash_safe_append _ _ y _ _ _ fr _ _ f d d); try done.
   - by rewrite !fmap_length.
+  - intros x p [Hp|[_ Hp]]%lookup_relocate; [right|by left]. apply elem_of_list_fmap. by exists (x, p).
   - intros f2 Hnew Hold. eapply move_applied; [done..| |].
     + intros x p (i&Hi)%elem_of_list_lookup.
       specialize (Hall (middle (current y) !! x)). destruct (middle (current y) !! x) as [p0|] eqn:Hx.
@@ -243,7 +253,8 @@ Lemma crash_safe_maintain y f d u :
 Proof.
   intros Hy. destruct u as [| |moves]; simpl.
   - eapply crash_safe_checkpoint; [done..|]. intros y' f' Hy' <-. by apply keeps_done.
-  - apply (keeps_done (collect y) f d). destruct Hy as (?&Hwf&?). split; [done|]. split; [|done].
+  - apply (keeps_done (collect y) f d). destruct Hy as ((m0&rs&?&?&?&Hmid&_)&Hwf&?).
+    split; [exists m0, rs; split_and!; [done..|]; split; [done|apply collected_below]|]. split; [|done].
     by eapply collected_well_formed.
   - eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 <-. by apply crash_safe_clean.
 Qed.
