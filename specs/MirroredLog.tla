@@ -196,6 +196,10 @@ Refuse ==               \* It was damaged: the log stays closed.
 
 Fate == {"lost", "kept", "torn"}
 
+Fates(records) == [records -> Fate]
+
+SlotFates(checkpoints) == [checkpoints -> Fate]
+
 Left(fate, old, new, torn) == CASE fate = "lost" -> old [] fate = "kept" -> new [] fate = "torn" -> torn
 
 Forgotten ==            \* What memory is once it is lost.
@@ -210,11 +214,11 @@ Crash ==                \* The power fails: any of what was not flushed is lost 
     /\ phase # "down"
     /\ LET records == UNION {{d} \X DOMAIN ringCache[d] : d \in Device}
            checkpoints == UNION {{d} \X DOMAIN slotCache[d] : d \in Device}
-       IN  /\ \E fate \in [records -> Fate] :
+       IN  /\ \E fate \in Fates(records) :
                 ring' = [d \in Device |-> [p \in DOMAIN ring[d] |->
                     IF <<d, p>> \in records THEN Left(fate[<<d, p>>], ring[d][p], ringCache[d][p], Nothing)
                     ELSE ring[d][p]]]
-           /\ \E fate \in [checkpoints -> Fate] :
+           /\ \E fate \in SlotFates(checkpoints) :
                 slots' = [d \in Device |-> [i \in 0 .. 1 |->
                     IF <<d, i>> \in checkpoints THEN Left(fate[<<d, i>>], slots[d][i], slotCache[d][i], NoCheckpoint)
                     ELSE slots[d][i]]]

@@ -15,8 +15,9 @@
 (* each stripe is fetched from the others in one step and stored in        *)
 (* another, and writes and failures come in between.                       *)
 (*                                                                         *)
-(* Written is only while some component that has the durable log lacks     *)
-(* nothing: else two that each lack something could be all that is left.   *)
+(* Written is only while k components lack nothing: else those that each   *)
+(* lack something could be all that is left.  The durable log is on m + 1  *)
+(* components, so one of the k has it.                                     *)
 (*                                                                         *)
 (* Left out: devices that lie (checksums are the engine's), writes that    *)
 (* stop half way (the log does not refer to such a stripe), spares that    *)
@@ -103,11 +104,8 @@ Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no pow
 CaughtUp(lacks) ==      \* The states once the components lack only that.
     [c \in Component |-> IF c \in In({"stale", "resyncing"}) /\ lacks[c] = {} THEN "active" ELSE state[c]]
 
-LogMembers == 1 .. M + 1   \* Who has the durable log, on this leg or another.
-
-Writable ==     \* Who lacks nothing holds what is written, and the log: so it is there after any return.
-    /\ Enough(In({"active"}))
-    /\ In({"active"}) \intersect LogMembers # {}
+Writable ==     \* Those that lack nothing are enough to read what is written, after any return.
+    Enough(In({"active"}))
 
 Put(s, value, reached) ==
     /\ piece' = [c \in Component |-> IF c \in reached THEN [piece[c] EXCEPT ![s] = value] ELSE piece[c]]

@@ -84,8 +84,6 @@ TraceComponent == 1 .. Header.components
 
 TraceEnough(components) == Cardinality(components) >= Header.k
 
-TraceLogMembers == 1 .. Header.components - Header.k + 1
-
 TraceStripe == Range(Header.stripes)    \* All that the trace speaks of.
 
 TraceWaited(c) == clock[c] >= Header.timer

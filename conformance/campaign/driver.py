@@ -6,12 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.campaign import overlapping_driver
-from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, record
+from conformance.campaign.exchange import LONGEST_MESSAGE, described, encoded, inside, record
 from conformance.contract import trace as traces
 from conformance.contract.trace import Event, Trace
 from conformance.targets import Factory
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
 from conformance.targets.overlapping import calls
+
+UNASKED_CUT = "it raised PowerCut though the request has no `cut`"
+LARGEST_COUNTER = float(1 << 63)
 
 
 def drive(
@@ -53,10 +56,13 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
     event = {key: value for key, value in request.items() if key not in left_out}
     event["result"] = None
     try:
-        record(event, _answer(target, encoded(event, hello, number, seed)), hello, seed)
-    except PowerCut as cut:
-        if cut.events:
-            event["events"] = cut.events
+        try:
+            record(event, _answer(target, encoded(event, hello, number, seed)), hello, seed)
+        except PowerCut as cut:
+            if "cut" not in event:
+                raise TargetFailure("protocol", UNASKED_CUT) from None
+            if cut.events:
+                event["events"] = inside(cut.events)
     except TargetFailure as failure:
         event["failure"] = described(failure)
     return event
@@ -162,7 +168,11 @@ class Bench:
         if not isinstance(counters, dict):
             self._counts = False
             return {}
-        return {key: value for key, value in counters.items() if isinstance(value, (int, float))}
+        return {
+            str(key): value
+            for key, value in counters.items()
+            if isinstance(value, (int, float)) and abs(value) < LARGEST_COUNTER
+        }
 
     def clear(self) -> None:
         """Put the target away."""

@@ -2,11 +2,18 @@
 
 from conformance.contract import tagged_block
 from conformance.contract import trace as traces
+from conformance.contract.printable import printable
 from conformance.contract.trace import Event
 from conformance.targets.base import Message, TargetFailure
 
-# Fields of a response that a trace records.
-KEPT = ("ok", "error", "message", "tags", "found", "counters", "problems", "holds")
+# Fields of a response that a trace records, besides its message; of which operation.
+KEPT = ("ok", "error")
+KEPT_OF = {
+    "create": (*KEPT, "holds"),
+    "read": (*KEPT, "tags", "found"),
+    "scrub": (*KEPT, "problems"),
+    "stats": (*KEPT, "counters"),
+}
 LONGEST_MESSAGE = 300  # characters
 TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -30,9 +37,9 @@ def encoded(event: Event, hello: Message, number: int, seed: int) -> Message:
 def record(event: Event, response: Message, hello: Message, seed: int) -> None:
     """Put the response into the event. Raises TargetFailure if it is not a valid answer."""
     if response.get("events"):
-        event["events"] = response["events"]
+        event["events"] = inside(response["events"])
     if event["op"] == "crash" and "left" in response:
-        event["left"] = response["left"]
+        event["left"] = printable(str(response["left"]))
     read = event["op"] == "read"
     decoded = hello.get("payload") != "tags" and read and response.get("ok") is True
     if decoded:  # its tags need no checking
@@ -44,14 +51,35 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
         raise TargetFailure(
             "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
         )
-    event["result"] = {key: response[key] for key in KEPT if key in response}
+    kept = KEPT_OF.get(event["op"], KEPT)
+    event["result"] = {key: response[key] for key in kept if key in response}
     if "message" in response:
-        event["result"]["message"] = response["message"][:LONGEST_MESSAGE]
+        event["result"]["message"] = printable(response["message"][:LONGEST_MESSAGE])
+
+
+def inside(events: object) -> list[Event]:
+    """What happened inside the target, as it says. Raises TargetFailure if that is no list of
+    events.
+    """
+    if not isinstance(events, list):
+        raise TargetFailure(
+            "protocol", f"its answer is none: events must be an array, is {events!r:.60}"
+        )
+    for one in events:
+        if not isinstance(one, dict) or not isinstance(one.get("event"), str):
+            raise TargetFailure("protocol", f"its answer is none: events holds {one!r:.60}")
+        if wrong := traces.check_inside(one):
+            raise TargetFailure("protocol", f"its answer is none: events: {wrong}")
+    return events
 
 
 def described(failure: TargetFailure) -> Message:
     """The failure as a trace records it."""
-    return {"kind": failure.kind, "message": failure.message, "output": failure.output}
+    return {
+        "kind": failure.kind,
+        "message": printable(failure.message, ""),
+        "output": printable(failure.output),
+    }
 
 
 def _decoded(response: Message, event: Event, block_size: int, trace_number: int) -> Message:

@@ -18,8 +18,7 @@ from conformance.campaign.exchange import described, encoded, record
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.targets.base import Message, PowerCut, TargetFailure
 from conformance.targets.overlapping import Calls
-
-SHORT, LONG = 10.0, 30.0  # seconds for an answer, counted from the call
+from conformance.targets.time_limit import SLOW_FACTOR
 
 
 def drive(
@@ -88,8 +87,8 @@ class _Run:
         event: Event = {key: value for key, value in request.items() if key not in left_out}
         event |= {"result": None, "called": self._next(), "answered": None}
         self._trace.events.append(event)
-        patience = SHORT if request["op"] in OVERLAPPING else LONG
-        self.flying[index] = time.monotonic() + patience
+        patience = self._calls.patience * (1 if request["op"] in OVERLAPPING else SLOW_FACTOR)
+        self.flying[index] = time.monotonic() + patience  # counted from the call
         try:
             self._calls.call(index, encoded(event, self._calls.hello, index, self._seed))
         except PowerCut:

@@ -99,8 +99,16 @@ class Campaign:
         return self.happened.outcomes
 
     @property
+    def undecided(self) -> Counter[str]:
+        """How many traces each judge gave up on though another one decided them."""
+        return Counter(name for _, verdict in self.judged for name in verdict.undecided)
+
+    @property
     def verdict(self) -> str:
-        """fail if any trace failed, else inconclusive if anything is, else pass."""
+        """fail if any trace failed, else inconclusive if anything is, else pass.
+
+        A judge that decided no trace at all makes it inconclusive, one that gave up on some does
+        not."""
         overlap = self.overlap.verdict if self.overlap else "pass"
         if self.failures or overlap == "fail":
             return "fail"
@@ -110,5 +118,6 @@ class Campaign:
             or overlap != "pass"
             or not (self.judged or self.resumed)
             or any(v.verdict != "pass" for _, v in self.judged)
+            or len(self.judged) in self.undecided.values()
         )
         return "inconclusive" if unclear else "pass"

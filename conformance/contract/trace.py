@@ -131,7 +131,13 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-DECODER = json.JSONDecoder(parse_constant=_no_constant)
+def _number(text: str) -> int | float:
+    """A number with a fraction or an exponent; 2.0 is the integer 2."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_number)
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -144,7 +150,17 @@ def write(trace: Trace, path: Path) -> None:
     }
     with replacing(path) as out:
         for line in (header, *trace.events):
-            out.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
+            out.write(_as_json(line) + "\n")
+
+
+def _as_json(value: dict[str, Any]) -> str:
+    """The value on one line. What a target in process said that JSON has not stands as text."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=repr)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(value, separators=(",", ":"), default=repr)
+    return text
 
 
 def read(path: Path | str) -> Trace:
@@ -244,6 +260,7 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header"}
 
 
+NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # of a hello
 RESULTS = {"read": "read_result", "create": "create_result", "scrub": "scrub_result"}
 
 
@@ -272,9 +289,17 @@ def check_hello(hello: Any) -> str | None:
     """Why a hello is none; None if it is one."""
     try:
         _check("hello", hello)
-    except ValueError as error:
+        json.dumps(hello, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
         return str(error)
-    return None
+    return next(
+        (
+            f"{key} must be integer, is {hello[key]}"
+            for key in NUMBERS
+            if type(hello.get(key, 0)) is not int
+        ),
+        None,
+    )
 
 
 def numbered(events: Iterable[Event]) -> list[str]:

@@ -100,7 +100,7 @@ def _missing_refusal(trace: Trace, at: int, faults: list[frozenset[str]]) -> Ver
     gone = _last(trace, at, "delete", name)
     if gone is not None and "no-such-snapshot" in _codes(faults):
         kind, source = "resurrected-snapshot", f"{name} was deleted by operation {gone}"
-        clause = CLAUSES[_profile(trace)] if _crashed(trace, gone, at) else clause
+        clause = CLAUSES[_reopened(trace, gone, at) or "refusal"]
     return Verdict("fail", at, kind, clause, f"a refusal with {_codes(faults)}", "ok", source)
 
 
@@ -113,13 +113,14 @@ def _wrong_refusal(trace: Trace, at: int, faults: list[frozenset[str]], answer: 
         taken = _last(trace, at, "snapshot", name)
         if taken is not None:
             kind, source = "lost-snapshot", f"{name} was taken by operation {taken}"
-            clause = CLAUSES[_profile(trace) if _crashed(trace, taken, at) else "snapshot"]
+            clause = CLAUSES[_reopened(trace, taken, at) or "snapshot"]
     elif answer == "data-lost":
         kind, clause = "lost-data", CLAUSES["devices"]
     elif answer == "snapshot-exists":
         gone = _last(trace, at, "delete", name)
         if gone is not None:
             kind, source = "resurrected-snapshot", f"{name} was deleted by operation {gone}"
+            clause = CLAUSES[_reopened(trace, gone, at) or "refusal"]
     return Verdict(
         "fail", at, kind, clause, expected, f"{answer} {_message(event)}".strip(), source
     )
@@ -134,8 +135,10 @@ def _last(trace: Trace, at: int, op: str, name: str | None) -> int | None:
     return None
 
 
-def _crashed(trace: Trace, after: int, before: int) -> bool:
-    return any(event["op"] in ("crash", "restart") for event in trace.events[after + 1 : before])
+def _reopened(trace: Trace, after: int, before: int) -> str | None:
+    """The clause on what survives, if the disk was opened again between two events; else None."""
+    ops = {event["op"] for event in trace.events[after + 1 : before]}
+    return _profile(trace) if "crash" in ops else "restart" if "restart" in ops else None
 
 
 def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
@@ -191,7 +194,6 @@ def _class(
     trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting: frozenset[int]
 ) -> tuple[str, str]:
     """The class of a wrong block, and the clause."""
-    profile = _profile(trace)
     history = history_of(trace, at, lba)
     changed = history[-1][0]
     writers = [
@@ -212,11 +214,11 @@ def _class(
     elif any(tag in tags for _, tags in history):
         if fitting == {model.ZERO} and trace.events[changed]["op"] == "unmap":
             return "resurrected", "unmap"
-        return (
-            ("lost-acknowledgement", "fua" if trace.events[changed].get("fua") else profile)
-            if _crashed(trace, changed, at)
-            else ("stale", "read")
-        )
+        reopened = _reopened(trace, changed, at)
+        if reopened is None:
+            return "stale", "read"
+        fua = reopened != "restart" and trace.events[changed].get("fua")
+        return "lost-acknowledgement", "fua" if fua else reopened
     clause = "read" if view is None else "snapshot"
     if tag == model.ZERO:
         return "zeroed", clause

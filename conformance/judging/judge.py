@@ -13,7 +13,8 @@ from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
     """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
 
-    Oracles of the contract that disagree make it inconclusive: one of them is wrong. A trace that
+    Oracles of the contract that disagree make it inconclusive: one of them is wrong. One that gives
+    up where another one decides is named in the verdict, which is what was decided. A trace that
     keeps the contract still fails if what happened inside is not as it should be. A trace whose
     requests overlap is judged by those of the oracles that search for an order, or by the model if
     none of them does. If none does overlap after all, it is judged as a sequence.
@@ -61,20 +62,24 @@ def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     promise = promises.broken(trace)
     if promise is not None and (not failed or promise.at < min(failed)):
         return broken_promise(promise)
-    if sure:
-        return overlapping_verdict(trace, Opinion(min(failed, default=None)))
-    unsure = "; ".join(f"{name}: {opinion.unsure}" for name, opinion in opinions.items())
-    return overlapping_verdict(trace, Opinion(None, unsure))
+    unsure = {name: opinion.unsure for name, opinion in opinions.items() if opinion.unsure}
+    reason = "; ".join(f"{name}: {why}" for name, why in unsure.items())
+    if not sure:
+        return overlapping_verdict(trace, Opinion(None, reason))
+    verdict = overlapping_verdict(trace, Opinion(min(failed, default=None)))
+    if verdict == PASS and unsure:
+        return replace(PASS, reason=reason, undecided=tuple(unsure))
+    return verdict
 
 
 def _together(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
     within = opinions.pop(INNER, Opinion(None))
     verdict = _of_contract(trace, opinions)
-    if verdict != PASS:
+    if verdict.verdict != "pass":
         return verdict
     if within.unsure:
         return Verdict("inconclusive", reason=f"{INNER}: {within.unsure}")
-    return PASS if within.at is None else disallowed_inside(within.at, within.inside)
+    return verdict if within.at is None else disallowed_inside(within.at, within.inside)
 
 
 def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
@@ -89,8 +94,11 @@ def _of_contract(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
         return broken_promise(promise)
     if at is not None:
         return explain(trace, at)
-    unsure = [f"{name}: {opinion.unsure}" for name, opinion in opinions.items() if opinion.unsure]
-    return Verdict("inconclusive", reason="; ".join(unsure)) if unsure else PASS
+    unsure = {name: opinion.unsure for name, opinion in opinions.items() if opinion.unsure}
+    reason = "; ".join(f"{name}: {why}" for name, why in unsure.items())
+    if sure and unsure:
+        return replace(PASS, reason=reason, undecided=tuple(unsure))
+    return Verdict("inconclusive", reason=reason) if unsure else PASS
 
 
 def _disagreement(sure: Mapping[str, int | None]) -> Verdict:

@@ -18,6 +18,7 @@ CLAUSES = {
     "no earlier than the last flush",
     "block": "Crash (block): each block keeps its value at the last flush or one written since",
     "fua": "Write (fua): a write that carries `fua` is durable when it is answered",
+    "restart": "Restart: a disk that is closed cleanly and opened again is as it was",
     "devices": "Devices: while no more fail than are tolerated, every read returns its data",
     "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
     "space": "Space: a target that declares `holds` has space for so many different blocks",
@@ -30,7 +31,7 @@ CLAUSES = {
 
 KINDS = {
     "lost-acknowledgement": "what was acknowledged, and had to survive, "
-    "did not survive a power cut",
+    "did not survive a power cut or a restart",
     "stale": "a block holds an older value than it should",
     "resurrected": "data that was overwritten, unmapped or reverted away came back",
     "zeroed": "a block reads as zeroes that should hold data",
@@ -78,6 +79,7 @@ class Verdict:
     excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
     lba: int | None = None  # the first block of a read that is wrong
+    undecided: tuple[str, ...] = ()  # of a pass: the judges that gave up where another one decided
 
     def words(self, trace: Trace) -> list[str]:
         """Return the verdict for people, a few lines; control characters are escaped."""

@@ -65,7 +65,7 @@ def written(
     able = {"write", "read"}.union(*(GIVES.get(name, (name,)) for name in hello["capabilities"]))
     if not crashes or hello.get("crash_profile") is None:
         able -= {"crash"}
-    if not hello.get("tolerates"):
+    if not min(hello.get("devices", 0), hello.get("tolerates", 0)):
         able -= {"fail", "replace"}
     devices = hello.get("devices", 0)
     cuts = cuts and "crash" in able

@@ -26,6 +26,8 @@ def figures(campaign: Campaign) -> str:
         found.insert(0, "interrupted")
     if campaign.judges:
         found.append(judges(campaign))
+    for name, times in campaign.undecided.items():
+        found.append(f"{times} trace{'s' * (times != 1)} undecided by {name}")
     if campaign.faults:
         found.append(f"with {', '.join(campaign.faults)}: {excused(campaign)}")
     if campaign.overlap:

@@ -32,7 +32,7 @@ from conformance.targets.engines.kernel.machine import guest
 OPERATIONS = 30  # of a trace
 MOST_PARTS, HUNTED = 2, 100  # parts of a hunt, and traces in each
 SOME = 25  # traces in each part of an honest run, which is not ended before they are judged
-MOST_IN_FLIGHT = 8  # requests, in honest runs
+IN_FLIGHT = 8  # requests, in honest runs
 KEPT = Path("runs/kernel")
 AROUND = {"nilfs2": "cache=through"}  # driver -> options with which its findings do not show
 INJECTED = tuple(fault for fault in FAULTS if fault != "none")
@@ -74,7 +74,12 @@ HEAD = "{:64} {:>6} {:>8} {:>7} {:>8} {:>6}  verdict".format("target", *COLUMNS)
 
 
 def honest(
-    driver: str, minutes: float, seed: int, most: int | None = None, kept: Path = KEPT
+    driver: str,
+    minutes: float,
+    seed: int,
+    most: int | None = None,
+    kept: Path = KEPT,
+    in_flight: int = IN_FLIGHT,
 ) -> Row:
     """Traces of the driver as it is, until the minutes are over, or `most` were judged. Options may
     stand behind its name and a colon; then no finding is known.
@@ -89,7 +94,7 @@ def honest(
         left = SOME if most is None else min(SOME, most - row.traces)
         if left <= 0 or time.monotonic() - started >= 60 * minutes:
             break
-        part = _part(name, seed, number, left, left)
+        part = _part(name, seed, number, left, left, in_flight)
         row = row.more(part)
         for place, (trace, verdict) in enumerate(part.judged):
             undecided += verdict.verdict == "inconclusive"
@@ -114,7 +119,7 @@ def hunt(driver: str, fault: str, seed: int) -> Row:
     before = _begun()
     row = Row(name, 0, 0, 0, 0.0, NOT_FOUND, False)
     for number in range(MOST_PARTS):
-        part = _part(name, seed, number, HUNTED, 1)
+        part = _part(name, seed, number, HUNTED, 1, 1)  # an order is searched for long
         row = row.more(part)
         found = [verdict.kind for _, verdict in part.judged if verdict.verdict == "fail"]
         if found:
@@ -129,11 +134,12 @@ def _begun() -> float:
     return guest.processor_seconds()
 
 
-def _part(name: str, seed: int, number: int, most: int, failures: int) -> batches.Part:
+def _part(
+    name: str, seed: int, number: int, most: int, failures: int, in_flight: int
+) -> batches.Part:
     """Traces of one part of a campaign, until so many have failed. Raises Unusable."""
-    at_once = 1 if failures == 1 else MOST_IN_FLIGHT  # a hunt: an order is searched for long
     plan = batches.Plan(
-        name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), failures, in_flight=at_once
+        name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), failures, in_flight=in_flight
     )
     part = batches.drive(resolve(name), _judges(), plan, number, most)
     if part.reason:
@@ -157,15 +163,17 @@ def rows(
     seed: int,
     traces: int | None,
     kept: Path,
+    in_flight: int,
 ) -> Iterator[Row]:
     """The rows of the table as they come. `minutes` are for each honest run; 0 leaves it out."""
     for driver in drivers:
         if minutes:
-            yield honest(driver, minutes, seed, traces, kept)
+            yield honest(driver, minutes, seed, traces, kept, in_flight)
         if driver not in DRIVERS:
             continue
         if minutes and driver in AROUND:
-            yield honest(f"{driver}:{AROUND[driver]}", minutes, seed, traces, kept)
+            around = f"{driver}:{AROUND[driver]}"
+            yield honest(around, minutes, seed, traces, kept, in_flight)
         for fault in faults:
             if fault not in DRIVERS[driver].blind_to:
                 yield hunt(driver, fault, seed)
@@ -189,6 +197,13 @@ def _drivers(_: click.Context, __: click.Parameter, named: tuple[str, ...]) -> t
     help="Hunt this injected fault; can be repeated; none: no fault.  [default: all]",
 )
 @click.option("--traces", type=int, help="At most so many in each honest run.  [default: no limit]")
+@click.option(
+    "--in-flight",
+    default=IN_FLIGHT,
+    show_default=True,
+    type=click.IntRange(1, IN_FLIGHT),
+    help="Requests at most in half of the traces of honest runs; the others have one.",
+)
 @click.option("--seed", default=1, show_default=True)
 @click.option(
     "--keep",
@@ -208,6 +223,7 @@ def main(
     minutes: float,
     faults: tuple[str, ...],
     traces: int | None,
+    in_flight: int,
     seed: int,
     keep: Path,
     file: Path | None,
@@ -218,7 +234,8 @@ def main(
     try:
         click.echo(f"user-mode Linux {guest.version()}\n{HEAD}")
         hunted = [fault for fault in faults or INJECTED if fault != "none"]
-        for row in rows(drivers or tuple(DRIVERS), minutes, hunted, seed, traces, keep):
+        named = drivers or tuple(DRIVERS)
+        for row in rows(named, minutes, hunted, seed, traces, keep, in_flight):
             good = good and row.good
             click.echo(row)
             if file is not None:

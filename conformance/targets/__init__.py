@@ -43,7 +43,7 @@ ENGINES = {
     "sqlite": ("sqlite", "SqliteTarget"),
 }
 IN_PROCESS = frozenset(["refmodel", "python", "lmdb", "sqlite"])  # the kit limits their time
-OPENING = 60.0  # seconds that a target in process may take to open
+OPENING = 60.0  # seconds of the processor that a target in process may take to open
 
 Build = Callable[[dict[str, Any]], Target]
 
@@ -95,7 +95,7 @@ class Factory:
             with limit(OPENING):
                 return TimeLimited(self.build(options), self.seconds)
         except TooLate as late:
-            text = f"{self.name} did not open within {OPENING:g} seconds"
+            text = f"{self.name} did not open within {late.after(OPENING)}"
             raise Unusable(text, late.stack) from None
 
 

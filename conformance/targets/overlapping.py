@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from conformance.contract.trace import OVERLAPPING
 from conformance.targets.base import Message, PowerCut, Target, TargetFailure, Unusable
-from conformance.targets.time_limit import SECONDS, SLOW_FACTOR, TooLate, limit
+from conformance.targets.time_limit import PATIENT, SECONDS, SLOW_FACTOR, TooLate, limit
 
 LEAST = 0.01  # seconds: a timer of 0 seconds never runs out
 
@@ -22,6 +22,7 @@ class Calls(Protocol):
     hello: Message
     cuts: bool  # whether a request may carry `cut`
     schedules: bool  # whether a request may carry `schedule`
+    patience: float  # seconds by the wall for an answer
 
     def call(self, number: int, message: Message) -> None:
         """Send the request under this number. Raises TargetFailure, PowerCut."""
@@ -50,6 +51,8 @@ class InProcess:
     request may carry `schedule` if it has the attribute `schedules`, and `cut` if it has `cuts`;
     then `call` and `step` raise PowerCut where the power fails."""
 
+    patience = SECONDS * PATIENT
+
     def __init__(self, target: Target):
         self.hello = target.hello
         self.cuts = getattr(target, "cuts", False)
@@ -70,7 +73,7 @@ class InProcess:
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
         if self._answers.empty() and self._step is not None:
-            self._guarded(seconds, self._steps)
+            self._guarded(seconds / PATIENT, self._steps)
         wait = seconds > 0 and self._step is None
         try:
             number, answer = (
@@ -96,7 +99,7 @@ class InProcess:
         except (PowerCut, TargetFailure, Unusable):
             raise
         except TooLate as late:
-            text = f"it went on for {seconds:g} seconds without an answer"
+            text = f"it went on for {late.after(seconds)} without an answer"
             raise TargetFailure("hang", text, late.stack) from None
         except Exception as error:
             raise _failure(error) from None
@@ -121,6 +124,7 @@ class OneAtATime:
     """Any target, one request at a time: what is called is answered at once."""
 
     schedules = False
+    patience = SECONDS * PATIENT
 
     def __init__(self, target: Target):
         self.cuts = getattr(target, "cuts", False)

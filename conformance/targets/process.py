@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from conformance.contract.trace import DECODER
 from conformance.targets.base import Message, TargetFailure, Unusable
 from conformance.targets.pauses import PAUSE, awaited, held
 
@@ -33,7 +34,7 @@ class ProcessTarget:
     schedules = True  # for pauses: `schedule` is not sent
 
     def __init__(self, command: str, patience: float = PATIENCE):
-        self._patience = patience
+        self.patience = patience
         self._output = b""
         self._received = b""
         self._unsent = b""
@@ -73,7 +74,7 @@ class ProcessTarget:
         if self._numbered:
             return self._one_numbered(message)
         op = message["op"]
-        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
+        patience = self.patience * (SLOW_FACTOR if op in SLOW else 1)
         try:
             if self._received or self._unasked():
                 raise TargetFailure(
@@ -134,7 +135,7 @@ class ProcessTarget:
 
     def _one_numbered(self, message: Message) -> Message:
         op = message["op"]
-        patience = self._patience * (SLOW_FACTOR if op in SLOW else 1)
+        patience = self.patience * (SLOW_FACTOR if op in SLOW else 1)
         self.call(0, message)
         answered = self.answer(patience)
         if answered is None:
@@ -249,7 +250,7 @@ class ProcessTarget:
     def _opened(self, line: bytes) -> Message:
         """The answer in the line, data decoded."""
         try:
-            message = json.loads(line)
+            message = DECODER.decode(line.decode())
         except (ValueError, RecursionError):
             raise TargetFailure(
                 "protocol", f"it printed what is not JSON: {_shown(line)}"

@@ -1,7 +1,10 @@
 """A time limit for targets in process, as targets in other processes have one.
 
-A timer interrupts the main thread. It also interrupts a lock that is waited for and an endless loop
-in Python, but not code in C that never returns to Python. In other threads there is no limit.
+The limit is processor time of this process, so that a busy machine makes no false alarm. A target
+that waits uses none: it has PATIENT times as long by the clock on the wall.
+
+Two timers interrupt the main thread. They also interrupt a lock that is waited for and an endless
+loop in Python, but not code in C that never returns to Python. In other threads there is no limit.
 
 `_signal` is what the module `signal` wraps: a call of `signal.signal` takes ten times as long,
 since it looks for an enumeration's member, and each request needs two calls.
@@ -18,19 +21,26 @@ from typing import Any
 
 from conformance.targets.base import Message, Target, TargetFailure
 
-SECONDS = 10.0  # for an answer
+SECONDS = 10.0  # of the processor, for an answer
+PATIENT = 6  # times as many seconds by the wall
 SLOW = frozenset(["crash", "settle", "restart"])  # operations that may recover or rebuild
 SLOW_FACTOR = 3
-CLOSING = 5.0  # seconds to close a target
+CLOSING = 5.0  # seconds of the processor to close a target
 SHOWN_FRAMES = 8  # of the stack at the time limit
 
 
 class TooLate(BaseException):
-    """The time limit has passed. No `except Exception` of a target catches this."""
+    """The time limit has passed. No `except Exception` of a target catches this.
 
-    def __init__(self, stack: str) -> None:
+    `times` is how many times the limit has passed by the clock that ended it, `clock` its name."""
+
+    def __init__(self, times: int, clock: str, stack: str) -> None:
         super().__init__()
-        self.stack = stack
+        self._times, self._clock, self.stack = times, clock, stack
+
+    def after(self, limit: float) -> str:
+        """Return how much time went by, for the limit that was given."""
+        return f"{limit * self._times:g} seconds{self._clock}"
 
 
 class TimeLimited:
@@ -50,7 +60,7 @@ class TimeLimited:
             with limit(seconds):
                 return self._target.request(message)
         except TooLate as late:
-            text = f"no answer to {op} within {seconds:g} seconds"
+            text = f"no answer to {op} within {late.after(seconds)}"
             raise TargetFailure("hang", text, late.stack) from None
 
     def close(self) -> None:
@@ -67,19 +77,27 @@ class TimeLimited:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLate in this block after so many seconds. A timer of somebody else goes on after."""
+    """Raise TooLate in this block after so many seconds of processor time, or PATIENT times as many
+    by the wall. Timers of somebody else go on after.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = _signal.signal(signal.SIGALRM, _too_late)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    on_the_wall = _signal.signal(signal.SIGALRM, _too_late)
+    of_processor = _signal.signal(signal.SIGPROF, _too_late)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds * PATIENT)
+    left_of_processor, again = signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, left_of_processor, again)
         signal.setitimer(signal.ITIMER_REAL, left, interval)
-        _signal.signal(signal.SIGALRM, handler)
+        _signal.signal(signal.SIGPROF, of_processor)
+        _signal.signal(signal.SIGALRM, on_the_wall)
 
 
-def _too_late(_: int, frame: FrameType | None) -> None:
-    stack = traceback.format_stack(frame)[-SHOWN_FRAMES:]
-    raise TooLate("it was busy here:\n" + "".join(stack))
+def _too_late(number: int, frame: FrameType | None) -> None:
+    stack = "it was busy here:\n" + "".join(traceback.format_stack(frame)[-SHOWN_FRAMES:])
+    if number == signal.SIGPROF:
+        raise TooLate(1, " of processor time", stack)
+    raise TooLate(PATIENT, "", stack)

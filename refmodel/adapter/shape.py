@@ -40,4 +40,5 @@ def created(shape: Geometry) -> dict[str, Any]:
         "m": shape.m,
         "devices": shape.devices,
         "timer": shape.repair_timer,
+        "log": shape.log_bytes,
     }

@@ -225,7 +225,7 @@ class Array(Generic[G]):
         """Emit an event with the members, their states and the spares, as the disk was found."""
         states = [[member.index, str(member.state)] for member in self.members]
         spares = [index for index, _ in self.spares]
-        self.events.emit("members", members=states, spares=spares)
+        self.events.emit("members", members=states, spares=spares, term=self.roster.quorum.term)
 
     def record_missing(self) -> None:
         """Put on record the members that were found missing, before the log is replayed.

@@ -53,11 +53,13 @@ class Leg(ComponentSet):
         self.piece_bytes = stripe_bytes // k
         self.striping = Striping(k, m, stripe_bytes, len(components))
 
-    def write(self, offset: int, data: bytes, cause: str) -> None:
+    def write(self, offset: int, data: bytes, cause: str) -> list[Component]:
         """Write to every reachable component: whole stripes, unless the leg is a mirror.
 
-        Raises DataLost if the disk cannot go on without a device that failed.
+        Returns the components that have the data. Raises DataLost if the disk cannot go on without
+        a device that failed.
         """
+        reached: list[Component] = []
         if self.k == 1:
             reached = [
                 component
@@ -65,7 +67,7 @@ class Leg(ComponentSet):
                 if self.write_component(component, offset, data, cause)
             ]
             self._written(offset, len(data), reached)
-            return
+            return reached
         for at in range(0, len(data), self.stripe_bytes):
             stripe = (offset + at) // self.stripe_bytes
             pieces = self.striping.pieces(data[at : at + self.stripe_bytes])
@@ -78,6 +80,7 @@ class Leg(ComponentSet):
                 )
             ]
             self._written(offset + at, self.stripe_bytes, reached)
+        return reached
 
     def read(self, offset: int, length: int, accept: Accept, cause: str) -> bytes:
         """Return the data that `accept` takes, from any components that give it.

@@ -56,6 +56,11 @@ class Quorum:
         self._failed = failed
         self.counts = True  # whether a majority has the newest record
 
+    @property
+    def term(self) -> int:
+        """The term of the newest record."""
+        return self._record.sequence >> TERM_SHIFT
+
     def require(self) -> None:
         """Raises DataLost unless more than half of the voters are present."""
         votes = sum(member.device is not None for member in self._members)

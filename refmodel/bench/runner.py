@@ -34,6 +34,7 @@ from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import with_reserve
 from refmodel.observe.families.views import reduction
 from refmodel.registry import DEFAULT, ENGINES, Disk, create, open_disk, plan
+from refmodel.runtime.collector import collect_if_due, full_collections_in_idle_moments
 from refmodel.serving.callbacks import Callbacks
 from refmodel.serving.command_socket import CommandSocket, RunCommand
 
@@ -123,7 +124,8 @@ def run(
             data = Files(blocks // COPIES, BLOCK, seed).take if files or reduced else None
             clients = Clients(disk, partial(callbacks.run, 0), stopwatch, repair_clock, data)
             prepare(clients, disk, blocks, snapshots, seed)
-            windows = _measure(clients, parts, watch)
+            with full_collections_in_idle_moments():
+                windows = _measure(clients, parts, watch)
             ratio = _reduction(disk) if reduced else None
         batches = _batches(parts) if compare else []
         peers = {
@@ -184,6 +186,7 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
             windows.append(window)
             done += window.operations
             watch(window, done, operations)
+            collect_if_due()
         fastest = fastest or done / sum(window.seconds for window in windows)
     return windows
 

@@ -102,6 +102,7 @@ class DurableLog:
             self._write(Record(RecordKind.OPEN))
             self.flush(self._cause)
             self._begun = True
+            self._events.emit("begin", generation=self.generation)
 
     def flush(self, cause: str = "foreground") -> None:
         """Make every record durable."""
@@ -129,7 +130,7 @@ class DurableLog:
         self.sequence, self.generation = sequence, generation
         while (found := self.next_record()) is not None:
             record, raw = found
-            self._remirror(raw)
+            self._remirror(record, raw)
             self.head += len(raw)
             self.sequence += 1
             self.generation = record.generation
@@ -215,7 +216,8 @@ class DurableLog:
             record.flushed = self._flushed
             sequence += 1
             if self._events.record is not None:
-                self._events.emit("submit", **record.facts)
+                numbers = {"generation": record.generation, "flushed": record.flushed}
+                self._events.emit("submit", **record.facts, **numbers)
         if len(records) == 1:
             records[0].position = self.head
             raw = encode(records[0])
@@ -224,8 +226,12 @@ class DurableLog:
             for record in records:
                 record.position = self.head + len(raw)
                 raw += encode(record)
-        for offset, part in self._ring_parts(raw):
-            self._leg.write(offset, part, self._cause)
+        parts = self._ring_parts(raw)
+        reached = [self._leg.write(offset, part, self._cause) for offset, part in parts]
+        if self._events.record is not None:
+            whole = [component for component in reached[0] if component in reached[-1]]
+            for record in records:
+                self._emit_stored("append", record, record.stored_bytes, whole)
         self.head, self.sequence = self.head + len(raw), sequence
         assert self.used <= self.size, "records were appended that did not fit"
 
@@ -249,10 +255,27 @@ class DurableLog:
     def _read_part(self, component: Component, offset: int, length: int) -> bytes:
         return self._leg.read_component(component, offset, length, "recovery") or bytes(length)
 
-    def _remirror(self, raw: bytes) -> None:
+    def _remirror(self, record: Record, raw: bytes) -> None:
         """Write a record at the head to every active component that does not have it."""
+        had = []
         for component in self._leg.active():
-            if self.read_head(component, len(raw)) != raw:
-                for offset, part in self._ring_parts(raw):
-                    self._leg.write_component(component, offset, part, "recovery")
-                self.remirrored += 1
+            if self.read_head(component, len(raw)) == raw:
+                had.append(component)
+                continue
+            for offset, part in self._ring_parts(raw):
+                self._leg.write_component(component, offset, part, "recovery")
+            self.remirrored += 1
+        if self._events.record is not None:
+            record.position = self.head
+            self._emit_stored("found", record, len(raw), had if decode(raw) else [])
+
+    def _emit_stored(self, event: str, record: Record, bytes: int, whole: list[Component]) -> None:
+        """Emit where a record is in the log, and on which components it is whole."""
+        self._events.emit(
+            event,
+            sequence=record.sequence,
+            generation=record.generation,
+            position=record.position,
+            bytes=bytes,
+            devices=sorted(component.member.index for component in whole),
+        )

@@ -233,7 +233,8 @@ class DiskState:
         self.clock.freeze()
         if self.events.record is not None:
             self._frozen_stripes, self._frozen_usage = self.pages.stripes(), self.segments.usage()
-        self.emit("freeze", number=frozen.number, usage=self.segments.usage)
+        number, sequence = frozen.number, frozen.log_sequence
+        self.emit("freeze", number=number, sequence=sequence, usage=self.segments.usage)
         self.trees.tell("freeze", number=frozen.number)
         return frozen
 

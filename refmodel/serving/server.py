@@ -2,8 +2,9 @@
 
 A turn of the loop takes what all clients have sent, performs it as one group, and answers it. Then
 it does one step of each long request, and, while nobody changes the disk, one step of housekeeping:
-reclaim, resync and rebuild. Commands on the disk (refmodel.serving.command_socket) run between two
-turns, so a long command makes clients wait.
+reclaim, resync and rebuild. Python's full collections of cycles wait until there is none of this to
+do, either. Commands on the disk (refmodel.serving.command_socket) run between two turns, so a long
+command makes clients wait.
 """
 
 import errno
@@ -22,6 +23,7 @@ from refmodel.core.errors import DiskError
 from refmodel.core.time_spent import ANSWER, ENGINE, THREAD, TURN
 from refmodel.media.enclosure import Enclosure
 from refmodel.registry import Disk, open_disk
+from refmodel.runtime.collector import collect_if_due, full_collections_in_idle_moments
 from refmodel.serving.callbacks import READ, Callbacks
 from refmodel.serving.command_socket import CommandSocket, RunCommand
 from refmodel.serving.connection import Connection
@@ -66,14 +68,15 @@ class Server:
     def turn(self) -> None:
         """Wait for something to do, a short while at most, and do it."""
         busy = self._arrived or self._in_steps
-        self._callbacks.run(0 if busy else max(0.0, min(self._quiet_from - monotonic(), IDLE)))
+        wait = 0 if busy else max(0.0, min(self._quiet_from - monotonic(), IDLE))
+        called = self._callbacks.run(wait)
         if self._arrived:
             group = self._arrived.copy()
             self._arrived.clear()  # connections hold the list
             self._perform(group)
         for _ in range(len(self._in_steps)):
             self._step(*self._in_steps.popleft())
-        self._keep_house()
+        self._keep_house(idle=not called and not self._in_steps)
 
     def close(self) -> None:
         """Let clients disconnect for a short while, then disconnect them."""
@@ -145,8 +148,11 @@ class Server:
                 breakdown = counted[NAMES.get(kind, "unknown")]
                 breakdown.add(alike[0].arrived, now, len(alike), in_flight, group)
 
-    def _keep_house(self) -> None:
-        """Do a step of housekeeping, unless the disk was changed a short while ago."""
+    def _keep_house(self, *, idle: bool) -> None:
+        """Do a step of housekeeping, unless the disk was changed a short while ago.
+
+        `idle`: no client waits.
+        """
         house, now = self._house, monotonic()
         changes = self._changes if house is None else house.operations.changes
         if changes != self._changes:
@@ -159,6 +165,8 @@ class Server:
             if not done:
                 self._quiet_from = now + IDLE
                 self._drop_slow()
+                if idle:
+                    collect_if_due()
 
     def _accept(self, listening: socket.socket, _: int) -> None:
         self._drop_slow()
@@ -253,6 +261,7 @@ def serve_disk(
         server = stack.enter_context(closing(Server(disk, callbacks, listening, house)))
         THREAD.measure(perf_counter_ns if house is not None else None)
         stack.callback(THREAD.measure, None)
+        stack.enter_context(full_collections_in_idle_moments())
         print(f"refmodel: serving {name} at {' and '.join(uris)}", file=sys.stderr, flush=True)
         while not ended.is_set():
             server.turn()

@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+from pathlib import Path
 
 from support.examples import EXAMPLES, passes
 
@@ -79,3 +80,29 @@ def test_the_c_header_has_no_undefined_behaviour() -> None:
     ]
     data = base64.b64decode(answers[5]["data"])
     assert data == bytes(512) + b"ABC" * 170 + b"AB"
+
+
+def test_the_c_header_says_which_writes_are_durable_at_once(tmp_path: Path) -> None:
+    program = """#include "dialogue.h"
+    int main(void) {
+        for (struct request *q; (q = read_request()); free_request(q))
+            answer(q, q->fua ? "\\"fua\\":true" : "\\"fua\\":false", q->data, q->data_bytes);
+    }"""
+    (tmp_path / "fua.c").write_text(program)
+    header = f"-I{EXAMPLES / 'c_disk'}"
+    command = ["cc", "-pthread", header, "-o"]
+    subprocess.run([*command, tmp_path / "fua", tmp_path / "fua.c"], check=True, timeout=600)
+    data = "Ig=="  # a quotation mark, where another field may come behind it
+    writes: list[dict[str, str | bool]] = [
+        {"data": data},
+        {"fua": True, "data": data},
+        {"data": data, "fua": True},
+        {"fua": False, "data": data},
+    ]
+    lines = [json.dumps({"op": "write", **write}) for write in writes]
+    done = subprocess.run(
+        [tmp_path / "fua"], input="\n".join(lines).encode(), capture_output=True, timeout=60
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["fua"] for answer in answers] == [False, True, True, False]
+    assert {answer["data"] for answer in answers} == {data}

@@ -12,6 +12,7 @@ from conformance.targets import NoSuchTarget, resolve
 from conformance.targets.base import Message, PowerCut
 from conformance.targets.engines.kernel import DRIVERS
 from conformance.targets.engines.kernel.disk import KernelDisk
+from conformance.targets.engines.kernel.dm_thin import DmThin
 from conformance.targets.engines.recorded_disk import BLOCK
 
 BLOCKS = 8
@@ -99,6 +100,64 @@ class _Nothing(random.Random):
 
     def choice(self, seq: Any) -> Any:
         return seq[0]
+
+
+@pytest.mark.usefixtures("needs_guest")
+def test_an_unmap_that_a_full_pool_makes_in_part_is_not_refused() -> None:
+    disk = DmThin({"unit": 192, "room": 4, "spread": 1})
+    try:
+        ask(disk, "create", blocks=BLOCKS)
+        ask(disk, "write", lba=0, data=filled(1, 4))
+        assert ask(disk, "unmap", lba=4, count=2)["error"] == "no-space"
+        with pytest.raises(PowerCut):
+            ask(disk, "unmap", lba=2, count=4)
+        assert ask(disk, "crash")["ok"]
+        assert ask(disk, "write", lba=3, data=filled(2, 1))["ok"]
+    finally:
+        disk.close()
+
+
+@pytest.mark.usefixtures("needs_guest")
+@pytest.mark.parametrize("change", ["write", "unmap", "flush", "snapshot", "delete", "revert"])
+def test_a_pool_that_was_opened_read_only_is_made_writable_by_a_change(change: str) -> None:
+    disk = DmThin({"recovery": "read-only", "spread": 2})
+    try:
+        ask(disk, "create", blocks=BLOCKS)
+        ask(disk, "write", lba=0, data=filled(1))
+        ask(disk, "snapshot", name="s")
+        ask(disk, "crash")
+        assert " ro " in disk._mapper.status("pool")
+        assert read(disk) == read(disk, view="s") == filled(1)
+        assert " ro " in disk._mapper.status("pool")
+        more: dict[str, dict[str, Any]] = {
+            "write": {"lba": 1, "data": filled(2, 1)},
+            "unmap": {"lba": 1, "count": 3},
+            "flush": {},
+            "snapshot": {"name": "t"},
+            "delete": {"name": "s"},
+            "revert": {"name": "s"},
+        }
+        assert ask(disk, change, **more[change])["ok"]
+        assert " rw " in disk._mapper.status("pool")
+    finally:
+        disk.close()
+
+
+@pytest.mark.usefixtures("needs_guest")
+@pytest.mark.parametrize("full", ["error", "queue"])
+def test_a_full_pool_refuses_at_once_or_when_it_has_waited(full: str) -> None:
+    disk = DmThin({"full": full, "room": 2, "spread": 1})
+    try:
+        ask(disk, "create", blocks=BLOCKS)
+        ask(disk, "write", lba=0, data=filled(1, 2))
+        begun = time.monotonic()
+        assert ask(disk, "write", lba=2, data=filled(1, 1))["error"] == "no-space"
+        if full == "queue":
+            assert time.monotonic() - begun > 0.5
+        assert ask(disk, "flush")["ok"] and ask(disk, "crash")["ok"]
+        assert read(disk) == filled(1, 2) + filled(0, BLOCKS - 2)
+    finally:
+        disk.close()
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

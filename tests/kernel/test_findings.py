@@ -7,6 +7,7 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import named
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.btrfs import Btrfs
+from conformance.targets.engines.kernel.dm_snapshot import DmSnapshot
 from conformance.targets.engines.kernel.dm_thin import DmThin
 from conformance.targets.engines.kernel.nilfs2 import Nilfs2
 
@@ -111,3 +112,31 @@ def test_a_thin_pool_whose_metadata_is_full_forgets_what_it_had_acknowledged() -
     assert (verdict.verdict, verdict.kind) == ("fail", "stale")
     assert "crash" not in {event["op"] for event in trace.events}
     assert trace.events[-2]["result"]["ok"]  # the flush
+
+
+@pytest.mark.parametrize(
+    "full, kinds", [("invalid", {"snapshot-bleed", "lost-data", ""}), ("refused", {""})]
+)
+def test_a_snapshot_whose_store_is_full_is_valid_again_after_a_power_cut(
+    full: str, kinds: set[str]
+) -> None:
+    came = set()
+    disk = DmSnapshot({"room": 1, "full": full, "spread": 1})
+    try:
+        for seed in range(12):
+            written: list[Message] = [
+                {"op": "write", "lba": lba, "tags": [1 + lba]} for lba in range(6)
+            ]
+            written[-1]["cut"] = {"after": 2, "seed": seed}
+            program: list[Message] = [
+                {"op": "create", "blocks": 6},
+                {"op": "snapshot", "name": "s"},
+                *written,
+                {"op": "crash"},
+                {"op": "read", "lba": 0, "count": 6, "view": "s"},
+            ]
+            (verdict,) = judge([drive(disk, program, seed, {})], {"model": named("model")})
+            came.add(verdict.kind)
+    finally:
+        disk.close()
+    assert came == kinds

@@ -110,12 +110,8 @@ def test_the_kit_finds_mirrors_that_break_their_promise(old: str, new: str, tmp_
     assert done.returncode == 1
 
 
-@pytest.mark.skipif(
-    not shutil.which("qemu-img"), reason="NOT RUN: qemu-img is missing: make engines"
-)
-@pytest.mark.skipif(
-    not Path("/sbin/mkfs.ext4").exists(), reason="NOT RUN: mkfs.ext4 is missing (e2fsprogs)"
-)
+@pytest.mark.skipif(not shutil.which("qemu-img"), reason="NOT RUN: no qemu-img: make engines")
+@pytest.mark.skipif(not Path("/sbin/mkfs.ext4").exists(), reason="NOT RUN: no mkfs.ext4")
 def test_an_ext4_image_survives_a_device_that_fails_while_it_is_served(tmp_path: Path) -> None:
     disk, image, back = tmp_path / "d", tmp_path / "a.img", tmp_path / "b.img"
     subprocess.run(["truncate", "-s", "4M", image], check=True)

@@ -33,6 +33,7 @@ struct request {
     char name[TEXT_BYTES]; /* of a snapshot: the fields "name" and "view" */
     int has_name;          /* 0: a read of the live disk */
     long long lba, count, blocks;
+    int fua;               /* a write that is durable when it is answered */
     unsigned char *data; /* of a write, decoded */
     size_t data_bytes;
     char *line; /* as it was read: `data` points into it */
@@ -139,7 +140,9 @@ static struct request *read_request(void)
     q->lba = integer(line, "lba");
     q->count = integer(line, "count");
     q->blocks = integer(line, "blocks");
-    char *data = field(line, "data");
+    char *fua = field(line, "fua");
+    q->fua = fua && *fua == 't';
+    char *data = field(line, "data"); /* last: decoding it in place ends the text */
     if (data && *data == '"') {
         q->data = (unsigned char *)data;
         q->data_bytes = base64_decode(data + 1, q->data);

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from conformance.contract.trace import Trace, check_inside
-from conformance.judging.oracles import Opinion, legs, trees
+from conformance.judging.oracles import Opinion, journal, legs, trees
 from conformance.judging.oracles.legs import Line, Place
 from conformance.judging.oracles.spec_lines import asked
 from conformance.judging.oracles.tlc import LARGEST_DISK, profile_of
@@ -36,7 +36,8 @@ DISK = frozenset(
     )
 )
 LONG = frozenset(("nodes", "views", "others", "left", "held"))  # left out of a verdict
-KNOWN = DISK | legs.EVENTS | trees.EVENTS | {"create"}
+KNOWN = DISK | legs.EVENTS | trees.EVENTS | journal.EVENTS | {"create"}
+CLAUSES = {"MirroredLog": journal.CLAUSES, "Redundancy": legs.CLAUSES}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
@@ -48,8 +49,9 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
     for index, trace in enumerate(batch):
         if trace.geometry and not opinions[index].unsure:
             for spec, config, lines, places in followings(trace):
-                followed[spec, config].append((index, lines, places))
-    for (spec, config), some in sorted(followed.items()):
+                shape = journal.shape(lines[0]) if spec == "MirroredLog" else ()
+                followed[spec, config, shape].append((index, lines, places))
+    for (spec, config, _), some in sorted(followed.items()):
         try:
             reached = traces.follow([lines for _, lines, _ in some], f"Trace{spec}", config)
         except (tlc.Unavailable, traces.Inconclusive) as reason:
@@ -74,6 +76,8 @@ def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]
         yield "Redundancy", "TraceRedundancy", lines, places
     for lines, places in trees.lines(trace):
         yield "SharedTree", "TraceSharedTree", lines, places
+    for lines, places in journal.lines(trace):
+        yield "MirroredLog", "TraceMirroredLog", lines, places
 
 
 def _unfollowable(trace: Trace) -> Opinion | None:
@@ -120,12 +124,11 @@ def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> s
     known.
     """
     number, line = places[matched][1], lines[matched + 1]
-    if number is None:
-        return f"specs/{spec}.tla: the operation itself, by what was inside before it"
-    clause = ""
-    if spec == "Redundancy":
-        clause = legs.CLAUSES.get(line["event"], "")
-    elif spec == "SharedTree":
+    clause = CLAUSES.get(spec, {}).get(line.get("event", ""), "")
+    if spec == "SharedTree":
         clause = trees.CLAUSES.get(line.get("action", ""), "")
+    if number is None:
+        operation = "the operation itself, by what was inside before it"
+        return f"specs/{spec}.tla: {operation}{'; ' if clause else ''}{clause}"
     told = json.dumps({key: line[key] for key in line if key not in LONG})
     return f"specs/{spec}.tla: event {number} of it, {told}{'; ' if clause else ''}{clause}"

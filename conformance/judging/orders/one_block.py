@@ -51,7 +51,7 @@ class OneBlock:
         """Whether the live disk may hold this image, now or after the steps that write `coming`."""
         return coming is None or all(
             tag in coming.get(lba, ())
-            or any(self._disks.live(column.disk) == tag for column in blocks[lba])
+            or any(self._disks.live(column.disk) == tag for column in blocks.get(lba, ()))
             for lba, tag in image.items()
         )
 

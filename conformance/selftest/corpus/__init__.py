@@ -51,6 +51,7 @@ DIALOGUES = {
     "prints-bytes": ("protocol", "not JSON"),
     "prints-megabytes": ("protocol", "3145728 bytes"),
     "nested": ("protocol", "not JSON"),
+    "dies-at-once": ("exit", "status 3"),
     "exits": ("exit", "status 7"),
     "raises": ("exit", "status 1"),
     "closes-the-pipe": ("exit", "closed its stdout"),
@@ -63,6 +64,7 @@ DIALOGUES = {
     "null": ("protocol", "not a JSON object"),
     "ok-is-a-word": ("protocol", "ok"),
     "invents-an-error": ("protocol", "error"),
+    "events-are-a-word": ("protocol", "events must be an array"),
     "floods-stderr": ("exit", "status 1"),
 }
 
@@ -71,6 +73,8 @@ UNUSABLE = {
     "exits-in-hello": "exited with status 1",
     "bad-hello": "block_size",
     "creates-nothing": "creates no disk",
+    "in-flight-is-a-word": "in_flight",
+    "no-number": "not JSON",
 }
 
 

@@ -168,6 +168,28 @@ def bad_hello(request: Answer, response: Answer) -> None:
 
 
 @says
+def no_number(request: Answer, response: Answer) -> None:
+    print(json.dumps({**response, "extra": float("nan")}), flush=True)
+
+
+@says
+def events_are_a_word(request: Answer, response: Answer) -> None:
+    print(json.dumps({**response, "events": "none"}), flush=True)
+
+
+@says
+def in_flight_is_a_word(request: Answer, response: Answer) -> None:
+    print(json.dumps({**response, "protocol": 2, "in_flight": "many"}), flush=True)
+
+
+@says
+def dies_at_once(request: Answer, response: Answer) -> None:
+    if request["op"] != "hello":
+        os._exit(3)
+    print(json.dumps(response), flush=True)
+
+
+@says
 def floods_stderr(request: Answer, response: Answer) -> None:
     sys.stderr.write("noise\n" * 50_000)
     if request["op"] == "read":

@@ -6,15 +6,12 @@ are measured, in CPU time and in counts: I/Os of devices, nodes that are made or
 are exact; seconds are of this machine. Devices store no chunks, so that a large disk needs only the
 space of its maps.
 
-Python's collector of cycles is off meanwhile: it goes over all nodes in memory at moments that have
-nothing to do with the operation, and finds nothing, since the engine makes no cycles.
+Python's full collections of cycles wait meanwhile, as they do in a server that is not idle.
 """
 
-import gc
 import random
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -26,6 +23,7 @@ from refmodel.bench.scale.dataless import BLOCK, DATA, DatalessDevices
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.geometry import Geometry, plan, with_reserve
 from refmodel.log_structured.maps.page_store import NODE_BYTES
+from refmodel.runtime.collector import full_collections_in_idle_moments
 
 SIZES = (1 << 14, 1 << 18, 1 << 20, 1 << 24)  # blocks: 64 MiB, 1, 4, 64 GiB
 USUAL = SIZES[2]  # the largest that is run unless more is asked for
@@ -152,7 +150,7 @@ def measure(
     segments = with_reserve((held + spare) // 128 + 1)
     shm = Path("/dev/shm")
     with (
-        _without_collector(),
+        full_collections_in_idle_moments(),
         tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as folder,
     ):
         bench = Bench(Path(folder) / "disk", plan(blocks, segments=segments), memory)
@@ -189,16 +187,6 @@ def measure(
         misses=loaded / writes,
         memory=in_memory / blocks,
     )
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def table(

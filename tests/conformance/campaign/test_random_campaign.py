@@ -1,6 +1,7 @@
 """Campaigns: coverage, counters, shrinking, and a failure that explains itself."""
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.campaign.grouping import grouped
 from conformance.campaign.random_campaign import campaign
+from conformance.campaign.results import Campaign
 from conformance.contract.model import faults_of
 from conformance.contract.trace import Event, Trace
 from conformance.judging.judge import judge
@@ -147,8 +149,34 @@ def test_oracles_that_disagree_make_it_inconclusive() -> None:
     verdict = judge([trace], MODEL | other)[0]
     assert verdict.verdict == "inconclusive" and "disagree" in verdict.reason
     unsure = {"other": lambda traces: [Opinion(None, "no Java") for _ in traces]}
-    verdict = judge([trace], MODEL | unsure)[0]
+    verdict = judge([trace], unsure)[0]
     assert verdict.verdict == "inconclusive" and "no Java" in verdict.reason
+
+
+def test_a_judge_that_gives_up_now_and_then_is_counted_and_the_others_decide() -> None:
+    asked = count()
+    gives_up = [
+        {"other": lambda traces: [Opinion(None, "too many disks") for _ in traces]},
+        {"other": lambda traces: [Opinion(None, "hard" * (next(asked) == 3)) for _ in traces]},
+    ]
+    trace = drive(ModelTarget({}), PROGRAM)
+    verdict = judge([trace], MODEL | gives_up[0])[0]
+    assert (verdict.verdict, verdict.undecided) == ("pass", ("other",))
+    assert verdict.reason == "other: too many disks"
+    trace.events[1]["result"] = {"ok": False, "error": "data-lost"}
+    assert judge([trace], MODEL | gives_up[0])[0].verdict == "fail"
+    never, once = (
+        Campaign(
+            "model",
+            1,
+            judged=[
+                (trace, judge([drive(ModelTarget({}), PROGRAM)], MODEL | more)[0]) for _ in range(5)
+            ],
+        )
+        for more in gives_up
+    )
+    assert (never.verdict, once.verdict) == ("inconclusive", "pass")
+    assert "1 trace undecided by other" in summary.figures(once)
 
 
 HELLO = {"block_size": 512, "crash_profile": "ack", "capabilities": []}

@@ -32,15 +32,24 @@ def test_snapshots_cost_no_more_while_the_cleaner_is_at_work() -> None:
 
 
 def test_the_engine_makes_no_cycles(tmp_path: Path) -> None:
-    """So Python's collector, which is off while the profile measures, has nothing to find."""
+    """So Python's collector, which waits while the profile measures, has nothing to find."""
     bench = table.Bench(tmp_path / "disk", plan(1 << 12, segments=80), None)
     bench.age(2, cleaned=True)
     gc.collect()
     gc.disable()
     bench.write(1000)
+    bench.disk.read(0, 256)
     bench.disk.snapshot("s")
+    bench.disk.unmap(0, 256)
+    bench.disk.revert("s")
     bench.disk.delete("s")
+    bench.disk.fail(1)
+    bench.write(100)
+    bench.disk.return_(1)
+    bench.disk.settle()
+    bench.disk.clean()
     bench.disk.checkpoint()
+    assert bench.disk.cleaning.steps
     assert gc.collect() == 0
     gc.enable()
     bench.disk.abandon()

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
+from refmodel.array.layout import PAGE
+from refmodel.journal.record import Record, RecordKind
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.checkpointing import Phase
 from refmodel.media.power_supply import PowerSupply
@@ -57,3 +59,29 @@ def test_what_comes_between_freeze_and_commit_survives(
     assert expected[None][:512] == block(100) and expected[None][512:1024] == bytes(512)
     assert audit(again.state) == []
     again.abandon()
+
+
+def test_a_resync_copies_a_node_that_only_the_frozen_checkpoint_needs(
+    make: Callable[..., LogStructuredDisk],
+) -> None:
+    disk = make(64, segments=200)
+    state = disk.state
+    disk.fail(1)
+    for lba in range(64):
+        disk.write(lba, block(lba + 1))
+    disk.checkpoint()
+    disk.return_(1)
+    disk.checkpoints.freeze()
+    needed = {page: state.pages.offset(page) for page in state.pages.in_use}
+    state.submit(Record(RecordKind.UNMAP, 0, 64))  # alone, without the steps that it earns
+    state.log.flush()
+    state.log_append()
+    state.update_maps()
+    assert needed.keys() - state.pages.in_use.keys(), "the maps have given up some of them"
+    while disk.resync.progress()[1]:
+        disk.resync.step()
+    disk.checkpoints.finish()
+    assert disk.array.members[1].since >= state.clock.durable, "on record, it has them all"
+    one, other = state.performance.components
+    for page, offset in needed.items():
+        assert one.read(offset, PAGE, "") == other.read(offset, PAGE, ""), f"page {page}"

@@ -22,7 +22,7 @@ from conformance.media.sparse import BadContent
 from conformance.targets.base import Message, PowerCut, TargetFailure, Unusable
 from conformance.targets.engines.kernel import faults, places
 from conformance.targets.engines.kernel.changes import Changes, Mark
-from conformance.targets.engines.kernel.machine import guest
+from conformance.targets.engines.kernel.machine import guest, guests
 from conformance.targets.engines.kernel.machine.line import GuestError, Line
 from conformance.targets.engines.kernel.machine.mapper import Mapper
 from conformance.targets.engines.kernel.power import Point, Power
@@ -36,7 +36,8 @@ ALONE = ("delete", "revert")
 class KernelDisk(RecordedDisk):
     """Options: `spread` (blocks in a unit), `atom` (bytes, aligned, that the disk writes whole when
     the power fails: 512), `cache` (of the disk: "back", or "through", where what was written is
-    durable), `fault` (one of faults.FAULTS, put between the driver and its disk).
+    durable), `fault` (one of faults.FAULTS, put between the driver and its disk), `linux` (a folder
+    with another kernel, which is booted in QEMU; it takes one request at a time).
 
     Whoever inherits has `_make`, `_up`, `_down`, and `_device`, which names a view's device in the
     guest."""
@@ -51,8 +52,6 @@ class KernelDisk(RecordedDisk):
     in_flight = 1  # requests at once
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
-        version, atomic = f"Linux {guest.version()}", "block" if self.in_flight > 1 else ""
-        super().__init__(name, version, "block", atomic, self.in_flight)
         self._spread = int(options.get("spread", 4))
         self._atom = int(options.get("atom", BLOCK))
         if self._atom <= 0 or self._atom % BLOCK:
@@ -64,8 +63,11 @@ class KernelDisk(RecordedDisk):
         fault = options.get("fault", "none")
         if fault not in faults.FAULTS:
             raise Unusable(f"there is no fault {fault}: it is one of {', '.join(faults.FAULTS)}")
-        self._guest = guest.borrow(self.size)
         self._new_fault = faults.FAULTS[fault]
+        self._linux = str(options.get("linux", ""))
+        self._guest = guests.borrow(self.size, self._linux)
+        version, most = f"Linux {self._guest.version}", 1 if self._linux else self.in_flight
+        super().__init__(name, version, "block", "block" if most > 1 else "", most)
         self._blank()
         self._mapper = Mapper(self._ask)
         self._is_up = False
@@ -108,7 +110,7 @@ class KernelDisk(RecordedDisk):
             if self._sound:
                 self._shut()
                 self._mapper.clear()
-                guest.give_back(self._guest)
+                guests.give_back(self._guest, self._linux)
                 return
         except (GuestError, TargetFailure, TimeoutError):
             pass

@@ -6,12 +6,18 @@ here, as LVM would know it, and is durable.
 - `snapshot` flushes the origin while it is suspended, and `delete` flushes it first: dm-snapshot
   does not, and whoever freezes a file system does.
 - `unmap` writes zeroes: the target `snapshot-origin` takes no discards.
+- A store that is full makes its snapshot invalid, for ever. So a change is refused for want of
+  space if a store may lack room for the copies, as by a user who watches the stores. With
+  `full=invalid` nobody watches.
 - `revert` is a merge of the snapshot's store into the origin. It uses up the store, so that the
   snapshot gets a new, empty one afterwards. Until then the merge is known to be under way, and
   recovery goes on with it.
 """
 
+import threading
 import time
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,11 +44,13 @@ class Book:
 
 class DmSnapshot(KernelDisk):
     """Options: `chunk` (KiB), `overflow` (the mode PO: the store says that it overflowed), `room`
-    (chunks of data that a store has; 0 is as many as the origin has), `spread`, `fault`."""
+    (chunks of data that a store has; 0 is as many as the origin has), `full` ("refused" or
+    "invalid"), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "chunk": [4, 4, 8, 16],
         "overflow": [False, True],
+        "room": [0, 0, 0, 4],
         "spread": [4, 1, 2, 8],
     }
     in_flight = IN_FLIGHT
@@ -54,6 +62,8 @@ class DmSnapshot(KernelDisk):
             raise Unusable("chunk is 4, 8 or 16 KiB")
         self._mode = "PO" if options.get("overflow") else "P"
         self._room = int(options.get("room", 0))
+        self._watches = self._room > 0 and options.get("full", "refused") == "refused"
+        self._watching = threading.Lock()
         super().__init__("dm-snapshot", options)
         self._book = Book()
 
@@ -96,9 +106,13 @@ class DmSnapshot(KernelDisk):
         )
 
     def _revert(self, message: Message) -> None:
-        self._store(message["name"])
+        name = message["name"]
+        self._store(name)
+        if self._watches:
+            copies, _ = self._usage(name)
+            self._require_room(copies, self._book.names.keys() - {name})
         self._flush(message)
-        self._book = replace(self._book, merging=message["name"])
+        self._book = replace(self._book, merging=name)
         self._merge()
 
     def _merge(self) -> None:
@@ -139,6 +153,28 @@ class DmSnapshot(KernelDisk):
     def _turn_live(self, target: str, *parameters: object) -> None:
         self._mapper.suspend("live")
         self._mapper.turn("live", self._length, target, self._mapper.path("origin"), *parameters)
+
+    def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
+        self._within(lba, count)
+        units = -(-(lba + count) // self._spread) - lba // self._spread
+        with self._watching if self._watches else nullcontext():
+            with self._changes.lock:
+                self._require_room(units, self._book.names)
+            super()._changed(verb, lba, count, data)
+
+    def _require_room(self, copies: int, names: Iterable[str]) -> None:
+        """Raises Refusal if the stores are watched and one may lack room for so many copies."""
+        table = 1  # chunk, of exceptions: a full one is followed by another
+        for name in names if self._watches else ():
+            used, total = self._usage(name)
+            if total - used < copies + table:
+                raise Refusal("no-space", f"the store of {name} has {total - used} chunks")
+
+    def _usage(self, name: str) -> tuple[int, int]:
+        """The chunks of the snapshot's store that are in use, and all that it has."""
+        used, _, rest = self._mapper.status(_view(self._book.names[name])).partition("/")
+        chunk = self.unit // SECTOR
+        return int(used) // chunk, int(rest.split()[0]) // chunk
 
     # Stores.
 

@@ -8,6 +8,8 @@ leaves in doubt is asked of the pool.
   unit is no power of two it writes zeroes only: Linux 6.1 then answers BLKDISCARD of a whole unit
   and leaves the unit as it was. A discard is a hint, so that breaks no promise.
 - Once a pool whose metadata is full has turned read-only, changes are refused for want of space.
+- With `recovery=read-only` what a power cut has left is opened read-only, and the pool is made
+  writable when something is to change. A `revert` that the cut left in doubt is tidied up before.
 - `revert` takes a snapshot of the snapshot, which is live from then on, and deletes what was live.
 """
 
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.contract.trace import Trace
-from conformance.targets.base import Message, Unusable
+from conformance.targets.base import Message, PowerCut, Unusable
 from conformance.targets.engines.kernel.disk import KernelDisk
 from conformance.targets.engines.kernel.machine.guest import DISK
 from conformance.targets.engines.kernel.machine.line import GuestError
@@ -27,6 +29,7 @@ from conformance.targets.threads import IN_FLIGHT
 
 METADATA = 1 << 20  # bytes of the disk before the data
 READ_ONLY = " ro "  # in the status of a pool
+NO_SPACE_TIMEOUT = "/sys/module/dm_thin_pool/parameters/no_space_timeout"  # in seconds
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,21 @@ class Book:
 
 class DmThin(KernelDisk):
     """Options: `unit` (KiB), `zero`, `discard`, `room` (units of the pool; 0 is all of the disk),
-    `metadata` (KiB), `spread`, `fault`."""
+    `full` ("error", or "queue": what there is no room for waits a second for it), `metadata` (KiB),
+    `recovery` ("read-write" or "read-only"), `spread`, `fault`."""
 
     knobs: dict[str, list[Any]] = {
         "unit": [64, 64, 128, 192],
         "discard": ["passdown", "passdown", "no-passdown", "ignore"],
         "room": [0, 0, 0, 24],
+        "full": ["error", "error", "queue"],
+        "recovery": ["read-write", "read-write", "read-write", "read-only"],
         "spread": [4, 1, 2, 8],
     }
 
-    findings = dict.fromkeys(["wrong-refusal", "no-order"], "dm-thin-flush-of-a-full-pool.md")
+    findings = dict.fromkeys(
+        ["wrong-refusal", "no-order", "unopenable"], "dm-thin-flush-of-a-full-pool.md"
+    )
     shown_by = {"wild-discard": "spread=1,discard=passdown,unit=64,"}
     superblock = range(4096)
     in_flight = IN_FLIGHT
@@ -56,7 +64,8 @@ class DmThin(KernelDisk):
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.unit = int(options.get("unit", 64)) << 10
-        self._features = ["error_if_no_space"]
+        self._queues = options.get("full", "error") == "queue"
+        self._features = [] if self._queues else ["error_if_no_space"]
         if not options.get("zero", True):
             self._features.append("skip_block_zeroing")
         self._room = int(options.get("room", 0))
@@ -69,16 +78,19 @@ class DmThin(KernelDisk):
             self._features.append(
                 {"no-passdown": "no_discard_passdown", "ignore": "ignore_discard"}[self._discard]
             )
+        self._recovers_read_only = options.get("recovery", "read-write") == "read-only"
+        self._is_read_only = False
         super().__init__("dm-thin", options)
         self._book, self._before = Book(), Book()  # now, and before the operation that a cut ended
         self._next = 1
 
     @classmethod
     def finding(cls, trace: Trace, kind: str) -> str | None:
-        """As of every driver; but only where a flush was refused, since requests that overlap fail
-        with the same words whatever is wrong."""
+        """As of every driver; but only where a flush was refused, or the one of a restart, since
+        other failures have the same words."""
+        flushed = ("restart",) if kind == "unopenable" else ("flush", "restart")
         refused = any(
-            event["op"] == "flush" and (event["result"] or {}).get("error") == "no-space"
+            event["op"] in flushed and (event["result"] or {}).get("error") == "no-space"
             for event in trace.events
         )
         return super().finding(trace, kind) if refused else None
@@ -97,15 +109,24 @@ class DmThin(KernelDisk):
     def _unmap(self, message: Message) -> None:
         lba, count = message["lba"], message["count"]
         self._within(lba, count)
-        end = lba + count
-        for unit in range(lba // self._spread, -(-end // self._spread)):
-            first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
-            if self._discards and lba <= first and last <= end:
-                with self._writable():
-                    self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
-            else:
-                begin = max(first, lba)
-                self._changed("zero", begin, min(last, end) - begin)
+        first, last = lba // self._spread, -(-(lba + count) // self._spread)
+        for unit in range(first, last):
+            try:
+                self._unmap_in(unit, lba, lba + count)
+            except Refusal:
+                if unit == first:
+                    raise
+                raise PowerCut from None  # some blocks are unmapped, which only a cut may leave
+
+    def _unmap_in(self, unit: int, begin: int, end: int) -> None:
+        """Unmap the blocks from `begin` to `end` that are in this unit."""
+        first, last = unit * self._spread, min((unit + 1) * self._spread, self._blocks)
+        if self._discards and begin <= first and last <= end:
+            with self._writable():
+                self._ask("discard", self._device(None), f"{unit * self.unit}:{self.unit}")
+        else:
+            begin = max(first, begin)
+            self._changed("zero", begin, min(last, end) - begin)
 
     def _snapshot(self, message: Message) -> None:
         name = message["name"]
@@ -148,6 +169,11 @@ class DmThin(KernelDisk):
     @contextmanager
     def _writable(self) -> Iterator[None]:
         """In this block an error of a pool that is read-only raises Refusal."""
+        if self._is_read_only:
+            with self._changes.lock:
+                if self._is_read_only:
+                    self._mapper.turn("pool", *self._pool_table())
+                    self._is_read_only = False
         try:
             yield
         except GuestError as error:
@@ -183,14 +209,16 @@ class DmThin(KernelDisk):
         self._blank()
         self._book = self._before = Book()
         self._next = 0
+        self._ask("put", NO_SPACE_TIMEOUT, "1")
         self._pool()
         self._mapper.message("pool", "create_thin", 0)
         self._activate("live", 0)
         self._is_up = True
 
     def _up(self) -> None:
-        self._pool()
         now, before = self._book, self._before
+        tidies = now.live != before.live  # one of the two is deleted
+        self._pool(self._recovers_read_only and not tidies)
         live = now.live if self._exists("live", now.live) else before.live
         self._activate("live", live)
         names = dict(now.names.items() & before.names.items())
@@ -202,26 +230,39 @@ class DmThin(KernelDisk):
                 self._mapper.remove(_view(number))
                 self._mapper.message("pool", "delete", number)
         self._book = self._before = Book(live, names)
+        if self._recovers_read_only and tidies:
+            self._down()
+            self._pool(read_only=True)
+            self._activate("live", live)
 
     def _down(self) -> None:
         self._mapper.clear(but=("meta", "data"))
 
-    def _pool(self) -> None:
-        room = self.size - METADATA
-        room = min(room - room % self.unit, self._room * self.unit or room)
+    def _pool(self, read_only: bool = False) -> None:
         if "meta" not in self._mapper:
             self._mapper.add("meta", self._metadata, "linear", DISK, 0)
-            self._mapper.add("data", room, "linear", DISK, METADATA // SECTOR)
-        self._mapper.add(
-            "pool",
-            room,
+            self._mapper.add("data", self._pool_length, "linear", DISK, METADATA // SECTOR)
+        self._is_read_only = read_only
+        self._mapper.add("pool", *self._pool_table(*["read_only"] * read_only))
+
+    @property
+    def _pool_length(self) -> int:
+        room = self.size - METADATA
+        return min(room - room % self.unit, self._room * self.unit or room)
+
+    def _pool_table(self, *more: str) -> tuple[Any, ...]:
+        """The length of the pool, its target, and the target's parameters: these features too."""
+        features = [*self._features, *more]
+        devices = self._mapper.path("meta"), self._mapper.path("data")
+        low_water = 0
+        return (
+            self._pool_length,
             "thin-pool",
-            self._mapper.path("meta"),
-            self._mapper.path("data"),
+            *devices,
             self.unit // SECTOR,
-            0,
-            len(self._features),
-            *self._features,
+            low_water,
+            len(features),
+            *features,
         )
 
     def _exists(self, device: str, number: int) -> bool:

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from mmap import mmap
@@ -53,7 +53,9 @@ def _modules() -> Path:
 class Guest:
     """A guest that has booted; its disk is `size` bytes. Raises Unusable. Close it.
 
-    `folder` has the files `disk` and `log` of the disk."""
+    `folder` has the files `disk` and `log` of the disk; `version` is the kernel's."""
+
+    version: str
 
     def __init__(self, size: int) -> None:
         self._daemon = storage_daemon.Daemon()
@@ -71,24 +73,10 @@ class Guest:
         _alive.add(self)
 
     def _boot(self) -> None:
-        recorded_disk.log_writes(self._daemon, self.size, discard="unmap")
-        self._daemon.do(
-            (
-                "block-export-add",
-                {
-                    "type": "vhost-user-blk",
-                    "id": "disk",
-                    "node-name": "w",
-                    "addr": {"type": "unix", "path": "vhost"},
-                    "writable": True,
-                    "logical-block-size": recorded_disk.BLOCK,
-                },
-            )
-        )
-        needed = image.modules(_modules(), WANTED)
-        files = {f"m/{path.name}": path.read_bytes() for path in needed}
-        files["init"] = image.agent(image.BUILT).read_bytes()
-        (self.folder / "image").write_bytes(image.archive(files))
+        """Start the guest, and wait for its agent. Raises Unusable."""
+        self.version = version()
+        self._make_disk()
+        needed = self._make_image(_modules(), WANTED)
         self._make_mailbox()
         ours, theirs = zip(*(socket.socketpair() for _ in range(LINES)), strict=True)
         ports = [port.fileno() for port in theirs]
@@ -107,6 +95,47 @@ class Guest:
             "virtio_uml.device=vhost:2",
             f"uml_dir={self.folder}",
         ]
+        library = image.long_fp_registers(image.BUILT).absolute()
+        self._start(words, ports, TMPDIR=str(self.folder), LD_PRELOAD=str(library))
+        for port in theirs:
+            port.close()
+        self._connect(ours, BOOT)
+        self._load(needed)
+
+    def _make_disk(self) -> None:
+        """The disk, which the guest reaches at the socket `vhost`."""
+        recorded_disk.log_writes(self._daemon, self.size, discard="unmap")
+        self._daemon.do(
+            (
+                "block-export-add",
+                {
+                    "type": "vhost-user-blk",
+                    "id": "disk",
+                    "node-name": "w",
+                    "addr": {"type": "unix", "path": "vhost"},
+                    "writable": True,
+                    "logical-block-size": recorded_disk.BLOCK,
+                },
+            )
+        )
+
+    def _make_image(self, modules: Path, wanted: tuple[str, ...]) -> list[str]:
+        """The guest's first file system, with these modules of the kernel. Return the paths of the
+        modules in it, in the order of loading."""
+        needed = {
+            f"m/{image.plain(path)}": image.content(path) for path in image.modules(modules, wanted)
+        }
+        files = {**needed, "init": image.agent(image.BUILT).read_bytes()}
+        (self.folder / "image").write_bytes(image.archive(files))
+        return [f"/{path}" for path in needed]
+
+    def _load(self, modules: Iterable[str]) -> None:
+        for path in modules:
+            self.ask("load", path)
+        self.ask("put", "/sys/block/vda/cache_type", "write", "back")
+
+    def _start(self, words: Sequence[str], files: Sequence[int] = (), **environment: str) -> None:
+        """Start the guest by this command, which inherits the open files."""
         self._console = (self.folder / "console").open("w+b")
         self._process = subprocess.Popen(
             words,
@@ -114,21 +143,11 @@ class Guest:
             stdin=subprocess.DEVNULL,
             stdout=self._console,
             stderr=self._console,
-            pass_fds=ports,
+            pass_fds=files,
             start_new_session=True,
-            env={
-                **os.environ,
-                "TMPDIR": str(self.folder),
-                "LD_PRELOAD": str(image.long_fp_registers(image.BUILT).absolute()),
-            },
+            env={**os.environ, **environment},
         )
         self._watch()
-        for port in theirs:
-            port.close()
-        self._connect(ours, BOOT)
-        for path in needed:
-            self.ask("load", f"/m/{path.name}")
-        self.ask("put", "/sys/block/vda/cache_type", "write", "back")
 
     def _watch(self) -> None:
         """Have the guest's processes end when this one does, however it ends."""
@@ -208,18 +227,6 @@ def processor_seconds() -> float:
 
 _alive: set[Guest] = set()
 _used: list[float] = []  # processor time of guests that have ended, in seconds
-_idle: dict[int, list[Guest]] = {}
-
-
-def borrow(size: int) -> Guest:
-    """A guest with such a disk and no device on it; give it back, or close it."""
-    idle = _idle.setdefault(size, [])
-    return idle.pop() if idle else Guest(size)
-
-
-def give_back(guest: Guest) -> None:
-    """Keep the guest for the next who borrows one."""
-    _idle[guest.size].append(guest)
 
 
 @atexit.register

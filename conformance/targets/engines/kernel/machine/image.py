@@ -3,6 +3,8 @@
 The archive is in the "newc" format of cpio
 (Documentation/driver-api/early-userspace/buffer-format.rst of Linux)."""
 
+import gzip
+import lzma
 import os
 import subprocess
 from pathlib import Path
@@ -62,6 +64,17 @@ def modules(folder: Path, wanted: tuple[str, ...]) -> list[Path]:
             own, below = needs[name]
             ordered.update(dict.fromkeys([*reversed(below), own]))
     return [folder / path for path in ordered]
+
+
+def plain(path: Path) -> str:
+    """The name of a module's file, as it is when it is unpacked."""
+    return path.name.removesuffix(".xz").removesuffix(".gz")
+
+
+def content(path: Path) -> bytes:
+    """What a module's file holds, unpacked."""
+    unpack = {".xz": lzma.decompress, ".gz": gzip.decompress}.get(path.suffix, bytes)
+    return unpack(path.read_bytes())
 
 
 def archive(files: dict[str, bytes]) -> bytes:

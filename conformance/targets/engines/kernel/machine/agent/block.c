@@ -149,8 +149,11 @@ static int each(struct request *request, unsigned long command) {
     for (int i = 2; i < request->count; i++) {
         struct range range = range_of(request->word[i]);
         unsigned long long words[2] = {range.offset, range.length};
-        if (ioctl(file, command, words))
+        if (ioctl(file, command, words)) {
+            if (i > 2 && errno == ENOSPC)
+                errno = EDQUOT; /* as in give */
             return -1;
+        }
     }
     return 0;
 }
