@@ -13,7 +13,8 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
-From LogDisk Require MirroredDiskTheorem MirroredDiskExecution.
+From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
+  MirroredDiskProgressWitnesses Progress.
 
 (** ** The contract *)
 
@@ -525,6 +526,46 @@ Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
   admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof. apply MirroredDiskTheorem.mirrored_disk_refines_contract. Qed.
 
+(** 18. Progress, with devices that fail between any two I/Os, but never the last member. [ends_well] says: at
+most so many turns, each of them possible, the last one with the end that is named. The scheduler is [plan]:
+  it
+proposes the first free places, and collects first where they are too few.
+
+A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
+more on each of [length ms] members for each block I/O of the request ([request_ios]). *)
+Theorem mirrored_requests_answered `{blocks} size count n z tr y ms c x h q :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size → MirroredDiskProgress.admissible y q →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.turn size q)
+    (MirroredDiskProgress.answered_ok q) (MirroredDiskProgress.turns_of (shape y) (length ms) q)
+    (MirroredDiskMachine.Idle y ms c, x, h).
+Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.requests_are_answered _ _ _ _ _ _ _ _ _ _ _ Hz
+  Hlives). Qed.
+
+(** 18. Recovery ends, after a power cut and where all members were gone, and the disk is open. *)
+Theorem mirrored_recovery_ends `{blocks} size count n z tr c x h :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (c, x, h) →
+  c = MirroredDiskMachine.Off ∨ c = MirroredDiskMachine.Lost → 0 < size →
+  MirroredDiskProgress.devices_suffice size x →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.recovery_turn size)
+    MirroredDiskProgress.open_again (MirroredDiskProgress.recovery_turns size (length (Mirrors.members x)))
+    (c, x, h).
+Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.recovery_is_finished _ _ _ _ _ _ _ _ Hz Hlives). Qed.
+
+(** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
+turns are never good, such as one that refuses everything. *)
+Theorem progress_needs_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop) good n z :
+  weather z z → (∀ es z', ¬ turn z es z') → ¬ Progress.ends_well weather turn good n z.
+Proof. apply Progress.no_progress_blocked. Qed.
+
+Theorem progress_needs_good_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop)
+    (good : list E → M → Prop) (seen : M → Prop) n z :
+  (∀ z, seen z → weather z z ∧ ∀ es z', turn z es z' → ¬ good es z' ∧ seen z') → seen z →
+  ¬ Progress.ends_well weather turn good n z.
+Proof. apply Progress.no_progress_refusing. Qed.
+
 (** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
 words. *)
 Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
@@ -613,6 +654,7 @@ Definition all_theorems :=
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
+   @mirrored_requests_answered, @mirrored_recovery_ends, @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @mirrored_disk_execution).
@@ -637,7 +679,9 @@ Definition all_counterexamples :=
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @MirroredDiskExecution.record_needed, @ProvedDiskExecution.full_disk_refuses,
+   @MirroredDiskExecution.record_needed, @MirroredDiskProgressWitnesses.small_devices_block,
+   @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
+  @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
    @OverlappingDiskWitnesses.queue_needs_contract).
