@@ -165,12 +165,12 @@ let order granularity profile tolerates history =
       let as_it_is focus = { arrange = Fun.id; focus } in
       first
         [
+          as_it_is Anything;
           as_it_is Late;
           as_it_is Not_yet;
-          as_it_is Anything;
+          { arrange = List.rev; focus = Anything };
           shuffled Late 1;
           shuffled Not_yet 2;
-          { arrange = List.rev; focus = Anything };
           shuffled Anything 3;
         ]
   | _ -> []
