@@ -5,7 +5,8 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskProposals.
-From LogDisk Require OverlappingDiskCorrect OverlappingDiskQueue OverlappingDiskWitnesses.
+From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDiskQueue
+  OverlappingDiskWitnesses.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
@@ -98,6 +99,20 @@ and whatever the contract admits, some proposal shows. *)
 Theorem overlapping_order_exact {V} `{EqDecision V, Value V} g p tolerates (h : list (moment V)) :
   (∃ todo, check_order g p tolerates h todo = true) ↔ admits_overlapping g p tolerates h.
 Proof. apply check_order_correct. Qed.
+
+(** 15. Blocks are judged apart. The contract admits a history if and only if instants can be fixed for the
+steps that blocks share (the [line]), such that it admits the shared steps as far as no data is looked at, and
+each block by itself has an order of its own steps between these instants, on a disk of one block. *)
+Theorem blocks_judged_apart {V} `{EqDecision V, Value V} g p tolerates blocks (h : list (moment V)) :
+  p ≠ Prefix → Forall OverlappingDiskBlocks.is_fair h →
+  admits_overlapping g p tolerates (Alone (Event (Create blocks)) :: h) ↔
+  ∃ line, OverlappingDiskBlocks.fixes g blocks 0 [] h line ∧
+    @admits_recorded unit OverlappingDiskColumns.no_data p tolerates
+      (Event (Create blocks) :: OverlappingDiskBlocks.shared_steps line) ∧
+    ∀ b, b < blocks → ∃ es,
+      OverlappingDiskBlocks.interleaves [] (OverlappingDiskBlocks.column blocks b line) es ∧
+      admits_recorded p tolerates (Event (Create 1) :: es).
+Proof. apply OverlappingDiskBlocks.blocks_apart. Qed.
 
 (** 16. Whatever implements the contract, run one request at a time behind a queue, implements the contract
 for requests that overlap. *)
@@ -623,7 +638,7 @@ Import LogStructured Trees Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
-   @overlapping_order_exact, @queue_implements,
+   @overlapping_order_exact, @blocks_judged_apart, @queue_implements,
    @snapshot_promise_used, @snapshot_promise_needs_no_delete,
    @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
    @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,
@@ -668,5 +683,6 @@ Definition all_counterexamples :=
    @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
-   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.queue_needs_contract).
+   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
+   @OverlappingDiskWitnesses.queue_needs_contract).
 Print Assumptions all_counterexamples.

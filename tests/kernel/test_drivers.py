@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from conformance.campaign.driver import drive
+from conformance.judging.judge import judge
+from conformance.judging.oracles import named
 from conformance.selftest import kernel
 from conformance.targets import NoSuchTarget, resolve
 from conformance.targets.base import Message, PowerCut
@@ -115,6 +118,24 @@ def test_an_unmap_that_a_full_pool_makes_in_part_is_not_refused() -> None:
         assert ask(disk, "write", lba=3, data=filled(2, 1))["ok"]
     finally:
         disk.close()
+
+
+@pytest.mark.usefixtures("needs_guest")
+def test_a_write_that_a_full_pool_makes_in_part_ends_as_by_a_power_cut() -> None:
+    program: list[Message] = [
+        {"op": "create", "blocks": BLOCKS},
+        {"op": "write", "lba": 0, "tags": list(range(1, 9))},
+        {"op": "read", "lba": 0, "count": BLOCKS},
+    ]
+    disk = DmThin({"room": 4, "spread": 1})
+    try:
+        trace = drive(disk, program, 0, {})
+    finally:
+        disk.close()
+    assert [event["op"] for event in trace.events] == ["create", "write", "crash", "read"]
+    assert trace.events[1]["result"] is None
+    (verdict,) = judge([trace], {"model": named("model")})
+    assert verdict.verdict == "pass"
 
 
 @pytest.mark.usefixtures("needs_guest")

@@ -2,7 +2,8 @@
 
 A disk of one block takes the steps that change or read this block, and those that concern every
 block: snapshot, delete, revert, flush, power cut. It is the contract itself (`contract.model`) on a
-disk of one block. docs/decisions.md says why this is exact ("Blocks are judged apart").
+disk of one block. docs/decisions.md says why this is exact ("Blocks are judged apart"); for `ack`
+and `block` it is proved in proofs/theories/OverlappingDiskBlocks.v.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,6 +43,7 @@ class Disks:
         self._kinds: dict[Any, int] = {}
         self._after: dict[tuple[Any, ...], tuple[int, ...]] = {}
         self._joined: dict[tuple[int, int], int] = {}
+        self._columns: dict[Columns, Columns] = {}
         create = {"op": "create", "blocks": 1, "result": {"ok": True}}
         (blank,) = model.step(model.init(hello), create)
         self.blank: Columns = frozenset([Column(frozenset(), self._number(World(blank)))])
@@ -70,7 +72,8 @@ class Disks:
             key = done, self.kinds[disk]
             known = disks.get(key)
             disks[key] = disk if known is None or known == disk else self._join(known, disk)
-        return frozenset(Column(done, disk) for (done, _), disk in disks.items())
+        made = frozenset(Column(done, disk) for (done, _), disk in disks.items())
+        return self._columns.setdefault(made, made)  # what is equal is one object
 
     def _join(self, one: int, other: int) -> int:
         found = self._joined.get((one, other))

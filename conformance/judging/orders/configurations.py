@@ -1,6 +1,8 @@
 """Configurations of the search for an order: what may have happened, and which of them are one."""
 
 from collections.abc import Callable, Iterable
+from itertools import compress
+from operator import is_not
 from typing import Any, NamedTuple
 
 from conformance.contract.model import ZERO, State
@@ -46,35 +48,54 @@ def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:
         different.setdefault(key, {}).setdefault(config.blocks, config)
     found: list[Config] = []
     for alike in different.values():
-        known: list[Config] = []
+        if len(alike) == 1:
+            found += alike.values()
+            continue
+        lbas = list(next(iter(alike)))
+        known: list[_Listed] = []
         for config in alike.values():
-            _add(known, config, merge)
-        found += known
+            _add(known, _Listed(config, [config.blocks[lba] for lba in lbas]), lbas, merge)
+        found += [listed.config for listed in known]
     return found
 
 
-def _add(known: list[Config], config: Config, merge: Merge) -> None:
+class _Listed(NamedTuple):
+    """A configuration, and its columns in an order that all have that are compared."""
+
+    config: Config
+    columns: list[Columns]
+
+
+def _add(known: list[_Listed], new: _Listed, lbas: list[int], merge: Merge) -> None:
     """Put the configuration into a list of such that differ from it in their blocks only."""
     if len(known) < MOST_COMPARED:
         for at, other in enumerate(known):
-            both = _joined(other.blocks, config.blocks, merge)
+            both = _joined(other.columns, new.columns, merge)
             if both is not None:
                 del known[at]
-                return _add(known, config._replace(blocks=both), merge)
-    known.append(config)
+                config, columns = new
+                changed = [n for n, column in enumerate(both) if column is not columns[n]]
+                blocks = config.blocks.update((lbas[n], both[n]) for n in changed)
+                return _add(known, _Listed(config._replace(blocks=blocks), both), lbas, merge)
+    known.append(new)
 
 
-def _joined(one: Blocks, other: Blocks, merge: Merge) -> Blocks | None:
-    """The blocks with which one configuration admits what two with these blocks admit, if any."""
+def _joined(one: list[Columns], other: list[Columns], merge: Merge) -> list[Columns] | None:
+    """The columns with which one configuration admits what two with these admit, if any."""
     changed: list[tuple[int, Columns]] = []
     first, second = True, True  # has all that the other has
-    for lba, mine in one.items():
-        others = other[lba]
+    for at in compress(range(len(one)), map(is_not, one, other)):  # most are the same objects
+        mine, others = one[at], other[at]
         if mine != others:
             both = merge(mine | others)
-            changed.append((lba, both))
+            changed.append((at, both))
             first = first and both == mine
             second = second and both == others
             if len(changed) > 1 and not (first or second):
                 return None
-    return one if first else other if second else one.update(changed)
+    if first or second:
+        return one if first else other
+    joined = list(one)
+    for at, both in changed:
+        joined[at] = both
+    return joined

@@ -16,11 +16,15 @@ class Flight:
         self.open: dict[int, Step] = {}  # by number
         self.of: dict[int, list[Step]] = {}  # index of a request -> its steps, open or not
         self.called = 0  # steps
+        self._local: dict[int, list[Step]] = {}  # LBA -> steps of this block alone, open or not
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
         """A request is called: its steps, and which of the blocks judged apart each touches."""
         self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
         self.open |= {step.number: step for step in self.of[index]}
+        for step in self.of[index]:
+            if step.local:
+                self._local.setdefault(step.blocks[0], []).append(step)
 
     def step(self, event: Event, index: int, blocks: Sequence[int]) -> Step:
         """Return a step with a number of its own."""
@@ -53,10 +57,9 @@ class Flight:
                         tags.setdefault(lba, set()).add(tag)
         return tags
 
-    def local(self, lba: int, numbers: Iterable[int]) -> list[Step]:
-        """Those of these steps that are of this block alone."""
-        steps = (self.open[number] for number in numbers)
-        return [step for step in steps if step.local and step.blocks[0] == lba]
+    def local(self, lba: int, numbers: Container[int]) -> list[Step]:
+        """Those of these steps in flight that are of this block alone."""
+        return [step for step in self._local.get(lba, ()) if step.number in numbers]
 
     def too_late(self, done: frozenset[int], step: Step, lba: int) -> bool:
         """Whether a write of the block has taken effect that, by what is read later, comes after

@@ -50,6 +50,7 @@ class KernelDisk(RecordedDisk):
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
     in_flight = 1  # requests at once
+    breaks_off = True  # what a full disk has made in part ends as if the power had failed
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self._spread = int(options.get("spread", 4))
@@ -70,11 +71,10 @@ class KernelDisk(RecordedDisk):
         super().__init__(name, version, "block", "block" if most > 1 else "", most)
         self._blank()
         self._mapper = Mapper(self._ask)
-        self._is_up = False
-        self._sound = True  # the guest may be used again
+        self._is_up, self._sound = False, True  # the guest may be used again
         self._gate, self._ranges = Gate(), Ranges()
         self._changes = Changes(self._mark, self._known)  # while requests overlap
-        self._broke_off = False  # a request ended as if the power had failed
+        self._broke_off = False  # a request in flight was made in part
 
     @classmethod
     def finding(cls, trace: Trace, kind: str) -> str | None:

@@ -16,8 +16,8 @@ here, as LVM would know it, and is durable.
 
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,7 +100,7 @@ class DmSnapshot(KernelDisk):
     def _delete(self, message: Message) -> None:
         store = self._store(message["name"])
         self._flush(message)
-        self._detach(store)
+        self._mapper.remove(_view(store))
         self._book = replace(
             self._book, names={n: i for n, i in self._book.names.items() if n != message["name"]}
         )
@@ -122,13 +122,11 @@ class DmSnapshot(KernelDisk):
         old = self._book.names[name]
         if _view(old) in self._mapper:
             self._mapper.remove(_view(old))
-        else:
-            self._add_store(old)
+        self._add_store(old)
         self._turn_live("snapshot-merge", self._mapper.path(_cow(old)), "P", self.unit // SECTOR)
         self._await_merge()
         self._mapper.suspend("live")
         self._mapper.turn("live", self._length, "snapshot-origin", self._mapper.path("origin"))
-        self._mapper.remove(_cow(old))
         new = self._empty_store()
         self._mapper.suspend("live")
         try:
@@ -155,12 +153,18 @@ class DmSnapshot(KernelDisk):
         self._mapper.turn("live", self._length, target, self._mapper.path("origin"), *parameters)
 
     def _changed(self, verb: str, lba: int, count: int, data: bytes = b"") -> None:
+        with self._watched(lba, count) if self._watches else nullcontext():
+            super()._changed(verb, lba, count, data)
+
+    @contextmanager
+    def _watched(self, lba: int, count: int) -> Iterator[None]:
+        """In this block these blocks may change, and no others. Raises Refusal."""
         self._within(lba, count)
         units = -(-(lba + count) // self._spread) - lba // self._spread
-        with self._watching if self._watches else nullcontext():
+        with self._watching:
             with self._changes.lock:
                 self._require_room(units, self._book.names)
-            super()._changed(verb, lba, count, data)
+            yield
 
     def _require_room(self, copies: int, names: Iterable[str]) -> None:
         """Raises Refusal if the stores are watched and one may lack room for so many copies."""
@@ -191,13 +195,16 @@ class DmSnapshot(KernelDisk):
     def _store_length(self) -> int:
         return ((self._room or self._units) + OVERHEAD) * self.unit
 
+    @property
+    def _stores(self) -> range:
+        return range((self.size - self.data.stop) // self._store_length)
+
     def _at(self, store: int) -> int:
         return self.data.stop + store * self._store_length
 
     def _empty_store(self) -> int:
         """A store that no snapshot has, its header zeroed. Raises Refusal if there is none."""
-        stores = range((self.size - self.data.stop) // self._store_length)
-        free = [store for store in stores if store not in self._book.names.values()]
+        free = [store for store in self._stores if store not in self._book.names.values()]
         if not free:
             raise Refusal("no-space", "all stores are in use")
         self._ask("zero", DISK, f"{self._at(free[0])}:{2 * self.unit}")
@@ -205,7 +212,10 @@ class DmSnapshot(KernelDisk):
         return free[0]
 
     def _add_store(self, store: int) -> None:
-        self._mapper.add(_cow(store), self._store_length, "linear", DISK, self._at(store) // SECTOR)
+        """The device of the store, which stays: it is linear, and keeps nothing in memory."""
+        if _cow(store) not in self._mapper:
+            start = self._at(store) // SECTOR
+            self._mapper.add(_cow(store), self._store_length, "linear", DISK, start)
 
     def _attach(self, store: int) -> None:
         """The snapshot of this store; from now on the origin is copied to it before it changes."""
@@ -220,16 +230,13 @@ class DmSnapshot(KernelDisk):
             self.unit // SECTOR,
         )
 
-    def _detach(self, store: int) -> None:
-        self._mapper.remove(_view(store))
-        self._mapper.remove(_cow(store))
-
     def _device(self, view: str | None) -> str:
         return self._mapper.path("live" if view is None else _view(self._store(view)))
 
     # Power.
 
     def _make(self) -> None:
+        self._mapper.clear()
         self.data = range(max(ORIGIN, self._length))
         first_table = self.data.stop + self.unit
         self.superblock = range(first_table, first_table + self.unit)
@@ -239,7 +246,8 @@ class DmSnapshot(KernelDisk):
         self._up()
 
     def _up(self) -> None:
-        self._mapper.add("origin", self._length, "linear", DISK, 0)
+        if "origin" not in self._mapper:
+            self._mapper.add("origin", self._length, "linear", DISK, 0)
         self._mapper.add("live", self._length, "snapshot-origin", self._mapper.path("origin"))
         for name, store in self._book.names.items():
             if name != self._book.merging:
@@ -248,7 +256,7 @@ class DmSnapshot(KernelDisk):
             self._merge()
 
     def _down(self) -> None:
-        self._mapper.clear()
+        self._mapper.clear(but=("origin", *map(_cow, self._stores)))
 
 
 def _cow(store: int) -> str:

@@ -55,9 +55,9 @@ class Guest:
 
     `folder` has the files `disk` and `log` of the disk; `version` is the kernel's."""
 
-    version: str
-
     def __init__(self, size: int) -> None:
+        self.version = self._found()
+        storage_daemon.version()  # raises Unusable if it is not installed
         self._daemon = storage_daemon.Daemon()
         self.folder = self._daemon.folder
         self.size = size
@@ -72,9 +72,12 @@ class Guest:
             raise
         _alive.add(self)
 
+    def _found(self) -> str:
+        """The version of the kernel. Raises Unusable if it is not there."""
+        return version()
+
     def _boot(self) -> None:
         """Start the guest, and wait for its agent. Raises Unusable."""
-        self.version = version()
         self._make_disk()
         needed = self._make_image(_modules(), WANTED)
         self._make_mailbox()

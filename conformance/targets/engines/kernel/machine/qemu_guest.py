@@ -31,20 +31,22 @@ class QemuGuest(Guest):
         self._linux = linux
         super().__init__(size)
 
-    def _boot(self) -> None:
+    def _found(self) -> str:
         if shutil.which(SYSTEM) is None:
             raise Unusable(f"{SYSTEM} not found: install qemu-system-x86")
-        kernel, modules = found(self._linux)
-        self.version = modules.name
+        self._kernel, self._modules = found(self._linux)
+        return self._modules.name
+
+    def _boot(self) -> None:
         self._make_disk()
-        needed = self._make_image(modules, WANTED)
+        needed = self._make_image(self._modules, WANTED)
         self._make_mailbox()
         listening = socket.create_server(("127.0.0.1", 0))
         port = listening.getsockname()[1]
         words = [SYSTEM, "-nographic", "-no-reboot", "-nodefaults", "-m", MEMORY]
         words += ["-object", f"memory-backend-memfd,id=memory,size={MEMORY},share=on"]
         words += ["-machine", "pc,memory-backend=memory"]
-        words += ["-kernel", str(kernel.absolute()), "-initrd", "image"]
+        words += ["-kernel", str(self._kernel.absolute()), "-initrd", "image"]
         words += ["-append", "console=ttyS0 rdinit=/init quiet panic=-1 agent_port=/dev/ttyS1"]
         words += ["-chardev", "socket,id=disk,path=vhost"]
         words += ["-device", "vhost-user-blk-pci,chardev=disk"]
