@@ -1,9 +1,9 @@
 (** The contract for requests that overlap, by examples: each clause once kept and once broken, judged by the
 proved checker. *)
 From stdpp Require Import strings.
-From LogDisk Require Import VirtualDisk RecordedTrace VirtualDiskWitnesses.
+From LogDisk Require Import VirtualDisk RecordedTrace CheckerCorrect VirtualDiskWitnesses.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskCorrect
-  OverlappingDiskQueue.
+  OverlappingDiskQueue OverlappingDiskColumns OverlappingDiskBlocks.
 
 Definition plain_weight (_ : positive) (v : nat) : nat := v.
 Definition call (id : nat) (e : event nat) : moment nat := Called id (Event e).
@@ -91,5 +91,44 @@ Proof.
     { by apply (queue_serve liar tt tt [] [] [] 0). }
     apply (queue_more _ _ [Answered 0] [] (Queue (M := liar) tt [] []) [] []); [|constructor].
     apply (queue_answer liar tt [] [] [] 0).
+  - rewrite <-(check_overlapping_correct plain_weight). vm_compute. discriminate.
+Qed.
+
+(** Under [Prefix] blocks are not apart: after a power cut each block by itself may be as it was at any
+moment, but both together as they were at one. *)
+Definition block_reads (lba v : nat) : event nat := Read Live lba 1 Ok [v].
+Definition older_and_newer : list (moment nat) := [call 0 (write 0 [1] Ok); Answered 0;
+  call 1 (write 1 [2] Ok); Answered 1; power_cut; call 2 (block_reads 0 0); Answered 2;
+  call 3 (block_reads 1 2); Answered 3].
+Definition older_and_newer_line : list (instant nat) :=
+  let one number e := Opens [Step number number true (Event e)] in
+  [one 0 (write 0 [1] Ok); Closes 0; one 1 (write 1 [2] Ok); Closes 1; Fixed (Event (Crash Ok));
+    one 2 (block_reads 0 0); Closes 2; one 3 (block_reads 1 2); Closes 3].
+
+Local Ltac nothing_now := apply interleaves_open, interleaves_close; [constructor|].
+Local Ltac taken_now n e := apply interleaves_open, (interleaves_take _ (Step n n true (Event e)) []);
+  [done|apply interleaves_close; [constructor|]].
+
+Lemma apart_needs_profile : Forall is_fair older_and_newer ∧
+  fixes ByRequest 2 0 [] older_and_newer older_and_newer_line ∧
+  @admits_recorded unit no_data Prefix 0 (Event (Create 2) :: shared_steps older_and_newer_line) ∧
+  (∀ b, b < 2 → ∃ es, interleaves [] (column 2 b older_and_newer_line) es ∧
+    admits_recorded Prefix 0 (Event (Create 1) :: es)) ∧
+  ¬ admits_overlapping ByRequest Prefix 0 (created_disk 2 :: older_and_newer).
+Proof.
+  split_and!.
+  - by repeat constructor.
+  - repeat first [apply (fixes_call ByRequest 2 _ []) | apply (fixes_answer ByRequest 2 _ []); [constructor|]
+      | apply (fixes_alone ByRequest 2 _ []) | constructor].
+  - apply check_recorded_correct. vm_compute. done.
+  - intros b Hb. assert (b = 0 ∨ b = 1) as [-> | ->] by lia.
+    + exists (Event <$> [write 0 [1] Ok; Crash Ok; block_reads 0 0]).
+      split; [vm_compute|by apply check_recorded_correct].
+      taken_now 0 (write 0 [1] Ok). nothing_now. apply interleaves_fixed. taken_now 2 (block_reads 0 0).
+      nothing_now. constructor.
+    + exists (Event <$> [write 0 [2] Ok; Crash Ok; block_reads 0 2]).
+      split; [vm_compute|by apply check_recorded_correct].
+      nothing_now. taken_now 1 (write 0 [2] Ok). apply interleaves_fixed. nothing_now.
+      taken_now 3 (block_reads 0 2). constructor.
   - rewrite <-(check_overlapping_correct plain_weight). vm_compute. discriminate.
 Qed.

@@ -101,7 +101,8 @@ Lemma crash_safe_append {A} P (Q : A → medium block → Prop) y r places data 
 Proof.
   intros Hy Hfree Hlen Hmoved HP HP' Happly Hrefused Hk. unfold append.
   assert (placed (logged y r fr)) as Hplaced.
-  { destruct Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. apply take_free_some in Hfree as (_&Hin&Hless). split; simpl.
+  { destruct Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. apply take_free_some in Hfree as (_&Hin&Hless).
+    split; simpl.
     - intros x p [Hp|Hp]%Hmoved; [by eapply Hmid|]. by apply Hbelow, Hin.
     - intros p Hp. apply Hbelow. destruct (free y !! p) eqn:Hnone; [by eexists|].
       rewrite (Hless p Hnone) in Hp. by destruct Hp. }

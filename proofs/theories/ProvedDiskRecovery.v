@@ -121,7 +121,8 @@ Lemma newest_found g f s ser fst m0 rs len :
   newest (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
 Proof.
   intros [_ _ Hother _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
-  - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done]. by rewrite decide_True by (by apply (Hother h)).
+  - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
+    by rewrite decide_True by (by apply (Hother h)).
   - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
     specialize (Hother h eq_refl). lia.
 Qed.

@@ -5,14 +5,16 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk VirtualDiskProperties VirtualDiskWitnesses.
 From LogDisk Require Import RecordedTrace Checker CheckerCorrect.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskProposals.
-From LogDisk Require OverlappingDiskCorrect OverlappingDiskQueue OverlappingDiskWitnesses.
+From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDiskQueue
+  OverlappingDiskWitnesses.
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
   Composition CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
-From LogDisk Require MirroredDiskTheorem MirroredDiskExecution.
+From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
+  MirroredDiskProgressWitnesses Progress.
 
 (** ** The contract *)
 
@@ -97,6 +99,20 @@ and whatever the contract admits, some proposal shows. *)
 Theorem overlapping_order_exact {V} `{EqDecision V, Value V} g p tolerates (h : list (moment V)) :
   (∃ todo, check_order g p tolerates h todo = true) ↔ admits_overlapping g p tolerates h.
 Proof. apply check_order_correct. Qed.
+
+(** 15. Blocks are judged apart. The contract admits a history if and only if instants can be fixed for the
+steps that blocks share (the [line]), such that it admits the shared steps as far as no data is looked at, and
+each block by itself has an order of its own steps between these instants, on a disk of one block. *)
+Theorem blocks_judged_apart {V} `{EqDecision V, Value V} g p tolerates blocks (h : list (moment V)) :
+  p ≠ Prefix → Forall OverlappingDiskBlocks.is_fair h →
+  admits_overlapping g p tolerates (Alone (Event (Create blocks)) :: h) ↔
+  ∃ line, OverlappingDiskBlocks.fixes g blocks 0 [] h line ∧
+    @admits_recorded unit OverlappingDiskColumns.no_data p tolerates
+      (Event (Create blocks) :: OverlappingDiskBlocks.shared_steps line) ∧
+    ∀ b, b < blocks → ∃ es,
+      OverlappingDiskBlocks.interleaves [] (OverlappingDiskBlocks.column blocks b line) es ∧
+      admits_recorded p tolerates (Event (Create 1) :: es).
+Proof. apply OverlappingDiskBlocks.blocks_apart. Qed.
 
 (** 16. Whatever implements the contract, run one request at a time behind a queue, implements the contract
 for requests that overlap. *)
@@ -510,6 +526,46 @@ Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
   admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof. apply MirroredDiskTheorem.mirrored_disk_refines_contract. Qed.
 
+(** 18. Progress, with devices that fail between any two I/Os, but never the last member. [ends_well] says: at
+most so many turns, each of them possible, the last one with the end that is named. The scheduler is [plan]:
+  it
+proposes the first free places, and collects first where they are too few.
+
+A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
+more on each of [length ms] members for each block I/O of the request ([request_ios]). *)
+Theorem mirrored_requests_answered `{blocks} size count n z tr y ms c x h q :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size → MirroredDiskProgress.admissible y q →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.turn size q)
+    (MirroredDiskProgress.answered_ok q) (MirroredDiskProgress.turns_of (shape y) (length ms) q)
+    (MirroredDiskMachine.Idle y ms c, x, h).
+Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.requests_are_answered _ _ _ _ _ _ _ _ _ _ _ Hz
+  Hlives). Qed.
+
+(** 18. Recovery ends, after a power cut and where all members were gone, and the disk is open. *)
+Theorem mirrored_recovery_ends `{blocks} size count n z tr c x h :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (c, x, h) →
+  c = MirroredDiskMachine.Off ∨ c = MirroredDiskMachine.Lost → 0 < size →
+  MirroredDiskProgress.devices_suffice size x →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.recovery_turn size)
+    MirroredDiskProgress.open_again (MirroredDiskProgress.recovery_turns size (length (Mirrors.members x)))
+    (c, x, h).
+Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.recovery_is_finished _ _ _ _ _ _ _ _ Hz Hlives). Qed.
+
+(** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
+turns are never good, such as one that refuses everything. *)
+Theorem progress_needs_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop) good n z :
+  weather z z → (∀ es z', ¬ turn z es z') → ¬ Progress.ends_well weather turn good n z.
+Proof. apply Progress.no_progress_blocked. Qed.
+
+Theorem progress_needs_good_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop)
+    (good : list E → M → Prop) (seen : M → Prop) n z :
+  (∀ z, seen z → weather z z ∧ ∀ es z', turn z es z' → ¬ good es z' ∧ seen z') → seen z →
+  ¬ Progress.ends_well weather turn good n z.
+Proof. apply Progress.no_progress_refusing. Qed.
+
 (** 13. What was put into blocks is read back: words as bytes; log records, headers, superblock and maps as
 words. *)
 Theorem bytes_round_trip width n : 0 < n → @blocks_laws (byte_blocks width n).
@@ -582,7 +638,7 @@ Import LogStructured Trees Codes Legs Whole Running.
 Definition all_theorems :=
   (@read_after_snapshot, @read_after_write, @frame, @flushed_survives, @simulation_implements, @checker_exact,
    @recorded_checker_exact, @verdict_exact, @overlapping_checker_exact, @overlapping_verdict_exact,
-   @overlapping_order_exact, @queue_implements,
+   @overlapping_order_exact, @blocks_judged_apart, @queue_implements,
    @snapshot_promise_used, @snapshot_promise_needs_no_delete,
    @snapshot_promise_needs_profile, @frame_promise_needs_profile, @write_promise_needs_profile,
    @disk_read_after_snapshot, @disk_read_after_snapshot_kept, @disk_flushed_snapshot_stays,
@@ -598,6 +654,7 @@ Definition all_theorems :=
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
+   @mirrored_requests_answered, @mirrored_recovery_ends, @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @mirrored_disk_execution).
@@ -622,7 +679,10 @@ Definition all_counterexamples :=
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @MirroredDiskExecution.record_needed, @ProvedDiskExecution.full_disk_refuses,
+   @MirroredDiskExecution.record_needed, @MirroredDiskProgressWitnesses.small_devices_block,
+   @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
+  @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
-   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.queue_needs_contract).
+   @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
+   @OverlappingDiskWitnesses.queue_needs_contract).
 Print Assumptions all_counterexamples.

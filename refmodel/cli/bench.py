@@ -10,6 +10,7 @@ from refmodel.array.layout import LAYOUTS
 from refmodel.bench import cleaning_theory, nbd_comparison, runner
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
+from refmodel.bench.scale import cleaning_in_steps
 from refmodel.bench.scale import table as scale_table
 from refmodel.bench.workloads.profiles import PROFILES
 from refmodel.bench.workloads.workload import DISK
@@ -126,7 +127,8 @@ def bench_command(
     operation. The disk is made in DIR and stays there. Without DIR it is temporary. The profile
     `cleaning` compares the write amplification of every victim policy with theory; it takes half an
     hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or as
-    large as --blocks says, with 0, 12 and 200 snapshots; it takes a quarter of an hour.
+    large as --blocks says, with 0, 12 and 200 snapshots, and what it costs to clean in steps; it
+    takes a quarter of an hour.
     """
     if nbd:
         _over_nbd(ctx, json_file, options)
@@ -151,6 +153,8 @@ def bench_command(
                 memory=options["memory"],
             )
         ):
+            click.echo(line)
+        for line in cleaning_in_steps.describe(cleaning_in_steps.table()):
             click.echo(line)
         return
     for name in names:

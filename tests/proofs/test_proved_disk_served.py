@@ -1,5 +1,6 @@
 """The proved disk over NBD: bytes on its sockets, commands meanwhile, kills, hostile clients."""
 
+import json
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -100,6 +101,60 @@ def test_commands_work_meanwhile(server: Server, tmp_path: Path) -> None:
         assert view.one(READ, 3 * BLOCK, 3).error == 108  # another snapshot took the name
         call("serve", disk, "--socket", tmp_path / "nbd.sock", status=4)
         call("ls", disk, status=4)
+
+
+def asked(folder: Path, line: dict[str, object]) -> dict[str, object]:
+    """Return the server's answer to a line of the kit's dialogue."""
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(str(folder / "control"))
+        control.sendall(json.dumps(line).encode() + b"\n")
+        answer: dict[str, object] = json.loads(control.makefile().readline())
+        return answer
+
+
+def test_requests_fail_while_no_member_answers_and_go_on_when_it_is_back(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    call("create", disk, "--blocks", 64, "--mirrors", 2)
+    server = Server(tmp_path)
+    client, end = connected(tmp_path)
+    with closing(end):
+        assert not client.one(WRITE, 0, data=b"a" * BLOCK).error
+        assert asked(disk, {"op": "snapshot", "name": "s"})["ok"]
+        asked(disk, {"op": "fail", "device": 0})
+        assert not client.one(WRITE, 0, data=b"b" * BLOCK).error
+        asked(disk, {"op": "fail", "device": 1})
+        assert [client.one(READ, 0, BLOCK).error for _ in range(2)] == [5, 5]
+        assert client.one(WRITE, 0, data=b"c" * BLOCK).error == 5
+        assert asked(disk, {"op": "read", "lba": 0, "count": 1})["error"] == "data-lost"
+        assert asked(disk, {"op": "delete", "name": "s"})["error"] == "unknown-outcome"
+        asked(disk, {"op": "return", "device": 0})  # it missed a write
+        assert client.one(READ, 0, BLOCK).error == 5
+        asked(disk, {"op": "return", "device": 1})
+        assert client.one(READ, 0, BLOCK).content == b"b" * BLOCK
+        assert not client.one(WRITE, 0, data=b"d" * BLOCK).error
+        assert asked(disk, {"op": "settle"})["ok"]
+        asked(disk, {"op": "fail", "device": 1})
+        assert client.one(READ, 0, BLOCK).content == b"d" * BLOCK
+    server.process.terminate()
+    assert server.process.wait() == 0
+
+
+def test_a_server_that_ends_while_no_member_answers_leaves_the_record_alone(tmp_path: Path) -> None:
+    """Who missed a write is not a member again because the disk was closed."""
+    disk = tmp_path / "disk"
+    call("create", disk, "--blocks", 64, "--mirrors", 2)
+    server = Server(tmp_path)
+    client, end = connected(tmp_path)
+    with closing(end):
+        assert not client.one(WRITE, 0, data=b"a" * BLOCK).error
+        asked(disk, {"op": "fail", "device": 0})
+        asked(disk, {"op": "fail", "device": 1})
+        assert client.one(READ, 0, BLOCK).error == 5
+    record = (disk / "members").read_text()
+    server.process.terminate()
+    assert server.process.wait() == 0
+    assert (disk / "members").read_text() == record
+    assert "members 1\n" in record
 
 
 def test_hostile_clients(server: Server, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 A disk of one block takes the steps that change or read this block, and those that concern every
 block: snapshot, delete, revert, flush, power cut. It is the contract itself (`contract.model`) on a
-disk of one block. docs/decisions.md says why this is exact ("Blocks are judged apart").
+disk of one block. docs/decisions.md says why this is exact ("Blocks are judged apart"); for `ack`
+and `block` it is proved in proofs/theories/OverlappingDiskBlocks.v.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from conformance.contract import model
 from conformance.contract.trace import Trace
 from conformance.judging.orders.budget import TooMany
-from conformance.judging.orders.steps import placed, until
-from conformance.judging.orders.walk import Search, may_be_whole
+from conformance.judging.orders.steps import may_be_whole, placed, until
+from conformance.judging.orders.walk import Search
 
-MOST_STEPS = 400_000  # steps of the contract, for one trace
-APART_STEPS = 50_000  # the same, if the whole disk was tried before
+# Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
+MOST_STEPS = 400_000  # for one trace, block by block
 WHOLE_STEPS = 20_000  # of the whole disk, before blocks are judged apart
-WHOLE_PREFIX_STEPS = 2_000
-PREFIX_STEPS = 10_000  # at least, to see where a trace without an order ends
+APART_STEPS = 50_000  # block by block, after the whole disk
+# At least for each prefix of a trace without an order, to see at which answer it ends.
+PREFIX_STEPS = 10_000  # block by block
+WHOLE_PREFIX_STEPS = 2_000  # of the whole disk
 
 
 @dataclass

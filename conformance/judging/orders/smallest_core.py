@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.judging.orders.budget import TooMany
-from conformance.judging.orders.steps import CHANGE_NOTHING, until
-from conformance.judging.orders.walk import Search, may_be_whole
+from conformance.judging.orders.steps import CHANGE_NOTHING, may_be_whole, until
+from conformance.judging.orders.walk import Search
 
 CORE_STEPS = 40_000  # steps of the contract, to explain a failure
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from conformance.contract import model
-from conformance.contract.trace import OVERLAPPING, Event
+from conformance.contract.trace import OVERLAPPING, Event, Trace
 
 CHANGE_NOTHING = frozenset(["read", "flush"])
 SNAPSHOTS = frozenset(["snapshot", "delete", "revert"])
 OF_BLOCKS = frozenset(["read", "write", "unmap"])  # the requests that name blocks
+UNDOING = frozenset(["prefix", "block"])  # a power cut may undo what was answered
 WHOLE = 1 << 63  # more blocks than any disk has
 
 
@@ -87,8 +88,19 @@ def _block(event: Event, offset: int) -> Event:
     return {**part, "count": 1}
 
 
+def cut_profile(trace: Trace) -> str | None:
+    """The crash profile; None if the trace has no power cut: then nobody sees what one leaves."""
+    crashes = any(event["op"] == "crash" for event in trace.events)
+    return trace.hello.get("crash_profile") if crashes else None
+
+
+def may_be_whole(trace: Trace) -> bool:
+    """Whether a power cut leaves the disk as it is: then it is one configuration without blocks."""
+    return cut_profile(trace) not in UNDOING
+
+
 class Rules(NamedTuple):
-    """Which steps need others before them. `profile` is None if the trace has no power cut."""
+    """Which steps need others before them. `profile` is the `cut_profile` of the trace."""
 
     profile: str | None
 

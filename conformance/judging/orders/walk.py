@@ -35,9 +35,11 @@ from conformance.judging.orders.one_block import OneBlock
 from conformance.judging.orders.steps import (
     CHANGE_NOTHING,
     SNAPSHOTS,
+    UNDOING,
     Rules,
     Step,
     changing,
+    cut_profile,
     live,
     parts_of,
     timeline,
@@ -45,12 +47,6 @@ from conformance.judging.orders.steps import (
 from conformance.judging.orders.worlds import MARK, World, after
 
 UNSEEN = -2  # stands for every tag that no read returned
-
-
-def may_be_whole(trace: Trace) -> bool:
-    """Whether a power cut leaves the disk as it is: then it is one configuration without blocks."""
-    crashes = any(event["op"] == "crash" for event in trace.events)
-    return not crashes or trace.hello.get("crash_profile") not in ("prefix", "block")
 
 
 @dataclass
@@ -66,13 +62,11 @@ class Search:
 
     def __post_init__(self) -> None:
         hello, events = self.trace.hello, self.trace.events
-        crashes = any(event["op"] == "crash" for event in events)
-        rules = Rules(hello.get("crash_profile") if crashes else None)
+        rules = Rules(cut_profile(self.trace))
         # Under "prefix" the worlds say what is left of the disk, and it is what the mark has saved.
         promised = {**hello, "crash_profile": "block" if rules.profile == "block" else "ack"}
         self._budget = Budget(self.most_steps)
-        undoes = hello.get("crash_profile") in ("prefix", "block")
-        self._flight = Flight(rules, lookahead(events, undoes))
+        self._flight = Flight(rules, lookahead(events, rules.profile in UNDOING))
         self._disks = Disks(promised, self._budget)
         self._block = OneBlock(self._flight, self._disks, self._budget)
         self._apart = () if self.whole else looked_at(events)

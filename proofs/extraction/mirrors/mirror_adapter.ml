@@ -16,8 +16,7 @@ let create state blocks =
   close state;
   Array.iter (fun name -> Sys.remove (Filename.concat state.folder name)) (Sys.readdir state.folder);
   let set, disk = Mirror_set.create ~sync:false state.folder ~count:state.count shape in
-  state.set <- Some set;
-  state.disk <- Some disk
+  state.set <- Some set; state.disk <- Some disk
 
 (* Every device that there was, for the counters. *)
 let devices set = set.Mirror_set.gone @ List.filter_map Fun.id (Array.to_list set.Mirror_set.devices)
@@ -53,8 +52,14 @@ let fail state i =
   Mirror_set.fail set i
 
 let settle state =
-  if state.disk = None then reopen state;
+  if state.disk = None || (set state).lost then reopen state;
   unless_lost state lost (fun _ -> Mirror_set.settle (set state); Adapter.ok [])
+
+let operation state message =
+  let op = Adapter.text "op" message in
+  let hint = List.mem op [ "clean"; "checkpoint"; "stats" ] and set = set state in
+  unless_lost state (if op = "read" then lost else if hint then Adapter.ok [] else unknown) (fun disk ->
+      Adapter.operation ~devices:(fun () -> devices set) disk message)
 
 let request state message =
   let ok = Adapter.ok [] in
@@ -68,22 +73,15 @@ let request state message =
   | "fail" -> fail state (device state message); ok
   | "return" ->
       Mirror_set.return (set state) (device state message);
-      if state.disk = None then reopen state;
-      ok
+      if state.disk = None || (set state).lost then reopen state; ok
   | "replace" ->
       let i = device state message in
       fail state i;
-      (try Mirror_set.replace (set state) i with Mirror_set.Lost -> state.disk <- None);
-      ok
+      (try Mirror_set.replace (set state) i with Mirror_set.Lost -> state.disk <- None); ok
   | "tick" -> ok
   | "settle" -> settle state
   | "restart" -> unless_lost state unknown (fun disk -> Adapter.answered (Engine.perform disk DoRestart))
-  | op ->
-      let devices () = devices (set state) in
-      let hint = List.mem op [ "clean"; "checkpoint"; "stats" ] in
-      let answer = if op = "read" then lost else if hint then ok else unknown in
-      ignore (set state);
-      unless_lost state answer (fun disk -> Adapter.operation ~devices disk message)
+  | _ -> operation state message
 
 let answer state message =
   let cut_after = Option.map (fun set -> set.Mirror_set.cut_after) state.set in

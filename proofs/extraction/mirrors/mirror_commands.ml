@@ -2,6 +2,14 @@
 
 open Cmdliner
 
+(* An engine goes on with what recovery found. A snapshot that is gone by then was deleted. *)
+let renew disk { Engine.memory; _ } =
+  let left = Proved_core.listing memory in
+  List.iter (fun (name, _) -> if not (List.mem_assoc name left) then Hashtbl.add disk.Engine.deleted name ())
+    (Proved_core.listing disk.memory);
+  disk.memory <- memory;
+  Scheduler.forget disk.scheduler
+
 (* Recovers the disk. While it is open, requests about its devices are answered too. *)
 let opened_mirrors ~sync folder action =
   let set = Mirror_set.open_set ~sync folder in
@@ -13,8 +21,12 @@ let opened_mirrors ~sync folder action =
         count = Mirror_set.count set; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
-        | "fail" | "return" | "replace" | "settle" -> Mirror_adapter.request state message
-        | _ -> Adapter.operation ~devices:(fun () -> Mirror_adapter.devices set) disk message
+        | "fail" | "return" | "replace" | "settle" ->
+            let answer = Mirror_adapter.request state message in
+            Option.iter (renew disk) state.disk;
+            state.disk <- Option.map (fun _ -> disk) state.disk;
+            answer
+        | _ -> Mirror_adapter.operation state message
       in
       action ~answer ~close disk
 
@@ -39,10 +51,7 @@ let device set = function
   | _ -> raise (Sys_error (Printf.sprintf "devices are numbers from 0 to %d" (Mirror_set.count set - 1)))
 
 let settle folder =
-  with_set folder (fun set ->
-      ignore (Mirror_set.recover set);
-      Mirror_set.settle set;
-      Mirror_set.rest set)
+  with_set folder (fun set -> ignore (Mirror_set.recover set); Mirror_set.settle set; Mirror_set.rest set)
 
 let status folder =
   with_set folder (fun set ->

@@ -12,6 +12,7 @@ type t = {
   devices : Device.t option array;  (* none: it does not answer *)
   mutable members : int list;  (* as the proved programs last returned them *)
   mutable clean : bool;
+  mutable lost : bool;  (* no member answered: memory does not count until the disk is opened again *)
   cut_after : int option ref;
   sync : bool;
   mutable gone : Device.t list;  (* for the counters *)
@@ -48,8 +49,7 @@ let count set = Array.length set.devices
 
 let lose set i =
   let gone device =
-    set.gone <- device :: set.gone;
-    try Device.close device with Unix.Unix_error _ -> ()
+    set.gone <- device :: set.gone; try Device.close device with Unix.Unix_error _ -> ()
   in
   Option.iter gone set.devices.(i);
   set.devices.(i) <- None
@@ -62,7 +62,7 @@ let attempt set i io =
 
 let rec run set = function
   | Finish result -> result
-  | Stop -> raise Lost
+  | Stop -> set.lost <- true; raise Lost
   | PastEnd -> raise Past_end
   | ReadFrom (i, a, next) -> run set (next (attempt set i (fun d -> Bytes_blocks.to_block (Device.read d a))))
   | WriteTo (i, a, block, next) ->
@@ -75,7 +75,8 @@ let rec run set = function
 let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
 
 let medium set =
-  { Engine.run = (fun program -> remember set (run set (mirrored set.size set.members set.clean program))) }
+  { Engine.run = (fun program -> if set.lost then raise Lost else
+      remember set (run set (mirrored set.size set.members set.clean program))) }
 
 let settle set =
   let members, clean = run set (settle set.size (count set) set.members set.clean) in
@@ -83,7 +84,7 @@ let settle set =
 
 (* Nothing is unflushed between two requests: who opens the disk next need not compare the members. *)
 let rest set =
-  if not set.clean then
+  if not (set.clean || set.lost) then
     remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
 
 let open_device ~sync ~cut_after folder i =
@@ -93,13 +94,15 @@ let open_device ~sync ~cut_after folder i =
 let recover set =
   let _, _, clean, members = read_record set.folder in
   let program members clean = mirrored set.size members clean Engine.program_to_recover in
-  Engine.with_memory (medium set) (remember set (run set (opened set.size members clean program)))
+  let memory = remember set (run set (opened set.size members clean program)) in
+  set.lost <- false;
+  Engine.with_memory (medium set) memory
 
 let open_set ?(sync = true) folder =
   let size, count, clean, members = read_record folder in
   let cut_after = ref None in
-  { folder; size; devices = Array.init count (open_device ~sync ~cut_after folder); members; clean; cut_after;
-    sync; gone = [] }
+  { folder; size; devices = Array.init count (open_device ~sync ~cut_after folder); members; clean;
+    lost = false; cut_after; sync; gone = [] }
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
 
@@ -136,4 +139,4 @@ let replace set i =
     [ device_file set.folder i; pulled set.folder i ];
   let path = device_file set.folder i in
   set.devices.(i) <- Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after path);
-  if members = [] then raise Lost
+  if members = [] then begin set.lost <- true; raise Lost end

@@ -32,6 +32,7 @@ let u64 bytes at =
 
 let perform disk request =
   match Engine.perform disk request with
+  | exception Mirror_set.Lost -> raise (Failed eio)
   | Ok, data -> data
   | Refused NoSpace, _ -> raise (Failed enospc)
   | Refused NoSuchSnapshot, _ -> raise (Failed eshutdown)

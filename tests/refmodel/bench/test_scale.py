@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from refmodel.bench.scale import table
+from refmodel.bench.cleaning_theory import greedy
+from refmodel.bench.scale import cleaning_in_steps, table
+from refmodel.bench.scale.cleaning_in_steps import Amplification, Row
 from refmodel.cli import main
 from refmodel.log_structured.geometry import plan
 
@@ -69,14 +71,26 @@ def test_little_memory_is_enough(rows: list[table.Row]) -> None:
     assert tight.snapshot.ios == rows[1].snapshot.ios
 
 
+def test_what_fuller_segments_cost_is_told_from_what_steps_cost() -> None:
+    in_steps = Amplification(1.1 * greedy(0.82, 64), 0.82, 0)
+    at_once = Amplification(greedy(0.78, 64), 0.78, 5)
+    row = Row(0.0, 0.8, in_steps, at_once)
+    assert row.ratio > 1.2 and row.ratio_at_same_share == pytest.approx(1.1)
+    assert Row(0.99, 0.8, in_steps, at_once).ratio_at_same_share is None
+
+
 def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "SIZES", (1 << 10, 1 << 12, 1 << 30))
     monkeypatch.setattr(table, "SNAPSHOTS", (0, 1))
+    monkeypatch.setattr(cleaning_in_steps, "LIVE", (0.5,))
+    monkeypatch.setattr(cleaning_in_steps, "SEGMENTS", 64)
+    monkeypatch.setattr(cleaning_in_steps, "TURNS", 1)
     done = CliRunner().invoke(main, ["bench", "--profile", "scale", "--operations", "50"])
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert [line.split()[:3] for line in lines[1:]] == [
+    assert [line.split()[:3] for line in lines[1:5]] == [
         [size, "MiB", held] for held in ("0", "1") for size in ("4", "16")
     ]
+    assert [line.split()[0] for line in lines[6:]] == ["uniform", "zipf"]
     refused = CliRunner().invoke(main, ["bench", "--profile", "scale", "--layout", "mirror"])
     assert refused.exit_code == 2

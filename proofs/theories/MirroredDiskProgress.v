@@ -1,0 +1,388 @@
+(** Progress of the disk on mirrors that runs: as long as some member answers, every request within the stated
+sizes is answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail
+between any two I/Os.
+
+The scheduler is named: [plan] proposes the first free places; where there are too few, it collects first. It
+is what [build/proved-disk] falls back on where its own proposal is refused. *)
+From stdpp Require Import gmap strings relations.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
+  ProvedDiskMaps
+  ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Mirrors
+  MirrorsCorrect MirrorsRefine MirrorsProgress MirroredDiskMachine MirroredDiskRefinement Progress.
+
+Section Progress.
+Context `{!blocks}.
+Variables (size count : nat).
+Implicit Types (x : array block) (y : memory) (q : request) (ms h : list nat) (z : machine).
+
+(** ** The scheduler, and what may happen meanwhile *)
+
+(** Where the data of a request go; nothing, if places must be collected first. *)
+Definition plan y q : option (list nat) :=
+  let places := first_free y (length (data_of q)) in
+  if decide (length places = length (data_of q)) then Some places else None.
+
+(** What it does with the request [q]. *)
+Inductive turn q : machine → list (entry block) → machine → Prop :=
+  | Collects y ms c x h :
+      plan y q = None →
+      turn q (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y Collect)), x, h)
+  | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
+  | Calls y ms c places x h :
+      plan y q = Some places →
+      turn q (Idle y ms c, x, h) [] (Busy q (mirrored size ms c (perform y places q)), x, h)
+  | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
+  | Answers ms c y r data x h :
+      turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
+
+(** The power returns, or a member does. *)
+Inductive recovery_turn : machine → list (entry block) → machine → Prop :=
+  | Begins x h : recovery_turn (Off, x, h) [] (Recovery false (reopen size x), x, h)
+  | Reopens x h : recovery_turn (Lost, x, h) [] (Recovery true (reopen size x), x, h)
+  | Recovers on p x p' x' h :
+      array_io p x p' x' → recovery_turn (Recovery on p, x, h) [] (Recovery on p', x', h)
+  | Opens (on : bool) ms c y x h :
+      recovery_turn (Recovery on (Finish (ms, c, Some y)), x, h)
+        ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, []).
+
+Lemma turn_is_move q z es z' : turn q z es z' → move size count z es z'.
+Proof. destruct 1; by constructor. Qed.
+
+Lemma recovery_turn_is_move z es z' : recovery_turn z es z' → move size count z es z'.
+Proof. destruct 1; by constructor. Qed.
+
+(** A device fails. *)
+Definition one_fails z z' : Prop :=
+  ∃ i x', i < count ∧ device_fails i z.1.2 x' ∧
+    z' = (z.1.1, x', if powered z.1.1 then z.2 else i :: z.2).
+(** Any of them do, but not the last member. *)
+Definition weather z z' : Prop := rtc one_fails z z' ∧ somebody z'.1.2.
+
+Lemma one_fails_is_move z z' : one_fails z z' → ∃ es, move size count z es z'.
+Proof. destruct z as [[c x] h]. intros (i&x'&Hi&Hx&->). eexists. by constructor. Qed.
+
+Lemma weather_tolerable z z' : weather z z' → z'.1.1 = z.1.1 ∧ tolerable z.1.2 z'.1.2.
+Proof.
+  intros [Hz Hs]. assert (z'.1.1 = z.1.1 ∧ fails z.1.2 z'.1.2) as [? ?]; [|by split].
+  clear Hs. induction Hz as [z|z z1 z2 (i&x'&_&Hx&->) _ [IH1 IH2]]; [by split; [|apply fails_refl]|].
+  split; [done|]. eapply fails_trans; [by eapply device_fails_fails|done].
+Qed.
+
+(** ** I/O *)
+
+Lemma array_io_possible {A} (p : array_program block A) x :
+  match p with Finish _ | Stop | PastEnd => True | _ => ∃ p' x', array_io p x p' x' end.
+Proof.
+  destruct p as [r| | |i a k|i a b k|i k|ms c k]; try done; try (by do 2 eexists; constructor);
+    destruct (up (device_at x i)) eqn:Hup; do 2 eexists;
+      first [by apply write_io|by apply flush_io|by apply no_flush_io|by apply no_write_io; [|left]].
+Qed.
+
+Lemma array_ends_io {A} n (Q : A → array block → Prop) p x x1 :
+  array_ends n Q p x → tolerable x x1 →
+  match p with
+  | Finish r => Q r x1
+  | Stop | PastEnd => False
+  | _ => ∃ n', n = S n' ∧ ∀ p' x', array_io p x1 p' x' → array_ends n' Q p' x'
+  end.
+Proof.
+  intros Hp H1. destruct p as [r| | |i a k|i a b k|i k|ms c k]; specialize (Hp x1 H1); simpl in Hp; try done;
+    (destruct n as [|n]; [done|]; exists n; split; [done|]); intros p' x' Hio; inversion Hio; subst;
+      repeat match goal with H : up _ = _ |- _ => rewrite H in Hp; clear H end;
+      first [exact Hp|by apply Hp].
+Qed.
+
+(** A program that is under way ends, and then the machine does. *)
+Lemma machine_ends {A} (step : machine → list (entry block) → machine → Prop) good
+    (under_way : array_program block A → control) n n' (Q : A → array block → Prop) p x h :
+  (∀ p x p' x' h, array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
+  (∀ p x h es z, step (under_way p, x, h) es z → match p with
+     | Finish _ => True
+     | _ => ∃ p' x', array_io p x p' x' ∧ es = [] ∧ z = (under_way p', x', h) end) →
+  (∀ r x h, (∀ x1, tolerable x x1 → Q r x1) → ends_well weather step good n' (under_way (Finish r), x, h)) →
+  0 < n' → array_ends n Q p x → ends_well weather step good (n + n') (under_way p, x, h).
+Proof.
+  intros Hgo Hstep Hend Hpos. revert p x h. induction n as [n IH] using lt_wf_ind. intros p x h Hp.
+  assert (∀ x1, tolerable x x1 → match p with Finish _ => True | _ => ∃ n1, n = S n1 ∧
+    (∃ p' x', array_io p x1 p' x') ∧ ∀ p' x', array_io p x1 p' x' → array_ends n1 Q p' x' end) as Hio.
+  { intros x1 H1. pose proof (array_ends_io _ _ _ _ _ Hp H1) as Hio. pose proof (array_io_possible p x1).
+    destruct p; try done; destruct Hio as (n1&->&?); by exists n1. }
+  assert ((∃ r, p = Finish r) ∨ ∀ x1, tolerable x x1 → ∃ n1, n = S n1 ∧
+    (∃ p' x', array_io p x1 p' x') ∧ ∀ p' x', array_io p x1 p' x' → array_ends n1 Q p' x') as [[r ->]|Hio'].
+  { destruct p; [left; by eexists|right; exact Hio..]. }
+  { apply ends_well_more with n'; [lia|]. apply Hend. intros x1 H1.
+    exact (array_ends_io _ _ _ _ _ Hp H1). }
+  destruct (n + n') as [|k] eqn:Hk; [lia|]. intros [[c1 x1] h1] [Hc H1]%weather_tolerable. simpl in Hc, H1.
+    subst c1.
+  destruct (Hio' x1 H1) as (n1&->&(p'&x'&Hone)&Hall). split; [do 2 eexists; by apply Hgo|].
+  intros es z Hz. right. pose proof (Hstep _ _ _ _ _ Hz) as Hz'.
+  assert (∃ p' x', array_io p x1 p' x' ∧ es = [] ∧ z = (under_way p', x', h1)) as (p2&x2&Htwo&->&->).
+  { destruct p; try done. inversion Hone. }
+  split; [done|]. replace k with (n1 + n') by lia. apply IH; [lia|by apply Hall].
+Qed.
+
+(** ** Requests *)
+
+(** The stated sizes: the request has no fault, there is a snapshot left for it and a place for each of its
+blocks, its record goes into a block, numbers are below the limit of words, and the log has room or the maps
+  go
+into a slot. *)
+Record admissible y q : Prop := {
+  no_fault : faults_of y q = [];
+  snapshot_left : one_too_many y q = false;
+  places_left : base.size (used_places (current y)) + length (data_of q) ≤ data_blocks (shape y);
+  record_in_block : length (data_of q) + 70 ≤ words;
+  numbers_below : 256 ≤ limit ∧ length (data_of q) + 70 < limit ∧ disk_blocks (shape y) < limit ∧
+    data_blocks (shape y) < limit ∧ next_record y < limit;
+  log_goes_on : log_can_go_on y;
+}.
+
+Lemma pack_fits ws : length ws ≤ words → (∀ w, w ∈ ws → w < limit) → is_Some (pack ws).
+Proof.
+  intros Hlen Hws. unfold pack. rewrite bool_decide_eq_true_2 by done.
+  assert (small ws = true) as ->; [|by eexists]. apply forallb_forall. intros w Hw%elem_of_list_In.
+  by apply bool_decide_eq_true_2, Hws.
+Qed.
+
+Lemma put_numbers xs : put_many number xs = xs.
+Proof. induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. Qed.
+
+Lemma characters_length n : length (characters n) = String.length n.
+Proof. induction n as [|c n IH]; simpl; congruence. Qed.
+
+Lemma characters_below n w : w ∈ characters n → w < 256.
+Proof.
+  induction n as [|c n IH]; simpl; [by intros ?%elem_of_nil|]. intros [->|?]%elem_of_cons; [|auto].
+  apply Ascii.nat_ascii_bounded.
+Qed.
+
+Lemma name_fits y q k n r :
+  admissible y q → valid_name n = true → k < 256 → put log_codec (next_record y, r) =
+    next_record y :: k :: 0 :: length (characters n) :: characters n → record_fits y r.
+Proof.
+  intros [_ _ _ Hwords (Hlimit&_&_&_&Hnext) _] Hn Hk Hput. unfold record_fits. rewrite Hput.
+  assert (String.length n ≤ 64) as Hlen.
+  { unfold valid_name in Hn. apply andb_true_iff in Hn as [Hn%bool_decide_eq_true_1 _]. lia. }
+  pose proof (characters_length n). apply pack_fits; [simpl; lia|].
+  intros w. rewrite !elem_of_cons. intros [->|[->|[->|[->|?%characters_below]]]]; lia.
+Qed.
+
+Lemma record_goes_in y q places r :
+  admissible y q → record_of q places = Some r → length places = length (data_of q) →
+  (∀ p, p ∈ places → p < data_blocks (shape y)) → record_fits y r.
+Proof.
+  intros Hq Hr Hlen Hplaces. pose proof Hq as [Hfaults _ _ Hwords (Hlimit&Hdata&Hdisk&Hall&Hnext) _].
+  assert (∀ n, misses (current y) n = [] → valid_name n = true) as Hmisses.
+  { unfold misses. intros n. by destruct (valid_name n). }
+  destruct q as [lba data|lba count'|n|n|n| | |]; simplify_eq/=.
+  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba _]|]; [|done].
+    apply write_record_fits; try lia. intros p Hp%Hplaces. lia.
+  - unfold exceeds in Hfaults. destruct (decide (fits _ _ _)) as [[Hlba Hcount]|]; [|done].
+    apply pack_fits; simpl; [lia|].
+    intros w. rewrite !elem_of_cons, elem_of_nil. lia.
+  - unfold clashes in Hfaults. eapply (name_fits _ _ 3 n); [exact Hq| |lia|simpl; by rewrite put_numbers].
+    by destruct (valid_name n).
+  - eapply (name_fits _ _ 4 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
+  - eapply (name_fits _ _ 5 n); [exact Hq|by apply Hmisses|lia|simpl; by rewrite put_numbers].
+Qed.
+
+Lemma execute_read_places {A} g places (k : list block → program block A) m :
+  ∃ bs, execute (read_places g places k) m = execute (k bs) m.
+Proof.
+  revert k. induction places as [|[p|] places IH]; intros k; simpl; [by eexists|..].
+  - destruct (IH (λ bs, k (read_block m (data_address g p) :: bs))) as [bs ->]. by eexists.
+  - destruct (IH (λ bs, k (zero_block :: bs))) as [bs ->]. by eexists.
+Qed.
+
+Context `{!blocks_laws}.
+
+Lemma recover_finds y f d : represents y f d → ∃ y', (execute (recover Done) (Medium f [])).1 = Some y'.
+Proof.
+  intros Hy. apply (crash_safe_execute (λ _, True) (λ r _, ∃ y', r = Some y')).
+  eapply crash_safe_recover; [done|done|]. intros y' _ _. split; [done|by exists y'].
+Qed.
+
+(** What [plan] proposes is taken. *)
+Lemma planned_answered y f d q places :
+  represents y f d → admissible y q → plan y q = Some places →
+  (execute (perform y places q) (Medium f [])).1.1.2 = Ok.
+Proof.
+  intros Hy Hq Hplan. pose proof Hy as [(m0&rs&_&_&_&_&Hbelow) _].
+  unfold plan in Hplan. destruct (decide _) as [Hlen|]; [|done]. injection Hplan as <-.
+  assert (∀ r, record_of q (first_free y (length (data_of q))) = Some r →
+    (execute (perform y (first_free y (length (data_of q))) q) (Medium f [])).1.1.2 = Ok) as Hchange.
+  { intros r Hr. destruct (first_free_taken y (length (data_of q))) as [_ [fr Hfr]].
+    { unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen. unfold base.size, map_size. lia. }
+    pose proof Hq as [? ? _ _ _ ?]. apply (refusal_has_reason y _ q r fr); try done.
+    eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
+      Hin. }
+  destruct q as [lba data|lba count'|n|n|n| | |from lba count']; try (by eapply Hchange).
+  - done.
+  - unfold perform. simpl. pose proof (crash_safe_recover (λ _, True) (λ (o : outcome) _, o.1.2 = Ok) y f d
+      (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end)) Hy) as Hrec.
+    apply (crash_safe_execute (λ _, True) (λ (o : outcome) _, o.1.2 = Ok)), Hrec; [done|]. by intros y'.
+  - unfold perform. rewrite (no_fault _ _ Hq).
+    destruct (execute_read_places (shape y) (place_of (current y) (map_of (current y) from) <$> seq lba
+      count')
+      (λ bs, Done (y, Ok, bs)) (Medium f [])) as [bs Hbs].
+    unfold outcome in *. by rewrite Hbs.
+Qed.
+
+Definition answered_ok q (es : list (entry block)) (_ : machine) : Prop :=
+  ∃ data, es = [Event (event_of q Ok data)].
+
+(** Four turns, and those of the I/Os: each block I/O is at most two on each member, and one more. *)
+Definition turns_of (g : geometry) (w : nat) q : nat := 4 + ios_on w (request_ios g q).
+
+Lemma planned_ends y f d ms c x h q places :
+  represents y f d → device_blocks (shape y) ≤ size → admissible y q → plan y q = Some places →
+  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  ends_well weather (turn q) (answered_ok q) (S (ios_on (length ms) (request_ios (shape y) q) + 1))
+    (Idle y ms c, x, h).
+Proof.
+  intros Hy Hsize Hq Hplan Hx Hms Hdup [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
+  apply (machine_ends (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [| | |lia|].
+  - intros. by apply Performs.
+  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
+  - intros [[ms2 c2] [[y2 r] data]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3.
+    subst c3.
+    specialize (Hr _ H3). simpl in Hr. subst r. split; [do 2 eexists; by apply Answers|].
+    intros es z2 Hstep. left. inversion Hstep; subst; [|by eexists].
+    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
+  - eapply (ends_mirrored size _ _ _ _ (Medium f [])); [|done..|].
+    + by eapply within_perform.
+    + intros x2 ms2 c2 _. by eapply planned_answered.
+Qed.
+
+Lemma admissible_collected y q : admissible y q → admissible (collect y) q ∧ is_Some (plan (collect y) q).
+Proof.
+  intros [Hfaults Hone Hroom Hwords Hnumbers Hlog]. split; [by split|]. unfold plan.
+  destruct (first_free_taken (collect y) (length (data_of q))) as [-> _]; [|by rewrite decide_True].
+  pose proof (collected_size (shape y) (current y)). simpl in *. lia.
+Qed.
+
+Lemma represents_collected y f d : represents y f d → represents (collect y) f d.
+Proof.
+  intros ((m0&rs&?&?&?&Hmid&_)&Hwf&?). split; [|split; [by eapply collected_well_formed|done]].
+  exists m0, rs. split_and!; [done..|]. split; [done|apply collected_below].
+Qed.
+
+Lemma request_ends y f d ms c x h q :
+  represents y f d → device_blocks (shape y) ≤ size → admissible y q →
+  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+Proof.
+  intros Hy Hsize Hq Hx Hms Hdup. unfold turns_of. destruct (plan y q) as [places|] eqn:Hplan.
+  { eapply ends_well_more; [|by eapply planned_ends]. lia. }
+  intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply Collects|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
+  intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
+  apply (each_up_fails _ _ _ _ H2) in Hx. destruct H2 as (Hm2&_&_). rewrite Hm1 in Hm2.
+  split; [do 2 eexists; apply Collected|]. intros es z Hz2. right. inversion Hz2; simplify_eq. split; [done|].
+  destruct (admissible_collected y q Hq) as [Hq' [places Hplaces]].
+  eapply ends_well_more; [|eapply (planned_ends (collect y)); try done; by apply represents_collected].
+  simpl. lia.
+Qed.
+
+(** ** Recovery *)
+
+Definition open_again (es : list (entry block)) z : Prop := ∃ y ms c x, z = (Idle y ms c, x, []).
+Definition recovery_turns (w : nat) : nat := 2 + opening_ios size w + ios_on w size.
+
+Lemma reopen_ends (on : bool) T M x h :
+  holds size count T M x → (∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) →
+  ends_well weather recovery_turn open_again (opening_ios size (length (members x)) + ios_on (length
+    (members x)) size
+    + 1) (Recovery on (reopen size x), x, h).
+Proof.
+  intros [Hwithin Hclean _ Hdup _] HM.
+  apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y)); [| | |lia|].
+  - intros. by apply Recovers.
+  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
+  - intros [[ms2 c2] r] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
+    destruct (Hr _ H3) as [y Hy]. simpl in Hy. subst r. split; [do 2 eexists; by apply Opens|].
+    intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
+    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
+  - unfold reopen. apply (ends_opened size _ _ _ M); try done.
+    intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (y0&d&Hy0&Hsize).
+    pose proof (sublist_length _ _ Hs) as Hlen. destruct (recover_finds y0 f d Hy0) as [y' Hy'].
+    eapply (ends_mirrored size _ _ _ _ (Medium f [])); try done.
+    + eapply (runs_within_more _ (recovery_ios (shape y0) + 0)); [|by eapply within_recover].
+      unfold recovery_ios, device_blocks in *. lia.
+    + by eapply sublist_distinct.
+    + intros. exists y'. done.
+Qed.
+
+(** ** Every state that is reached *)
+
+Lemma lives_related n z tr z' :
+  formatted size count n z → lives size count z tr z' → ∃ v s, related size count z' v s.
+Proof.
+  intros Hz Hlives. assert (0 < count) as Hpos by by destruct Hz as (?&?&?&?&?&?&_&?&_).
+  assert (∀ v s, related size count z v s → ∃ v' s', related size count z' v' s') as Hrun.
+  { clear Hz. induction Hlives as [z|z es z1 tr z2 Hmove _ IH]; intros v s Hrel; [by exists v, s|].
+    destruct (related_move size count _ _ _ _ _ Hpos Hrel Hmove) as (s1&_&Hrel1). by eapply IH. }
+  eapply Hrun. by apply formatted_related.
+Qed.
+
+Theorem requests_are_answered n z tr y ms c x h q :
+  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  device_blocks (shape y) ≤ size → admissible y q →
+  ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
+Proof.
+  intros Hz Hlives Hsize Hq. destruct (lives_related _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
+  destruct Hserves as (f&d&[Hholds Hreads]&Hms&_&Hy&_). eapply request_ends; try done.
+  - by rewrite <-Hms.
+  - rewrite <-Hms. apply (holds_distinct _ _ _ _ _ Hholds).
+Qed.
+
+(** The disk is as large as a member's superblock says. *)
+Definition devices_suffice x : Prop :=
+  ∀ i g, i ∈ members x → unpack superblock_codec (read_block (store (device_at x i)) superblock) = Some g →
+    device_blocks g ≤ size.
+
+Lemma found_sizes T M x (R : contents block → Prop) g :
+  0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) → somebody x →
+  devices_suffice x → ∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
+Proof.
+  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f Hf)) as (d&y&Hg&Hy). exists y, d.
+    split; [done|].
+  apply (Hsize i); [done|]. rewrite Hg.
+  pose proof (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_be _ _)) as Hb.
+  set (b := read_block _ superblock) in *. set (f' := λ a, if decide (a = superblock) then b else f a).
+  assert (survives M f') as Hf'.
+  { intros a. unfold f'. destruct (decide (a = superblock)) as [->|]; [done|apply Hf]. }
+  destruct (HR f' (HM f' Hf')) as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
+  exact Hsuper.
+Qed.
+
+Theorem recovery_is_finished n z tr c x h :
+  formatted size count n z → lives size count z tr (c, x, h) → c = Off ∨ c = Lost → 0 < size →
+  devices_suffice x →
+  ends_well weather recovery_turn open_again (recovery_turns (length (members x))) (c, x, h).
+Proof.
+  intros Hz Hlives Hc Hpos Hsize. destruct (lives_related _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
+  assert (∃ T M R g, holds size count T M x ∧ safe R M ∧ ∀ f, R f → ∃ d, recoverable g d f) as
+    (T&M&R&g&Hx&HM&HR).
+  { destruct Hc as [-> | ->].
+    - destruct Hserves as (g&_&_&M&HM&Hx). exists (failed v ++ h), M, (survivor g s), g. split_and!;
+      [done..|].
+      intros f (d&_&Hd). by exists d.
+    - destruct Hserves as (g&f&d&_&Hd&Hx&_). exists (failed v ++ h), (Medium f []), (recoverable g d), g.
+      split_and!; [done|by apply recoverable_safe|]. intros f' Hf'. by exists d. }
+  intros [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
+  assert (∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) as Hall.
+  { apply (found_sizes T M x R g); try done. destruct Hs as (i&Hi&Hup). exists i. destruct H1 as (Hm&_&Hd).
+    rewrite <-Hm. split; [done|]. by destruct (Hd i) as [<-|(f&_&Heq)]; [|rewrite Heq in Hup]. }
+  pose proof (holds_fails size count _ _ _ _ H1 Hx) as Hx1. destruct H1 as (Hm&_&_).
+  destruct Hc as [-> | ->].
+  - split; [do 2 eexists; apply Begins|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
+    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
+  - split; [do 2 eexists; apply Reopens|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].
+    eapply ends_well_more; [|by eapply reopen_ends]. rewrite Hm. lia.
+Qed.
+
+End Progress.

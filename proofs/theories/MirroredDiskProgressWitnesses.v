@@ -1,0 +1,218 @@
+(** What progress needs, computed: devices that are too small block the disk, one that has no snapshot left
+refuses, and while no member answers recovery does not end. *)
+From stdpp Require Import gmap strings relations.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
+  ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Mirrors MirrorsProgress MirroredDiskMachine
+  MirroredDiskExecution MirroredDiskProgress Progress.
+Local Open Scope string_scope.
+
+Section Calm.
+Context `{!blocks}.
+Implicit Types x : array block.
+
+(** A program as it goes while nothing fails; nothing, where [calm] is not true on the way. *)
+Fixpoint calmly {A} (calm : array block → bool) (p : array_program block A) x :
+    option (array_program block A * array block) :=
+  if calm x then
+    match p with
+    | Finish _ | Stop | PastEnd => Some (p, x)
+    | ReadFrom i a k => calmly calm (k (answer_of_read x i a)) x
+    | WriteTo i a b k =>
+        if up (device_at x i) then calmly calm (k true) (written x i a b) else calmly calm (k false) x
+    | FlushOf i k =>
+        if up (device_at x i) then calmly calm (k true) (flushed x i) else calmly calm (k false) x
+    | SetMembers ms c k => calmly calm k (Array (device_at x) ms c)
+    end
+  else None.
+
+Lemma calmly_ends {A} (weather : machine → machine → Prop) (step : machine → list (entry block) → machine →
+  Prop)
+    good (under_way : array_program block A → control) calm p x p' x' (h : list nat) n :
+  (∀ c x, calm x = true → weather (c, x, h) (c, x, h)) →
+  (∀ p x p' x', array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
+  (∀ p x, ¬ good [] (under_way p, x, h)) →
+  calmly calm p x = Some (p', x') → ends_well weather step good n (under_way p, x, h) →
+  calm x' = true ∧ ∃ n', ends_well weather step good n' (under_way p', x', h).
+Proof.
+  intros Hcalm Hgo Hno. assert (∀ n p x p' x', ends_well weather step good n (under_way p, x, h) →
+    calm x = true → array_io p x p' x' → ∃ n', ends_well weather step good n' (under_way p', x', h)) as Hone.
+  { clear -Hcalm Hgo Hno. intros [|n] p x p' x' Hends Hx Hio; [done|].
+    destruct (Hends _ (Hcalm _ _ Hx)) as [_ Hall].
+    destruct (Hall [] _ (Hgo _ _ _ _ Hio)) as [Hg|[_ Hrest]]; [by apply Hno in Hg|by exists n]. }
+  revert n x. induction p as [r| | |i a k IH|i a b k IH|i k IH|ms c k IH]; simpl; intros n x;
+    destruct (calm x) eqn:Hx; try done; try (by intros [= <- <-]; eauto).
+  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx (read_io i a k x)) as [n1 H1]. by eapply IH.
+  - destruct (up (device_at x i)) eqn:Hup; intros Hp Hends.
+    + destruct (Hone _ _ _ _ _ Hends Hx (write_io i a b k x Hup)) as [n1 H1]. by eapply IH.
+    + destruct (Hone _ _ _ _ _ Hends Hx (no_write_io i a b k x x Hup (or_introl eq_refl))) as [n1 H1].
+      by eapply IH.
+  - destruct (up (device_at x i)) eqn:Hup; intros Hp Hends.
+    + destruct (Hone _ _ _ _ _ Hends Hx (flush_io i k x Hup)) as [n1 H1]. by eapply IH.
+    + destruct (Hone _ _ _ _ _ Hends Hx (no_flush_io i k x Hup)) as [n1 H1]. by eapply IH.
+  - intros Hp Hends. destruct (Hone _ _ _ _ _ Hends Hx (record_io ms c k x)) as [n1 H1]. by eapply IH.
+Qed.
+
+Definition somebody_up x : bool := existsb (λ i, up (device_at x i)) (members x).
+
+Lemma somebody_up_calm count c x h : somebody_up x = true → weather count (c, x, h) (c, x, h).
+Proof. intros (i&Hi%elem_of_list_In&Hup)%existsb_exists. split; [apply rtc_refl|by exists i]. Qed.
+
+Definition admissible_here (y : memory) (q : request) : bool :=
+  bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
+  bool_decide (base.size (used_places (current y)) + length (data_of q) ≤ data_blocks (shape y)) &&
+  bool_decide (length (data_of q) + 70 ≤ words) &&
+  bool_decide (256 ≤ limit ∧ length (data_of q) + 70 < limit ∧ disk_blocks (shape y) < limit ∧
+    data_blocks (shape y) < limit ∧ next_record y < limit) && has_room y.
+
+Lemma admissible_here_exact y q : admissible_here y q = true → admissible y q.
+Proof.
+  unfold admissible_here. rewrite !andb_true_iff, !bool_decide_eq_true, negb_true_iff.
+  intros [[[[[? ?] ?] ?] ?] ?]. split; [done..|by left].
+Qed.
+
+(** What the request comes to while nothing fails. *)
+Definition comes_to (size : nat) (q : request) (y : memory) ms c x :
+    option (array_program block (list nat * bool * outcome) * array block) :=
+  if somebody_up x then
+    match plan y q with Some places => calmly somebody_up (mirrored size ms c (perform y places q)) x | None
+      => None end
+  else None.
+
+Lemma comes_to_ends size count q y ms c x p x' n :
+  comes_to size q y ms c x = Some (p, x') →
+  ends_well (weather count) (turn size q) (answered_ok q) n (Idle y ms c, x, []) →
+  somebody_up x' = true ∧ ∃ n', ends_well (weather count) (turn size q) (answered_ok q) n' (Busy q p, x', []).
+Proof.
+  unfold comes_to. destruct (somebody_up x) eqn:Hx; [|done]. destruct (plan y q) as [places|] eqn:Hplan;
+    [|done].
+  intros Hp Hends. destruct n as [|n]; [done|].
+  destruct (Hends _ (somebody_up_calm count _ _ _ Hx)) as [_ Hall].
+  destruct (Hall _ _ (Calls size q y ms c places x [] Hplan)) as [[? [=]]|[_ Hrest]].
+  eapply (calmly_ends (weather count)); [| | |exact Hp|exact Hrest].
+  - intros. by apply somebody_up_calm.
+  - intros. by apply Performs.
+  - by intros ?? [? [=]].
+Qed.
+
+(** A new disk on two devices. *)
+Definition born (size : nat) (g : geometry) : option (memory * list nat * bool * array block) :=
+  match complete (mirrored size (seq 0 2) false (format g))
+    (Array (λ _, Device true (Medium (λ _, zero_block) [])) (seq 0 2) false) with
+  | (Some (ms, c, Some y), x) => Some (y, ms, c, x)
+  | _ => None
+  end.
+
+Lemma born_formatted size g y ms c x :
+  born size g = Some (y, ms, c, x) → formatted size 2 (disk_blocks g) (Idle y ms c, x, []).
+Proof.
+  unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
+  exists g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|lia|done|done].
+Qed.
+End Calm.
+
+(** The request is never answered well, in whatever number of turns. *)
+Definition stuck (size : nat) (q : @request small) (y : memory) (ms : list nat) (c : bool)
+    (x : array (@block small)) : Prop :=
+  ∀ n, ¬ ends_well (weather 2) (turn size q) (answered_ok q) n (Idle y ms c, x, []).
+
+(** ** Devices that are too small: an I/O past their end is never answered *)
+
+Definition one_block : request := @DoWrite small 0 [data 1].
+
+Definition blocked_on_small_devices : bool :=
+  match born 8 shape_of_small with
+  | Some (y, ms, c, x) => admissible_here y one_block &&
+      match comes_to 8 one_block y ms c x with Some (PastEnd, _) => true | _ => false end
+  | None => false
+  end.
+
+Theorem small_devices_block : ∃ y ms c x, formatted 8 2 4 (Idle y ms c, x, []) ∧ admissible y one_block ∧
+  stuck 8 one_block y ms c x.
+Proof.
+  assert (blocked_on_small_devices = true) as Hb by by vm_compute. unfold blocked_on_small_devices in Hb.
+  destruct (born 8 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. apply andb_true_iff in Hb as
+    [Hadm Hb].
+  exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split; [by apply admissible_here_exact|].
+  destruct (comes_to _ _ _ _ _ _) as [[[] x']|] eqn:Hcomes; try done.
+  intros n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [n' Hn']].
+  revert Hn'. apply no_progress_blocked; [by apply somebody_up_calm|].
+  intros es z Hturn. inversion Hturn; subst.
+  match goal with H : array_io PastEnd _ _ _ |- _ => inversion H end.
+Qed.
+
+(** ** A request that is not admissible is refused *)
+
+Definition one_snapshot : request := @DoSnapshot small "s".
+
+Definition refused_without_snapshots : bool :=
+  match born 20 (Geometry 4 2 2 6 2 0) with
+  | Some (y, ms, c, x) => bool_decide (device_blocks (shape y) ≤ 20) &&
+      match comes_to 20 one_snapshot y ms c x with
+      | Some (Finish (_, _, (_, Refused NoSpace, _)), _) => true
+      | _ => false
+      end
+  | None => false
+  end.
+
+Theorem snapshots_run_out : ∃ y ms c x, formatted 20 2 4 (Idle y ms c, x, []) ∧ device_blocks (shape y) ≤ 20 ∧
+  stuck 20 one_snapshot y ms c x.
+Proof.
+  assert (refused_without_snapshots = true) as Hb by by vm_compute. unfold refused_without_snapshots in Hb.
+  destruct (born 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. apply andb_true_iff in Hb as [Hsize Hb].
+  apply bool_decide_eq_true in Hsize. exists y, ms, c, x. split; [by apply born_formatted in Hborn|]. split;
+    [done|].
+  destruct (comes_to _ _ _ _ _ _) as [[[[[ms1 c1] [[y1 r] read]]| | | | | |] x']|] eqn:Hcomes; try done.
+  intros n Hends. destruct (comes_to_ends _ _ _ _ _ _ _ _ _ _ Hcomes Hends) as [Hup [[|n'] Hn']]; [done|].
+  destruct (Hn' _ (somebody_up_calm 2 _ _ _ Hup)) as [_ Hall].
+  destruct (Hall _ _ (Answers 20 one_snapshot ms1 c1 y1 r read x' [])) as [[read' Hr]|[Hr _]]; [|done].
+  injection Hr as ->. done.
+Qed.
+
+(** ** Recovery waits for a member *)
+
+Definition all_fail {B} (x : array B) : array B :=
+  let failed d := Device false (Medium (stable (store d)) []) in
+  put_device (put_device x 0 (failed (device_at x 0))) 1 (failed (device_at x 1)).
+
+Definition stops_without_members : bool :=
+  match @born small 20 shape_of_small with
+  | Some (_, _, _, x) =>
+      let x := all_fail (powerless x) in
+      match calmly (λ _, true) (reopen 20 x) x with Some (Stop, _) => true | _ => false end
+  | None => false
+  end.
+
+Lemma one_device_fails `{!blocks} count c (x : array block) h i : i < count →
+  one_fails count (c, x, h) (c, put_device x i (Device false (Medium (stable (store (device_at x i))) [])),
+    if powered c then h else i :: h).
+Proof.
+  intros Hi. exists i. eexists. split; [done|]. split; [|done]. eexists. split; [|done]. eexists. split;
+    [|done].
+  intros a. by left.
+Qed.
+
+Theorem recovery_needs_a_member : ∃ z (x : array (@block small)) tr,
+  formatted 20 2 4 z ∧ lives 20 2 z tr (Off, x, []) ∧
+  ∀ n, ¬ ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n (Off, x, []).
+Proof.
+  assert (stops_without_members = true) as Hb by by vm_compute. unfold stops_without_members in Hb.
+  destruct (born 20 shape_of_small) as [[[[y ms] c] x]|] eqn:Hborn; [|done]. cbv zeta in Hb.
+  exists (Idle y ms c, x, []), (powerless x). eexists. split; [by apply born_formatted in Hborn|]. split.
+  { eapply lives_step; [|constructor]. apply PowerCut; [by left|apply loses_powerless]. }
+  intros n Hends. destruct n as [|n]; [done|].
+  destruct (Hends (Off, all_fail (powerless x), [1; 0])) as [_ Hall].
+  { eapply rtc_l; [apply (one_device_fails 2 Off _ [] 0); lia|].
+    eapply rtc_l; [|apply rtc_refl]. exact (one_device_fails 2 Off (put_device (powerless x) 0 _) [0] 1
+      ltac:(lia)). }
+  destruct (Hall _ _ (Begins 20 _ _)) as [(?&?&?&?&[=])|[_ Hrest]].
+  destruct (calmly _ (reopen 20 _) _) as [[[] x']|] eqn:Hcalmly; try done.
+  assert (true = true ∧ ∃ n', ends_well (rtc (one_fails 2)) (recovery_turn 20) open_again n'
+    (Recovery false Stop, x', [1; 0])) as [_ [n' Hn']].
+  { eapply (calmly_ends (rtc (one_fails 2)) (recovery_turn 20) open_again (Recovery false) (λ _, true));
+      [| | |exact Hcalmly|exact Hrest].
+    - intros. apply rtc_refl.
+    - intros. by apply Recovers.
+    - by intros ?? (?&?&?&?&[=]). }
+  revert Hn'. apply no_progress_blocked; [apply rtc_refl|]. intros es z Hturn. inversion Hturn; subst.
+  match goal with H : array_io Stop _ _ _ |- _ => inversion H end.
+Qed.

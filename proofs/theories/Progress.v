@@ -1,0 +1,42 @@
+(** Progress: a machine that a scheduler drives comes to a good end in a bounded number of turns, whatever
+happens between the turns. *)
+From stdpp Require Import list.
+
+Section Progress.
+Context {M E : Type}.
+Context (weather : M → M → Prop).           (* what may happen to the machine between two turns *)
+Context (turn : M → list E → M → Prop).     (* what its scheduler does next, and what that shows *)
+Context (good : list E → M → Prop).         (* the end: what the last turn shows, and where it leads *)
+
+(** At most [n] turns: each is possible, shows nothing before the last one, and the last one is good. *)
+Fixpoint ends_well (n : nat) (z : M) : Prop :=
+  match n with
+  | 0 => False
+  | S n => ∀ z1, weather z z1 →
+      (∃ es z2, turn z1 es z2) ∧ ∀ es z2, turn z1 es z2 → good es z2 ∨ es = [] ∧ ends_well n z2
+  end.
+
+Lemma ends_well_more n n' z : n ≤ n' → ends_well n z → ends_well n' z.
+Proof.
+  revert n' z. induction n as [|n IH]; intros n' z Hn Hz; [done|]. destruct n' as [|n']; [lia|].
+  intros z1 H1. destruct (Hz z1 H1) as [Hturn Hall]. split; [done|].
+  intros es z2 [?|[-> Hrest]]%Hall; [by left|right]. split; [done|]. apply IH; [lia|done].
+Qed.
+
+(** It promises more than safety does: a machine that cannot go on has no progress, and neither has one on
+which no turn is good, such as one that refuses everything. *)
+Lemma no_progress_blocked n z : weather z z → (∀ es z', ¬ turn z es z') → ¬ ends_well n z.
+Proof.
+  intros Hz Hno. destruct n as [|n]; [by intros []|]. intros Hends.
+  destruct (Hends z Hz) as [(es&z'&Hturn) _]. by eapply Hno.
+Qed.
+
+Lemma no_progress_refusing (seen : M → Prop) n z :
+  (∀ z, seen z → weather z z ∧ ∀ es z', turn z es z' → ¬ good es z' ∧ seen z') → seen z → ¬ ends_well n z.
+Proof.
+  intros Hseen. revert z. induction n as [|n IH]; intros z Hz Hends; [done|].
+  destruct (Hseen z Hz) as [Hcalm Hno]. destruct (Hends z Hcalm) as [(es&z'&Hturn) Hall].
+  destruct (Hno es z' Hturn) as [Hbad Hz']. destruct (Hall es z' Hturn) as [|[_ Hrest]]; [done|].
+  by apply (IH z').
+Qed.
+End Progress.
