@@ -37,6 +37,8 @@ DISK = frozenset(
 )
 LONG = frozenset(("nodes", "views", "others", "left", "held"))  # left out of a verdict
 KNOWN = DISK | legs.EVENTS | trees.EVENTS | journal.EVENTS | {"create"}
+# Where two specs reject the same operation, the first one's words are shown.
+ORDER = ("LogStructuredDisk", "Redundancy", "SharedTree", "MirroredLog")
 CLAUSES = {"MirroredLog": journal.CLAUSES, "Redundancy": legs.CLAUSES}
 
 
@@ -51,7 +53,9 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
             for spec, config, lines, places in followings(trace):
                 shape = journal.shape(lines[0]) if spec == "MirroredLog" else ()
                 followed[spec, config, shape].append((index, lines, places))
-    for (spec, config, _), some in sorted(followed.items()):
+    for (spec, config, _), some in sorted(
+        followed.items(), key=lambda item: ORDER.index(item[0][0])
+    ):
         try:
             reached = traces.follow([lines for _, lines, _ in some], f"Trace{spec}", config)
         except (tlc.Unavailable, traces.Inconclusive) as reason:
