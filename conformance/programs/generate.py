@@ -29,6 +29,7 @@ MOST_OPS = 2000  # operations of a program, as users may ask for
 LONG_LIFE = 300  # operations of a long program
 TIMES = (1, 1, 2, 3)  # as many operations as were asked for, in the other programs
 LONG_ONE_IN = 10  # programs
+WIDE_ONE_IN = 4  # programs
 
 
 def program(
@@ -83,14 +84,15 @@ def cases(
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
     The same seed gives the same ones. `hello_of` tells what a target with these options says. With
-    `long` one program in LONG_ONE_IN is a long one, with `wide` all are wide ones. What the earlier
-    ones asked leads the later ones, and so does what they showed, if the caller tells it to
-    `explored`.
+    `long` one program in LONG_ONE_IN is a long one, with `wide` every WIDE_ONE_IN-th is a wide one.
+    What the earlier ones asked leads the later ones, and so does what they showed, if the caller
+    tells it to `explored`.
     """
     asked: Asked = Counter()
     for number in count():
         choose = random.Random(f"{seed} {number}")
-        begun = explored.beginning(choose) if explored else None
+        widely = wide and number % WIDE_ONE_IN == WIDE_ONE_IN - 1
+        begun = explored.beginning(choose) if explored and not widely else None
         options = dict(begun.options) if begun else draw(choose)
         most = length(choose, ops) if long else ops
         yield (
@@ -104,7 +106,7 @@ def cases(
                 options=options,
                 asked=asked,
                 begun=begun,
-                wide=wide,
+                wide=widely,
             ),
         )
 

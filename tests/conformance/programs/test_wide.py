@@ -1,11 +1,10 @@
 """Wide programs: what the usual ones hardly ever have is in them, and honest targets pass."""
 
 import random
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 
-from conformance.campaign.batches import is_wide
 from conformance.campaign.driver import drive
 from conformance.judging.oracles.model import judge_one
 from conformance.programs import generate
@@ -46,8 +45,17 @@ def test_the_shapes_are_in_them() -> None:
     assert around > 30 and pieces > 5
 
 
-def test_the_first_parts_of_a_campaign_are_the_usual_ones() -> None:
-    assert [is_wide(number) for number in range(6)] == [False, False, True, False, True, False]
+def test_every_fourth_program_of_a_campaign_is_wide() -> None:
+    usual, mixed = (
+        [
+            program
+            for _, program in islice(
+                generate.cases(lambda choose: {}, lambda _: HELLO, 30, 1, wide=wide), 8
+            )
+        ]
+        for wide in (False, True)
+    )
+    assert mixed[:3] == usual[:3] and mixed[3] != usual[3] and mixed[7] != usual[7]
 
 
 @pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
