@@ -24,6 +24,7 @@ NEAREST = {
     "ProvedDisk.v": "ProvedDiskRefinement",
     "Codec.v": "ProvedDiskRefinement",
     "ByteBlocks.v": "ProvedDiskExecution",
+    "Mirrors.v": "MirrorsRefine",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
 }

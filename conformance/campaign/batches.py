@@ -71,6 +71,11 @@ class Part:
     output: str = ""
 
 
+def is_wide(number: int) -> bool:
+    """Whether the programs of part `number` are wide: every second one's, behind the first two."""
+    return number >= 2 and number % 2 == 0
+
+
 def in_worker(plan: Plan, number: int, most: int) -> Part:
     """As drive, in a process that has only the plan."""
     factory = resolve(plan.target)
@@ -134,6 +139,7 @@ def _drive(
         cuts=cuts,
         long=True,
         explored=explored,
+        wide=is_wide(number),
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)

@@ -27,6 +27,7 @@ from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.whole_file import write_whole
 
+TRACES = 600  # of a run, unless it says how many
 TRACES_A_ROUND = 20  # of requests that overlap
 
 
@@ -52,7 +53,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     "count",
     type=click.IntRange(1),
     help="How many traces; with --crashes exhaustive, how many workloads.  "
-    "[default: 200; exhaustive: all]",
+    f"[default: {TRACES}; exhaustive: all]",
 )
 @click.option(
     "--ops",
@@ -186,7 +187,7 @@ def run(
         if resume is not None and seed is None:
             raise click.UsageError("--resume of a random run needs its --seed")
         ops, seed = ops or 30, random.SystemRandom().randrange(2**31) if seed is None else seed
-        count = 200 if count is None and minutes is None else count
+        count = TRACES if count is None and minutes is None else count
         factory = _with_faults(replace(factory, without=without), faulty)
         kept = KeptFailures(FOLDER, factory.name) if keep else None
         again = _again(kept, factory, judges, faulty)

@@ -19,6 +19,7 @@ from typing import Any
 from conformance.contract.source import Source
 from conformance.programs.explored import Begun, Explored
 from conformance.programs.situation import Asked
+from conformance.programs.wide import WideWriter
 from conformance.programs.writer import Writer
 
 Request = dict[str, Any]
@@ -41,6 +42,7 @@ def program(
     asked: Asked | None = None,
     any_length: bool = False,
     begun: Begun | None = None,
+    wide: bool = False,
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.
 
@@ -49,8 +51,10 @@ def program(
     begin. `asked` counts what earlier programs asked in which situation, and this one is added to
     it. With `any_length` each operation is the last with a small chance: Hypothesis can then leave
     out any of them when it shrinks. The program goes on from where `begun` ends, if that is given.
+    `wide` programs have the shapes of conformance.programs.wide.
     """
-    return Writer(
+    kind = WideWriter if wide else Writer
+    return kind(
         choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked, begun
     ).program(ops, any_length)
 
@@ -74,12 +78,14 @@ def cases(
     cuts: bool = False,
     long: bool = False,
     explored: Explored | None = None,
+    wide: bool = False,
 ) -> Iterator[tuple[dict[str, Any], list[Request]]]:
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
     The same seed gives the same ones. `hello_of` tells what a target with these options says. With
-    `long` one program in LONG_ONE_IN is a long one. What the earlier ones asked leads the later
-    ones, and so does what they showed, if the caller tells it to `explored`.
+    `long` one program in LONG_ONE_IN is a long one, with `wide` all are wide ones. What the earlier
+    ones asked leads the later ones, and so does what they showed, if the caller tells it to
+    `explored`.
     """
     asked: Asked = Counter()
     for number in count():
@@ -98,6 +104,7 @@ def cases(
                 options=options,
                 asked=asked,
                 begun=begun,
+                wide=wide,
             ),
         )
 

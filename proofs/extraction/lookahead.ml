@@ -136,8 +136,31 @@ let presence_fits facts node name =
 let names facts =
   List.sort_uniq compare (Hashtbl.fold (fun (name, _) _ names -> name :: names) facts.named [])
 
-(* The block that could not come true any more, the last time. *)
-let conflict = ref (-1)
+(* What could not come true any more, the last time. *)
+type conflict =
+  | Nothing
+  | Of_block of int
+  | Of_image of int list * int list (* blocks of what a power cut leaves: late, and not yet there *)
+  | Of_name of string
+
+(* Where something did not fit, one tries next: whatever there is, or only what may mend that; of what
+   a power cut leaves, the blocks that are late, or all that are not yet there. *)
+type focus = Anything | Late | Not_yet
+
+let conflict = ref Nothing
+
+(* Whether the step may mend it. *)
+let helps focus x =
+  let writes_to blocks =
+    deed_of x.step.takes = Reverts
+    || List.exists (fun (block, _) -> List.mem block blocks) (writes x.step.takes)
+  in
+  match !conflict with
+  | Nothing -> false
+  | Of_block block -> writes_to [ block ]
+  | Of_image (late, not_yet) -> writes_to (if focus = Not_yet then not_yet else late)
+  | Of_name name -> (
+      match deed_of x.step.takes with Snaps other | Drops other -> other = name | _ -> false)
 
 (* Whether all that is read of the block later may still come true, as far as one looks. [gone]: what
    it held. *)
@@ -203,30 +226,37 @@ let cut_fits facts node =
       let cut =
         { step = { number = -1; of0 = -1; due = true; takes = Hint Ok }; called = at; answered = at }
       in
-      let from blocks =
-        List.for_all
-          (fun (block, value) ->
-            may_hold node.world blocks block value
-            || may_come node cut (multi facts.writers (block, value)))
-          image.blocks
+      let held blocks (block, value) = may_hold node.world blocks block value in
+      let comes blocks (block, value) =
+        held blocks (block, value) || may_come node cut (multi facts.writers (block, value))
       in
       let seen = node.world.seen in
       let view name = find name seen.snap_blocks in
-      (from seen.live_blocks
-      || List.exists
-           (fun (name, blocks) -> may_come node cut (multi facts.reverts name) && from blocks)
-           seen.snap_blocks)
+      let without fits = List.filter (fun item -> not (fits seen.live_blocks item)) image.blocks in
+      let late = without comes in
+      let or_conflict what fits = fits || (conflict := what (); false) in
+      or_conflict
+        (fun () -> Of_image (List.map fst late, List.map fst (without held)))
+        (late = []
+        || List.exists
+             (fun (name, blocks) ->
+               may_come node cut (multi facts.reverts name) && List.for_all (comes blocks) image.blocks)
+             seen.snap_blocks)
       && List.for_all
            (fun (name, there) ->
-             (view name <> None) = there
-             || may_come node cut (multi (if there then facts.snapshots else facts.deletes) name))
+             or_conflict
+               (fun () -> Of_name name)
+               ((view name <> None) = there
+               || may_come node cut (multi (if there then facts.snapshots else facts.deletes) name)))
            image.known
       && List.for_all
            (fun (name, block, value) ->
-             (match view name with
-             | Some blocks -> may_hold node.world blocks block value
-             | None -> false)
-             || may_come node cut (multi facts.snapshots name))
+             or_conflict
+               (fun () -> Of_name name)
+               ((match view name with
+                | Some blocks -> held blocks (block, value)
+                | None -> false)
+               || may_come node cut (multi facts.snapshots name)))
            image.views
 
 let held world block = Some (cell_at 0 world.seen.live_blocks (key block))
@@ -234,11 +264,12 @@ let held world block = Some (cell_at 0 world.seen.live_blocks (key block))
 (* Whether the node, which came from [before] by this entry, may still lead to an order. *)
 let fits facts names before node entry =
   let check block =
-    block_fits facts names node (held before.world block) block || (conflict := block; false)
+    block_fits facts names node (held before.world block) block || (conflict := Of_block block; false)
   in
   let all () =
     let rec go block = block >= node.world.blocks_count || (check block && go (block + 1)) in
-    go 0 && Hashtbl.fold (fun name _ fits -> fits && presence_fits facts node name) facts.presence true
+    let present name = presence_fits facts node name || (conflict := Of_name name; false) in
+    go 0 && Hashtbl.fold (fun name _ fits -> fits && present name) facts.presence true
   in
   cut_fits facts node
   &&

@@ -20,10 +20,10 @@ let work_per_moment = 4
 exception Gave_up
 
 (* Which of several possibilities comes first. *)
-type arrangement = { arrange : 'a. 'a list -> 'a list }
+type arrangement = { arrange : 'a. 'a list -> 'a list; focus : focus }
 
 (* One search. *)
-let search_order { arrange } ~most facts granularity profile tolerates blocks =
+let search_order { arrange; focus } ~most facts granularity profile tolerates blocks =
   let names = names facts in
   let last = Array.length facts.moments in
   let work = ref 0 in
@@ -83,6 +83,12 @@ let search_order { arrange } ~most facts granularity profile tolerates blocks =
            if agrees && fits facts names node next entry then Some next else None)
     |> fun seq -> seq ()
   in
+  (* One of these steps is taken next: first those that may mend what did not fit. *)
+  let helping node steps () =
+    let first, rest = List.partition (helps focus) steps in
+    let steps = if focus <> Anything && !conflict <> Nothing then first else first @ rest in
+    Seq.flat_map (take node) (List.to_seq steps) ()
+  in
   let by_answer a b = compare a.answered b.answered in
   let children node =
     match facts.moments.(node.at) with
@@ -112,18 +118,13 @@ let search_order { arrange } ~most facts granularity profile tolerates blocks =
                 node.flight
               |> List.stable_sort by_answer |> arrange
             in
-            (* First those that write where [x] is in conflict. *)
-            let helping () =
-              let helps y = List.mem_assoc !conflict (writes y.step.takes) in
-              let first, rest = List.partition helps others in
-              Seq.flat_map (take node) (List.to_seq (first @ rest)) ()
-            in
-            conflict := -1;
-            Seq.append (take node x) helping)
+            conflict := Nothing;
+            Seq.append (take node x) (helping node others))
     | Alone entry ->
         let others = arrange (List.stable_sort by_answer node.flight) in
         let more = if quiet entry (List.map (fun y -> y.step.takes) node.flight) then [] else others in
-        Seq.append (alone node entry) (Seq.flat_map (take node) (List.to_seq more))
+        conflict := Nothing;
+        Seq.append (alone node entry) (helping node more)
   in
   let rec search = function
     | [] -> []
@@ -138,14 +139,14 @@ let search_order { arrange } ~most facts granularity profile tolerates blocks =
   let start = readied facts start start (Event (Create blocks)) in
   if last = 0 then [] else try search [ Seq.return start ] with Gave_up | Stack_overflow -> []
 
-let shuffled seed =
+let shuffled focus seed =
   let chance = Random.State.make [| seed |] in
   let arrange items =
     List.map (fun item -> (Random.State.bits chance, item)) items
     |> List.stable_sort (fun (a, _) (b, _) -> compare a b)
     |> List.map snd
   in
-  { arrange }
+  { arrange; focus }
 
 (* An order of the history that starts with [Create]; an empty one if none was found. A search that
    went wrong early seldom gets out of it: so there are several. *)
@@ -161,5 +162,15 @@ let order granularity profile tolerates history =
             | [] -> first others
             | order -> order)
       in
-      first ({ arrange = Fun.id } :: { arrange = List.rev } :: List.map shuffled [ 1; 2; 3; 4 ])
+      let as_it_is focus = { arrange = Fun.id; focus } in
+      first
+        [
+          as_it_is Anything;
+          as_it_is Late;
+          as_it_is Not_yet;
+          { arrange = List.rev; focus = Anything };
+          shuffled Late 1;
+          shuffled Not_yet 2;
+          shuffled Anything 3;
+        ]
   | _ -> []

@@ -1,0 +1,124 @@
+"""Programs of another manner: shapes that the usual ones hardly ever have. Every second later part
+of a campaign is made of them (conformance.campaign.batches).
+
+- The disk is filled in pieces, so that a map of extents has many entries.
+- Many snapshots are there at once, through an opening.
+- A change and an opening follow each other more often than a small counter counts.
+- A request that changes what a view is comes between two reads of the same blocks.
+- A power cut follows soon on a recovery, with few small changes in between.
+"""
+
+from conformance.programs.swarm import NEEDS
+from conformance.programs.writer import TIMES, Request, Writer
+
+CROWDS = (17, 17, 33, 65)  # snapshots that are there at once
+STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
+MOST_PIECES = 120
+OPENINGS = ("restart", "crash")
+CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
+AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
+
+
+class WideWriter(Writer):
+    """As Writer."""
+
+    def program(self, ops: int, any_length: bool = False) -> list[Request]:
+        if not self._begun:
+            (self._fill_in_pieces, self._crowd, self._open_again_and_again, self._fill_in_pieces)[
+                self._upto(3)
+            ]()
+            self._begun = True  # else the whole disk might be written now
+        return super().program(ops, any_length)
+
+    def _fill_in_pieces(self) -> None:
+        """Blocks at some distance from each other, forward, backward, or in any order."""
+        lbas = list(range(self._upto(1), self._blocks, self._one_of(STRIDES)))[:MOST_PIECES]
+        order = self._upto(2)
+        if order == 1:
+            lbas.reverse()
+        elif order == 2:
+            lbas.sort(key=lambda lba: self._upto(1000))
+        for lba in lbas:
+            self._write_at(lba)
+
+    def _crowd(self) -> None:
+        """Many snapshots, small writes between some, an opening; then most of them are deleted."""
+        if not {"snapshot", "delete"} <= self._capabilities:
+            return
+        names = [f"m{number}" for number in range(self._one_of(CROWDS))]
+        for name in names:
+            if self._upto(2):
+                self._write_at(self._upto(self._blocks - 1))
+            self._request_of_name("snapshot", name)
+        self._open()
+        self._read_back()
+        names.sort(key=lambda name: self._upto(1000))
+        for name in names[self._upto(3) :]:
+            self._request_of_name("delete", name)
+            if self._upto(7) == 0:
+                self._write_at(self._upto(self._blocks - 1))
+        self._open()
+        self._read_back()
+
+    def _open_again_and_again(self) -> None:
+        """Openings and one kind of change in turn, with a snapshot that lives through them."""
+        kinds = [kind for kind in CHANGES if NEEDS[kind] in {None, *self._capabilities}]
+        kind, times = self._one_of(kinds), self._one_of(TIMES)
+        if "delete" not in self._capabilities and kind == "snapshot":
+            kind = "write"
+        self._write_at(self._upto(self._blocks - 1))
+        if "revert" in self._capabilities and "snapshot" in self._capabilities:
+            self._request_of_name("snapshot", "m0")
+        elif kind == "revert":
+            kind = "write"
+        for _ in range(times):
+            if kind == "revert":
+                self._request_of_name("revert", "m0")
+            elif kind == "snapshot":
+                self._request_of_name("snapshot", "m1")
+                self._request_of_name("delete", "m1")
+            elif kind == "write":
+                self._write_at(self._upto(self._blocks - 1))
+            else:
+                self._add(kind)
+            self._open()
+        self._read_back()
+
+    def _add(self, kind: str) -> None:
+        if kind in AROUND and self._upto(2) == 0:
+            read: Request = {"op": "read", **self._read()}
+            self._requests.append(read)
+            super()._add(kind)
+            self._requests.append(dict(read))
+            return
+        super()._add(kind)
+
+    def _crash(self, again: Request | None = None) -> None:
+        super()._crash(again)
+        if self._upto(2) == 0 and not self._now.failed:
+            for _ in range(1 + self._upto(1)):
+                self._write_at(self._upto(self._blocks - 1))
+            super()._crash()
+
+    def _open(self) -> None:
+        """The disk is opened again, if the target can be closed or cut.
+
+        What a power cut left is read: many cuts that nobody looked at leave too many disks open.
+        """
+        ways = [op for op in OPENINGS if op in self._capabilities]
+        if ways:
+            op = self._one_of(ways)
+            self._requests.append({"op": op})
+            self._now.note(op)
+            if op == "crash":
+                self._read_back()
+
+    def _write_at(self, lba: int) -> None:
+        """A write of one block."""
+        self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(1)})
+        self._now.note("write", lbas=[lba], written=1)
+
+    def _request_of_name(self, op: str, name: str) -> None:
+        self._requests.append({"op": op, "name": name})
+        if (op == "snapshot") != (name in self._now.views):
+            self._now.note(op, name)

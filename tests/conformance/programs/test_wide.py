@@ -1,0 +1,59 @@
+"""Wide programs: what the usual ones hardly ever have is in them, and honest targets pass."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from conformance.campaign.batches import is_wide
+from conformance.campaign.driver import drive
+from conformance.judging.oracles.model import judge_one
+from conformance.programs import generate
+from conformance.programs.generate import Request
+from conformance.targets.model import CAPABILITIES, ModelTarget
+
+HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES}
+CONTROLS = {"revert", "delete", "restart", "unmap", "checkpoint", "clean"}
+
+
+def programs(number: int) -> list[list[Request]]:
+    return [
+        generate.program(random.Random(seed), HELLO, 30, cuts=True, wide=True)
+        for seed in range(number)
+    ]
+
+
+def test_the_shapes_are_in_them() -> None:
+    some = programs(60)
+    most_views = most_openings = around = pieces = 0
+    for program in some:
+        names: set[str] = set()
+        openings = 0
+        for request in program:
+            if request["op"] == "snapshot":
+                names.add(request["name"])
+            if request["op"] == "delete":
+                names.discard(request["name"])
+            openings += request["op"] in ("restart", "crash")
+            most_views = max(most_views, len(names))
+        most_openings = max(most_openings, openings)
+        reads = zip(program, program[1:], program[2:], strict=False)
+        around += sum(one == two and middle["op"] in CONTROLS for one, middle, two in reads)
+        begins = [request for request in program[1:30] if request["op"] == "write"]
+        apart = [abs(two["lba"] - one["lba"]) > 1 for one, two in pairwise(begins)]
+        pieces += sum(apart) > 20
+    assert most_views >= 65 and most_openings >= 257
+    assert around > 30 and pieces > 5
+
+
+def test_the_first_parts_of_a_campaign_are_the_usual_ones() -> None:
+    assert [is_wide(number) for number in range(6)] == [False, False, True, False, True, False]
+
+
+@pytest.mark.parametrize("profile", ["ack", "prefix", "block"])
+def test_an_honest_target_passes_and_the_judge_decides(profile: str) -> None:
+    hello = {**HELLO, "crash_profile": profile}
+    for seed in range(16):
+        program = generate.program(random.Random(seed), hello, 30, cuts=True, wide=True)
+        opinion = judge_one(drive(ModelTarget({"profile": profile}), program, seed))
+        assert (opinion.at, opinion.unsure) == (None, ""), seed
