@@ -35,7 +35,7 @@ class ModelTarget:
             "block_size": 512,
             "payload": "tags",
             "crash_profile": options.get("profile", "ack"),
-            "capabilities": CAPABILITIES,
+            "capabilities": list(CAPABILITIES),
             "devices": 0,
             "tolerates": 0,
         }
