@@ -134,7 +134,7 @@ def _drive(
         cuts=cuts,
         long=True,
         explored=explored,
-        wide=True,
+        wide=SLOW not in plan.oracles,  # TLC may take minutes for hundreds of openings
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)

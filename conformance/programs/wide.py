@@ -1,5 +1,5 @@
 """Programs of another manner: shapes that the usual ones hardly ever have. Every fourth program of
-a campaign is such a one (conformance.programs.generate.cases).
+a campaign is such a one (conformance.programs.generate.cases), unless TLC judges.
 
 - The disk is filled in pieces, so that a map of extents has many entries.
 - Many snapshots are there at once, through an opening.
