@@ -121,7 +121,7 @@ def _drive(
     most: int,
     part: Part,
 ) -> None:
-    cuts = bench.cuts(factory.first)
+    cuts, slow = bench.cuts(factory.first), SLOW in plan.oracles
     at_once = {name: oracle for name, oracle in judges.items() if name in FAST}
     failures = 0
     explored = Explored()
@@ -134,7 +134,8 @@ def _drive(
         cuts=cuts,
         long=True,
         explored=explored,
-        wide=SLOW not in plan.oracles,  # TLC may take minutes for hundreds of openings
+        wide=not slow,
+        repeats=not slow,  # TLC would take minutes to follow hundreds of them
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)

@@ -35,6 +35,7 @@ DISK = frozenset(
         "recover",
     )
 )
+LONGEST = 5000  # lines of a trace: TLC takes a quarter of an hour for 30,000
 LONG = frozenset(("nodes", "views", "others", "left", "held"))  # left out of a verdict
 KNOWN = DISK | legs.EVENTS | trees.EVENTS | journal.EVENTS | {"create"}
 # Where two specs reject the same operation, the first one's words are shown.
@@ -50,7 +51,11 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
     followed = defaultdict(list)
     for index, trace in enumerate(batch):
         if trace.geometry and not opinions[index].unsure:
-            for spec, config, lines, places in followings(trace):
+            ways = list(followings(trace))
+            if (longest := max(len(lines) for _, _, lines, _ in ways)) > LONGEST:
+                opinions[index] = Opinion(None, f"{longest} lines are too many for TLC")
+                continue
+            for spec, config, lines, places in ways:
                 shape = journal.shape(lines[0]) if spec == "MirroredLog" else ()
                 followed[spec, config, shape].append((index, lines, places))
     for (spec, config, _), some in sorted(
