@@ -135,7 +135,7 @@ def _drive(
         long=True,
         explored=explored,
         wide=not slow,
-        repeats=not slow,  # TLC would take minutes to follow hundreds of them
+        lives=not slow,  # TLC would take minutes to follow one
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)

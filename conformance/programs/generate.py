@@ -20,7 +20,7 @@ from conformance.contract.source import Source
 from conformance.programs.explored import Begun, Explored
 from conformance.programs.situation import Asked
 from conformance.programs.wide import WideWriter
-from conformance.programs.writer import REPEATS_FROM, Writer
+from conformance.programs.writer import Writer
 
 Request = dict[str, Any]
 Hello = dict[str, Any]
@@ -80,13 +80,13 @@ def cases(
     long: bool = False,
     explored: Explored | None = None,
     wide: bool = False,
-    repeats: bool = True,
+    lives: bool = True,
 ) -> Iterator[tuple[dict[str, Any], list[Request]]]:
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
     The same seed gives the same ones. `hello_of` tells what a target with these options says. With
     `long` one program in LONG_ONE_IN is a long one, with `wide` every WIDE_ONE_IN-th is a wide one.
-    Without `repeats` none becomes as long as those that repeat a few operations hundreds of times.
+    Without `lives` none goes on for hundreds of operations.
     What the earlier ones asked leads the later ones, and so does what they showed, if the caller
     tells it to `explored`.
     """
@@ -103,7 +103,7 @@ def cases(
             program(
                 choose,
                 hello_of(options),
-                most if repeats else min(most, max(ops, REPEATS_FROM - 1)),
+                most if lives else min(most, TIMES[-1] * ops),
                 crashes=crashes,
                 cuts=cuts,
                 options=options,
