@@ -134,7 +134,6 @@ def _drive(
         cuts=cuts,
         long=True,
         explored=explored,
-        wide=not slow,
         lives=not slow,  # TLC would take minutes to follow one
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):

@@ -108,8 +108,9 @@ def test_the_rare_is_in_it() -> None:
 
 
 def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
-    draws = generate.cases(lambda choose: {}, lambda options: HELLO, 30, 1, long=True)
-    drawn = [program for _, program in islice(draws, 300)]
+    draws = generate.cases(lambda choose: {}, lambda _: HELLO, 30, 1, long=True, lives=True)
+    usual, every = generate.WIDE_ONE_IN - 1, generate.WIDE_ONE_IN
+    drawn = [one for at, (_, one) in enumerate(islice(draws, 400)) if at % every < usual]
     long = sum(len(program) >= generate.LONG_LIFE for program in drawn)
     assert 15 <= long <= 45, "a tenth"
     assert {program[0]["blocks"] for program in drawn} >= {1, 64, 130, 300}
