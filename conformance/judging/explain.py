@@ -152,8 +152,8 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         fitting = allowed(states, view, at_lba)
         if tag not in fitting:
             return _wrong_block(trace, at, view, at_lba, tag, fitting)
-    odd = never_together(states, view, list(enumerate(tags, lba)))
-    blocks = " and ".join(str(at_lba) for at_lba, _ in odd)
+    odd = never_together(states, view, list(enumerate(tags, lba)))[:8]
+    blocks = " and ".join(f"block {at_lba} of {_names(view)}" for at_lba, _ in odd)
     profile = _profile(trace)
     kind = "not-a-prefix" if profile == "prefix" else "half-done"
     return Verdict(
@@ -161,7 +161,7 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         at,
         kind,
         CLAUSES[profile],
-        f"{_names(view)} as it was at one moment: blocks {blocks} never were so together",
+        f"{blocks} as at one moment: each may be so, but not together",
         "; ".join(f"block {at_lba}: {meaning_of(trace, at, at_lba, tag)}" for at_lba, tag in odd),
         "; ".join(origins_of(trace, at, at_lba, tag) for at_lba, tag in odd),
     )
