@@ -17,14 +17,14 @@ FEW = 12  # nodes that are not on the media
 )
 def forgotten_page_is_free(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
-    finish = pages.finish_marking
+    finish = pages.in_use.finish_marking
 
     def finish_with_what_is_in_memory() -> None:
         for page in [page for page in pages.in_use if page not in pages.nodes]:
             del pages.in_use[page]
         finish()
 
-    override(pages, "finish_marking", finish_with_what_is_in_memory)
+    override(pages.in_use, "finish_marking", finish_with_what_is_in_memory)
 
 
 @bug(
