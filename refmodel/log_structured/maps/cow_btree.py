@@ -53,18 +53,24 @@ class Tree(Generic[V]):
             return [None] * len(wanted)
         found: list[V | None] = []
         nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
-        root = load(self.root, kind)
+        root = node = load(self.root, kind)
+        keys, at, last = node.keys, 0, 0
         for key in wanted:
-            node = root
+            at += 1
+            if at < last and keys[at] == key:  # many ask for neighbours: no walk for these
+                found.append(node.values[at])
+                continue
+            node, missed = root, False
             while node.level:
                 page = node.values[bisect_right(node.keys, key, 1) - 1]
                 if (child := nodes.get(page)) is None:
-                    node = load(page, kind)
+                    node, missed = load(page, kind), True
                 else:
                     child.used, node = True, child
             keys = node.keys
-            at = bisect_left(keys, key)
-            found.append(node.values[at] if at < len(keys) and keys[at] == key else None)
+            at, size = bisect_left(keys, key), len(keys)
+            found.append(node.values[at] if at < size and keys[at] == key else None)
+            last = 0 if missed else size  # the next walk says that what was loaded is used
         return found
 
     def load(self, keys: Sequence[int]) -> None:
@@ -202,8 +208,14 @@ class Tree(Generic[V]):
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values, slot = path[-1].keys, path[-1].values, 0
-            stop = bisect_left(removed, end, at)
+            keys, values = path[-1].keys, path[-1].values
+            slot, stop = bisect_left(keys, removed[at]), bisect_left(removed, end, at)
+            behind = slot + stop - at
+            neighbours = behind <= len(keys) and keys[behind - 1] == removed[stop - 1]
+            if neighbours and keys[slot:behind].tolist() == removed[at:stop]:
+                before += values[slot:behind]
+                del keys[slot:behind], values[slot:behind]
+                at = stop
             for key in removed[at:stop]:
                 slot = bisect_left(keys, key, slot)
                 if slot == len(keys) or keys[slot] != key:
