@@ -226,13 +226,13 @@ class Tree(Generic[V]):
             self._prune(path)
         return before
 
-    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple[int, V]]:
+    def items(self, low: int = 0, high: int = LAST, cause: str = "") -> Iterator[tuple[int, V]]:
         """Yield keys and values, low <= key < high, in order.
 
-        The tree must not change meanwhile.
+        The tree must not change meanwhile. Device I/O is counted under `cause`, or else as misses.
         """
         if self.root:
-            yield from self._items(self.root, low, high)
+            yield from self._items(self.root, low, high, cause)
 
     def contains(self, node: Node) -> bool:
         """Return whether this tree has a node, which may be of a tree that shares nodes with it."""
@@ -243,8 +243,8 @@ class Tree(Generic[V]):
             at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
         return at is node or at.page == node.page
 
-    def _items(self, page: int, low: int, high: int) -> Iterator[tuple[int, V]]:
-        node = self.pages.get(page, self.kind)
+    def _items(self, page: int, low: int, high: int, cause: str) -> Iterator[tuple[int, V]]:
+        node = self.pages.get(page, self.kind, cause)
         if node.level == 0:
             part = slice(bisect_left(node.keys, low), bisect_left(node.keys, high))
             yield from zip(node.keys[part], node.values[part], strict=True)
@@ -252,7 +252,7 @@ class Tree(Generic[V]):
         for at in range(child_index(node, low), len(node.keys)):
             if at and node.keys[at] >= high:
                 return
-            yield from self._items(node.values[at], low, high)
+            yield from self._items(node.values[at], low, high, cause)
 
     def _prune(self, path: list[Node]) -> None:
         """Release what has become empty at the end of a path."""
