@@ -32,6 +32,7 @@ RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
+MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -103,8 +104,6 @@ class Writer:
         if "device" in self._capabilities and self._upto(1):
             self._take_away()
         return self._requests
-
-    # What comes first.
 
     def _prepare(self) -> None:
         """Half of the disks are filled, of which nothing was asked yet but to create them."""
@@ -202,9 +201,9 @@ class Writer:
 
     def _read_back(self) -> None:
         live: Request = {"op": "read", "lba": 0, "count": self._blocks}
-        reads = [live, *({**live, "view": name} for name in self._now.views)]
-        self._looked += len(reads)
-        self._requests += reads
+        views = (*self._now.views, *self._now.deleted[-MOST_DELETED:])
+        self._requests += [live, *({**live, "view": name} for name in views)]
+        self._looked += 1 + len(views)
 
     # The operations: the rest of each request. None where there is nothing to ask.
 
