@@ -10,7 +10,7 @@ From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDis
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
-  Composition CompositionWitnesses.
+  Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
@@ -490,12 +490,12 @@ Proof. apply raid6_disk. Qed.
 
 (** 12. An execution over three mirrors and RAID-6 with a failure in the middle of a write of each leg,
 crashes in the middle of a write and of recovery, a rebuild, a cleaning and the deletion of a snapshot. *)
-Import CompositionExecution CompositionWitnesses.
+Import CompositionExecution CompositionAtWork.
 Theorem composed_execution p : p = Ack ∨ p = Prefix →
   ∃ x, shows (over_legs (mirror Blank 2) (Parity.raid6 2) 6 6 2 1
     (log_structured_client (H := Parity.zeroes) (by_the_rules p 2) (Parity.raid6 2) 3))
     (new_disk 2 (Parity.raid6 2) 1 4) composed_shows x.
-Proof. apply CompositionWitnesses.composed_execution. Qed.
+Proof. apply CompositionAtWork.composed_execution. Qed.
 End Whole.
 
 (** ** The disk that runs
