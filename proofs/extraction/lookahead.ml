@@ -240,11 +240,9 @@ let cut_fits facts node =
       let seen = node.world.seen in
       let view name = find name seen.snap_blocks in
       let without fits = List.filter (fun item -> not (fits seen.live_blocks item)) image.blocks in
+      let called y = if told y.step.takes then 0 else y.called in
       let soonest item =
-        List.fold_left
-          (fun first y ->
-            if not (free node y) then first else if told y.step.takes then 0 else min first y.called)
-          at (multi facts.writers item)
+        List.filter (free node) (multi facts.writers item) |> List.map called |> List.fold_left min at
       in
       let no_sooner = List.fold_left (fun last item -> max last (soonest item)) 0 (without held) in
       let will_hold blocks (block, value) =
@@ -254,8 +252,7 @@ let cut_fits facts node =
       in
       let late = without will_hold in
       let or_conflict what fits = fits || (conflict := what (); false) in
-      or_conflict
-        (fun () -> Of_image (List.map fst late))
+      or_conflict (fun () -> Of_image (List.map fst late))
         (late = []
         || List.exists
              (fun (name, blocks) ->

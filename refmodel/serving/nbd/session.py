@@ -105,6 +105,8 @@ class Session:
         self._stopped = False  # whether it stopped taking requests because it was full
         self._negotiation: Negotiation | None = Negotiation(exports, self._send)
         self._structured = self._allocation = self._read_only = False
+        self._end = 0  # of the export, in bytes
+        self._usual = READ  # the last command that needs no check if it has no flags and is short
 
     @property
     def negotiating(self) -> bool:
@@ -212,12 +214,14 @@ class Session:
             if self._negotiation.export is not None:
                 self.export = self._negotiation.export
                 self._read_only = bool(self.export.flags & ExportFlag.READ_ONLY)
+                self._end, self._usual = self.export.size, READ if self._read_only else WRITE
                 self._structured = self._negotiation.structured
                 self._allocation = self._negotiation.allocation
                 self._negotiation = None
             elif not taken:
                 self._stopped = False
                 return at, []
+        end, usual = self._end, self._usual
         while size - at >= REQUEST.size and self._owed + self.unsent < MOST_HELD:
             magic, flags, kind, cookie, offset, length = REQUEST.unpack_from(view, at)
             if (
@@ -236,7 +240,8 @@ class Session:
                 body += length
             at = body
             request = Request(self, kind, flags, cookie, offset, length, data)
-            self._check(request)
+            if flags or kind > usual or length > LONGEST_REQUEST or offset + length > end:
+                self._check(request)
             self.unanswered += 1
             self._owed += REQUEST_COST + request.length
             found.append(request)

@@ -11,12 +11,13 @@ import pytest
 
 from refmodel import LogStructuredDisk, open_disk
 from refmodel.bench.scale.table import Bench, Cost
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, NoSpace
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.log_structured import state as states
 from refmodel.log_structured import survey as surveys
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks import segments as segment_tables
+from refmodel.log_structured.disk import REPLAYED
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps.free_pages import FreePages
 from refmodel.log_structured.maps.page_marking import READ_AHEAD
@@ -218,3 +219,25 @@ def test_what_is_freed_while_nobody_knows_is_found_when_all_is_marked() -> None:
     assert unused.allocate() == 2 and 7 not in unused
     unused.learn(6, lambda page: page == 9)
     assert [unused.allocate() for _ in range(3)] == [7, 8, 11]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_clean_close_leaves_little_to_replay(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """It takes a checkpoint; if it cannot, the log has everything."""
+    disk = make(BLOCKS, fanout=0, log_bytes=1 << 20)
+    for number in range(200):
+        disk.write(number, block(number))
+    used, number = disk.state.log.used, disk.state.checkpoint_number
+
+    def refuse() -> None:
+        raise NoSpace("no segment is free")
+
+    if refused:
+        monkeypatch.setattr(disk.checkpoints, "run", refuse)
+    disk.close()
+    with closing(open_disk(folder, sync=False)) as again:
+        assert again.state.checkpoint_number == number + (not refused)
+        assert again.state.log.used == used if refused else again.state.log.used <= REPLAYED < used
+        assert again.read(0, 200) == b"".join(map(block, range(200)))
