@@ -1,5 +1,9 @@
 """Small changes to the definitions, each of which must break a proof: what `make nightly` runs
-after the build."""
+after the build.
+
+A mutant with a `witness` is planted in its file, and the proofs of that file are left out. The
+witness, a file that computes what the definitions do, must break, and nothing that it needs.
+"""
 
 import re
 import shutil
@@ -11,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 PROOFS = Path(__file__).parent
 FEWEST = 20
+PROOF = re.compile(r"Proof\.((?!Proof\.).)*?Qed\.", re.S)
 # Built first, with all between it and the definitions of each file: what is most likely to break,
 # and in a minute.
 NEAREST = {
@@ -41,7 +46,11 @@ def survives(mutant: dict[str, str]) -> str:
         places = list(re.finditer(spaced(mutant["old"]), text))
         if len(places) != 1:
             return f"{mutant['old']!r} is {len(places)} times in {mutant['file']}"
-        path.write_text(text[: places[0].start()] + mutant["new"] + text[places[0].end() :])
+        text = text[: places[0].start()] + mutant["new"] + text[places[0].end() :]
+        if witness := mutant.get("witness"):
+            path.write_text(PROOF.sub("Proof. Admitted.", text))
+            return escapes(copy, witness)
+        path.write_text(text)
         alone = make(copy, f"theories/{mutant['file']}o")
         if alone.returncode:
             # Only a proof may break in the file itself: an ill-typed definition is no mutant.
@@ -56,6 +65,14 @@ def survives(mutant: dict[str, str]) -> str:
             if nearest.returncode or make(copy, "theories").returncode
             else "every proof still holds"
         )
+
+
+def escapes(copy: Path, witness: str) -> str:
+    """What is wrong if the witness does not break, or something else does. Empty when it breaks."""
+    done = make(copy, f"theories/{witness}.vo")
+    if not done.returncode:
+        return f"{witness} still holds"
+    return "" if f'"./theories/{witness}.v"' in done.stdout else f"not {witness}: {done.stdout}"
 
 
 def spaced(old: str) -> str:

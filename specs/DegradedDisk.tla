@@ -76,14 +76,16 @@ AllActive ==            \* The leg at first, of what the segments hold.
     /\ clock = [c \in Leg!Component |-> 0]
     /\ copy = {}
 
-NextOnLeg ==
-    \/ Written \/ PowerCut \/ Itself \/ Asked
+Unasked ==
+    \/ Written \/ PowerCut \/ Itself
     \/ \E s \in Segment : Cleaned(s) \/ Trimmed(s)
     \/ \E d \in Device :
         \/ \E mode \in {"absent", "degraded"} : Fails(d, mode)
         \/ Returns(d) \/ Replaced(d)
     \/ Ticks
     \/ \E c \in Leg!Component : Rebuilds(c) \/ Fetches(c) \/ Resyncs(c)
+
+NextOnLeg == Unasked \/ Asked
 ----------------------------------------------------------------------------
 Needed ==               \* The places that the maps, or a checkpoint that recovery may load, refer to.
     Range(middle) \union Range(Newest.middle)

@@ -1,8 +1,10 @@
 --------------------------- MODULE MCDegradedDisk ---------------------------
 (***************************************************************************)
 (* A model of DegradedDisk, too large to exhaust: a disk whose blocks are  *)
-(* all written and in a checkpoint, left alone while it cleans.  Serial     *)
+(* all written and in a checkpoint, left alone while it cleans.  Serial    *)
 (* numbers go round, as in MCLogStructuredDisk, and power cuts are few.    *)
+(* MCDegradedDisk-near takes one block, and no more steps than it takes to *)
+(* clean a segment and free it while a component fails and catches up.     *)
 (***************************************************************************)
 EXTENDS MCLogStructuredDisk, DegradedDisk
 
@@ -24,9 +26,12 @@ HalfWritten ==          \* HalfFull, of blocks that differ.
         /\ state = [s \in Segment |-> IF usage[s] > 0 THEN "sealed" ELSE "free"]
         /\ stripe = Empty(Hole) /\ pending = NoCheckpoint /\ reads = {} /\ flushes = {}
 
-Alone == [][NextOnLeg /\ ~ Asked /\ generation' <= Crashes + 1]_<<vars, leg>>
+Begins == HalfWritten /\ AllActive
 
-AloneSpec == HalfWritten /\ AllActive /\ Alone
+AloneSpec == Begins /\ [][Unasked /\ generation' <= Crashes + 1]_<<vars, leg>>
+
+(* A bound, since there are too many states: all that is at most so near.  *)
+Near == TLCGet("level") < 12
 
 Reading(l) ==           \* What block l reads as.
     LET m == maps.live[l] IN IF m \in DOMAIN bank THEN bank[m] ELSE FromLeg(m)

@@ -1,7 +1,7 @@
 ------------------------ MODULE MCLogStructuredDisk ------------------------
 (***************************************************************************)
 (* What TLC needs to exhaust LogStructuredDisk: a view, and bounds for     *)
-(* liveness.                                                               *)
+(* liveness; and what a model says of itself (Tells).                      *)
 (*                                                                         *)
 (* The view.  Nothing in the spec depends on which MBA, segment or slot it *)
 (* is (a choice among them is any, or the least of equals), on how large a *)
@@ -10,7 +10,7 @@
 (* what each segment holds for whom, and leaves all these out.  The run    *)
 (* LogStructuredDisk-plain does without, and finds the same.               *)
 (***************************************************************************)
-EXTENDS LogStructuredDiskRefinement
+EXTENDS LogStructuredDiskRefinement, TLC
 
 Rank(g) ==      \* A generation, by how many of those in use are lower.  None matters under "ack".
     LET used == {r.generation : r \in Range(log) \union Range(tail)}
@@ -62,6 +62,27 @@ View ==
       Cardinality(FreeSegments),
       Cardinality({s \in Segment : state[s] = "dead"}),
       {InMemory(m) : m \in DOMAIN bank \ DOMAIN middle}>>
+----------------------------------------------------------------------------
+(* What comes together in one state.  Tells is no property: it is always   *)
+(* TRUE, and prints each pair of features once, when TLC first reaches it. *)
+(* models.toml lists them (`reaches`), so that a model that is said to     *)
+(* have two chunks has them.                                               *)
+
+Features ==
+    {f \in {"blocks", "chunks", "cleaner", "recovery", "snapshots"} :
+        CASE f = "blocks"    -> \E l, k \in LBA : l # k /\ Hole \notin {maps.live[l], maps.live[k]}
+          [] f = "chunks"    -> Cardinality(Referred(maps)) > 1
+          [] f = "cleaner"   -> DOMAIN bank \intersect DOMAIN middle # {}    \* A chunk is on the move.
+          [] f = "recovery"  -> phase = "replay" /\ end > Newest.from
+          [] f = "snapshots" -> DOMAIN maps.snaps # {}}
+
+Together == {S \in SUBSET Features : Cardinality(S) \in {1, 2}}
+
+ASSUME TLCSet(1, {})    \* What has been told.
+
+Tells ==
+    LET new == Together \ TLCGet(1)
+    IN  new # {} => TLCSet(1, TLCGet(1) \union new) /\ \A S \in new : PrintT(<<"reached", S>>)
 ----------------------------------------------------------------------------
 (* Liveness, of histories with so many operations and crashes.  No view.   *)
 (* Serial numbers go round: checkpoints do not end.                        *)

@@ -134,14 +134,14 @@ def _drive(
         cuts=cuts,
         long=True,
         explored=explored,
-        wide=not slow,
         lives=not slow,  # TLC would take minutes to follow one
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
         seed = trace_seed(plan.seed, number * plan.length + index)
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
-        if index % 2 and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+        turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
+        if turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
             program = _overlapping(bench, plan, program, options, seed, together)
         trace = bench.drive(program, seed, options)
         part.declared |= set(trace.hello["capabilities"])

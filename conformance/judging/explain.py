@@ -10,6 +10,7 @@ from conformance.judging.origins import (
     covers,
     history_of,
     meaning_of,
+    never_together,
     origins_of,
     writers_of,
 )
@@ -151,6 +152,8 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         fitting = allowed(states, view, at_lba)
         if tag not in fitting:
             return _wrong_block(trace, at, view, at_lba, tag, fitting)
+    odd = never_together(states, view, list(enumerate(tags, lba)))[:8]
+    blocks = " and ".join(f"block {at_lba} of {_names(view)}" for at_lba, _ in odd)
     profile = _profile(trace)
     kind = "not-a-prefix" if profile == "prefix" else "half-done"
     return Verdict(
@@ -158,9 +161,9 @@ def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
         at,
         kind,
         CLAUSES[profile],
-        "each block as it is, but not all of them together",
-        f"{_names(view)} {lba}+{len(tags)}: {' '.join(map(str, tags))}",
-        "; ".join(origins_of(trace, at, at_lba, tag) for at_lba, tag in enumerate(tags[:8], lba)),
+        f"{blocks} as at one moment: each may be so, but not together",
+        "; ".join(f"block {at_lba}: {meaning_of(trace, at, at_lba, tag)}" for at_lba, tag in odd),
+        "; ".join(origins_of(trace, at, at_lba, tag) for at_lba, tag in odd),
     )
 
 

@@ -16,6 +16,31 @@ def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozen
     return tags
 
 
+def never_together(
+    states: Sequence[model.State], view: str | None, blocks: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Some of these blocks, LBA and tag, that no state has together; all where that is not why.
+
+    Each may stand in some state. None of those returned can be left out."""
+    holding = {
+        block: {i for i, state in enumerate(states) if block[1] in allowed([state], view, block[0])}
+        for block in blocks
+    }
+    chosen: list[tuple[int, int]] = []
+    left = set(range(len(states)))
+    while left:
+        block = min(blocks, key=lambda one: len(left & holding[one]))
+        if left <= holding[block]:
+            return list(blocks)
+        chosen.append(block)
+        left &= holding[block]
+    for block in list(chosen):
+        rest = [holding[one] for one in chosen if one != block]
+        if rest and not set.intersection(*rest):
+            chosen.remove(block)
+    return sorted(chosen)
+
+
 def history_of(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]]:
     """What the live block could hold, each time that changed: (index of the event, tags)."""
     states = model.init(trace.hello)

@@ -79,21 +79,20 @@ def cases(
     cuts: bool = False,
     long: bool = False,
     explored: Explored | None = None,
-    wide: bool = False,
-    lives: bool = True,
+    lives: bool = False,
 ) -> Iterator[tuple[dict[str, Any], list[Request]]]:
     """Yield creation options, as `draw` chooses them, and a program for such a target; without end.
 
     The same seed gives the same ones. `hello_of` tells what a target with these options says. With
-    `long` one program in LONG_ONE_IN is a long one, with `wide` every WIDE_ONE_IN-th is a wide one.
-    Without `lives` none goes on for hundreds of operations.
+    `long` one program in LONG_ONE_IN is a long one, if there are `lives`; without them none goes on
+    for hundreds of operations, and with them every WIDE_ONE_IN-th is a wide one.
     What the earlier ones asked leads the later ones, and so does what they showed, if the caller
     tells it to `explored`.
     """
     asked: Asked = Counter()
     for number in count():
         choose = random.Random(f"{seed} {number}")
-        widely = wide and number % WIDE_ONE_IN == WIDE_ONE_IN - 1
+        widely = lives and number % WIDE_ONE_IN == WIDE_ONE_IN - 1
         begun = explored.beginning(choose) if explored and not widely else None
         options = dict(begun.options) if begun else draw(choose)
         most = length(choose, ops) if long else ops

@@ -130,6 +130,7 @@ class Situation:
     def __init__(self, blocks: int) -> None:
         self.blocks = blocks
         self.failed: dict[int, str] = {}  # device -> ABSENT, DEGRADED, or BACK until it settles
+        self.deleted: tuple[str, ...] = ()  # snapshots, since it was flushed or closed
         self._tree = ViewTree()
         self._mapped: set[int] = set()  # LBAs that were written, in whatever view
         self._logged = 0  # blocks written since the last checkpoint
@@ -192,12 +193,18 @@ class Situation:
                 self._tree.write()
             case "snapshot":
                 self._tree.snapshot(name)
+                self.deleted = tuple(gone for gone in self.deleted if gone != name)
             case "revert":
                 self._tree.revert(name)
             case "delete":
                 self._tree.delete(name)
+                self.deleted += (name,)
+            case "flush":
+                self.deleted = ()
             case "checkpoint" | "restart" | "crash":
                 self._logged = 0
+                if op == "restart":
+                    self.deleted = ()
 
     # Devices. The caller says what becomes of each.
 

@@ -22,13 +22,12 @@ AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean
 class WideWriter(Writer):
     """As Writer."""
 
-    def program(self, ops: int, any_length: bool = False) -> list[Request]:
-        if not self._begun:
+    def _prepare(self) -> None:
+        if len(self._requests) == 1:
             (self._fill_in_pieces, self._crowd, self._open_again_and_again, self._fill_in_pieces)[
                 self._upto(3)
             ]()
-            self._begun = True  # else the whole disk might be written now
-        return super().program(ops, any_length)
+        super()._prepare()
 
     def _fill_in_pieces(self) -> None:
         """Blocks at some distance from each other, forward, backward, or in any order."""

@@ -32,6 +32,7 @@ RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
 TIMES = (17, 33, 65, 129, 257)  # that they are repeated: once more than a power of 2
+MOST_DELETED = 4  # snapshots read back though deleted: some power cuts take deletions back
 SECONDS = (1, 59, 60, 61, 3599, 3600, 3601, 7200)
 
 
@@ -75,7 +76,6 @@ class Writer:
         self._kept = min(self._one_of(KEPT), len(self._names) - 1)
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
-        self._begun = begun is not None
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
         self._looked = 0  # of them, reads of whole views
         if begun:
@@ -84,12 +84,8 @@ class Writer:
 
     def program(self, ops: int, any_length: bool = False) -> list[Request]:
         """Return the whole program, of about `ops` operations besides reads of all views, or of up
-        to so many if it may have `any_length`; half of them begin with a disk that is full.
-        """
-        if self._upto(1) and not self._begun:
-            tags = self._tags.next(self._blocks)
-            self._requests.append({"op": "write", "lba": 0, "tags": tags})
-            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
+        to so many if it may have `any_length`."""
+        self._prepare()
         while len(self._requests) - self._looked <= ops and not (
             any_length and self._upto(ops) == 0
         ):
@@ -108,6 +104,13 @@ class Writer:
         if "device" in self._capabilities and self._upto(1):
             self._take_away()
         return self._requests
+
+    def _prepare(self) -> None:
+        """Half of the disks are filled, of which nothing was asked yet but to create them."""
+        if self._upto(1) and len(self._requests) == 1:
+            tags = self._tags.next(self._blocks)
+            self._requests.append({"op": "write", "lba": 0, "tags": tags})
+            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
 
     # What comes next.
 
@@ -156,7 +159,7 @@ class Writer:
                 self._add(kind)
 
     def _add(self, kind: str) -> None:
-        """One operation, with all that has to follow it; none if it makes no sense now."""
+        """One operation, with all that has to follow it; a read if it makes no sense now."""
         if len(self._now.failed) > self._array.tolerates and kind not in BEYOND_TOLERANCE:
             kind = "read"
         features = self._now.features()
@@ -183,8 +186,7 @@ class Writer:
     def _crash(self, again: Request | None = None) -> None:
         """A crash, now and then cut short itself; then all views are read back.
 
-        `again` is a request that was cut short and is sent once more first: whether it took effect
-        is not known.
+        `again` was cut short and is sent once more first: whether it took effect is not known.
         """
         while self._cut_one_in and rarely(self._choose, 4):
             self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
@@ -198,11 +200,10 @@ class Writer:
         return {"after": self._one_of(after), "seed": self._upto(255)}
 
     def _read_back(self) -> None:
-        views: list[Request] = [{}, *({"view": name} for name in self._now.views)]
-        self._looked += len(views)
-        self._requests += [
-            {"op": "read", "lba": 0, "count": self._blocks, **view} for view in views
-        ]
+        live: Request = {"op": "read", "lba": 0, "count": self._blocks}
+        views = (*self._now.views, *self._now.deleted[-MOST_DELETED:])
+        self._requests += [live, *({**live, "view": name} for name in views)]
+        self._looked += 1 + len(views)
 
     # The operations: the rest of each request. None where there is nothing to ask.
 
@@ -234,19 +235,17 @@ class Writer:
         return {"name": name}
 
     def _delete(self) -> Request | None:
-        if not self._now.views and self._upto(3):
-            return None
-        name = self._led_name("delete")
-        if name in self._now.views:
-            self._now.note("delete", name)
-        return {"name": name}
+        return self._of_a_snapshot("delete")
 
     def _revert(self) -> Request | None:
+        return self._of_a_snapshot("revert")
+
+    def _of_a_snapshot(self, op: str) -> Request | None:
         if not self._now.views and self._upto(3):
             return None
-        name = self._led_name("revert")
+        name = self._led_name(op)
         if name in self._now.views:
-            self._now.note("revert", name)
+            self._now.note(op, name)
         return {"name": name}
 
     def _fail(self) -> Request | None:

@@ -1,5 +1,6 @@
 """What proves a failure: its operations, the options of the disk, and commands to see it again."""
 
+import re
 import shlex
 from typing import Any
 
@@ -7,6 +8,8 @@ from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.judging.explain_overlap import bars
+
+LAST = 30  # operations that people see of a failure, besides those that its verdict names
 
 
 def replay_line(campaign: Campaign, failure: Failure) -> str:
@@ -70,21 +73,46 @@ def shortened(failure: Failure) -> str:
     return text + (" (shrinking was not finished)" if failure.unfinished else "")
 
 
-def listing(failure: Failure) -> list[str]:
+def listing(failure: Failure, last: int | None = None) -> list[str]:
     """Return the operations up to the one that failed, one line each; a `>` marks it.
 
-    Of requests that overlap all are shown, each with a bar from its call to its answer."""
+    Of requests that overlap all are shown, each with a bar from its call to its answer. With `last`
+    only so many are shown up to the failing one, those called before its answer, `create`, and
+    what the verdict names.
+    """
     at, events = failure.verdict.at, failure.trace.events
-    if failure.trace.overlapping:
-        lines = bars(failure.trace, list(range(len(events))))
+    overlapping = failure.trace.overlapping
+    indices = range(len(events) if at is None or overlapping else at + 1)
+    chosen = sorted(_told(failure, indices, last))
+    if overlapping:
+        lines = bars(failure.trace, chosen)
     else:
-        lines = traces.numbered(events if at is None else events[: at + 1])
-    marks = (">" if number == at else " " for number in range(len(lines)))
-    return [f"{mark} {printable(text, '')}" for mark, text in zip(marks, lines, strict=True)]
+        lines = [f"{index:4}  {traces.line(events[index])}" for index in chosen]
+    shown = []
+    for before, index, text in zip([-1, *chosen], chosen, lines, strict=False):
+        if index > before + 1:
+            shown.append(f"   ...  {index - before - 1} operations")
+        shown.append(f"{'>' if index == at else ' '} {printable(text, '')}")
+    return shown
 
 
-def as_lines(campaign: Campaign, group: list[Failure]) -> list[str]:
-    """Return everything about one bug as text: operations, verdict, options, commands."""
+def _told(failure: Failure, indices: range, last: int | None) -> set[int]:
+    """Those of `indices` that a listing with `last` shows; all if that leaves out hardly any."""
+    verdict, events = failure.verdict, failure.trace.events
+    if last is None or verdict.at is None or verdict.at < last + 5:
+        return set(indices)
+    end = verdict.at + 1
+    answered = events[verdict.at].get("answered")
+    late = {index for index in indices[end:] if answered and events[index]["called"] < answered}
+    words = " ".join((verdict.expected, verdict.actual, verdict.source))
+    named = {0} | {int(number) for number in re.findall(r"\boperation (\d+)", words)}
+    return late | set(indices[end - last : end]) | (named & set(indices))
+
+
+def as_lines(campaign: Campaign, group: list[Failure], last: int | None = LAST) -> list[str]:
+    """Return everything about one bug as text: operations, verdict, options, commands.
+
+    `last` is as in `listing`."""
     shown = group[0]
     drawn = shown.number is not None
     notes = {
@@ -96,7 +124,7 @@ def as_lines(campaign: Campaign, group: list[Failure]) -> list[str]:
         "shrink": shrink_line(campaign, shown),
     }
     return [
-        *listing(shown),
+        *listing(shown, last),
         *shown.verdict.words(shown.trace),
         *(f"  {name:9} {text}" for name, text in notes.items() if text),
     ]

@@ -54,7 +54,7 @@ def as_markdown(campaign: Campaign) -> str:
             f"## {group[0].verdict.kind} ({evidence.found_in(group)})",
             "",
             "```",
-            *evidence.as_lines(campaign, group),
+            *evidence.as_lines(campaign, group, None),
             "```",
             "",
             f"{evidence.shortened(group[0])}: {group[0].trace.origin}",

@@ -113,7 +113,7 @@ def _failed(campaign: Campaign, failure: Failure, group: list[Failure]) -> Any:
         return junitparser.Skipped(_xml(f"the same bug as {evidence.found_in(group[:1])}"))
     verdict = failure.verdict
     result = junitparser.Failure(_xml(f"{verdict.kind}: {verdict.clause}"), "contract")
-    result.text = _xml("\n".join(evidence.as_lines(campaign, group)))
+    result.text = _xml("\n".join(evidence.as_lines(campaign, group, None)))
     return result
 
 

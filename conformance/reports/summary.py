@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from conformance.campaign.results import OUTCOMES, Campaign
 from conformance.contract.coverage import Outcome, missing_pairs
-from conformance.contract.trace import Trace
+from conformance.contract.trace import OVERLAPPING, Trace
 
 COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
+MANY = 20  # power cuts within operations: if the kit could cut one that is alone, it would have
 
 
 def figures(campaign: Campaign) -> str:
@@ -69,8 +70,12 @@ def impossible(campaign: Campaign, op: str, outcome: str) -> str:
     happened = campaign.coverage
     if op == "crash" and not any(happened[op, one] for one in OUTCOMES[op]):
         return "no power was cut"
-    if outcome == "cut" and not any(times for (_, one), times in happened.items() if one == "cut"):
-        return "the kit cannot cut the power of this target within an operation"
+    if outcome == "cut":
+        cuts = {one: times for (one, what), times in happened.items() if what == "cut" and times}
+        if not cuts:
+            return "the kit cannot cut the power of this target within an operation"
+        if op not in OVERLAPPING and cuts.keys() <= OVERLAPPING and sum(cuts.values()) >= MANY:
+            return "the kit cuts the power of this target only while requests may overlap"
     if op == "read" and outcome == "no-such-snapshot" and "snapshot" not in campaign.declared:
         return "the target has no snapshots"
     if outcome == "no-space" and not any(happened[one, outcome] for one in OUTCOMES):

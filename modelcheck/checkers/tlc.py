@@ -65,6 +65,9 @@ class Result:
         default_factory=dict
     )  # action -> steps, where coverage was asked for; an
     # action that is a disjunction counts as several, "Return (1 of 2)" and so on
+    reached: set[str] = field(
+        default_factory=set
+    )  # features that came together in a state: "chunks", "chunks snapshots"
     seconds: float = 0.0
     output: str = ""
 
@@ -198,6 +201,7 @@ COVERED = re.compile(
     r"(?: \([\d ]+\))?>: [\d,]+:([\d,]+)",
     re.M,
 )
+REACHED = re.compile(r'^<<"reached", \{(.*)\}>>$', re.M)
 
 
 def parse(output: str) -> Result:
@@ -227,6 +231,9 @@ def parse(output: str) -> Result:
         result.taken[
             action if disjuncts[action] == 1 else f"{action} ({nth} of {disjuncts[action]})"
         ] = _number(steps)
+    result.reached = {
+        " ".join(sorted(re.findall(r'"(\w+)"', together))) for together in REACHED.findall(output)
+    }
     result.trace, result.lasso = _trace(output)
     result.liveness = "Implied-temporal checking" in output
     found = [match for match in (pattern.search(output) for pattern in VIOLATED) if match]

@@ -87,6 +87,10 @@ def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[
     for action in result.unused:
         if action not in run.unused:
             yield f"action {action} was never taken"
+    for together in sorted(result.reached - set(run.reaches)):
+        yield f"{together}: reached in one state, and not listed"
+    for together in sorted(set(run.reaches) - result.reached):
+        yield f"{together}: listed, and never reached in one state"
     for action in run.unused:
         if result.taken.get(action):
             yield f"action {action} was taken, though listed as unused"

@@ -27,6 +27,7 @@ class Run:
     depth: int | None = None
     seconds: float | None = None
     unused: dict[str, str] = field(default_factory=dict)
+    reaches: list[str] = field(default_factory=list)
     tool: str = "tlc"
     steps: list[list[str]] = field(default_factory=list)
     heap: str = "2g"

@@ -28,7 +28,6 @@ type facts = {
   writers : (int * int, step list) Hashtbl.t; (* block and value -> what may write it *)
   snapshots : (string, step list) Hashtbl.t;
   reverts : (string, step list) Hashtbl.t;
-  any_revert : step list;
   deletes : (string, step list) Hashtbl.t;
   presence : (string, (bool * step) array) Hashtbl.t; (* whether an answer needs the snapshot *)
   crashes : int list; (* the moments of power cuts that may undo something *)
@@ -138,7 +137,7 @@ let facts granularity profile moments =
   in
   let live = Hashtbl.create 97 and named = Hashtbl.create 97 and writers = Hashtbl.create 97 in
   let live_value = Hashtbl.create 97 and named_value = Hashtbl.create 97 in
-  let snapshots = Hashtbl.create 7 and reverts = Hashtbl.create 7 and any_revert = ref [] in
+  let snapshots = Hashtbl.create 7 and reverts = Hashtbl.create 7 in
   let deletes = Hashtbl.create 7 and presence = Hashtbl.create 7 in
   let note x =
     List.iter (fun place -> add writers place x) (writes x.step.takes);
@@ -159,9 +158,7 @@ let facts granularity profile moments =
           data
     | Event (Snapshot (name, Ok)) -> add snapshots name x
     | Event (Delete (name, Ok)) -> add deletes name x
-    | Event (Revert (name, Ok)) ->
-        add reverts name x;
-        any_revert := x :: !any_revert
+    | Event (Revert (name, Ok)) -> add reverts name x
     | _ -> ()
   in
   Array.iter (List.iter note) called_at;
@@ -201,7 +198,6 @@ let facts granularity profile moments =
     writers;
     snapshots;
     reverts;
-    any_revert = !any_revert;
     deletes;
     presence = arrays presence snd;
     crashes = List.rev !crashes;

@@ -44,13 +44,25 @@ let from node by items =
   in
   find 0 (Array.length items)
 
-(* A step in flight that has to overwrite the value before [o] is called. *)
-let lost_before node block value o =
+(* Whether a step in flight has to overwrite the value before this moment; a revert overwrites all. *)
+let lost_until node block value moment =
   List.exists
     (fun x ->
-      x.answered < o.called
-      && List.exists (fun (b, v) -> b = block && v <> value) (writes x.step.takes))
+      x.answered < moment
+      && (deed_of x.step.takes = Reverts
+         || List.exists (fun (b, v) -> b = block && v <> value) (writes x.step.takes)))
     node.flight
+
+(* Whether a snapshot may be taken that [o] sees reverted to. *)
+let comes_back facts node o =
+  Hashtbl.fold
+    (fun name reverts found ->
+      found || (may_come node o reverts && may_come node o (multi facts.snapshots name)))
+    facts.reverts false
+
+(* Whether the live disk, if it holds the value, may hold it at this moment, before [o]. *)
+let stays facts node o block value moment =
+  (not (lost_until node block value moment)) || comes_back facts node o
 
 let restored facts node o block value (snaps : (string * int cell pmap) list) =
   List.exists
@@ -74,7 +86,7 @@ let left facts node o block value =
       match barrier facts node crash with
       | Some x ->
           may_hold node.world node.world.seen.live_blocks block value
-          && not (lost_before node block value x)
+          && not (lost_until node block value x.called)
       | None ->
           List.exists
             (fun y ->
@@ -87,8 +99,7 @@ let left facts node o block value =
 (* Whether the live disk may hold the value when [o] is taken. *)
 let within_reach facts node o block value =
   let seen = node.world.seen in
-  (may_hold node.world seen.live_blocks block value
-  && ((not (lost_before node block value o)) || may_come node o facts.any_revert))
+  (may_hold node.world seen.live_blocks block value && stays facts node o block value o.called)
   || may_come node o (multi facts.writers (block, value))
   || restored facts node o block value seen.snap_blocks
   || left facts node o block value
@@ -140,17 +151,13 @@ let names facts =
 type conflict =
   | Nothing
   | Of_block of int
-  | Of_image of int list * int list (* blocks of what a power cut leaves: late, and not yet there *)
+  | Of_image of int list (* blocks of what a power cut leaves *)
   | Of_name of string
-
-(* Where something did not fit, one tries next: whatever there is, or only what may mend that; of what
-   a power cut leaves, the blocks that are late, or all that are not yet there. *)
-type focus = Anything | Late | Not_yet
 
 let conflict = ref Nothing
 
 (* Whether the step may mend it. *)
-let helps focus x =
+let helps x =
   let writes_to blocks =
     deed_of x.step.takes = Reverts
     || List.exists (fun (block, _) -> List.mem block blocks) (writes x.step.takes)
@@ -158,7 +165,7 @@ let helps focus x =
   match !conflict with
   | Nothing -> false
   | Of_block block -> writes_to [ block ]
-  | Of_image (late, not_yet) -> writes_to (if focus = Not_yet then not_yet else late)
+  | Of_image blocks -> writes_to blocks
   | Of_name name -> (
       match deed_of x.step.takes with Snaps other | Drops other -> other = name | _ -> false)
 
@@ -233,10 +240,19 @@ let cut_fits facts node =
       let seen = node.world.seen in
       let view name = find name seen.snap_blocks in
       let without fits = List.filter (fun item -> not (fits seen.live_blocks item)) image.blocks in
-      let late = without comes in
+      let called y = if told y.step.takes then 0 else y.called in
+      let soonest item =
+        List.filter (free node) (multi facts.writers item) |> List.map called |> List.fold_left min at
+      in
+      let no_sooner = List.fold_left (fun last item -> max last (soonest item)) 0 (without held) in
+      let will_hold blocks (block, value) =
+        comes blocks (block, value)
+        && (stays facts node cut block value no_sooner
+           || may_come node cut (multi facts.writers (block, value)))
+      in
+      let late = without will_hold in
       let or_conflict what fits = fits || (conflict := what (); false) in
-      or_conflict
-        (fun () -> Of_image (List.map fst late, List.map fst (without held)))
+      or_conflict (fun () -> Of_image (List.map fst late))
         (late = []
         || List.exists
              (fun (name, blocks) ->

@@ -201,7 +201,7 @@ let rec placed channel number capabilities last over moments =
         let call = { position = called; answers = false; index; moment = Called (index, en) } in
         let here = match answered with
           | _ when not (List.mem (text "op" (find "op" line)) overlapping) ->
-              [ { call with position = Option.value answered ~default:called; answers = true; moment = Alone en } ]
+              [ { call with position = Option.value answered ~default:last; answers = true; moment = Alone en } ]
           | None -> [ call ]
           | Some position -> [ { position; answers = true; index; moment = Answered index }; call ]
         in

@@ -7,24 +7,27 @@
    - A read or a refusal that fits is taken at once; a flush is taken when it is called.
    - A step after which a later answer cannot come true is not taken. What that answer reads must be
      on the live disk, or in a snapshot that may be reverted to, or in what a power cut may leave,
-     or it must still be written. *)
+     or it must still be written.
+   - Where two orders of some steps lead to the same, it goes on from there once. *)
 
 open Checker
 open Facts
 open Lookahead
+open Tried
 
 (* Steps that a search tries, at most. A history of 1,000 requests takes 1,200 at the median. *)
-let least_work = 4_000
-let work_per_moment = 4
+let least_work = 10_000
+let work_per_moment = 10
 
 exception Gave_up
 
 (* Which of several possibilities comes first. *)
-type arrangement = { arrange : 'a. 'a list -> 'a list; focus : focus }
+type arrangement = { arrange : 'a. 'a list -> 'a list }
 
-(* One search. *)
-let search_order { arrange; focus } ~most facts granularity profile tolerates blocks =
+(* One search; no order is found if there is none, as far as one looks. Raises Gave_up. *)
+let search_order { arrange } ~most facts granularity profile tolerates blocks =
   let names = names facts in
+  let tried = nothing () in
   let last = Array.length facts.moments in
   let work = ref 0 in
   let worlds node entry =
@@ -57,7 +60,10 @@ let search_order { arrange; focus } ~most facts granularity profile tolerates bl
     List.to_seq (List.mapi (fun i world -> (i, world)) (worlds node x.step.takes))
     |> Seq.filter_map (fun (i, world) ->
            let next = readied facts node (took x i world node) x.step.takes in
-           if fits facts names node next x.step.takes then Some (looked next) else None)
+           if not (fits facts names node next x.step.takes) then None
+           else
+             let next = looked next in
+             if is_new facts tried next then Some next else None)
     |> fun seq -> seq ()
   in
   let passed node = { node with at = node.at + 1; trail = NextMoment 0 :: node.trail } in
@@ -85,9 +91,8 @@ let search_order { arrange; focus } ~most facts granularity profile tolerates bl
   in
   (* One of these steps is taken next: first those that may mend what did not fit. *)
   let helping node steps () =
-    let first, rest = List.partition (helps focus) steps in
-    let steps = if focus <> Anything && !conflict <> Nothing then first else first @ rest in
-    Seq.flat_map (take node) (List.to_seq steps) ()
+    let first, rest = List.partition helps steps in
+    Seq.flat_map (take node) (List.to_seq (first @ rest)) ()
   in
   let by_answer a b = compare a.answered b.answered in
   let children node =
@@ -137,16 +142,16 @@ let search_order { arrange; focus } ~most facts granularity profile tolerates bl
   let world = fresh_world blocks in
   let start = { at = 0; flight = []; world; devices = all_good; ready = false; trail = [] } in
   let start = readied facts start start (Event (Create blocks)) in
-  if last = 0 then [] else try search [ Seq.return start ] with Gave_up | Stack_overflow -> []
+  if last = 0 then [] else search [ Seq.return start ]
 
-let shuffled focus seed =
+let shuffled seed =
   let chance = Random.State.make [| seed |] in
   let arrange items =
     List.map (fun item -> (Random.State.bits chance, item)) items
     |> List.stable_sort (fun (a, _) (b, _) -> compare a b)
     |> List.map snd
   in
-  { arrange; focus }
+  { arrange }
 
 (* An order of the history that starts with [Create]; an empty one if none was found. A search that
    went wrong early seldom gets out of it: so there are several. *)
@@ -158,19 +163,8 @@ let order granularity profile tolerates history =
       let rec first = function
         | [] -> []
         | arrangement :: others -> (
-            match search_order arrangement ~most facts granularity profile tolerates blocks with
-            | [] -> first others
-            | order -> order)
+            try search_order arrangement ~most facts granularity profile tolerates blocks
+            with Gave_up | Stack_overflow -> first others)
       in
-      let as_it_is focus = { arrange = Fun.id; focus } in
-      first
-        [
-          as_it_is Anything;
-          as_it_is Late;
-          as_it_is Not_yet;
-          { arrange = List.rev; focus = Anything };
-          shuffled Late 1;
-          shuffled Not_yet 2;
-          shuffled Anything 3;
-        ]
+      first [ { arrange = Fun.id }; { arrange = List.rev }; shuffled 1; shuffled 2 ]
   | _ -> []

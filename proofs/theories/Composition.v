@@ -2,7 +2,7 @@
 performance leg (CompositionPerformance.v), its segments on a capacity leg (CompositionCapacity.v), whatever
 happens to their devices (CompositionLegs.v). *)
 From stdpp Require Import vector.
-From LogDisk Require Export CompositionPerformance.
+From LogDisk Require Export CompositionRefinement.
 From LogDisk Require Parity.
 Import LogStructuredDisk LogStructuredDiskInvariant LogStructuredDiskRefinement CompositionSegments.
 
@@ -21,14 +21,16 @@ Section whole.
       - by rewrite app_nil_r.
       - destruct M as (ps & cs & D & Sp & Sc). rewrite (assoc_L (++)).
         apply IH. eapply (follows_step K cp cc room HK (RedundancyCode.mirror_whole _ m)); done. }
-    destruct (Sim _ _ [] T) as [_ (S & Sh & _) _|Off _ Al].
-    - apply follows_on; [done| |split; simpl; try done; lia]. exists ∅. split; [constructor|].
+    destruct (Sim _ _ [] T) as [_ (S & ps & _ & Sh & _) _|
+      Off _ Al].
+    - apply follows_on; [done| |split; simpl; try done; lia]. exists ∅, [].
+      split; [done|]. split; [constructor|].
       split; simpl; [apply initial_invariant|intros g O..|]; unfold is_open in *; simpl in *.
       + by rewrite lookup_empty in O.
       + by intros ?; rewrite lookup_empty.
       + by intros ??; rewrite lookup_empty.
     - by eapply (refines_contract K HK).
-    - destruct (Al (Redundancy.holds sp')) as (c & _ & _ & (S & Sh & _) & _); [by left|].
+    - destruct (Al (Redundancy.holds sp')) as (c & _ & _ & (S & ps & _ & Sh & _) & _); [by left|].
       by eapply (refines_contract K HK).
   Qed.
 

@@ -151,11 +151,11 @@ Section execution.
     | Settled s => off (to_p (R.Acknowledge s) x.1.1)
     | LoadAll => off (
         let h s := default [] (readable cp lp s) in
-        let rs := scan h (first c) ring in
+        let n := log_begins h in let rs := scan h n ring in
         guard (Forall (λ s, is_Some (readable cp lp s)) (seq 0 (2 + ring)) ∧
-          is_entry (first c + length rs) (h (place_of room (first c + length rs))) = false);
-        '(es, c', lc') ← disk_steps DoLoad (loaded c h rs) lc;
-        match es with [] => Some ([], (Host c' (first c + length rs) false false, lp, lc')) | _ => None end)
+          is_entry (n + length rs) (h (place_of room (n + length rs))) = false);
+        '(es, c', lc') ← disk_steps DoLoad (loaded c (replicate n (RUnmap 0 0)) h rs) lc;
+        match es with [] => Some ([], (Host c' (n + length rs) false false, lp, lc')) | _ => None end)
     | Tidy g => lc' ← R.act cc stripes_c repair_delay (R.Recover g) lc; Some ([], (x.1.1, lp, lc'))
     | Tidied g => guard (g ∉ opens c); lc' ← R.act cc stripes_c repair_delay (R.Acknowledge g) lc;
         Some ([], (x.1.1, lp, lc'))
@@ -219,12 +219,13 @@ Section execution.
     - by_request (does_settle K cc room (Host c n logging saving)).
     - rename select (Forall _ _) into F. rename select (is_entry _ _ = false) into Z.
       rename select (disk_steps _ _ _ = _) into D. apply disk_steps_sound in D as (cs & D & L & On).
-      set (h := λ s, default [] (readable cp lp s)) in *. set (rs := scan h (first c) ring) in *.
-      left. eexists _, cs. split_and!; [|simpl|done].
-      + apply (does_load K cc room (Host c n logging saving) h rs); [done..| |done]. split.
+      set (h := λ s, default [] (readable cp lp s)) in *. set (b := log_begins h) in *.
+      set (rs := scan h b ring) in *. left. eexists _, cs. split_and!; [|simpl|done].
+      + apply (does_load K cc room (Host c n logging saving) h (replicate b (RUnmap 0 0)) rs);
+          [done..|by rewrite replicate_length| |done]. split.
         * intros k r. apply scan_sound.
-        * intros r Q. change (h (place_of room (first c + length rs)) = [Entry (first c + length rs) r]) in Q.
-          change (is_entry (first c + length rs) (h (place_of room (first c + length rs))) = false) in Z.
+        * intros r Q. change (h (place_of room (b + length rs)) = [Entry (b + length rs) r]) in Q.
+          change (is_entry (b + length rs) (h (place_of room (b + length rs))) = false) in Z.
           rewrite Q in Z. simpl in Z. by case_bool_decide.
       + rewrite <-(app_nil_r (_ <$> _)). rewrite <-(list_fmap_id (seq 0 _)), <-list_fmap_compose.
         pose proof (does_reads cp stripes_p lp lp [] ((λ s, (s, h s)) <$> seq 0 (2 + ring))) as Q.

@@ -1,5 +1,6 @@
 (** The log-structured disk knows its segments only by the chunks that it reads from them: a step can be taken
-on any segments that give the same chunks, to the same end. *)
+on any segments that give the same chunks, to the same end. What its log forgot it knows
+only by its length. *)
 From LogDisk Require Import LogStructuredDisk LogStructuredDiskReading LogStructuredDiskInvariant
   LogStructuredDiskRefinement.
 
@@ -104,6 +105,60 @@ Proof.
   - left. exists (replay r c). split_and!; [done| |done]. by apply (Replay K (on_segments B c) r).
   - left. exists (State (size c) Running None (dev c) (mem c)). split_and!; [done| |done].
     by apply (Recover K (on_segments B c)).
+Qed.
+
+(** Any records may stand for those that the log forgot, if they are as many. *)
+Definition with_past (ps : list (record V)) c : state V :=
+  let s := dev c in with_devices c (Devices ps (log s) (flushed s) (slot_a s) (slot_b s) (segments s)).
+
+Lemma replace_older_past ps (o : option checkpoint) c :
+  replace_older o (dev (with_past ps c)) = dev (with_past ps (with_devices c (replace_older o (dev c)))).
+Proof. unfold replace_older. simpl. destruct (slot_a (dev c)), (slot_b (dev c)); simpl; try done.
+  by case_decide. Qed.
+
+Lemma step_with_past K ps c es c1 : step K c es c1 → length ps = first c →
+  ∃ ps1, length ps1 = first c1 ∧ step K (with_past ps c) es (with_past ps1 c1).
+Proof.
+  intros Hstep L.
+  assert (logged (with_past ps c) = logged c) as Lg by (unfold logged, first in *; simpl; lia).
+  step_cases Hstep.
+  - exists ps. split; [done|]. by apply (Submit K (with_past ps c) r).
+  - exists ps. split; [done|]. pose proof (LogAppend K (with_past ps c) Hp) as D.
+    unfold log_append in D. by rewrite Lg in D.
+  - exists ps. split; [done|]. apply (Acknowledge K (with_past ps c) r); [done..|]. by rewrite Lg.
+  - exists ps. split; [done|]. by apply (Refuse K (with_past ps c) r).
+  - exists ps. split; [done|]. by apply (Read K (with_past ps c) from lba count v).
+  - exists ps. split; [done|]. by apply (RefuseRead K (with_past ps c) from lba count e).
+  - exists ps. split; [done|]. pose proof (Flush K (with_past ps c) Hp Hq) as D.
+    unfold log_append in D. by rewrite Lg in D.
+  - exists ps. split; [done|]. by apply (Destage K (with_past ps c) g xs).
+  - exists ps. split; [done|]. by apply (Seal K (with_past ps c) g).
+  - pose proof (Clean K (with_past ps c) vs g Hp Hne Hvs Hg) as D. exists ps. revert D. unfold clean. simpl.
+    by destruct (chunks_in _ _).
+  - exists ps. split; [done|]. by apply (Free K (with_past ps c) g).
+  - exists ps. split; [done|]. by apply (Reclaim K (with_past ps c) x).
+  - exists ps. split; [done|]. by apply (CheckpointNodes K (with_past ps c)).
+  - exists ps. destruct (replace_older_same (Some i) (dev c)) as (Ep & _).
+    split; [unfold first; simpl; by rewrite Ep|].
+    pose proof (CheckpointCommit K (with_past ps c) i Hp Hi Hupto) as D. unfold commit in D.
+    by rewrite replace_older_past in D.
+  - exists (take m (ps ++ log (dev c))). pose proof (Truncate K (with_past ps c) i m Hp Hi) as D.
+    change (first (with_past ps c)) with (length ps) in D. rewrite L in D. specialize (D Hm).
+    unfold truncate, history in *. simpl in *. unfold first in *. simpl in *.
+    rewrite !drop_app_ge, L in D by lia. rewrite drop_app_ge by lia.
+    split; [by rewrite !take_length, !app_length, L|done].
+  - exists ps. destruct (replace_older_same None (dev c)) as (Ep & _).
+    pose proof (Crash K (with_past ps c) keep torn garbage) as D. rewrite Lg in D. specialize (D Hk Htorn).
+    unfold crash in *. change (first (with_past ps c)) with (length ps) in D. rewrite L in D.
+    destruct torn; [rewrite replace_older_past in D|]; (split; [|done]); unfold first; simpl;
+      [by rewrite Ep|done].
+  - exists ps. split; [done|]. pose proof (Restart K (with_past ps c) Hp Hq) as D.
+    unfold log_append in D. by rewrite Lg in D.
+  - exists ps. split; [done|]. pose proof (Load K (with_past ps c) i Hp Hi) as D. unfold load in *.
+    change (first (with_past ps c)) with (length ps) in D. by rewrite L in D.
+  - exists ps. split; [done|]. apply (Replay K (with_past ps c) r); [done|simpl..];
+      change (first (with_past ps c)) with (length ps); by rewrite L.
+  - exists ps. split; [done|]. apply (Recover K (with_past ps c)); [done|]. by rewrite Lg.
 Qed.
 
 (** When it goes off, whatever is open may be lost; a clean shutdown loses nothing. *)

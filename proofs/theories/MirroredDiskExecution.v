@@ -1,5 +1,5 @@
 (** Executions of the proved disk on mirrors, computed: its theorem is not vacuous, and it needs the record of
-the members. *)
+the members, and blocks that give back what was put in. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Checker CheckerCorrect Medium Codec ByteBlocks
   ProvedDisk.
@@ -250,4 +250,19 @@ Theorem record_needed : with_an_old_record = Some stale_read ∧
   ¬ admits_recorded Ack 1 (Event (Create 4) :: stale_read).
 Proof.
   split; [by vm_compute|]. intros Had%check_recorded_correct. by vm_compute in Had.
+Qed.
+
+(** ** Blocks that do not give back what was put in: a nine comes back as an eight *)
+Definition forgotten_on_mirrors : list (@happening forgetful) :=
+  [Asks (DoWrite 9 [one]) [0]; Cuts DoFlush [] 0; Asks (DoRead Live 9 1) []].
+Definition forgotten_on_mirrors_shows : list (entry (@block forgetful)) :=
+  [Event (Write 9 [one] Ok); Event (Flush CutShort); Event (Crash Ok); Event (Read Live 9 1 Ok [zero])].
+Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecision (list nat)).
+
+Theorem round_trip_needed_on_mirrors : ¬ (∀ z z' tr, formatted 20 2 10 z → lives 20 2 z tr z' →
+  admits_recorded Ack 1 (Event (Create (V := @block forgetful) 10) :: tr)).
+Proof.
+  intros Hall. destruct (mirrored_life_lives 20 2 (Geometry 10 4 2 6 2 2) forgotten_on_mirrors
+    forgotten_on_mirrors_shows) as (z&z'&Hz&Hlives); [lia|vm_compute; reflexivity|].
+  specialize (Hall _ _ _ Hz Hlives). apply check_recorded_correct in Hall. by vm_compute in Hall.
 Qed.

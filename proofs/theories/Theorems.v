@@ -10,7 +10,7 @@ From LogDisk Require OverlappingDiskCorrect OverlappingDiskBlocks OverlappingDis
 From LogDisk Require LogStructuredDiskRefinement LogStructuredDiskRecovery LogStructuredDiskSnapshots
   LogStructuredDiskCleaning.
 From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlacement RedundancyWitnesses
-  Composition CompositionWitnesses.
+  Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
@@ -490,12 +490,12 @@ Proof. apply raid6_disk. Qed.
 
 (** 12. An execution over three mirrors and RAID-6 with a failure in the middle of a write of each leg,
 crashes in the middle of a write and of recovery, a rebuild, a cleaning and the deletion of a snapshot. *)
-Import CompositionExecution CompositionWitnesses.
+Import CompositionExecution CompositionAtWork.
 Theorem composed_execution p : p = Ack ∨ p = Prefix →
   ∃ x, shows (over_legs (mirror Blank 2) (Parity.raid6 2) 6 6 2 1
     (log_structured_client (H := Parity.zeroes) (by_the_rules p 2) (Parity.raid6 2) 3))
     (new_disk 2 (Parity.raid6 2) 1 4) composed_shows x.
-Proof. apply CompositionWitnesses.composed_execution. Qed.
+Proof. apply CompositionAtWork.composed_execution. Qed.
 End Whole.
 
 (** ** The disk that runs
@@ -677,9 +677,11 @@ Definition all_counterexamples :=
    @write_touches_nodes, @zero_is_no_power, @raid5_two_lost, @raid6_three_lost, @raid6_256_data,
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
-   @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @ProvedDiskExecution.round_trip_needed,
+   @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
+   @ProvedDiskExecution.round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @MirroredDiskExecution.record_needed, @MirroredDiskProgressWitnesses.small_devices_block,
+   @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
+   @MirroredDiskProgressWitnesses.small_devices_block,
    @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,

@@ -56,10 +56,9 @@ class Leg(ComponentSet):
     def write(self, offset: int, data: bytes, cause: str) -> list[Component]:
         """Write to every reachable component: whole stripes, unless the leg is a mirror.
 
-        Returns the components that have the data. Raises DataLost if the disk cannot go on without
+        Returns the components that have all of it. Raises DataLost if the disk cannot go on without
         a device that failed.
         """
-        reached: list[Component] = []
         if self.k == 1:
             reached = [
                 component
@@ -68,6 +67,7 @@ class Leg(ComponentSet):
             ]
             self._written(offset, len(data), reached)
             return reached
+        whole = [*self.components]
         for at in range(0, len(data), self.stripe_bytes):
             stripe = (offset + at) // self.stripe_bytes
             pieces = self.striping.pieces(data[at : at + self.stripe_bytes])
@@ -80,7 +80,8 @@ class Leg(ComponentSet):
                 )
             ]
             self._written(offset + at, self.stripe_bytes, reached)
-        return reached
+            whole = [component for component in whole if component in reached]
+        return whole
 
     def read(self, offset: int, length: int, accept: Accept, cause: str) -> bytes:
         """Return the data that `accept` takes, from any components that give it.

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from refmodel.bugs.registry import after, bug, override
 from refmodel.log_structured.disk import LogStructuredDisk
-from refmodel.log_structured.maps.node import Node
+from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.snapshots.views import View, ViewState
+from refmodel.log_structured.survey import TreeAt
 
 
 @bug(13, "dm-thin 19fa1a6756ed", "a node once shared is taken for shared for ever, and not freed")
@@ -69,13 +70,12 @@ def delete_loses_chain(disk: LogStructuredDisk) -> None:
 )
 def deleted_view_unmarked(disk: LogStructuredDisk) -> None:
     state = disk.state
-    mark = state.mark_pages_of
+    tree_of = state.tree_of
 
-    def mark_unless_deleted(view: View) -> None:
-        if view.state is not ViewState.DELETED:
-            mark(view)
+    def nothing_if_deleted(view: View) -> TreeAt:
+        return (0, MapKind.LOGICAL, 0) if view.state is ViewState.DELETED else tree_of(view)
 
-    override(state, "mark_pages_of", mark_unless_deleted)
+    override(state, "tree_of", nothing_if_deleted)
 
 
 @bug(

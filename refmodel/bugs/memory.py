@@ -17,14 +17,14 @@ FEW = 12  # nodes that are not on the media
 )
 def forgotten_page_is_free(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
-    finish = pages.finish_marking
+    finish = pages.in_use.finish_marking
 
     def finish_with_what_is_in_memory() -> None:
         for page in [page for page in pages.in_use if page not in pages.nodes]:
             del pages.in_use[page]
         finish()
 
-    override(pages, "finish_marking", finish_with_what_is_in_memory)
+    override(pages.in_use, "finish_marking", finish_with_what_is_in_memory)
 
 
 @bug(
@@ -42,3 +42,19 @@ def unwritten_node_forgotten(disk: LogStructuredDisk) -> None:
             pages.nodes.pop(oldest, None)
 
     after(pages, "new", forget_oldest)
+
+
+@bug(
+    54,
+    "the rule itself: what nobody knows to be free is not given out",
+    "a page that the survey has not come to yet counts as free",
+    memory=0,
+)
+def unmarked_page_is_free(disk: LogStructuredDisk) -> None:
+    pages, survey = disk.state.pages, disk.state.survey
+
+    def count_as_free(*_: Any) -> None:
+        if not survey.is_done:
+            pages.unused.learn(pages.unused.pages, pages.in_use.__contains__)
+
+    after(pages, "opened", count_as_free)

@@ -7,6 +7,7 @@ whole.
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Leg, write_where_different
@@ -15,7 +16,8 @@ from refmodel.core.errors import DataLost, HostRefused
 
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
-FIELDS = struct.Struct("<QQQQIQQQQQQQ")
+KINDS = 7  # of maps, numbered from 1
+FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + KINDS * "Q")
 ROOTS = ("middle", "owners", "usage", "views", "fingerprints", "references")  # of maps
 
 
@@ -35,11 +37,17 @@ class Checkpoint:
     views: int
     fingerprints: int = 0
     references: int = 0
+    first_unused_page: int = 0  # 0: not known, and then nothing of what follows
+    first_unused_segment: int = 0
+    sealed: int = 0  # segments in which something lives
+    live: int = 0  # units of space that live in them
+    pages: tuple[int, ...] = (0,) * KINDS  # in use, of each kind of map
 
 
 def with_roots(checkpoint: Checkpoint, change: Callable[[int], int]) -> Checkpoint:
     """Return a checkpoint whose roots are changed: a slot has pointers, memory has pages."""
-    return replace(checkpoint, **{name: change(getattr(checkpoint, name)) for name in ROOTS})
+    roots: dict[str, Any] = {name: change(getattr(checkpoint, name)) for name in ROOTS}
+    return replace(checkpoint, **roots)
 
 
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
@@ -90,8 +98,8 @@ def offset(number: int) -> int:
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return the page that stores a checkpoint."""
-    values = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
-    covered = FIELDS.pack(*values).ljust(PAGE - HEADER.size, b"\0")
+    *values, pages = [getattr(checkpoint, name) for name in Checkpoint.__slots__]
+    covered = FIELDS.pack(*values, *pages).ljust(PAGE - HEADER.size, b"\0")
     return HEADER.pack(MAGIC, crc32c(covered)) + covered
 
 
@@ -100,4 +108,5 @@ def decode(page: bytes) -> Checkpoint | None:
     magic, crc = HEADER.unpack_from(page)
     if magic != MAGIC or crc32c(page[HEADER.size :]) != crc:
         return None
-    return Checkpoint(*FIELDS.unpack_from(page, HEADER.size))
+    fields = FIELDS.unpack_from(page, HEADER.size)
+    return Checkpoint(*[*fields[:-KINDS], fields[-KINDS:]])

@@ -83,7 +83,7 @@ def _segments(state: DiskState) -> Iterator[str]:
     known = (
         state.segments.free_count
         + state.segments.reserved_count
-        + len(state.segments.sealed)
+        + state.segments.sealed_count
         + len(state.segments.dead)
     )
     if known != state.segments.count:
@@ -94,7 +94,7 @@ def _segments(state: DiskState) -> Iterator[str]:
 
 
 def _pages(state: DiskState) -> Iterator[str]:
-    """Exactly the reachable pages are in use."""
+    """Exactly the reachable pages are in use, as far as they are marked."""
     reachable: set[int] = set()
     for tree in state.service_maps:
         reach(tree, tree.root, 0, LAST, reachable)
@@ -102,8 +102,13 @@ def _pages(state: DiskState) -> Iterator[str]:
         reach(view.map, view.map.root, view.cursor, LAST, reachable)
     if leaked := state.pages.in_use.keys() - reachable:
         yield f"pages {sorted(leaked)} are in use and not reachable"
-    if dangling := reachable - state.pages.in_use.keys():
+    dangling = reachable - state.pages.in_use.keys()
+    if dangling and state.pages.in_use.all_marked:
         yield f"pages {sorted(dangling)} are reachable and not in use"
+    if free := [page for page in reachable if page in state.pages.unused]:
+        yield f"pages {sorted(free)} are reachable and free"
+    if state.pages.used_count != len(reachable):
+        yield f"{len(reachable)} pages are in use, {state.pages.used_count} are counted"
 
 
 def reach(tree: Tree[Any], page: int, low: int, end: int, reachable: set[int]) -> None:

@@ -114,6 +114,7 @@ class Cleaning:
         if self._refused:  # no more is cleaned without that checkpoint
             self._free_cleaned()
             return True
+        segments.learn_all()
         state.chunks.remove_dropped()
         while len(segments.dead) <= state.geometry.cleaning_batch:
             if segments.dead and segments.free_count <= state.chunks.streams.count:

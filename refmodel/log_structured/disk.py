@@ -11,14 +11,12 @@ which others may come, is in requests.py; the methods here wait for its end.
 """
 
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from refmodel.array.array import Array
 from refmodel.array.label import DEFAULT_ENGINE
-from refmodel.core.errors import (
-    BadRequest,
-)
+from refmodel.core.errors import BadRequest, DiskError
 from refmodel.core.validation import require_range
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.checkpointing import Checkpointer
@@ -31,6 +29,8 @@ from refmodel.log_structured.resync import Resync
 from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.media.enclosure import Enclosure
+
+REPLAYED = 1 << 16  # bytes of the log that the opening after a clean close may replay
 
 
 class LogStructuredDisk(ArrayDisk[Geometry]):
@@ -144,10 +144,16 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.scheduler.run(self.requests.flush())
 
     def close(self) -> None:
-        """Flush, and close the disk. Requests that are in flight happen first."""
+        """Flush, and close the disk. Requests that are in flight happen first.
+
+        If opening would replay much of the log, a checkpoint is taken.
+        """
         if not self.broken and self.array.writable:
             self._quiesce()
             self.state.log.flush()
+            if self.state.log.used > REPLAYED:
+                with suppress(DiskError, OSError):  # the log has everything
+                    self._checkpoint()
         self.abandon()
 
     # What otherwise happens by itself.
@@ -156,7 +162,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         """Write a checkpoint, and truncate the log. Raises NoSpace, DataLost."""
         self.require_writable()
         self._quiesce()
-        self.guarded(self.checkpoints.run)
+        self.guarded(self._checkpoint)
 
     def clean(self) -> bool:
         """Finish reclaim, and clean until a segment has become free. Raises NoSpace, DataLost.
@@ -168,13 +174,18 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         return self.guarded(self._clean)
 
     def settle(self) -> None:
-        """Finish reclaim, resync and rebuild. Raises DataLost if devices are missing."""
+        """Finish reclaim, resync, rebuild and the survey.
+
+        Raises DataLost if devices are missing.
+        """
         self.require_writable()
         self._quiesce()
         self.guarded(self._settle)
 
     def background(self) -> bool:
-        """Do one step of reclaim, resync or rebuild. Returns False if there was nothing to do.
+        """Do one step of reclaim, resync, rebuild or the survey.
+
+        Returns False if there was nothing to do.
 
         Raises DataLost.
         """
@@ -190,17 +201,24 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
             self.scheduler.step()
             self.require_usable()
 
+    def _checkpoint(self) -> None:
+        self.state.survey.finish_if_scarce()
+        self.checkpoints.run()
+
     def _background(self) -> bool:
         self._rebuild()
-        return self.state.reclaimer.reclaim() or self.resync.step()
+        self.state.survey.finish_if_scarce()
+        return self.state.reclaimer.reclaim() or self.resync.step() or self.state.survey.step()
 
     def _settle(self) -> None:
+        self.state.survey.finish()
         self.state.reclaimer.reclaim_all()
         self._rebuild()
         while self.resync.step():
             self._rebuild()
 
     def _clean(self) -> bool:
+        self.state.survey.finish_if_scarce()
         reclaimed = self.state.reclaimer.reclaim_all()
         if reclaimed:
             self.checkpoints.run()

@@ -3,11 +3,13 @@
 The actions `load`, `replay` and `recover` of specs/LogStructuredDisk.tla.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.journal.checkpoint import Checkpoint
 from refmodel.journal.record import Record, RecordKind
+from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.state import DiskState
 
 
@@ -31,6 +33,7 @@ def replay(state: DiskState, record: Record) -> None:
     """Make the operation of a record happen that recovery found in the log."""
     state.emit("replay", **record.facts)
     if record.kind is not RecordKind.OPEN:
+        state.survey.finish_if_scarce()
         state.merge(record.count)
         state.apply(record)
 
@@ -43,17 +46,21 @@ def load(state: DiskState) -> Checkpoint:
     state.clock.now = checkpoint.clock
     state.clock.freeze()
     state.clock.commit()
-    state.segments.load(checkpoint.owners, checkpoint.usage)
+    first_unused = checkpoint.first_unused_page
+    state.pages.load(first_unused, Counter(dict(zip(MapKind, checkpoint.pages, strict=True))))
+    state.segments.load(
+        checkpoint.owners,
+        checkpoint.usage,
+        checkpoint.first_unused_segment if first_unused else 0,
+        checkpoint.sealed,
+        checkpoint.live,
+    )
     state.chunks.middle.root = checkpoint.middle
     deduplication = state.chunks.deduplication
     deduplication.index.root = checkpoint.fingerprints
     deduplication.references.root = checkpoint.references
     state.views.load(checkpoint.views, checkpoint.next_view)
-    for tree in state.service_maps:
-        state.mark_pages(tree)
-    for view in state.views.by_id.values():
-        state.mark_pages_of(view)
-    state.pages.finish_marking()
+    state.survey.open(state.trees_in_use(), first_unused, foreseen=state.events.record is not None)
     state.emit(
         "load",
         number=checkpoint.number,

@@ -277,6 +277,7 @@ class Requests:
     @spent_on(ROOM)
     def _work(self, record: Record) -> None:
         """Do the background work that a change earns."""
+        self._state.survey.keep_up()
         self._state.merge(record.count)
         try:
             if not self._cleaning.step(record):

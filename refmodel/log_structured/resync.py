@@ -22,7 +22,6 @@ from refmodel.core.checksum import crc32c
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.geometry import Geometry
-from refmodel.log_structured.maps.page_marking import learn_births
 from refmodel.log_structured.state import DiskState
 
 CHECKPOINT_STEP = Earned(1, 16)  # of what is left of the checkpoint behind the last stripe
@@ -53,7 +52,7 @@ class Resync:
 
     def begin(self, member: Member) -> None:
         """Find out what a member lacks."""
-        learn_births(self._state.pages)
+        self._state.survey.learn_births()
         missed = []
         for leg, component in self._array.components(member):
             born = self.births(leg, member.since)

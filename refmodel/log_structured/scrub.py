@@ -48,6 +48,10 @@ def scrub(disk: LogStructuredDisk) -> Findings:
             if check.offset in offsets
         ]
 
+    try:
+        state.survey.finish()
+    except DataLost as lost:
+        found.contradictions.append(f"nobody knows what is in use: {lost}")
     for slot in checkpoints.slots(state.performance):
         check = Check(
             checkpoints.offset(slot.number), PAGE, partial(operator.eq, checkpoints.encode(slot))

@@ -159,6 +159,8 @@ class SpaceReservation:
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         pages, reclaimer = self._state.pages, self._state.reclaimer
+        if self._lacking_pages(blocks):
+            self._state.survey.finish()
         if lacking := self._lacking_pages(blocks):
             while len(pages.pending) < lacking and reclaimer.reclaim():
                 pass  # what it frees, the checkpoint makes usable
@@ -181,7 +183,7 @@ class SpaceReservation:
         growth = (16 if state.geometry.deduplication else 8) * (
             len(state.chunks.bank) + 2 * blocks + state.segments.units
         ) // room + 32
-        if pages.free_count >= len(pages.in_use) + growth:  # even if every node is copied
+        if pages.free_count >= pages.used_count + growth:  # even if every node is copied
             return 0
         levels, logical = state.views.live_map.height() + 1, pages.used[MapKind.LOGICAL]
         # each map that waits may copy what the one before has copied

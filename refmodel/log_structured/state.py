@@ -24,11 +24,12 @@ from refmodel.log_structured.chunks.space_usage import SpaceUsage
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
-from refmodel.log_structured.maps.page_marking import LITTLE_AHEAD, READ_AHEAD, mark_pages
+from refmodel.log_structured.maps.page_marking import LITTLE_AHEAD, READ_AHEAD
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.reclaim import Reclaimer
 from refmodel.log_structured.snapshots.tree_events import TreeEvents
 from refmodel.log_structured.snapshots.views import View, Views
+from refmodel.log_structured.survey import Survey, TreeAt
 
 OF_VIEWS = (RecordKind.SNAPSHOT, RecordKind.DELETE, RecordKind.REVERT)
 MERGED = 16  # changes that wait, for each block that an operation changes
@@ -56,7 +57,8 @@ class DiskState:
         self.large_writes = LargeWrites(capacity, self.chunks, geometry, emit)
         self.space_usage = SpaceUsage(self.chunks, geometry)
         self.views = Views(self.pages, geometry.fanout)
-        self._read_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
+        leaves_ahead = LITTLE_AHEAD if geometry.fanout else READ_AHEAD
+        self.survey = Survey(self.pages, self.segments, READ_AHEAD, leaves_ahead)
         self._merge_step = LEAST_MERGED if geometry.fanout else MERGED
         self.trees = TreeEvents(self.views, self.pages, array.events)
         self.reclaimer = Reclaimer(
@@ -270,6 +272,11 @@ class DiskState:
             views=self.views.table.root,
             fingerprints=self.chunks.deduplication.index.root,
             references=self.chunks.deduplication.references.root,
+            first_unused_page=self.pages.unused.first_unused,
+            first_unused_segment=self.segments.first_fresh,
+            sealed=self.segments.sealed_count,
+            live=self.segments.live,
+            pages=tuple(self.pages.used[kind] for kind in MapKind),
         )
 
     def checkpoint_commit(self, checkpoint: Checkpoint) -> None:
@@ -292,10 +299,14 @@ class DiskState:
         for segment in self.segments.free():
             self.emit("free", segment=segment)
 
-    def mark_pages(self, tree: Tree[Any]) -> None:
-        """Mark the pages of a map as in use."""
-        mark_pages(self.pages, tree.root, tree.kind, self._read_ahead)
+    def trees_in_use(self) -> list[TreeAt]:
+        """Return all maps, after they were loaded: roots, kinds, and the first keys that count."""
+        service = [(tree.root, tree.kind, 0) for tree in self.service_maps]
+        return service + [self.tree_of(view) for view in self.views.by_id.values()]
 
-    def mark_pages_of(self, view: View) -> None:
-        """Mark the pages of a view's map as in use, but what reclaim has freed of it."""
-        mark_pages(self.pages, view.map.root, MapKind.LOGICAL, self._read_ahead, view.cursor)
+    def tree_of(self, view: View) -> TreeAt:
+        """Return the map of a view, but what reclaim has freed of it."""
+        root, kind = view.map.root, MapKind.LOGICAL
+        if view.cursor:
+            self.pages.lead_to(root, kind, view.cursor)
+        return root, kind, view.cursor

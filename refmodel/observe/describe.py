@@ -11,7 +11,8 @@ SEGMENTS_SHOWN = 64
 
 
 def describe(disk: LogStructuredDisk) -> str:
-    """Return a few dozen lines for a person."""
+    """Return a few dozen lines for a person. Raises DataLost."""
+    disk.state.survey.finish()
     parts = (_shape(disk), _log(disk), _views(disk), _maps(disk), _segments(disk))
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -78,7 +79,7 @@ def _maps(disk: LogStructuredDisk) -> Iterator[str]:
     if disk.geometry.deduplication:
         names |= {MapKind.FINGERPRINTS: "index of fingerprints", MapKind.REFERENCES: "references"}
     yield (
-        f"pages     {len(pages.in_use)} in use, {pages.free_count} free, "
+        f"pages     {pages.used_count} in use, {pages.free_count} free, "
         f"{len(pages.pending)} free after the next checkpoint"
     )
     for kind, name in names.items():

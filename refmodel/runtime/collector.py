@@ -4,22 +4,23 @@ A full collection looks at every object of the process. With the nodes of a larg
 this takes tens of milliseconds, at a moment that has nothing to do with any operation. It finds
 nothing of the engine, which makes no cycles: what it drops, the reference counts free. Connections
 and errors of a server may be in cycles, so collections are put off, not left out: young objects are
-collected as usual, which is short, and the rest when nobody waits.
+collected as usual, which is short, and the rest when nobody waits. A server that is never idle does
+a full collection, too, but rarely.
 """
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-NEVER = 1 << 30  # collections of young objects before Python does a full one by itself
+RARELY = 1000  # collections of young objects before Python does a full one by itself
 DUE = 10  # such collections after which an idle moment is used, as Python would
 
 
 @contextmanager
 def full_collections_in_idle_moments() -> Iterator[None]:
-    """Meanwhile only `collect_if_due` does full collections."""
+    """Meanwhile `collect_if_due` does full collections, and Python by itself only rarely."""
     young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, NEVER)
+    gc.set_threshold(young, middle, RARELY)
     try:
         yield
     finally:

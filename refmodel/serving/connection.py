@@ -78,14 +78,17 @@ class Connection:
 
     def _send_output(self) -> None:
         """Send until the client takes no more for now. Raises OSError if it is gone."""
-        output = self.session.output
+        session, output = self.session, self.session.output
         while output:
             parts = output[:MOST_PARTS]
             try:
                 sent = self._socket.sendmsg(parts)
             except BlockingIOError:
                 return
-            self.session.unsent -= sent
+            session.unsent -= sent
+            if not session.unsent:
+                output.clear()
+                return
             done = 0
             while done < len(parts) and sent >= len(parts[done]):
                 sent -= len(parts[done])

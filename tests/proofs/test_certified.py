@@ -17,7 +17,7 @@ from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle, certified, model
 from conformance.judging.orders import search
 from conformance.selftest.overlapping_histories import history
-from support.overlap import admitted
+from support.overlap import admitted, answered_meanwhile
 
 
 def judges(**others: Oracle) -> dict[str, Oracle]:
@@ -177,3 +177,9 @@ def test_a_durable_write_that_was_cut_may_outlive_earlier_ones() -> None:
         trace = Trace(hello, [*events, {**read, "called": 7, "answered": 8}])
         assert (certified.judge([trace])[0].at is None) is admitted_
         assert (search.judge(trace).at is None) is admitted_
+
+
+@pytest.mark.parametrize("recovers", [True, False], ids=["recovers", "cut short"])
+def test_what_is_answered_after_crash_was_called_is_judged(recovers: bool) -> None:
+    some = [answered_meanwhile("ack", tag, recovers) for tag in (1, 2)]
+    assert [opinion.at for opinion in certified.judge(some)] == [None, 2]

@@ -11,17 +11,10 @@ from click.testing import CliRunner
 from scheduler_bugs import built
 
 from conformance.cli import main
+from support.proved_disk import PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "build" / "proved-disk"
 BLOCK = 4096
-
-
-def call(*arguments: object, status: int = 0, text: bytes | None = None) -> bytes:
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, input=text)
-    assert done.returncode == status, done.stderr.decode()
-    assert b"xception" not in done.stderr
-    return done.stdout
 
 
 @pytest.fixture

@@ -14,16 +14,9 @@ from click.testing import CliRunner
 from scheduler_bugs import built
 
 from conformance.cli import main
+from support.proved_disk import PROGRAM, call
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "build" / "proved-disk"
-
-
-def call(*arguments: object, status: int = 0) -> bytes:
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True)
-    assert done.returncode == status, done.stderr.decode()
-    assert b"xception" not in done.stderr
-    return done.stdout
 
 
 @pytest.fixture

@@ -8,19 +8,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kill_server import PROGRAM, Server, killed
+from kill_server import Server, killed
 from scheduler_bugs import built
 
+from support.proved_disk import call
 from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client
 from support.serving.nbd_fuzz import fuzz
 
 BLOCK = 4096
 
 
-def call(*arguments: object, status: int = 0) -> bytes:
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True)
-    assert done.returncode == status, done.stderr.decode()
-    return done.stdout
+def stop(server: Server) -> None:
+    """End the server, unless it has ended; it ends well."""
+    if server.process.poll() is None:
+        server.process.terminate()
+    assert server.process.wait() == 0
 
 
 @pytest.fixture
@@ -28,8 +30,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     call("create", tmp_path / "disk", "--blocks", 64)
     found = Server(tmp_path)
     yield found
-    found.process.terminate()
-    assert found.process.wait() == 0
+    stop(found)
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["blocks"]
     assert not (tmp_path / "nbd.sock").exists()
 
@@ -112,47 +113,50 @@ def asked(folder: Path, line: dict[str, object]) -> dict[str, object]:
         return answer
 
 
-def test_requests_fail_while_no_member_answers_and_go_on_when_it_is_back(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    call("create", disk, "--blocks", 64, "--mirrors", 2)
-    server = Server(tmp_path)
+@pytest.fixture
+def mirrors(tmp_path: Path) -> Iterator[tuple[Server, Client]]:
+    """The server of a disk on two mirrors, and a client, who has written to block 0."""
+    call("create", tmp_path / "disk", "--blocks", 64, "--mirrors", 2)
+    found = Server(tmp_path)
     client, end = connected(tmp_path)
     with closing(end):
         assert not client.one(WRITE, 0, data=b"a" * BLOCK).error
-        assert asked(disk, {"op": "snapshot", "name": "s"})["ok"]
-        asked(disk, {"op": "fail", "device": 0})
-        assert not client.one(WRITE, 0, data=b"b" * BLOCK).error
-        asked(disk, {"op": "fail", "device": 1})
-        assert [client.one(READ, 0, BLOCK).error for _ in range(2)] == [5, 5]
-        assert client.one(WRITE, 0, data=b"c" * BLOCK).error == 5
-        assert asked(disk, {"op": "read", "lba": 0, "count": 1})["error"] == "data-lost"
-        assert asked(disk, {"op": "delete", "name": "s"})["error"] == "unknown-outcome"
-        asked(disk, {"op": "return", "device": 0})  # it missed a write
-        assert client.one(READ, 0, BLOCK).error == 5
-        asked(disk, {"op": "return", "device": 1})
-        assert client.one(READ, 0, BLOCK).content == b"b" * BLOCK
-        assert not client.one(WRITE, 0, data=b"d" * BLOCK).error
-        assert asked(disk, {"op": "settle"})["ok"]
-        asked(disk, {"op": "fail", "device": 1})
-        assert client.one(READ, 0, BLOCK).content == b"d" * BLOCK
-    server.process.terminate()
-    assert server.process.wait() == 0
+        yield found, client
+    stop(found)
 
 
-def test_a_server_that_ends_while_no_member_answers_leaves_the_record_alone(tmp_path: Path) -> None:
+def test_requests_fail_while_no_member_answers_and_go_on_when_it_is_back(
+    mirrors: tuple[Server, Client], tmp_path: Path
+) -> None:
+    (_, client), disk = mirrors, tmp_path / "disk"
+    assert asked(disk, {"op": "snapshot", "name": "s"})["ok"]
+    asked(disk, {"op": "fail", "device": 0})
+    assert not client.one(WRITE, 0, data=b"b" * BLOCK).error
+    asked(disk, {"op": "fail", "device": 1})
+    assert [client.one(READ, 0, BLOCK).error for _ in range(2)] == [5, 5]
+    assert client.one(WRITE, 0, data=b"c" * BLOCK).error == 5
+    assert asked(disk, {"op": "read", "lba": 0, "count": 1})["error"] == "data-lost"
+    assert asked(disk, {"op": "delete", "name": "s"})["error"] == "unknown-outcome"
+    asked(disk, {"op": "return", "device": 0})  # it missed a write
+    assert client.one(READ, 0, BLOCK).error == 5
+    asked(disk, {"op": "return", "device": 1})
+    assert client.one(READ, 0, BLOCK).content == b"b" * BLOCK
+    assert not client.one(WRITE, 0, data=b"d" * BLOCK).error
+    assert asked(disk, {"op": "settle"})["ok"]
+    asked(disk, {"op": "fail", "device": 1})
+    assert client.one(READ, 0, BLOCK).content == b"d" * BLOCK
+
+
+def test_a_server_that_ends_while_no_member_answers_leaves_the_record_alone(
+    mirrors: tuple[Server, Client], tmp_path: Path
+) -> None:
     """Who missed a write is not a member again because the disk was closed."""
-    disk = tmp_path / "disk"
-    call("create", disk, "--blocks", 64, "--mirrors", 2)
-    server = Server(tmp_path)
-    client, end = connected(tmp_path)
-    with closing(end):
-        assert not client.one(WRITE, 0, data=b"a" * BLOCK).error
-        asked(disk, {"op": "fail", "device": 0})
-        asked(disk, {"op": "fail", "device": 1})
-        assert client.one(READ, 0, BLOCK).error == 5
+    (server, client), disk = mirrors, tmp_path / "disk"
+    asked(disk, {"op": "fail", "device": 0})
+    asked(disk, {"op": "fail", "device": 1})
+    assert client.one(READ, 0, BLOCK).error == 5
     record = (disk / "members").read_text()
-    server.process.terminate()
-    assert server.process.wait() == 0
+    stop(server)
     assert (disk / "members").read_text() == record
     assert "members 1\n" in record
 

@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from refmodel.bench.nbd_comparison import ENGINE, MEMORY, QCOW2, ROUNDS
+from refmodel.bench.nbd_comparison import ENGINE, MEMORY, PERCENTILES, QCOW2, ROUNDS, Run, tool
 from support.serving.served import refmodel
 
 
@@ -29,3 +30,28 @@ def test_three_servers_take_turns(tmp_path: Path) -> None:
     table = done.stdout.decode()
     assert all(name in table for name in (ENGINE, QCOW2, MEMORY)) and "raid5-2+1" in table
     refmodel("bench", "--nbd", "--depth", 3, status=2)
+
+
+def test_fields_are_named_as_in_fio(tmp_path: Path) -> None:
+    """What reads iops, bw_bytes and percentiles of fio reads them of the bench."""
+    options = {
+        "name": "run",
+        "ioengine": "null",
+        "size": "1M",
+        "rw": "randread",
+        "percentile_list": ":".join(map(str, PERCENTILES)),
+        "output-format": "json",
+        "output": tmp_path / "fio",
+    }
+    tool("fio", *(f"--{key}={value}" for key, value in options.items()), folder=tmp_path)
+    text = (tmp_path / "fio").read_text()
+    fio = json.loads(text[text.index("{") :])["jobs"][0]["read"]
+    refmodel("bench", "--profile", "4k-random-read", "--scale", 0.02, "--json", tmp_path / "bench")
+    bench = json.loads((tmp_path / "bench").read_text())
+    over_nbd: dict[str, Any] = Run(1.0, 1.0, 1.0, (1.0,) * len(PERCENTILES)).as_dict()
+    for found in (bench, over_nbd):
+        assert isinstance(found["iops"], float) and isinstance(fio["iops"], float)
+        assert found["bw_bytes"] > 0 and fio["bw_bytes"] > 0
+        latencies = found["clat_ns"]["percentile"]
+        assert latencies.keys() == fio["clat_ns"]["percentile"].keys()
+        assert all(isinstance(nanoseconds, int) for nanoseconds in latencies.values())

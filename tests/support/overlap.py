@@ -1,8 +1,13 @@
-"""What is right of a small overlapping history by definition: all orders are tried."""
+"""What is right of a small overlapping history by definition: all orders are tried; and one that
+is cut while a request is answered."""
+
+from typing import Any
 
 from conformance.contract import model
 from conformance.contract.trace import OVERLAPPING, Trace
 from conformance.judging.orders.steps import parts_of
+
+OK = {"ok": True}
 
 
 def admitted(trace: Trace) -> bool:
@@ -52,3 +57,26 @@ def admitted(trace: Trace) -> bool:
         return False
 
     return search(frozenset(range(len(steps))), model.init(trace.hello))
+
+
+def answered_meanwhile(profile: str, tag: int, recovers: bool) -> Trace:
+    """Tag 1 was written; `tag` is read. The first `crash` recovers, or is cut short itself."""
+    hello: dict[str, Any] = {
+        "name": "t",
+        "version": "1",
+        "block_size": 512,
+        "crash_profile": profile,
+        "capabilities": ["crash"],
+        "in_flight": 2,
+    }
+    read = {"op": "read", "lba": 0, "count": 1, "result": {"ok": True, "tags": [tag]}}
+    events = [
+        {"op": "create", "blocks": 1, "result": OK, "called": 0, "answered": 1},
+        {"op": "write", "lba": 0, "tags": [1], "result": OK, "called": 2, "answered": 3},
+        {**read, "called": 4, "answered": 6},
+        {"op": "crash", "result": OK, "called": 5, "answered": 7}
+        if recovers
+        else {"op": "crash", "result": None, "called": 5, "answered": None},
+        {"op": "crash", "result": OK, "called": 8, "answered": 9},
+    ]
+    return Trace(hello, events)

@@ -42,23 +42,26 @@ def _is_answered(event: Event) -> bool:
 
 
 def until(events: Sequence[Event], end: int) -> list[Event]:
-    """The calls and answers up to the position `end`."""
+    """The calls and answers up to the position `end`; a power cut happens at its answer."""
     return [
         event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
         for event in events
         if event["called"] <= end
+        and (event["op"] in OVERLAPPING or (event["answered"] or 0) <= end)
     ]
 
 
 def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
     """(position, whether it is an answer, index) of events with positions, in their order."""
     line: list[tuple[int, bool, int]] = []
+    last = 0
     for index, event in enumerate(events):
+        last = max(last, event["called"], event["answered"] or 0)
         line.append((event["called"], False, index))
         if event["answered"] is not None:
             line.append((event["answered"], True, index))
-        elif event["op"] not in OVERLAPPING:  # such as a crash cut short: it ends there
-            line.append((event["called"], True, index))
+        elif event["op"] not in OVERLAPPING:  # a crash cut short: after all that was answered
+            line.append((last, True, index))
     return sorted(line)
 
 

@@ -148,6 +148,8 @@ class Cleaner:
         It compares one segment of each bucket, however many segments there are.
         """
         units, now = self._segments.units, self._segments.clock.now
+        while not self._segments.victims and self._segments.learn():
+            pass
         if self._cost is None:
             return self._segments.victims.any(random.Random(now))
         best = None

@@ -5,7 +5,7 @@ segment becomes free only when a durable checkpoint does not refer to it.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from refmodel.core.errors import DataLost, NoSpace
@@ -16,6 +16,9 @@ from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.node import MapKind
 from refmodel.log_structured.maps.page_store import PageStore
+
+READ_AT_OPENING = 1024  # segments: so many are known when a disk is open
+LEARNED = 128  # segments that are looked at in one step after that
 
 
 @dataclass(slots=True)
@@ -49,6 +52,12 @@ class Segments:
         self._changed: set[int] = set()  # segments whose entry of the table is out of date
         self._free: list[int] = []  # a heap of freed segments below `_fresh`
         self._fresh = 0  # segments from here on were never used
+        # Segments of which nobody knows what lives in them, but for those of `_learned`. The stored
+        # table knows: it changes only where a segment is known.
+        self._unknown = range(0)
+        self._learned: set[int] = set()
+        self._unknown_sealed = 0  # how many of them are sealed
+        self._unknown_free = 0  # how many are free
         self._reserved: set[int] = set()
         self._pins: dict[int, int] = {}  # segment -> how many reads in flight read it
         self._bytes = geometry.segment_bytes
@@ -80,7 +89,22 @@ class Segments:
     @property
     def free_count(self) -> int:
         """How many segments are free."""
-        return len(self._free) + self.count - self._fresh
+        return len(self._free) + self.count - self._fresh + self._unknown_free
+
+    @property
+    def sealed_count(self) -> int:
+        """How many segments are sealed."""
+        return len(self.sealed) + self._unknown_sealed
+
+    @property
+    def first_fresh(self) -> int:
+        """The first segment that was never used."""
+        return self._fresh
+
+    @property
+    def all_known(self) -> bool:
+        """Whether it is known of every segment what lives in it."""
+        return not self._unknown
 
     @property
     def reserved_count(self) -> int:
@@ -88,13 +112,15 @@ class Segments:
         return len(self._reserved)
 
     def open(self) -> int:
-        """Take a free segment, to be filled and sealed at once. Raises NoSpace."""
-        if self._free:
-            return heapq.heappop(self._free)
-        if self._fresh == self.count:
+        """Take a free segment, to be filled and sealed at once. Raises NoSpace, DataLost."""
+        if not self._free and self._fresh < self.count:
+            self._fresh += 1
+            return self._fresh - 1
+        while not self._free and self.learn():
+            pass
+        if not self._free:
             raise NoSpace("no segment is free")
-        self._fresh += 1
-        return self._fresh - 1
+        return heapq.heappop(self._free)
 
     def reserve(self) -> int:
         """Take a free segment that is written before the log says so. Raises NoSpace."""
@@ -116,6 +142,7 @@ class Segments:
         if segment in self._reserved:
             self._reserved.discard(segment)
             return
+        self._know([segment])
         while self._fresh <= segment:
             self.add_free(self._fresh)
             self._fresh += 1
@@ -150,8 +177,10 @@ class Segments:
         A segment in which nothing lives any more is dead.
         """
         pbas.sort()
+        counted = self.addressing.by_segment(pbas)
+        self._know(counted)
         self.owners.remove_many(pbas)
-        for segment, gone in self.addressing.by_segment(pbas).items():
+        for segment, gone in counted.items():
             self.live -= gone
             usage = self.sealed[segment]
             usage.live -= gone
@@ -168,8 +197,12 @@ class Segments:
         return list(self.owners.items(segment * span, (segment + 1) * span))
 
     def usage(self) -> list[tuple[int, int]]:
-        """Return each sealed segment, and how many units live in it."""
-        return [(segment, usage.live) for segment, usage in self.sealed.items()]
+        """Return each sealed segment, and how many units live in it. Raises DataLost."""
+        known = [(segment, usage.live) for segment, usage in self.sealed.items()]
+        if not self._unknown:
+            return known
+        stored = self.table.items(self._unknown[0], self._unknown[-1] + 1)
+        return known + [(at, live) for at, (live, _) in stored if at not in self._learned]
 
     @property
     def changed_count(self) -> int:
@@ -212,17 +245,69 @@ class Segments:
         """Put one segment on the list of free segments."""
         heapq.heappush(self._free, segment)
 
-    def load(self, owners_root: int, table_root: int) -> None:
-        """Read the usage table that a checkpoint refers to. Raises DataLost."""
+    def load(
+        self, owners_root: int, table_root: int, first_fresh: int, sealed: int, live: int
+    ) -> None:
+        """Begin with what a checkpoint says: the roots of the maps, and the counts.
+
+        The usage table is read now if it is small, or if the first segment that was never used is
+        not known, else later. Raises DataLost.
+        """
         self.owners.root, self.table.root = owners_root, table_root
-        self.sealed = {segment: SegmentUsage(*usage) for segment, usage in self.table.items()}
+        self.sealed, self.victims = {}, Victims(self.units)
+        self._free, self._learned = [], set()
+        if READ_AT_OPENING < first_fresh <= self.count:
+            self.live, self._fresh, self._unknown = live, first_fresh, range(first_fresh)
+            self._unknown_sealed, self._unknown_free = sealed, first_fresh - sealed
+            return
+        for segment, usage in self.table.items():
+            self._note(segment, usage)
         self.live = sum(usage.live for usage in self.sealed.values())
-        self.victims = Victims(self.units)
-        for segment, usage in self.sealed.items():
-            self.victims.put(segment, usage.live, usage.filled)
         self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
 
+    def learn(self) -> bool:
+        """Find out of some more segments what lives in them. Returns False if all are known.
+
+        Raises DataLost.
+        """
+        if not self._unknown:
+            return False
+        part = self._unknown[:LEARNED]
+        stored = dict(self.table.items(part[0], part[-1] + 1, "recovery"))
+        for segment in part:
+            if segment not in self._learned:
+                self._learn(segment, stored.get(segment))
+        self._learned.difference_update(part)
+        self._unknown = self._unknown[LEARNED:]
+        return True
+
+    def learn_all(self) -> None:
+        """Find out of all segments what lives in them. Raises DataLost."""
+        while self.learn():
+            pass
+
     def first_unused(self) -> int:
-        """Return the first segment behind all sealed ones."""
+        """Return the first segment behind all sealed ones. All must be known."""
         return max(self.sealed, default=-1) + 1
+
+    def _know(self, segments: Iterable[int]) -> None:
+        """Find out what lives in these segments, before anything changes. Raises DataLost."""
+        for segment in segments if self._unknown else ():
+            if segment in self._unknown and segment not in self._learned:
+                self._learn(segment, self.table.get(segment))
+                self._learned.add(segment)
+
+    def _learn(self, segment: int, usage: tuple[int, int] | None) -> None:
+        """Take over what the stored table says of an unknown segment."""
+        if usage is None:
+            self._unknown_free -= 1
+            self.add_free(segment)
+        else:
+            self._unknown_sealed -= 1
+            self._note(segment, usage)
+
+    def _note(self, segment: int, usage: tuple[int, int]) -> None:
+        """Note what lives in a sealed segment, and when it was filled."""
+        self.sealed[segment] = SegmentUsage(*usage)
+        self.victims.put(segment, *usage)

@@ -29,6 +29,10 @@ class Victims:
         """Return whether a segment may be cleaned."""
         return segment in self._known
 
+    def __len__(self) -> int:
+        """Return how many segments may be cleaned."""
+        return len(self._known)
+
     def put(self, segment: int, live: int, filled: int) -> None:
         """Note how many units live in a segment, and when it was filled."""
         self.discard(segment)

@@ -38,6 +38,9 @@ class Table:
         """Return a row, or a table of the rows of a slice."""
         if isinstance(at, slice):
             return Table([column[at] for column in self.columns])
+        if len(self.columns) == 2:  # the middle map: each read of a chunk comes here
+            first, second = self.columns
+            return first[at], second[at]
         return tuple([column[at] for column in self.columns])
 
     def __setitem__(self, at: int, row: Row) -> None:
@@ -55,6 +58,9 @@ class Table:
 
     def pop(self, at: int) -> Row:
         """Remove a row, and return it."""
+        if len(self.columns) == 2:
+            first, second = self.columns
+            return first.pop(at), second.pop(at)
         return tuple([column.pop(at) for column in self.columns])
 
     def extend(self, rows: Iterable[Row]) -> None:

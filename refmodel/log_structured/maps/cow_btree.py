@@ -53,18 +53,24 @@ class Tree(Generic[V]):
             return [None] * len(wanted)
         found: list[V | None] = []
         nodes, kind, load = self.pages.nodes, self.kind, self.pages.get
-        root = load(self.root, kind)
+        root = node = load(self.root, kind)
+        keys, at, last = node.keys, 0, 0
         for key in wanted:
-            node = root
+            at += 1
+            if at < last and keys[at] == key:  # many ask for neighbours: no walk for these
+                found.append(node.values[at])
+                continue
+            node, missed = root, False
             while node.level:
                 page = node.values[bisect_right(node.keys, key, 1) - 1]
                 if (child := nodes.get(page)) is None:
-                    node = load(page, kind)
+                    node, missed = load(page, kind), True
                 else:
                     child.used, node = True, child
             keys = node.keys
-            at = bisect_left(keys, key)
-            found.append(node.values[at] if at < len(keys) and keys[at] == key else None)
+            at, size = bisect_left(keys, key), len(keys)
+            found.append(node.values[at] if at < size and keys[at] == key else None)
+            last = 0 if missed else size  # the next walk says that what was loaded is used
         return found
 
     def load(self, keys: Sequence[int]) -> None:
@@ -202,8 +208,14 @@ class Tree(Generic[V]):
         at = 0
         while at < len(removed):
             path, end = self._writable_path_and_end(removed[at])
-            keys, values, slot = path[-1].keys, path[-1].values, 0
-            stop = bisect_left(removed, end, at)
+            keys, values = path[-1].keys, path[-1].values
+            slot, stop = bisect_left(keys, removed[at]), bisect_left(removed, end, at)
+            behind = slot + stop - at
+            neighbours = behind <= len(keys) and keys[behind - 1] == removed[stop - 1]
+            if neighbours and keys[slot:behind].tolist() == removed[at:stop]:
+                before += values[slot:behind]
+                del keys[slot:behind], values[slot:behind]
+                at = stop
             for key in removed[at:stop]:
                 slot = bisect_left(keys, key, slot)
                 if slot == len(keys) or keys[slot] != key:
@@ -214,13 +226,13 @@ class Tree(Generic[V]):
             self._prune(path)
         return before
 
-    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple[int, V]]:
+    def items(self, low: int = 0, high: int = LAST, cause: str = "") -> Iterator[tuple[int, V]]:
         """Yield keys and values, low <= key < high, in order.
 
-        The tree must not change meanwhile.
+        The tree must not change meanwhile. Device I/O is counted under `cause`, or else as misses.
         """
         if self.root:
-            yield from self._items(self.root, low, high)
+            yield from self._items(self.root, low, high, cause)
 
     def contains(self, node: Node) -> bool:
         """Return whether this tree has a node, which may be of a tree that shares nodes with it."""
@@ -231,8 +243,8 @@ class Tree(Generic[V]):
             at = self.pages.get(at.values[child_index(at, node.keys[0])], self.kind)
         return at is node or at.page == node.page
 
-    def _items(self, page: int, low: int, high: int) -> Iterator[tuple[int, V]]:
-        node = self.pages.get(page, self.kind)
+    def _items(self, page: int, low: int, high: int, cause: str) -> Iterator[tuple[int, V]]:
+        node = self.pages.get(page, self.kind, cause)
         if node.level == 0:
             part = slice(bisect_left(node.keys, low), bisect_left(node.keys, high))
             yield from zip(node.keys[part], node.values[part], strict=True)
@@ -240,7 +252,7 @@ class Tree(Generic[V]):
         for at in range(child_index(node, low), len(node.keys)):
             if at and node.keys[at] >= high:
                 return
-            yield from self._items(node.values[at], low, high)
+            yield from self._items(node.values[at], low, high, cause)
 
     def _prune(self, path: list[Node]) -> None:
         """Release what has become empty at the end of a path."""

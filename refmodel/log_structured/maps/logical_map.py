@@ -55,12 +55,13 @@ class LogicalMap(Tree[int]):
         below = super().get_many(wanted) if self.base is None else self.base.get_many(wanted)
         return [*map(self.recent.get, wanted, below)] if self.recent else below
 
-    def items(self, low: int = 0, high: int = LAST) -> Iterator[tuple[int, int]]:
+    def items(self, low: int = 0, high: int = LAST, cause: str = "") -> Iterator[tuple[int, int]]:
         """Yield LBA and MBA of each mapped block, low <= LBA < high, in order. Raises DataLost.
 
         The map must not change meanwhile.
         """
-        below = super().items(low, high) if self.base is None else self.base.items(low, high)
+        items = super().items if self.base is None else self.base.items
+        below = items(low, high, cause)
         recent = sorted(lba for lba in self.recent if low <= lba < high)
         if not recent:
             yield from below

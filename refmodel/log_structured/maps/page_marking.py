@@ -1,50 +1,118 @@
-"""Which pages are in use: a walk over the trees when a disk is opened, since it is not stored.
+"""Which pages are in use: a walk over the trees of a checkpoint, since it is not stored.
+
+The walk goes in steps, and may go on after the disk was opened. It needs no more than that the
+pages of the checkpoint keep their content: none of them is allocated before the walk has ended. So
+it finds what the checkpoint uses, whatever happens to the maps meanwhile.
 
 Only inner nodes are read, one in some two hundred: they say where leaves are. Of the first nodes
 the leaves are read, too, so that a small disk has all in memory. When a leaf that was not read was
 born is found out if somebody asks.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.cow_btree import LAST
-from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
 
-READ_AHEAD = 256  # nodes; from then on no leaf is read
-LITTLE_AHEAD = 16  # the same, where nodes are small so that a small disk is like a large one
+READ_AHEAD = 192  # nodes that are read while a disk is opened, if there is memory for them
+LITTLE_AHEAD = 16  # of these before no leaf is read any more, where nodes are small so that a
+# small disk is like a large one
 UNKNOWN = -1  # the birth of a leaf that is not read
 
+Mark = Callable[[int, MapKind, int], None]  # page, map, birth
+Read = Callable[[int, MapKind], Node]
 
-def mark_pages(
-    pages: PageStore, page: int, kind: MapKind, ahead: int, low: int = 0, end: int = LAST
-) -> None:
-    """Mark the pages below a page that lead to keys from `low` on; `page` 0 is an empty tree.
 
-    Leaves are read until `ahead` nodes have been. Raises DataLost if there is no such page.
+class Subtree(NamedTuple):
+    """The nodes below a page, as far as they lead to keys from `low` on."""
+
+    page: int
+    kind: MapKind
+    low: int
+    end: int  # above its keys
+    is_leaf: bool  # is known to be one
+
+
+class PageMarking:
+    """A walk over trees: the subtrees that are left, and the pages that were found."""
+
+    def __init__(
+        self, read: Read, mark: Mark, mark_damaged: Callable[[int, MapKind], None]
+    ) -> None:
+        self.read = read
+        self._mark = mark
+        self._mark_damaged = mark_damaged
+        self._found: set[int] = set()
+        self._left: list[Subtree] = []  # the next one last
+
+    def add(self, root: int, kind: MapKind, low: int = 0) -> None:
+        """Let the walk also come to a tree, as far as it leads to keys from `low` on, and last."""
+        if root:
+            self._left.insert(0, Subtree(root, kind, low, LAST, False))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every page is marked."""
+        return not self._left
+
+    def step(self, *, leaves: bool = False) -> None:
+        """Mark pages, up to the next one that has to be read; leaves are read only if asked for.
+
+        Raises DataLost if a node refers to a page that does not exist.
+        """
+        while self._left:
+            page, kind, low, end, is_leaf = self._left.pop()
+            if page in self._found:
+                continue
+            self._found.add(page)
+            if leaves or not is_leaf:
+                self._visit(page, kind, low, end)
+                return
+            self._mark(page, kind, UNKNOWN)
+
+    def _visit(self, page: int, kind: MapKind, low: int, end: int) -> None:
+        """Read a node, mark its page, and come to its children next."""
+        try:
+            node = self.read(page, kind)
+        except DataLost:
+            self._mark_damaged(page, kind)
+            return
+        self._mark(page, kind, node.born)
+        if node.level:
+            ends = [*node.keys[1:], end]
+            children = [
+                Subtree(child, kind, low, child_end, node.level == 1)
+                for child, child_end in zip(node.values, ends, strict=True)
+                if child_end > low
+            ]
+            self._left += reversed(children)
+
+
+def pages_in_use(pages: PageStore, trees: list[tuple[int, MapKind, int]]) -> dict[int, MapKind]:
+    """Return every page of trees, each a root, its map, and the lowest key, with its map.
+
+    Raises DataLost if a page is referred to that does not exist.
     """
-    if not page or page in pages.in_use:
-        return
-    try:
-        node = pages.get(page, kind, "recovery", low)
-    except DataLost:
-        pages.mark_damaged(page, kind)
-        return
-    pages.mark_in_use(page, kind, node.born)
-    if node.level == 0:
-        return
-    ends = [*node.keys[1:], end]
-    children = [part for part in zip(node.values, ends, strict=True) if part[1] > low]
-    for child, child_end in children:
-        if node.level > 1 or pages.loaded < ahead:
-            mark_pages(pages, child, kind, ahead, low, child_end)
-        elif child not in pages.in_use:
-            pages.mark_in_use(child, kind, UNKNOWN)
+    found: dict[int, MapKind] = {}
+
+    def mark(page: int, kind: MapKind, _: int) -> None:
+        found[page] = kind
+
+    walk = PageMarking(pages.look, mark, lambda page, kind: mark(page, kind, 0))
+    for root, kind, low in trees:
+        walk.add(root, kind, low)
+    while not walk.is_done:
+        walk.step()
+    return found
 
 
 def learn_births(pages: PageStore) -> None:
     """Find out when every node was born. A leaf that no component gives counts as new.
 
-    So a resync copies it when more devices are back.
+    So a resync copies it when more devices are back. All pages are marked.
     """
     unknown = [(page, kind) for page, (kind, born) in pages.in_use.items() if born == UNKNOWN]
     for page, kind in unknown:

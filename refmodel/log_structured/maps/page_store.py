@@ -1,8 +1,8 @@
-"""The pages of the performance leg: where tree nodes are stored, and which pages are free.
+"""The pages of the performance leg: where tree nodes are stored, and which pages are in use.
 
 What the durable checkpoint refers to is never overwritten: when such a page is freed, it waits in
 `pending` until the next checkpoint is durable. It is not stored which pages are in use: when a disk
-is opened, its trees are walked, and their pages are marked (page_marking.py).
+is opened, or after that, its trees are walked, and their pages are marked (page_marking.py).
 
 Memory is limited. Nodes that are on the media are forgotten when there are too many, and loaded
 again on demand: a miss. Which goes is decided as in CLOCK (Corbato, 1968): in the order in which
@@ -10,19 +10,19 @@ they came, but what was used since its last turn gets another one. Other nodes s
 written, so a checkpoint begins when they take half of the memory.
 """
 
-import heapq
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
 from refmodel.core.clock import Clock
-from refmodel.core.errors import DataLost, NoSpace
+from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import Geometry
+from refmodel.log_structured.maps.free_pages import FreePages
 from refmodel.log_structured.maps.node import (
     MapKind,
     Node,
@@ -34,6 +34,7 @@ from refmodel.log_structured.maps.node import (
     new_keys,
     new_values,
 )
+from refmodel.log_structured.maps.pages_in_use import PagesInUse
 from refmodel.log_structured.maps.pointers import Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
@@ -52,23 +53,20 @@ class PageStore:
     def __init__(self, leg: Leg, geometry: Geometry, clock: Clock) -> None:
         self._leg = leg
         self._base = geometry.pages_base
-        self._count = geometry.pages
+        self.unused = FreePages(geometry.pages)
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
         self._frozen: dict[int, Node] = {}  # of a checkpoint, to be written in this order
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
-        self.in_use: dict[int, tuple[MapKind, int]] = {}  # page -> its map, and when it was born
+        self.in_use = PagesInUse(self.unused)
+        self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
         self.checksums = Checksums()
-        self.used: Counter[MapKind] = Counter()
-        self.damaged: list[int] = []  # pages that no component could give
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
         self._freed_before = 0  # how many of them were freed before the maps were frozen
-        self._fresh = 1  # pages from here on were never used
-        self._released: list[int] = []  # a heap, so that low pages are used first
         self._most = MEMORY // NODE_BYTES  # nodes in memory
         self._holders = 0  # steps that need what they have loaded
-        self._opened = False  # whether it is known which pages are in use
+        self._opened = False
         self.loaded = 0
         self.evicted = 0
         self.created = 0
@@ -78,7 +76,22 @@ class PageStore:
     @property
     def free_count(self) -> int:
         """How many pages can be allocated now."""
-        return len(self._released) + self._count - self._fresh
+        return len(self.unused)
+
+    @property
+    def used(self) -> Counter[MapKind]:
+        """How many pages are in use of each map."""
+        return self.in_use.counts
+
+    @property
+    def used_count(self) -> int:
+        """How many pages are in use, marked or not."""
+        return self.in_use.counts.total()
+
+    @property
+    def damaged(self) -> list[int]:
+        """The pages that no component could give."""
+        return self.in_use.damaged
 
     def limit_memory(self, memory: int) -> None:
         """Let nodes take at most so many bytes of memory.
@@ -89,9 +102,14 @@ class PageStore:
         self._evict()
 
     @property
+    def most_clean(self) -> int:
+        """How many nodes that are on the media may be in memory."""
+        return max(LEAST_CLEAN, self._most - len(self.dirty) - len(self._frozen))
+
+    @property
     def has_all(self) -> bool:
         """Whether every node is in memory."""
-        return len(self.nodes) == len(self.in_use)
+        return len(self.nodes) == self.used_count
 
     @property
     def crowded(self) -> bool:
@@ -108,22 +126,21 @@ class PageStore:
             self._holders -= 1
             self._evict()
 
-    def get(self, page: int, kind: MapKind, cause: str = "", low: int = 0) -> Node:
+    def get(self, page: int, kind: MapKind, cause: str = "") -> Node:
         """Return the node in a page. Raises DataLost.
 
-        Device I/O is counted under `cause`, or else as a miss. What the node refers to for keys
-        below `low` may have been freed, and be another node by now.
+        Device I/O is counted under `cause`, or else as a miss.
         """
         if (node := self.nodes.get(page)) is not None:
             node.used = True
             return node
-        cause = cause or (MISS if self._opened else "recovery")
-        check = self.check(page, kind)
-        node, pointers = decode(self._leg.read(check.offset, check.length, check.accept, cause))
-        self.checksums.learn(pointers[bisect_right(node.keys, low, 1) - 1 :])
-        self.loaded += 1
+        node = self._read(page, kind, cause or (MISS if self._opened else "recovery"))
         self._remember(node)
         return node
+
+    def look(self, page: int, kind: MapKind) -> Node:
+        """Return the node in a page, which may have been freed; what was read is forgotten."""
+        return self.nodes.get(page) or self._read(page, kind, "recovery")
 
     def check(self, page: int, kind: MapKind) -> Check:
         """Return how to recognise the node in a page: it is the one that is referred to."""
@@ -142,8 +159,8 @@ class PageStore:
         born = born or self.clock.now
         assert born > self.clock.frozen
         columns = new_keys(keys), new_values(kind, level, values)
-        node = Node(self._allocate(), born, kind, level, *columns)
-        self._use(node.page, kind, node.born)
+        node = Node(self.unused.allocate(), born, kind, level, *columns)
+        self.in_use.add(node.page, kind, born)
         self.nodes[node.page] = self.dirty[node.page] = node
         self.created += 1
         return node
@@ -153,18 +170,16 @@ class PageStore:
 
         Raises DataLost if it was freed before: then the maps are wrong.
         """
-        if node.page not in self.in_use:
-            raise DataLost(f"the maps contradict each other: page {node.page} had two owners")
-        del self.in_use[node.page]
+        self.in_use.remove(node.page, node.kind)
+        self._lows.pop(node.page, None)
         self.nodes.pop(node.page, None)
         self.dirty.pop(node.page, None)
         self._clean.pop(node.page, None)
-        self.used[node.kind] -= 1
         self.freed += 1
         if self.may_be_durable(node):
             self.pending.append(node.page)
         else:
-            heapq.heappush(self._released, node.page)
+            self.unused.release(node.page)
 
     def may_be_durable(self, node: Node) -> bool:
         """Return whether a checkpoint may refer to the node: the durable one, or a frozen one."""
@@ -218,25 +233,42 @@ class PageStore:
     def free_pending(self, count: int) -> None:
         """Make the first so many pages free that wait for a durable checkpoint."""
         for page in self.pending[:count]:
-            heapq.heappush(self._released, page)
+            self.unused.release(page)
         del self.pending[:count]
 
-    def mark_in_use(self, page: int, kind: MapKind, born: int) -> None:
-        """While the disk is opened: mark a page. Raises DataLost if there is no such page."""
-        if not 0 < page < self._count:
-            raise DataLost(f"a tree refers to page {page}, which does not exist")
-        self._use(page, kind, born)
+    def load(self, first_unused: int, used: Counter[MapKind]) -> None:
+        """Let nobody know which pages below the first unused one are in use, but how many are.
 
-    def mark_damaged(self, page: int, kind: MapKind) -> None:
-        """While the disk is opened: mark a page that no component can give."""
-        self._use(page, kind, 0)
-        self.damaged.append(page)
+        If the first unused one is 0, that is not known either.
+        """
+        self.unused.load(first_unused or self.unused.pages)
+        self.in_use.load(used)
 
-    def finish_marking(self) -> None:
-        """While the disk is opened: every page that is not marked is free."""
+    def lead_to(self, root: int, kind: MapKind, low: int) -> None:
+        """Note that what a tree leads to for keys below `low` may be other nodes by now."""
+        with suppress(DataLost):
+            while root:
+                self._lows[root] = low
+                node = self.get(root, kind, "recovery")
+                root = node.values[bisect_right(node.keys, low, 1) - 1] if node.level else 0
+
+    def opened(self) -> None:
+        """Note that what is read from now on is read for somebody."""
         self._opened = True
-        self._fresh = max(self.in_use, default=0) + 1
-        self._released = [page for page in range(1, self._fresh) if page not in self.in_use]
+
+    def learn_first_unused(self) -> None:
+        """Learn from the marked pages, while the disk is opened, which pages were never used."""
+        self.in_use.count()
+        self.unused.load(max(self.in_use, default=0) + 1)
+
+    def learn_free(self, most: int) -> None:
+        """Find out which of the next unknown pages, at most so many, are free.
+
+        Nothing can be found out if not all pages in use are marked.
+        """
+        if self.in_use.all_marked:
+            in_use, pending = self.in_use, set(self.pending)
+            self.unused.learn(most, lambda page: page in in_use or page in pending)
 
     def stored(self) -> list[tuple[int, MapKind, int]]:
         """Return page, map and birth of every node that is on the media."""
@@ -249,29 +281,24 @@ class PageStore:
     def stripes(self) -> list[int]:
         """Return the stripes of the performance leg that are pages in use."""
         first = self._base // PAGE
-        return [first + page for page in sorted(self.in_use)]
+        return [first + page for page in sorted(self.in_use.maps())]
 
     def stored_stripes(self) -> list[int]:
         """Return those of them whose nodes are on the media."""
-        return [self._base // PAGE + page for page, _, _ in self.stored()]
+        unstored = self.dirty.keys() | self._frozen.keys()
+        return [self._base // PAGE + page for page in self.in_use.maps() if page not in unstored]
 
     def offset(self, page: int) -> int:
         """Return where a page begins, in bytes of the performance leg."""
         return self._base + page * PAGE
 
-    def _allocate(self) -> int:
-        if self._released:
-            page = heapq.heappop(self._released)
-        elif self._fresh < self._count:
-            page = self._fresh
-            self._fresh += 1
-        else:
-            raise NoSpace("no page is left for the maps")
-        return page
-
-    def _use(self, page: int, kind: MapKind, born: int) -> None:
-        self.in_use[page] = kind, born
-        self.used[kind] += 1
+    def _read(self, page: int, kind: MapKind, cause: str) -> Node:
+        check = self.check(page, kind)
+        node, pointers = decode(self._leg.read(check.offset, check.length, check.accept, cause))
+        low = self._lows.get(page, 0)
+        self.checksums.learn(pointers[bisect_right(node.keys, low, 1) - 1 :])
+        self.loaded += 1
+        return node
 
     def _remember(self, node: Node) -> None:
         self.nodes[node.page] = node
@@ -283,7 +310,7 @@ class PageStore:
         """Forget nodes that are on the media while there are too many, unless a step needs them."""
         if self._holders:
             return
-        left = max(LEAST_CLEAN, self._most - len(self.dirty) - len(self._frozen))
+        left = self.most_clean
         while len(self._clean) > left:
             page, _ = self._clean.popitem(last=False)
             if self.nodes[page].used:

@@ -36,14 +36,15 @@ class TreeEvents:
         if pages.damaged:
             self._events.emit("tree", action="damaged")
             return
-        used = {page for page, (kind, _) in pages.in_use.items() if kind is MapKind.LOGICAL}
+        in_use = pages.in_use.maps()
+        used = {page for page, kind in in_use.items() if kind is MapKind.LOGICAL}
         nodes = [described(pages.nodes[page]) for page in sorted(used & pages.nodes.keys())]
         changed = [node for node in nodes if told.get(_page(node)) != node]
         freed = sorted(self._used - used)
         for page in freed:
             told.pop(page, None)
         told.update((_page(node), node) for node in changed)
-        others = pages.in_use.keys() - used
+        others = in_use.keys() - used
         came, left = sorted(others - self._others), sorted(self._others - others)
         self._used, self._others = used, others
         roots = [view.map.root for view in self._views.by_id.values()]

@@ -25,7 +25,7 @@ def _segment_states(disk: LogStructuredDisk) -> Samples:
     segments = disk.state.segments
     return [
         (("free",), segments.free_count),
-        (("sealed",), len(segments.sealed)),
+        (("sealed",), segments.sealed_count),
         (("dead",), len(segments.dead)),
     ]
 
@@ -143,7 +143,7 @@ PAGES = [
         "pages.used",
         "pages",
         "pages of the performance leg that hold tree nodes",
-        lambda disk: len(disk.state.pages.in_use),
+        lambda disk: disk.state.pages.used_count,
     ),
     _gauge(
         "pages.free",

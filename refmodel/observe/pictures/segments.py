@@ -15,8 +15,9 @@ BAR = 60  # pixels: height of the bar that shows how much of a segment is live
 
 
 def picture(disk: LogStructuredDisk) -> dict[str, Any]:
-    """Return what segments.svg.j2 draws."""
+    """Return what segments.svg.j2 draws. Raises DataLost."""
     leg, table = disk.state.capacity, disk.state.segments
+    table.learn_all()
     shown = _shown(disk)
     oldest = min((usage.filled for usage in table.sealed.values()), default=0)
     span = max(1, max((usage.filled for usage in table.sealed.values()), default=0) - oldest)

@@ -108,7 +108,8 @@ class Exports(Protocol):
 REQUEST = Struct(">IHHQQI")  # magic, flags, command, cookie, offset, length
 SIMPLE_REPLY = Struct(">IIQ")  # magic, error, cookie
 CHUNK = Struct(">IHHQI")  # magic, flags, type, cookie, length of the payload
-CHUNK_OFFSET = Struct(">Q")
+DATA_CHUNK = Struct(">IHHQIQ")  # the same, and the offset of the data that follows
+OFFSET_BYTES = 8  # of a data chunk's payload
 CHUNK_ERROR = Struct(">IH")  # error, length of the message
 CONTEXT_ID = Struct(">I")
 EXTENT = Struct(">II")  # length, status flags

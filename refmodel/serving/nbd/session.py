@@ -13,10 +13,11 @@ from refmodel.serving.nbd.protocol import (
     CHUNK,
     CHUNK_ERROR,
     CHUNK_MAGIC,
-    CHUNK_OFFSET,
     CONTEXT_ID,
+    DATA_CHUNK,
     DONE,
     LONGEST_REQUEST,
+    OFFSET_BYTES,
     REQUEST,
     REQUEST_MAGIC,
     SIMPLE_REPLY,
@@ -104,6 +105,8 @@ class Session:
         self._stopped = False  # whether it stopped taking requests because it was full
         self._negotiation: Negotiation | None = Negotiation(exports, self._send)
         self._structured = self._allocation = self._read_only = False
+        self._end = 0  # of the export, in bytes
+        self._usual = READ  # the last command that needs no check if it has no flags and is short
 
     @property
     def negotiating(self) -> bool:
@@ -159,17 +162,26 @@ class Session:
         """Send the answer to a request."""
         self.unanswered -= 1
         self._owed -= REQUEST_COST + request.length
-        kind, cookie = request.kind, request.cookie
-        if self._structured and (request.error or kind in (READ, BLOCK_STATUS)):
+        error, kind, cookie = request.error, request.kind, request.cookie
+        if kind == READ and not error and (result := request.result):
+            size = len(result)
+            if self._structured:
+                head = DATA_CHUNK.pack(
+                    CHUNK_MAGIC, DONE, DATA, cookie, OFFSET_BYTES + size, request.offset
+                )
+            else:
+                head = SIMPLE_REPLY.pack(SIMPLE_REPLY_MAGIC, 0, cookie)
+            self.output += (head, result)
+            self.unsent += len(head) + size
+        elif self._structured and (error or kind in (READ, BLOCK_STATUS)):
             self._answer_in_chunks(request)
         else:
-            error = WIRE_ERRORS.get(request.error, 5) if request.error else 0
+            error = WIRE_ERRORS.get(error, 5) if error else 0
             self._send(SIMPLE_REPLY.pack(SIMPLE_REPLY_MAGIC, error, cookie))
-            if kind == READ and not error and request.length:
-                self._send(request.result)
 
     def _answer_in_chunks(self, request: Request) -> None:
-        """Send a structured reply, of one chunk."""
+        """Send a structured reply, of one chunk: an error, a block status, or that nothing was
+        read."""
         result, cookie = request.result, request.cookie
         if request.error:
             text = request.message.encode()[:4096]
@@ -177,8 +189,6 @@ class Session:
             kind, result = ERROR, text
         elif request.kind == BLOCK_STATUS:
             kind, head = EXTENTS, CONTEXT_ID.pack(ALLOCATION_ID)
-        elif result:
-            kind, head = DATA, CHUNK_OFFSET.pack(request.offset)
         else:
             kind, head = NO_DATA, b""
         self._send(CHUNK.pack(CHUNK_MAGIC, DONE, kind, cookie, len(head) + len(result)) + head)
@@ -204,13 +214,15 @@ class Session:
             if self._negotiation.export is not None:
                 self.export = self._negotiation.export
                 self._read_only = bool(self.export.flags & ExportFlag.READ_ONLY)
+                self._end, self._usual = self.export.size, READ if self._read_only else WRITE
                 self._structured = self._negotiation.structured
                 self._allocation = self._negotiation.allocation
                 self._negotiation = None
             elif not taken:
                 self._stopped = False
                 return at, []
-        while size - at >= REQUEST.size and not self.full:
+        end, usual = self._end, self._usual
+        while size - at >= REQUEST.size and self._owed + self.unsent < MOST_HELD:
             magic, flags, kind, cookie, offset, length = REQUEST.unpack_from(view, at)
             if (
                 magic != REQUEST_MAGIC
@@ -228,7 +240,8 @@ class Session:
                 body += length
             at = body
             request = Request(self, kind, flags, cookie, offset, length, data)
-            self._check(request)
+            if flags or kind > usual or length > LONGEST_REQUEST or offset + length > end:
+                self._check(request)
             self.unanswered += 1
             self._owed += REQUEST_COST + request.length
             found.append(request)

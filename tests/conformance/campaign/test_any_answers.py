@@ -188,6 +188,7 @@ def test_answers_by_chance_are_judged_and_generation_goes_on(kind: type, first: 
             seed,
             cuts=True,
             long=True,
+            lives=True,
             explored=explored,
         )
         for number, (_, program) in enumerate(islice(cases, 8)):

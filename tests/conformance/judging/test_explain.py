@@ -48,3 +48,32 @@ def test_the_clause_is_about_what_happened_since(
         lost = "lost-acknowledgement" if kind == "stale" and between else kind
         assert (verdict.at, verdict.kind) == (len(events) - 1, lost)
         assert verdict.clause == CLAUSES[clause]
+
+
+@pytest.mark.parametrize(("profile", "kind"), [("prefix", "not-a-prefix"), ("ack", "half-done")])
+def test_blocks_that_never_were_so_together_are_named(profile: str, kind: str) -> None:
+    """Of many blocks only the two that contradict each other."""
+    hello = {**HELLO, "crash_profile": profile}
+    cut = profile == "ack"
+    events: list[Event] = [
+        {"op": "create", "blocks": 8, "result": OK},
+        {"op": "write", "lba": 0, "tags": [1, 2, 3, 4, 5, 6, 7, 8], "result": OK},
+        {"op": "flush", "result": OK},
+        {"op": "write", "lba": 2, "tags": [9, 10, 11], "result": None if cut else OK},
+        {"op": "crash", "result": OK},
+        {
+            "op": "read",
+            "lba": 0,
+            "count": 8,
+            "result": {"ok": True, "tags": [1, 2, 9, 4, 11, 6, 7, 8]},
+        },
+    ]
+    verdict = judge([Trace(hello, events)], {"model": named("model")})[0]
+    assert (verdict.at, verdict.kind) == (5, kind)
+    assert verdict.expected == (
+        "block 2 of the live disk and block 3 of the live disk as at one moment: "
+        "each may be so, but not together"
+    )
+    assert verdict.actual == (
+        "block 2: tag 9 (written by operation 3); block 3: tag 4 (written by operation 1)"
+    )

@@ -4,7 +4,7 @@ asked yet.
 
 import random
 from collections import Counter
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice, pairwise, takewhile
 from typing import Any
 
 import pytest
@@ -108,8 +108,9 @@ def test_the_rare_is_in_it() -> None:
 
 
 def test_long_lives_large_disks_and_blocks_that_are_alike() -> None:
-    draws = generate.cases(lambda choose: {}, lambda options: HELLO, 30, 1, long=True)
-    drawn = [program for _, program in islice(draws, 300)]
+    draws = generate.cases(lambda choose: {}, lambda _: HELLO, 30, 1, long=True, lives=True)
+    usual, every = generate.WIDE_ONE_IN - 1, generate.WIDE_ONE_IN
+    drawn = [one for at, (_, one) in enumerate(islice(draws, 400)) if at % every < usual]
     long = sum(len(program) >= generate.LONG_LIFE for program in drawn)
     assert 15 <= long <= 45, "a tenth"
     assert {program[0]["blocks"] for program in drawn} >= {1, 64, 130, 300}
@@ -284,3 +285,23 @@ def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:
 
     assert durable(CAPABILITIES) > 50
     assert durable([one for one in CAPABILITIES if one != "fua"]) == 0
+
+
+def test_what_was_deleted_since_a_flush_is_read_behind_a_power_cut() -> None:
+    """Where a power cut may take a deletion back, the snapshot is there again, with its data."""
+    looked = missed = 0
+    for program in programs(200):
+        deleted = ""
+        for at, request in enumerate(program):
+            match request:
+                case {"op": "delete", "name": name}:
+                    deleted = name
+                case {"op": "snapshot", "name": name} if name == deleted:
+                    deleted = ""
+                case {"op": "flush" | "restart"}:
+                    deleted = ""
+                case {"op": "crash"} if deleted and "cut" not in request:
+                    reads = takewhile(lambda r: r["op"] == "read", program[at + 1 :])
+                    found = any(read.get("view") == deleted for read in reads)
+                    looked, missed = looked + found, missed + (not found)
+    assert looked > 40 and missed < looked / 4, (looked, missed)

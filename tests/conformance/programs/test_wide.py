@@ -50,10 +50,10 @@ def test_every_fourth_program_of_a_campaign_is_wide() -> None:
         [
             program
             for _, program in islice(
-                generate.cases(lambda choose: {}, lambda _: HELLO, 30, 1, wide=wide), 8
+                generate.cases(lambda choose: {}, lambda _: HELLO, 30, 1, lives=lives), 8
             )
         ]
-        for wide in (False, True)
+        for lives in (False, True)
     )
     assert mixed[:3] == usual[:3] and mixed[3] != usual[3] and mixed[7] != usual[7]
 

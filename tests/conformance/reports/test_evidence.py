@@ -12,7 +12,8 @@ from conformance.contract.printable import one_word, printable
 from conformance.contract.trace import Event, Trace, line
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.reports import evidence, machine, terminal, worth
+from conformance.judging.verdict import Verdict
+from conformance.reports import evidence, folder, machine, terminal, worth
 
 OK = {"ok": True}
 HELLO = {"name": "t", "block_size": 512, "crash_profile": "ack", "capabilities": ["snapshot"]}
@@ -69,6 +70,38 @@ def test_people_see_the_same(output: object) -> None:
         "--seed 3 --ops 40 --traces 1",
     ):
         assert part in text.replace("&gt;", ">"), part
+
+
+def test_a_long_listing_ends_with_what_matters() -> None:
+    writes = [{**WRITE, "lba": 1, "tags": [number]} for number in range(2, 90)]
+    one = failure(*writes[:40], WRITE, *writes[40:], STALE)
+    text = shown(failed(one))
+    for part in (
+        "    0  create 4",
+        "   ...  40 operations",
+        "   41  write 0: 1 -> ok",  # the verdict names it
+        "   ...  19 operations",
+        "   61  write 1: ",
+        ">   90  read 0+1 -> 0",
+    ):
+        assert part in text, part
+    assert "\n     60  write" not in text and text.count(" write 1: ") == 29
+    campaign = failed(one)
+    campaign.judged = [(one.trace, one.verdict)] * 8  # it is trace 7
+    for whole in (machine.as_junit(campaign), folder.as_markdown(campaign)):
+        assert whole.count(" write 1: ") == 88 and "..." not in whole
+
+
+def test_a_long_listing_of_requests_that_overlap() -> None:
+    times = [{"called": 2 * number, "answered": 2 * number + 1} for number in range(82)]
+    events = [CREATE, *[WRITE] * 80, STALE, WRITE, WRITE]
+    times[81:] = [{"called": called, "answered": called + 2} for called in (162, 163, 166)]
+    timed = [{**event, **time} for event, time in zip(events, times, strict=True)]
+    whole, verdict = Trace({**HELLO, "protocol": 2}, timed), Verdict("fail", 81, "no-order")
+    lines = evidence.listing(Failure(whole, verdict, 7, 50), last=10)
+    assert len(lines) == 13 and "create" in lines[0] and "71 operations" in lines[1]
+    assert lines[2].endswith("72  write 0: 1 -> ok") and lines[-2].startswith(">")
+    assert len(evidence.listing(Failure(whole, verdict, 7, 50))) == 84
 
 
 def test_shrinking_that_is_done_names_no_command() -> None:

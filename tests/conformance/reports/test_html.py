@@ -11,7 +11,7 @@ from conformance.judging import explain
 from conformance.judging.explain import CLAUSES, KINDS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.reports import html, picture
+from conformance.reports import html, picture, summary
 
 MODEL = {"model": named("model")}
 OK = {"ok": True}
@@ -158,6 +158,14 @@ def test_what_cannot_happen_is_not_called_never() -> None:
     assert "Cannot happen to this target: write cut" in text
     result.coverage["flush", "cut"] = 1
     assert html.page(result).count("never happened") == 2, "its power can be cut after all"
+    result.coverage.update({("flush", "cut"): summary.MANY - 2, ("crash", "ok"): 9})
+    result.coverage["crash", "cut"] = result.coverage["clean", "cut"] = 0
+    assert html.page(result).count("never happened") == 4, "few cuts tell nothing"
+    result.coverage["flush", "cut"] += 1
+    assert html.page(result).count("never happened") == 2
+    assert "crash cut, clean cut (the kit cuts the power of this target only" in html.page(result)
+    result.coverage["clean", "cut"] = 1
+    assert html.page(result).count("never happened") == 3, "what is alone can be cut, too"
 
 
 def test_every_class_has_a_meaning() -> None:

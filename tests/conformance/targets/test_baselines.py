@@ -55,7 +55,10 @@ def test_the_adapter_of_an_engine_as_a_process(options: str) -> None:
     assert result.verdict == "pass", (result.reason, result.failures)
 
 
-@pytest.mark.parametrize("bug", [name for name, bug in BUGS.items() if bug.needs])
+IN_FLIGHT = "flush-joins-earlier"  # test_overlapping_engine finds it
+
+
+@pytest.mark.parametrize("bug", [name for name in BUGS if BUGS[name].needs and name != IN_FLIGHT])
 def test_what_is_planted_in_a_baseline_is_found(bug: str) -> None:
     """With one of two seeds: what takes hundreds of traces on the average may take a thousand."""
     assert any(

@@ -13,13 +13,25 @@ from conformance.campaign.driver import Bench
 from conformance.contract.trace import OVERLAPPING, Trace
 from conformance.judging.orders.search import judge
 from conformance.programs import overlap
+from refmodel.bugs import BUGS
 
 TARGET = "refmodel:log-structured"
+MOST_RACES = 200  # programs, until a planted bug is found
+# Planted bugs of requests in flight. The others of the kind take more races: the self-test has all.
+FOUND_BY_RACES = (
+    "flush-joins-earlier",
+    "group-acknowledged-early",
+    "name-checked-early",
+    "read-block-by-block",
+    "room-promised-twice",
+    "unmap-happens-late",
+    "write-happens-in-halves",
+)
 
 
-def driven(seed: int, bench: Bench, **fixed: object) -> Trace:
+def driven(seed: int, bench: Bench, target: str = TARGET, **fixed: object) -> Trace:
     choose = random.Random(seed)
-    options = targets.resolve(TARGET).draw(choose) | fixed
+    options = targets.resolve(target).draw(choose) | fixed
     hello = bench.hello(options)
     program = overlap.written(choose, hello, 50, hello["in_flight"], cuts=True, schedules=True)
     return bench.drive(program, seed, options)
@@ -82,6 +94,22 @@ def test_the_schedule_decides(bench: Bench) -> None:
         trace = bench.drive(other, 3, {"layout": "mirror", "block_bytes": 512})
         orders.add(tuple(event["answered"] for event in trace.events))
     assert len(orders) > 4
+
+
+@pytest.mark.parametrize("bug", FOUND_BY_RACES)
+def test_a_bug_of_requests_in_flight_is_found_by_races(bug: str) -> None:
+    needs = ",".join(f"{name}={value}" for name, value in BUGS[bug].needs.items())
+    target = f"refmodel:plant={bug}" + (needs and f",{needs}")
+    bench = Bench(targets.resolve(target))
+    try:
+        assert any(is_wrong(driven(seed, bench, target)) for seed in range(MOST_RACES))
+    finally:
+        bench.clear()
+
+
+def is_wrong(trace: Trace) -> bool:
+    """Whether the answers have no order, or the engine broke off."""
+    return any("failure" in event for event in trace.events) or judge(trace).at is not None
 
 
 def test_engines_that_cannot_overlap_say_so() -> None:

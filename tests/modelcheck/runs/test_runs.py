@@ -187,6 +187,24 @@ def test_an_unknown_run_is_a_wrong_usage() -> None:
     assert CliRunner().invoke(main, ["specs", "Nonsense"]).exit_code == 2
 
 
+def test_what_a_model_reaches_is_compared() -> None:
+    said = """<<"reached", {"chunks"}>>
+<<"reached", {"snapshots", "chunks"}>>
+Model checking completed. No error has been found.
+5 states generated, 3 distinct states found, 0 states left on queue.
+The depth of the complete state graph search is 2.
+"""
+    result = tlc.parse(said)
+    assert result.reached == {"chunks", "chunks snapshots"}
+    run = Run("r", "M", "a test", distinct=3, depth=2, reaches=["chunks", "chunks snapshots"])
+    assert list(check._differences(run, result, ("distinct", "depth"))) == []
+    other = replace(run, reaches=["chunks", "cleaner"])
+    assert list(check._differences(other, result, ("distinct", "depth"))) == [
+        "chunks snapshots: reached in one state, and not listed",
+        "cleaner: listed, and never reached in one state",
+    ]
+
+
 def test_traces_are_followed_to_the_event_that_does_not_match() -> None:
     header = {"trace": 1, "hello": {"crash_profile": "ack"}}
     ok = {"ok": True}

@@ -44,9 +44,14 @@ class Reader:
         self.pages = self.performance + 8192 + -(-self.shape["log_bytes"] // 4096) * 4096
         self.capacity = self.pages + 4096 * self.shape["pages"]
         slots = [self.slot(0), self.slot(1)]
-        number, _, position, sequence, generation, _, middle, _, _, views, index, references = max(
-            filter(None, slots)
-        )
+        newest = max(filter(None, slots))
+        number, _, position, sequence, generation, _, middle, owners, usage, views = newest[:10]
+        index, references, first_unused, first_free, sealed, live, *used = newest[10:]
+        self.used: dict[int, set[int]] = {kind: set() for kind in LEAF}  # the pages of each map
+        table = dict(self.entries(usage))
+        assert len(table) == sealed and max(table, default=-1) < first_free
+        assert sum(units for units, _ in table.values()) == live
+        assert sum(1 for _ in self.entries(owners)) <= live
         places = dict(self.entries(middle))
         self.chunks = {mba: self.chunk(*place) for mba, place in places.items() if place[0] < ALIAS}
         shared = {mba: pba - ALIAS for mba, (pba, _) in places.items() if pba >= ALIAS}
@@ -58,13 +63,18 @@ class Reader:
             ).digest() == struct.pack("<3Q", *mark)
         self.live: dict[int, bytes] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}
-        for _, (*words, root, _, _, _, _, state) in self.entries(views):
+        for _, (*words, root, _, _, _, cursor, state) in self.entries(views):
+            if cursor:
+                continue  # of what it leads to, something may be gone
             content = {lba: self.chunks[mba] for lba, mba in self.entries(root)}
             if state == 0:
                 self.live = content
             elif state == 1:
                 name = struct.pack("<8Q", *words).rstrip(b"\0").decode()
                 self.snapshots[name] = content
+        assert max(set().union(*self.used.values())) < first_unused <= self.shape["pages"]
+        self.reclaiming = any(entry[-2] for _, entry in self.entries(views))
+        assert self.reclaiming or [len(self.used[kind]) for kind in sorted(LEAF)] == used
         for kind, lba, count, name, payload in self.records(position, sequence, generation):
             self.replay(kind, lba, count, name, payload)
 
@@ -76,7 +86,7 @@ class Reader:
         page = self.data[self.performance + 4096 * which :][:4096]
         if page[:8] != b"LFSCHECK" or struct.unpack_from("<I", page, 8)[0] != crc(page[12:]):
             return None
-        return struct.unpack_from("<QQQQIQQQQQQQ", page, 12)
+        return struct.unpack_from("<QQQQI18Q", page, 12)
 
     def entries(self, pointer: int) -> Iterator[tuple[int, Any]]:
         if not pointer:
@@ -85,6 +95,7 @@ class Reader:
         node = self.data[self.pages + 4096 * page :][:4096]
         magic, check, number, _, kind, level, count = struct.unpack_from("<4sIQQHHH", node)
         assert magic == b"LFSN" and check == crc(node[8:]) == checksum and number == page
+        self.used[kind].add(page)
         keys = struct.unpack_from(f"<{count}Q", node, 32)
         columns, at = [], 32 + 8 * count
         for field in "Q" if level else LEAF[kind]:

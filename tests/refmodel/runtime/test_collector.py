@@ -38,3 +38,23 @@ def test_young_objects_are_collected_meanwhile() -> None:
         young = weakref.ref(Cycle())
         kept = [[number] for number in range(2_000)]
         assert young() is None and kept
+
+
+def test_a_server_that_is_never_idle_does_full_collections_rarely() -> None:
+    young, middle, old = gc.get_threshold()
+    gc.collect()
+    gc.freeze()  # so that what other tests have left does not count as old objects
+    gc.collect()
+    try:
+        gc.set_threshold(10, 1, old)
+        with full_collections_in_idle_moments():
+            before, keeper = full_collections(), [Cycle()]
+            lost = weakref.ref(keeper[0])
+            kept = [[number] for number in range(10_000)]  # some 500 younger collections
+            keeper.clear()
+            assert full_collections() == before and lost() is not None
+            kept += [[number] for number in range(30_000)]
+            assert full_collections() > before and lost() is None and kept
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(young, middle, old)

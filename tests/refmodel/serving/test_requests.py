@@ -8,6 +8,7 @@ import pytest
 from refmodel import LogStructuredDisk
 from refmodel.core.errors import NoSpace
 from refmodel.serving import requests as performing
+from refmodel.serving.nbd.protocol import LONGEST_REQUEST
 from support.disks import block
 from support.serving.nbd_client import (
     CACHE,
@@ -40,6 +41,13 @@ def test_requests_that_arrive_together_are_one_operation_of_the_engine(make: Mak
     assert [reply.content for reply in found] == [
         block(lba + 1) + block(lba + 2) for lba in range(15)
     ]
+
+
+def test_a_read_that_is_too_long_is_refused(make: Make) -> None:
+    blocks = LONGEST_REQUEST // 512 + 1
+    client = Client(InProcess(make(blocks)))
+    reply = client.one(READ, 0, blocks * 512)
+    assert reply.error == EINVAL and "too long" in reply.message
 
 
 def test_a_refused_request_does_not_fail_the_others(make: Make) -> None:

@@ -3,10 +3,12 @@
 from typing import cast
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 from refmodel.array.leg import Leg
 from refmodel.core.clock import Clock
+from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps.cow_btree import Tree
 from refmodel.log_structured.maps.logical_map import LiveMap
@@ -138,3 +140,31 @@ def test_an_inner_node_says_which_nodes_it_means() -> None:
     learned.learn(pointers)
     for at, page in enumerate(node.values):
         assert learned.expected(page) == checksums.expected(page) == 0xFFFFFFFF - at
+
+
+@hypothesis.settings(derandomize=True, deadline=None)
+@hypothesis.given(
+    st.sets(KEYS, min_size=1), st.sets(KEYS, min_size=1), st.lists(KEYS), st.sampled_from([3, 40])
+)
+def test_many_keys_at_once_in_rows_of_two_columns(
+    put: set[int], removed: set[int], wanted: list[int], fanout: int
+) -> None:
+    tree: Tree[tuple[int, int]] = Tree(new_pages(), MapKind.MIDDLE, fanout=fanout)
+    model = {key: (2 * key, 3 * key) for key in sorted(put)}
+    tree.put_many([*model], [*model.values()])
+    if there := sorted(removed & put):
+        assert tree.remove_many(there) == [model.pop(key) for key in there]
+    assert list(tree.items()) == [*model.items()]
+    if model and (missing := sorted(removed - put)):
+        with pytest.raises(DataLost):
+            tree.remove_many(missing)
+    assert tree.get_many(wanted) == [model.get(key) for key in wanted]
+    assert tree.get_many(range(61)) == [model.get(key) for key in range(61)]
+
+
+def test_keys_of_which_one_is_missing_are_not_taken_for_neighbours() -> None:
+    tree = new_tree()
+    tree.put_many([1, 3, 4], [10, 30, 40])
+    with pytest.raises(DataLost, match="lacks key 2"):
+        tree.remove_many([1, 2, 4])
+    assert tree.get(3) == 30

@@ -12,10 +12,10 @@ from refmodel import LogStructuredDisk
 from refmodel.bench.scale.cache_model import expected_misses, node_rates
 from refmodel.core.errors import DataLost
 from refmodel.log_structured import state
+from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks import chunk_store
 from refmodel.log_structured.geometry import plan
 from refmodel.log_structured.maps import logical_map
-from refmodel.log_structured.maps.page_marking import learn_births
 from refmodel.log_structured.maps.page_store import MISS, NODE_BYTES
 from support.disks import block
 
@@ -115,25 +115,29 @@ def test_with_enough_memory_no_node_is_loaded_twice(folder: Path) -> None:
         assert reads(disk, MISS) == missed
 
 
-def test_opening_reads_no_leaves_of_a_large_disk(
+def test_opening_reads_few_nodes_and_the_survey_finds_the_others(
     wide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But it knows their pages: as many are free as if all had been read."""
+    """It reads no leaves, and knows in the end what it knows when all have been read."""
     monkeypatch.setattr(state, "READ_AHEAD", 8)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
-        pages, table = disk.state.pages, disk.state.segments.table
-        leaves = sum(1 for _ in table.items()) // 200 + 1  # of the usage table
-        assert len(pages.in_use) > 700 and pages.loaded < 8 + 20 + leaves
-        few = dict(pages.used), sorted(pages.in_use), pages.free_count
+        pages, survey = disk.state.pages, disk.state.survey
+        assert pages.loaded == 8 and len(pages.in_use) < 10 and not survey.is_done
+        used = dict(+pages.used)
+        survey.finish()
+        assert survey.is_done and 5 < survey.steps < 30
+        assert pages.loaded < 8 + 30 and len(pages.in_use) > 700
+        few = dict(+pages.used), sorted(pages.in_use), pages.free_count
+        assert few[0] == used and not audit(disk.state)
     monkeypatch.setattr(state, "READ_AHEAD", 1 << 20)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
         pages = disk.state.pages
-        assert pages.has_all
-        assert few == (dict(pages.used), sorted(pages.in_use), pages.free_count)
+        assert pages.has_all and disk.state.survey.is_done
+        assert few == (dict(+pages.used), sorted(pages.in_use), pages.free_count)
         births = dict(pages.in_use)
     monkeypatch.setattr(state, "READ_AHEAD", 8)
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
-        learn_births(disk.state.pages)
+        disk.state.survey.learn_births()
         assert dict(disk.state.pages.in_use) == births and not disk.state.pages.damaged
 
 
@@ -198,6 +202,8 @@ def test_a_write_that_needs_a_lost_node_is_refused(
 def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
     """At most 64 bytes over all maps, where nodes are full."""
     with closing(LogStructuredDisk.open(wide, sync=False)) as disk:
-        learn_births(disk.state.pages)
-        assert len(disk.state.pages.nodes) == len(disk.state.pages.in_use)
+        disk.state.survey.finish()
+        for page, (kind, _) in disk.state.pages.in_use.items():
+            disk.state.pages.get(page, kind)
+        assert disk.state.pages.has_all
         assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE

@@ -1,0 +1,14 @@
+"""The command line of the proved disk."""
+
+import subprocess
+from pathlib import Path
+
+PROGRAM = Path(__file__).parents[2] / "build" / "proved-disk"
+
+
+def call(*arguments: object, status: int = 0, text: bytes | None = None) -> bytes:
+    """Run a command that must end with `status`, and return what it printed."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, input=text)
+    assert done.returncode == status, done.stderr.decode()
+    assert b"xception" not in done.stderr
+    return done.stdout
