@@ -2,6 +2,7 @@
 ones; what they reach.
 """
 
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -23,6 +24,7 @@ OPTIONS = {
     "capacity_percent": 400,
     "spares": 1,
 }
+HOT = 4  # blocks that most requests that overlap meet in
 Request = dict[str, Any]
 
 
@@ -175,12 +177,53 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
         bench.clear()
 
 
+def bursts(seed: int, ops: int = 60, most: int = 8) -> Iterator[Request]:
+    """A program whose requests overlap: on a few blocks, with snapshots and power cuts."""
+    choose = random.Random(seed)
+    yield {"op": "create", "blocks": BLOCKS}
+    for tag in range(1, ops + 1):
+        op = choose.choice(
+            ("write", "write", "write", "read", "unmap", "flush", "snapshot", "other")
+        )
+        lba, count, name = choose.randrange(HOT), choose.randint(1, 3), choose.choice("ab")
+        request: Request = {"op": op}
+        match op:
+            case "write":
+                request |= {"lba": lba, "tags": [10 * tag + at for at in range(count)]}
+            case "read" | "unmap":
+                request |= {"lba": lba, "count": count}
+                if op == "read" and choose.random() < 0.3:
+                    request["view"] = name
+            case "snapshot":
+                request |= {"name": name}
+            case "other":
+                request = {"op": choose.choice(("delete", "revert")), "name": name}
+        request |= {"overlaps": most - 1, "schedule": choose.getrandbits(48)}
+        if choose.random() < 0.03:
+            request["cut"] = {"after": choose.randint(1, 6), "seed": seed}
+        yield request
+        if tag % 20 == 0:
+            yield {"op": choose.choice(("crash", "restart", "checkpoint", "clean")), "overlaps": 0}
+
+
+def overlapping(target: str, seeds: Sequence[int], **options: Any) -> list[Trace]:
+    """Bursts on a target, one trace for each seed; with these options of the engine besides."""
+    bench = Bench(targets.resolve(target))
+    try:
+        return [bench.drive([*bursts(seed)], seed, OPTIONS | options, tells=True) for seed in seeds]
+    finally:
+        bench.clear()
+
+
 def statements(count: int = 120) -> Iterator[reached.Coverage]:
     """What so many generated traces, and the histories, reach of the modules that judge the inside.
     Raises as reached.coverage does.
     """
     batches: defaultdict[tuple[str, str], list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
-    for trace in [*histories(), *generated("refmodel:log-structured", count)]:
+    followed = [*histories(), *generated("refmodel:log-structured", count)]
+    for write_back in (False, True):
+        followed += overlapping("refmodel", range(8), write_back=write_back)
+    for trace in followed:
         for spec, config, lines, _ in inner.followings(trace):
             if spec in ("SharedTree", "MirroredLog"):  # constants are not to be instrumented
                 continue

@@ -142,11 +142,21 @@ class Bench:
         """Whether requests to a target with these options may carry `schedule`. Raises Unusable."""
         return getattr(self.on(options), "schedules", False)
 
-    def drive(self, program: list[Message], seed: int | None, options: Mapping[str, Any]) -> Trace:
-        """As drive, on the target with these options."""
+    def drive(
+        self,
+        program: list[Message],
+        seed: int | None,
+        options: Mapping[str, Any],
+        *,
+        tells: bool = False,
+    ) -> Trace:
+        """As drive, on the target with these options.
+
+        Where requests overlap, what happened inside is recorded if `tells`.
+        """
         target = self.on(options)
         if any("overlaps" in request for request in program):
-            trace = overlapping_driver.drive(calls(target), program, seed, options)
+            trace = overlapping_driver.drive(calls(target), program, seed, options, tells=tells)
             if any("failure" in event for event in trace.events):
                 self.clear()
             return trace

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.campaign.exchange import described, encoded, record
+from conformance.campaign.exchange import described, encoded, inside, record
 from conformance.contract.trace import OVERLAPPING, Event, Trace
 from conformance.targets.base import Message, PowerCut, TargetFailure
 from conformance.targets.overlapping import Calls
@@ -26,13 +26,16 @@ def drive(
     program: list[Message],
     seed: int | None = None,
     options: Mapping[str, Any] | None = None,
+    *,
+    tells: bool = False,
 ) -> Trace:
     """Send the program; return the trace, of version 2.
 
-    It ends early if the target fails or creates no disk."""
+    It ends early if the target fails or creates no disk. With `tells`, what happened inside is in
+    it, as the target tells it."""
     hello = {key: value for key, value in calls.hello.items() if key != "ok"}
     trace = Trace(hello, [], seed, dict(options or {}))
-    run = _Run(calls, trace, seed or 0)
+    run = _Run(calls, trace, seed or 0, tells)
     try:
         for request in program:
             while not run.may_call(request):
@@ -57,8 +60,8 @@ class _NoDisk(Exception):
 class _Run:
     """One program on its way: what is in flight, and the count of calls and answers."""
 
-    def __init__(self, calls: Calls, trace: Trace, seed: int):
-        self._calls, self._trace, self._seed = calls, trace, seed
+    def __init__(self, calls: Calls, trace: Trace, seed: int, tells: bool):
+        self._calls, self._trace, self._seed, self._tells = calls, trace, seed, tells
         self._limit = max(1, calls.hello.get("in_flight", 1))
         self._position = 0
         self._dark = False  # whether the power failed, and no crash has recovered since
@@ -79,6 +82,7 @@ class _Run:
     def call(self, request: Message) -> None:
         """Call the request. Raises TargetFailure."""
         index = len(self._trace.events)
+        self._tell(self._calls.inside())
         left_out = {
             name
             for name, taken in (("cut", self._calls.cuts), ("schedule", self._calls.schedules))
@@ -91,8 +95,8 @@ class _Run:
         self.flying[index] = time.monotonic() + patience  # counted from the call
         try:
             self._calls.call(index, encoded(event, self._calls.hello, index, self._seed))
-        except PowerCut:
-            self._cut()
+        except PowerCut as cut:
+            self._cut(cut)
         while self.flying and self._calls.answered():
             self.wait()
 
@@ -108,8 +112,8 @@ class _Run:
         index, deadline = min(self.flying.items(), key=lambda item: item[1])
         try:
             found = self._calls.answer(max(0.0, deadline - time.monotonic()))
-        except PowerCut:
-            self._cut()
+        except PowerCut as cut:
+            self._cut(cut)
             return
         if found is None:
             raise _of(index, TargetFailure("hang", f"no answer to operation {index} in time"))
@@ -119,6 +123,9 @@ class _Run:
         event = self._trace.events[answered]
         del self.flying[answered]
         try:
+            if "events" in response and (event["op"] in OVERLAPPING or not self._tells):
+                self._tell(response["events"])
+                response = {key: response[key] for key in response if key != "events"}
             record(event, response, self._calls.hello, self._seed)
         except TargetFailure as failure:
             raise _of(answered, failure) from None
@@ -129,10 +136,15 @@ class _Run:
         if event["op"] == "create" and not event["result"]["ok"]:
             raise _NoDisk
 
-    def _cut(self) -> None:
+    def _cut(self, cut: PowerCut) -> None:
         """The power failed: what was answered before is taken, and nothing else will be."""
         while self.flying and self._calls.answered():
             self.wait()
+        alone = [i for i in self.flying if self._trace.events[i]["op"] not in OVERLAPPING]
+        if alone and cut.events and self._tells:
+            self._trace.events[alone[0]]["events"] = inside(cut.events)
+        else:
+            self._tell(cut.events)
         self._end()
         self._dark = True
 
@@ -140,6 +152,13 @@ class _Run:
         """Nothing that is in flight is answered any more."""
         self.flying.clear()
         self._calls.cut()
+
+    def _tell(self, events: object) -> None:
+        """Record what happened inside, before the next call or answer. Raises TargetFailure."""
+        if events and self._tells:
+            self._trace.inside.append(
+                {"op": "inside", "at": self._position, "events": inside(events)}
+            )
 
     def fail(self, failure: TargetFailure) -> None:
         """Record the failure with the request that it belongs to, or else with the last one."""

@@ -5,7 +5,8 @@ It has more than 300 lines because it is the one place that knows the fields of 
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import fastjsonschema
 
 from conformance.contract.printable import one_word
-from conformance.contract.trace_order import OVERLAPPING, Event, follows
+from conformance.contract.trace_order import OVERLAPPING, Event, follows, happens
 from refmodel.core.whole_file import replacing
 
 __all__ = ["OVERLAPPING", "BadTrace", "Event", "Passed", "Trace"]
@@ -34,7 +35,8 @@ class Unreadable(BadTrace):
 @dataclass
 class Trace:
     """A recorded dialogue. `events[0]` is `create`; `origin` says where it was read from, or is
-    empty.
+    empty. `inside` has lines of version 2 of their own: what happened in the engine before the call
+    or the answer whose position is their `at`. What is sent alone has its `events` itself.
     """
 
     hello: dict[str, Any]
@@ -42,6 +44,7 @@ class Trace:
     seed: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     origin: str = ""
+    inside: list[Event] = field(default_factory=list)
 
     @property
     def operations(self) -> int:
@@ -149,8 +152,18 @@ def write(trace: Trace, path: Path) -> None:
         "options": trace.options,
     }
     with replacing(path) as out:
-        for line in (header, *trace.events):
+        for line in (header, *_in_order(trace)):
             out.write(_as_json(line) + "\n")
+
+
+def _in_order(trace: Trace) -> Iterator[Event]:
+    """The events in the order of their calls, and where they were, what happened inside."""
+    waiting = deque(trace.inside)
+    for event in trace.events:
+        while waiting and waiting[0]["at"] <= event.get("called", -1):
+            yield waiting.popleft()
+        yield event
+    yield from waiting
 
 
 def _as_json(value: dict[str, Any]) -> str:
@@ -184,15 +197,17 @@ def read(path: Path | str) -> Trace:
                         value.get("seed"),
                         value.get("options", {}),
                     )
+                elif value.get("op") == "inside":
+                    _check("happened", value)
+                    _check_all_inside(value)
+                    happens(trace.inside, value, trace.events)
+                    trace.inside.append(value)
                 else:
                     op = value.get("op")
                     if not isinstance(op, str) or op not in _operations():
                         raise ValueError(f"op must be one of {', '.join(sorted(_operations()))}")
                     _check(op, value)
-                    if wrong := next(
-                        filter(None, map(check_inside, value.get("events", ()))), None
-                    ):
-                        raise ValueError(f"events: {wrong}")
+                    _check_all_inside(value)
                     follows(trace.events, value, hello)
                     trace.events.append(value)
     except OSError as error:
@@ -257,7 +272,7 @@ def _checker(name: str) -> Callable[[Any], Any]:
 @cache
 def _operations() -> frozenset[str]:
     refs = (ref["$ref"].rpartition("/")[2] for ref in _schema()["oneOf"])
-    return frozenset(refs) - {"header"}
+    return frozenset(refs) - {"header", "happened"}
 
 
 NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # of a hello
@@ -271,6 +286,11 @@ def check_response(response: Any, op: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def _check_all_inside(value: Event) -> None:
+    if wrong := next(filter(None, map(check_inside, value.get("events", ()))), None):
+        raise ValueError(f"events: {wrong}")
 
 
 def check_inside(inside: Event) -> str | None:

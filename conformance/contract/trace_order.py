@@ -42,6 +42,14 @@ def follows(before: list[Event], event: Event, hello: dict[str, Any]) -> None:
         raise ValueError("a failure of the target, and yet a result")
 
 
+def happens(before: list[Event], inside: Event, events: list[Event]) -> None:
+    """Raise ValueError unless a line of what happened inside may come next."""
+    if not events or "called" not in events[0]:
+        raise ValueError("a line of what happened inside stands behind create, in version 2")
+    if before and inside["at"] < before[-1]["at"]:
+        raise ValueError("what happened inside stands in its order")
+
+
 def _follows_in_time(before: list[Event], event: Event) -> None:
     """Raise ValueError unless the positions of the calls grow, and answers come after calls."""
     called, answered = event["called"], event["answered"]

@@ -38,6 +38,10 @@ class Calls(Protocol):
         Raises TargetFailure, PowerCut."""
         ...
 
+    def inside(self) -> list[Message]:
+        """What happened inside since the last answer, or the last time that this was asked."""
+        ...
+
     def cut(self) -> None:
         """After a power cut: what was in flight is never answered."""
         ...
@@ -49,7 +53,8 @@ class InProcess:
     A target whose threads answer may call `done(error)` instead, with what it would raise.
     A target without threads has `step()` too: it takes one step and returns whether it did. Its
     request may carry `schedule` if it has the attribute `schedules`, and `cut` if it has `cuts`;
-    then `call` and `step` raise PowerCut where the power fails."""
+    then `call` and `step` raise PowerCut where the power fails. A target that tells what happens
+    inside has `drain_events()`, which returns that and forgets it."""
 
     patience = SECONDS * PATIENT
 
@@ -58,14 +63,23 @@ class InProcess:
         self.cuts = getattr(target, "cuts", False)
         self.schedules = getattr(target, "schedules", False)
         self._call: Callable[[Message, Callable[[Message | Exception], None]], None] = target.call  # type: ignore[attr-defined]
+        self._target = target
         self._step: Callable[[], bool] | None = getattr(target, "step", None)
+        self.inside: Callable[[], list[Message]] = getattr(target, "drain_events", list)
         self._answers: queue.SimpleQueue[tuple[int, Message | Exception]] = queue.SimpleQueue()
 
     def call(self, number: int, message: Message) -> None:
         alone = message["op"] not in OVERLAPPING  # it may be answered within the call
+        if hasattr(self._target, "drain_events"):
+            message = {**message, "id": number}  # so that it can be told what happened inside
+
+        def done(answer: Message | Exception) -> None:
+            if isinstance(answer, dict) and (inside := self.inside()):
+                answer = {**answer, "events": inside}
+            self._answers.put((number, answer))
+
         self._guarded(
-            SECONDS * SLOW_FACTOR if alone else SECONDS,
-            lambda: self._call(message, lambda answer: self._answers.put((number, answer))),
+            SECONDS * SLOW_FACTOR if alone else SECONDS, lambda: self._call(message, done)
         )
 
     def answered(self) -> bool:
@@ -131,6 +145,9 @@ class OneAtATime:
         self.hello = {**target.hello, "in_flight": 1}
         self._target = target
         self._answers: list[tuple[int, Message]] = []
+
+    def inside(self) -> list[Message]:
+        return []
 
     def cut(self) -> None:
         pass

@@ -106,6 +106,9 @@ class ProcessTarget:
         except TargetFailure as failure:
             raise self._ended(failure) from None
 
+    def inside(self) -> list[Message]:
+        return []
+
     def answered(self) -> bool:
         """Return whether an answer is there already, as far as it was received."""
         return b"\n" in self._received

@@ -103,13 +103,13 @@ class ReferenceTarget(OverlappingAdapter):
         try:
             super().call(message, lambda answer: done(_from_the_engine(answer)))
         except errors.PowerCut:
-            raise PowerCut from None
+            raise PowerCut(self.drain_events()) from None
 
     def step(self) -> bool:
         try:
             return super().step()
         except errors.PowerCut:
-            raise PowerCut from None
+            raise PowerCut(self.drain_events()) from None
 
 
 def _from_the_engine(answer: Message) -> Message:

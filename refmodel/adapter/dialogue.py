@@ -88,14 +88,15 @@ def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> N
     flying: set[Any] = set()  # the ids of the requests in flight
 
     def called(message: Message) -> None:
-        id = message.pop("id", None)
+        id = message.get("id")
         flying.add(id)
 
         def done(answer: Message) -> None:
             if message.get("op") == "crash":
                 flying.clear()
             flying.discard(id)
-            _send(responses, {**answer, "id": id})
+            told = {key: value for key, value in answer.items() if key != "events"}
+            _send(responses, {**told, "id": id})
 
         try:
             adapter.call(message, done)
@@ -108,6 +109,7 @@ def _serve_together(adapter: Answering, lines: _Lines, responses: BinaryIO) -> N
             if line is None:
                 if not adapter.step():
                     flying.clear()  # nothing may go on
+                adapter.drain_events()  # they are not told of requests that overlap
             elif not line or (message := decoded(line)).get("op") == "bye":
                 while flying and adapter.step():
                     pass

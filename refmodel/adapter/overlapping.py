@@ -25,7 +25,9 @@ Done = Callable[[Message], None]
 
 
 class OverlappingAdapter(Adapter):
-    """An adapter with `call` and `step` beside `request`. Calls report no events inside.
+    """An adapter with `call` and `step` beside `request`.
+
+    What happens inside is asked for with `drain_events`; `submit` has the `id` of its request.
 
     Engines that cannot overlap answer each call at once; their hello says that one request may be
     in flight.
@@ -51,6 +53,8 @@ class OverlappingAdapter(Adapter):
         disk.scheduler.choose = Schedule(digits)
         try:
             process = self._process(disk.requests, message)
+            if disk.events is not None:
+                process = self._named(process, message.get("id"))
         except DiskError as refusal:
             done(refused(refusal))
             return
@@ -80,9 +84,7 @@ class OverlappingAdapter(Adapter):
         Raises PowerCut if the `cut` of a call took effect; then nothing is in flight.
         """
         disk = self._disk
-        moved = disk is not None and disk.scheduler.step()
-        self.drain_events()
-        return moved
+        return disk is not None and disk.scheduler.step()
 
     def _alone(self, message: Message) -> Message:
         """Answer a request with which nothing may be in flight."""
@@ -90,8 +92,25 @@ class OverlappingAdapter(Adapter):
         self._cutting = None
         if message.get("op") != "crash" and disk is not None and disk.scheduler.in_flight:
             return refused(BadRequest(f"{message.get('op')} is sent when nothing is in flight"))
-        answer = self.request(message)
-        return {key: value for key, value in answer.items() if key != "events"}
+        return self.request(message)
+
+    def _named(self, process: Process[Any], id: object) -> Process[Any]:
+        """Run a process, and let the record that it submits say which request it is of."""
+        try:
+            while True:
+                before = self.event_count()
+                try:
+                    effect = next(process)
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    events = None if self._disk is None else self._disk.events
+                    for event in (events or [])[before:]:
+                        if event["event"] == "submit" and event["op"] != "open":
+                            event["id"] = id
+                yield effect
+        finally:
+            process.close()
 
     def _process(self, requests: Requests, message: Message) -> Process[Any]:
         """Return the process that a request asks for. Raises BadRequest."""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from conformance.contract.trace import Trace, check_inside
-from conformance.judging.oracles import Opinion, journal, legs, trees
+from conformance.judging.oracles import Opinion, inside_order, journal, legs, trees
 from conformance.judging.oracles.legs import Line, Place
 from conformance.judging.oracles.spec_lines import asked
 from conformance.judging.oracles.tlc import LARGEST_DISK, profile_of
@@ -81,19 +81,25 @@ def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]
     is from.
     """
     yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
-    for lines, places in legs.lines(trace):
-        yield "Redundancy", "TraceRedundancy", lines, places
-    for lines, places in trees.lines(trace):
-        yield "SharedTree", "TraceSharedTree", lines, places
-    for lines, places in journal.lines(trace):
-        yield "MirroredLog", "TraceMirroredLog", lines, places
+    trace, at = _in_turn(trace)
+    for spec, of in (("Redundancy", legs), ("SharedTree", trees), ("MirroredLog", journal)):
+        for lines, places in of.lines(trace):
+            yield spec, f"Trace{spec}", lines, [(at[index], number) for index, number in places]
+
+
+def _in_turn(trace: Trace) -> tuple[Trace, Sequence[int]]:
+    """The trace with all that happened inside in its events, and which event each of them is of."""
+    if trace.overlapping:
+        return inside_order.in_turn(trace)
+    return trace, range(len(trace.events))
 
 
 def _unfollowable(trace: Trace) -> Opinion | None:
     """Why the events cannot be followed, if they cannot."""
     if trace.geometry is None:
         return None
-    for index, event in enumerate(trace.events):
+    events, at = _in_turn(trace)
+    for index, event in zip(at, events.events, strict=True):
         for inside in event.get("events", ()):
             if wrong := check_inside(inside):
                 return Opinion(None, f"operation {index}: an event inside is none: {wrong}")
@@ -107,21 +113,23 @@ def _unfollowable(trace: Trace) -> Opinion | None:
 
 
 def _disk_lines(trace: Trace) -> tuple[list[Line], list[Place]]:
-    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events;
-    and where each is from.
+    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events,
+    or each call and each answer and the events between; and where each is from.
     """
-    lines: list[Line] = [{"trace": 1, "geometry": trace.geometry}]
-    places: list[Place] = []
+    header = {"trace": 2 if trace.overlapping else 1, "geometry": trace.geometry}
+    lines = inside_order.disk_lines(trace, DISK) if trace.overlapping else _one_by_one(trace)
+    followed = list(lines)
+    return [header, *(line for line, _ in followed)], [place for _, place in followed]
+
+
+def _one_by_one(trace: Trace) -> Iterator[tuple[Line, Place]]:
     for index, event in enumerate(trace.events):
         if "failure" in event:
-            break
-        lines.append(asked(event))
-        places.append((index, None))
+            return
+        yield asked(event), (index, None)
         for number, inside in enumerate(event.get("events", ())):
             if inside["event"] in DISK:
-                lines.append(inside)
-                places.append((index, number))
-    return lines, places
+                yield inside, (index, number)
 
 
 def _earlier(one: Opinion, other: Opinion) -> Opinion:

@@ -26,6 +26,7 @@ class TreeEvents:
         self._told: dict[int, NodeFacts] = {}
         self._used: set[int] = set()  # pages of the trees, by then
         self._others: set[int] = set()  # pages of the other maps
+        self._roots: list[int] = []
 
     def tell(self, action: str, **facts: int) -> None:
         """Record what this action did, or all that was done since the last event."""
@@ -46,8 +47,11 @@ class TreeEvents:
         others = in_use.keys() - used
         came, left = sorted(others - self._others), sorted(self._others - others)
         self._used, self._others = used, others
-        if action == "merge" and not (changed or freed or came or left):
+        roots = [view.map.root for view in self._views.by_id.values()]
+        moved = bool(self._views.deleted) and roots != self._roots  # reclaim does not
+        if action == "merge" and not (changed or freed or came or left or moved):
             return
+        self._roots = roots
         self._events.emit(
             "tree",
             action=action,
