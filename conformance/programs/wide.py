@@ -8,6 +8,8 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 - A power cut follows soon on a recovery, with few small changes in between.
 """
 
+from collections.abc import Sequence
+
 from conformance.programs.swarm import NEEDS
 from conformance.programs.writer import TIMES, Request, Writer
 
@@ -70,6 +72,7 @@ class WideWriter(Writer):
             self._request_of_name("snapshot", "m0")
         elif kind == "revert":
             kind = "write"
+        ways = self._one_of((OPENINGS[:1], OPENINGS))  # what a cut takes back may be the counter
         for _ in range(times):
             if kind == "revert":
                 self._request_of_name("revert", "m0")
@@ -80,7 +83,7 @@ class WideWriter(Writer):
                 self._write_at(self._upto(self._blocks - 1))
             else:
                 self._add(kind)
-            self._open()
+            self._open(ways)
         self._read_back()
 
     def _add(self, kind: str) -> None:
@@ -99,12 +102,12 @@ class WideWriter(Writer):
                 self._write_at(self._upto(self._blocks - 1))
             super()._crash()
 
-    def _open(self) -> None:
-        """The disk is opened again, if the target can be closed or cut.
+    def _open(self, ways: Sequence[str] = OPENINGS) -> None:
+        """The disk is opened again, in one of these ways that the target has.
 
         What a power cut left is read: many cuts that nobody looked at leave too many disks open.
         """
-        ways = [op for op in OPENINGS if op in self._capabilities]
+        ways = [op for op in ways if op in self._capabilities]
         if ways:
             op = self._one_of(ways)
             self._requests.append({"op": op})
