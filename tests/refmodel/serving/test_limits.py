@@ -1,9 +1,10 @@
 """What one client may take of the server, and that the others go on."""
 
+import os
 import resource
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,13 @@ def test_too_many_open_files(loop: Loop) -> None:
     client = loop.client()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     late = socket.socket(socket.AF_UNIX)
-    used = max(file for file in range(3, 200) if Path(f"/proc/self/fd/{file}").is_symlink())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 1, hard))
+    files = [int(file) for file in os.listdir("/proc/self/fd")]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files) + 1, hard))
+    filled: list[int] = []  # the numbers that are free below the limit
     try:
+        with suppress(OSError):
+            while True:
+                filled.append(os.open(os.devnull, os.O_RDONLY))
         late.connect(loop._address)
         loop.turns()
         late.setblocking(False)
@@ -75,6 +80,8 @@ def test_too_many_open_files(loop: Loop) -> None:
         assert client.one(READ, 0, 512).content == block(1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for file in filled:
+            os.close(file)
     assert not disconnected(loop.connect())
 
 
