@@ -4,6 +4,7 @@ silent."""
 import json
 import random
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,26 @@ def damaged(text: bytes, choose: random.Random) -> bytes:
                 )
         text = text or b"\n"
     return text
+
+
+@pytest.mark.parametrize(
+    "tag, taken", [("2.0", True), ("3e1", True), ("2.5", False), ("1e300", False)]
+)
+def test_an_integer_may_be_written_with_a_fraction_or_an_exponent(
+    program: Path, tmp_path: Path, tag: str, taken: bool
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    hello = {"name": "x", "version": "1", "block_size": 512, "payload": "tags"}
+    header = {"trace": 1, "hello": {**hello, "crash_profile": "ack", "capabilities": []}}
+    path.write_text(
+        json.dumps(header)
+        + '\n{"op":"create","blocks":4,"result":{"ok":true}}\n'
+        + f'{{"op":"write","lba":0,"tags":[{tag}],"result":{{"ok":true}}}}\n'
+    )
+    (verdict,) = map(json.loads, run(program, path).stdout.splitlines())
+    assert verdict["accepted"] is (True if taken else None)
+    with nullcontext() if taken else pytest.raises(traces.BadTrace):
+        traces.read(path)
 
 
 def test_damaged_files(program: Path, originals: list[bytes], tmp_path: Path) -> None:
