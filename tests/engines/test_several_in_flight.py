@@ -63,7 +63,7 @@ def test_a_read_view_that_is_taken_late_is_found(monkeypatch: pytest.MonkeyPatch
             self._held[number] = self._environment.begin()
 
     monkeypatch.setattr(LmdbTarget, "_snapshot", late)
-    assert several("lmdb", 60).failures
+    assert several("lmdb", 300).failures  # it is a race of threads
 
 
 def test_answered_writes_that_the_cut_takes_back_are_found(

@@ -196,8 +196,13 @@ class ChainTarget(QemuDisk):
             layer = below
 
     def _streamed(self, layer: Layer, over: Layer) -> None:
-        """Copy what the file holds into the one over it, which then lies on what is below."""
-        base = {"base-node": layer.under.node} if layer.under else {}
+        """Copy what the file holds into the one over it, which then lies on what is below.
+
+        What is below is named, here and in _committed: the name that qemu makes up describes the
+        nodes of a whole chain, and does not fit into the file if the chain is long.
+        """
+        below = layer.under
+        base = {"base-node": below.node, "backing-file": str(below.number)} if below else {}
         self._daemon.job("block-stream", {"device": over.node, **base})
         self._remove(layer)
         over.under = layer.under
@@ -205,12 +210,10 @@ class ChainTarget(QemuDisk):
 
     def _committed(self, layer: Layer, over: Layer) -> None:
         """Write what the file over it holds into this one, which then takes its place."""
-        top = (
-            over if not any(other.under is over for other in self._layers) else self._highest(over)
-        )
-        self._daemon.job(
-            "block-commit", {"device": top.node, "top-node": over.node, "base-node": layer.node}
-        )
+        top = self._highest(over)
+        name = {"backing-file": str(layer.number)} if top is not over else {}
+        nodes = {"device": top.node, "top-node": over.node, "base-node": layer.node}
+        self._daemon.job("block-commit", {**nodes, **name})
         self._remove(over)
         for other in self._layers:
             if other.under is over:
