@@ -118,6 +118,8 @@ class Trace:
             other = self.events[before]
             if other["op"] not in OVERLAPPING:
                 break
+            if event["op"] == "crash" and other["answered"] is None and "cut" in other:
+                return 0  # it was in flight when the power failed by itself: the crash came later
             if other["answered"] is None or other["answered"] > event["called"]:
                 together = index - before
         return together

@@ -148,11 +148,15 @@ class _Search:
         """Keep the last requests alone, if they fail in any of many shapes.
 
         A failure that needs one order of many is rare in all shapes of a program, but many shapes
-        of a short program take no longer than a few of a long one."""
-        if self._best[0].overlapping:
-            for window in windows(self._program, WINDOW):
-                if any(self._one_fails(shape) for shape in reshaped(window, SHAPES)):
-                    return
+        of a short program take no longer than a few of a long one. Of a long program, overlapping
+        or not, the last part is tried as it is."""
+        for window in windows(self._program, len(self._program)):
+            if self._best[0].overlapping and len(window) <= WINDOW:
+                found = any(self._one_fails(shape) for shape in reshaped(window, SHAPES))
+            else:
+                found = len(window) > WINDOW and self._fails(window)
+            if found:
+                return
 
     def _remove_groups(self) -> None:
         """Remove requests that belong together, such as all that name one snapshot."""

@@ -12,7 +12,7 @@ from conformance import targets
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import OVERLAPPING, Trace
 from conformance.judging.orders.search import judge
-from conformance.programs import overlap
+from conformance.programs import generate, overlap
 from refmodel.bugs import BUGS
 
 TARGET = "refmodel:log-structured"
@@ -150,3 +150,19 @@ def test_the_adapter_speaks_version_1_where_it_is_asked_to() -> None:
     hello, create, bye = map(json.loads, done.stdout.splitlines())
     assert hello["ok"] and not {"protocol", "in_flight", "id"} & hello.keys()
     assert create["ok"] and bye["ok"] and "id" not in create
+
+
+def test_the_program_of_a_trace_gives_the_same_trace(bench: Bench) -> None:
+    """Also where the power failed in the middle of a request, and a crash came after that."""
+    cut = 0
+    for seed in range(60):
+        choose = random.Random(seed)
+        hello = bench.hello({})
+        plain = generate.program(choose, hello, 40, cuts=True)
+        program = overlap.woven(choose, plain, hello["in_flight"], schedules=True)
+        trace = bench.drive(program, seed, {})
+        again = bench.drive(trace.program, seed, {})
+        cut += any("cut" in event and event["result"] is None for event in trace.events)
+        answers = [[event["result"] for event in one.events] for one in (trace, again)]
+        assert answers[0] == answers[1], seed
+    assert cut > 5
