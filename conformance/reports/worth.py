@@ -30,7 +30,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
         (
             "worth",
             f"{traces:,} such traces find a bug of the self-test with a chance of "
-            f"{chance(traces):.0%} ({bugs} planted bugs)",
+            f"{percent(chance(traces))} ({bugs} planted bugs)",
         ),
     ]
     more = int(traces * 60 * MORE_MINUTES / campaign.seconds) if campaign.seconds else 0
@@ -39,7 +39,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
             (
                 "more",
                 f"--minutes {MORE_MINUTES} runs about {more:,} traces: a chance of "
-                f"{chance(more):.0%}",
+                f"{percent(chance(more))}",
             )
         )
     return text
@@ -50,6 +50,11 @@ def chance(traces: int) -> float:
     found = _traces_to_find()
     missed = (1.0 if needed is None else (1 - 1 / needed) ** traces for needed in found)
     return 1 - sum(missed) / len(found)
+
+
+def percent(chance: float) -> str:
+    """Return a chance in words that never promise everything."""
+    return f"{chance:.0%}" if chance < 0.995 else "over 99%"
 
 
 @cache

@@ -166,6 +166,7 @@ def test_a_pass_says_what_it_is_worth() -> None:
     lines = dict(worth.worth(campaign))
     assert lines["reached"].startswith("1 of 2 outcomes") and lines["never"] == "read ok"
     assert f"{worth.chance(200):.0%}" in lines["worth"]
+    assert [worth.percent(chance) for chance in (0.5, 0.994, 0.9999)] == ["50%", "99%", "over 99%"]
     assert "--minutes 10 runs about 12,000 traces" in lines["more"]
     assert 0 < worth.chance(10) < worth.chance(200) < worth.chance(10_000) <= 1
     assert "worth " in shown(campaign) and machine.as_json(campaign)["worth"] == lines
