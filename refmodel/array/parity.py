@@ -67,13 +67,8 @@ def parity(data: list[Piece], m: int) -> list[Piece]:
 
 
 def reconstruct(k: int, have: Mapping[int, Piece], wanted: int) -> Piece:
-    """Return the piece with the number `wanted` of a stripe, from any k pieces by number."""
-    if wanted in have:
-        return have[wanted]
-    data = _data(k, have)
-    if wanted < k:
-        return data[wanted]
-    return total(data) if wanted == k else _q(dict(enumerate(data)))
+    """Return the data piece with the number `wanted` of a stripe, from any k pieces by number."""
+    return have[wanted] if wanted in have else _data(k, have)[wanted]
 
 
 def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:

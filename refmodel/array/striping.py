@@ -48,7 +48,7 @@ class Striping:
         return [piece.data for piece in pieces + parity.parity(pieces, self.m)]
 
     def reconstruct(self, have: dict[int, bytes], wanted: int) -> bytes:
-        """Return a piece of a stripe from any k pieces of it, by number of the piece."""
+        """Return a data piece of a stripe from any k pieces of it, by number of the piece."""
         if wanted in have or self.k == 1:
             return have[wanted] if wanted in have else next(iter(have.values()))
         arrays = {piece: np.frombuffer(data, np.uint8) for piece, data in have.items()}

@@ -31,10 +31,10 @@ def test_parity_is_what_another_implementation_says(k: int) -> None:
 
 
 @pytest.mark.parametrize(("k", "m"), [(1, 1), (1, 2), (2, 1), (4, 1), (4, 2)])
-def test_any_k_pieces_give_every_piece(k: int, m: int) -> None:
+def test_any_k_pieces_give_all_data(k: int, m: int) -> None:
     data = pieces(k)
     stripe = data + parity(data, m)
     for kept in combinations(range(k + m), k):
         have = {i: stripe[i] for i in kept}
-        for wanted in range(k + m):
+        for wanted in range(k):
             assert np.array_equal(reconstruct(k, have, wanted), stripe[wanted]), (kept, wanted)
