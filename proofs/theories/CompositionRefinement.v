@@ -305,217 +305,322 @@ Section performance_leg.
       [by left|]. right. by exists b.
   Qed.
 
+  (** Whatever the host was before the step, the disk that has everything at hand follows it. *)
+  Definition followed m es ps cs m' : Prop := ∀ blocks tr sp st sp' st',
+    follows blocks tr m sp st → store_does cp sp ps sp' → store_does cc st cs st' →
+    follows blocks (tr ++ es) m' sp' st'.
+
+  (** A step of the disk itself. *)
+  Lemma follows_disk m es cs c' :
+    at_phase (disk m) ≠ Off → at_phase c' ≠ Off → disk_does K cc (disk m) es cs c' →
+    slot_a (dev c') = slot_a (dev (disk m)) → slot_b (dev c') = slot_b (dev (disk m)) →
+    (flushed (dev c') = flushed (dev (disk m)) ∨ durable m = logged (disk m)) →
+    (saving m → nodes (mem c') = nodes (mem (disk m))) →
+    followed m es [] cs (Host c' (durable m) (logging m) (saving m)).
+  Proof.
+    intros On On' D Ea Eb Ef En blocks tr sp st sp' st' F Sp Sc.
+    inversion Sp; subst. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
+    destruct (disk_grows _ _ _ _ D On') as (G1 & G2 & G3 & G4 & _).
+    apply follows_on; [done|by eapply shown_step|]. split; simpl; try done.
+    + intros n r Hn Hr. destruct (lookup_lt_is_Some_2 (history (disk m)) n) as [r' Hr'].
+      { rewrite history_length. lia. }
+      pose proof (G2 n r' Hr') as E. assert (r' = r) as ->
+        by (rewrite <-(inj Some _ _ (eq_trans (eq_sym Hr) E)); done).
+      apply Rec; [lia|done].
+    + lia.
+    + lia.
+    + by rewrite A, <-Ea.
+    + by rewrite B, <-Eb.
+    + intros s a Pa. destruct (Pend s a Pa) as [(L & -> & r & Hr & Rm & ->)|(Sv & -> & i & Hi & U & ->)];
+      [left|right].
+      * split_and!; [done..|]. exists r. split_and!; [by apply G2|lia|done].
+      * split; [done|]. split; [unfold older; by rewrite Ea, Eb|]. exists i. rewrite En by done.
+        split_and!; [done|lia|done].
+  Qed.
+
+  (** A record is written. *)
+  Lemma follows_log m r :
+    at_phase (disk m) ≠ Off → logging m = false → history (disk m) !! durable m = Some r →
+    durable m < first (disk m) + ring →
+    followed m [] [Does (Redundancy.Write (place_of (durable m)) [Entry (durable m) r])] []
+      (Host (disk m) (durable m) true (saving m)).
+  Proof.
+    intros On Lo Hr Rm blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+      [|done].
+    rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
+    split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [left|right].
+    + split_and!; [done..|]. by exists r.
+    + destruct (Pend s a Pa) as [(L & _)|?]; [by rewrite Lo in L|done].
+  Qed.
+
+  (** It has reached the leg. *)
+  Lemma follows_logged m :
+    at_phase (disk m) ≠ Off → logging m →
+    followed m [] [Does (Redundancy.Acknowledge (place_of (durable m)))] []
+      (Host (disk m) (S (durable m)) false (saving m)).
+  Proof.
+    intros On Lo blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp.
+    destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done]. rewrite app_nil_r.
+    inversion Sp as [| |? n v Pa| | |]; subst; [|done]. pose proof (place_lt (durable m)) as Lt.
+    destruct (Pend _ _ Pa) as [(_ & _ & r & Hr & Rm & [= -> ->])|(_ & E & _)];
+      [|destruct (older_two (dev (disk m))); lia]. pose proof (lookup_lt_Some _ _ _ Hr) as Lr.
+    rewrite history_length in Lr. apply follows_on; [done..|]. split; simpl; try done; try lia.
+    + intros n r' Hn Hr'. destruct (decide (n = durable m)) as [->|N].
+      * rewrite fn_lookup_insert. congruence.
+      * rewrite fn_lookup_insert_ne; [apply Rec; [lia|done]|]. intros E%place_inj; lia.
+    + intros s n r'. destruct (decide (s = place_of (durable m))) as [->|N].
+      * rewrite fn_lookup_insert. intros [= <- _]. lia.
+      * rewrite fn_lookup_insert_ne by done. intros ?%Later. lia.
+    + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [(_ & -> & _)|?]; [done|by right].
+  Qed.
+
+  (** A checkpoint is written. *)
+  Lemma follows_save m i :
+    at_phase (disk m) ≠ Off → nodes (mem (disk m)) = Some i → upto i ≤ flushed (dev (disk m)) →
+    followed m [] [Does (Redundancy.Write (older (dev (disk m))) [Slot i])] []
+      (Host (disk m) (durable m) (logging m) true).
+  Proof.
+    intros On Hi U blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+      [|done].
+    rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
+    split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [right|].
+    + split_and!; [done..|]. by exists i.
+    + destruct (Pend s a Pa) as [?|(_ & E & _)]; [by left|done].
+  Qed.
+
+  (** It is the newest. *)
+  Lemma follows_commit m i :
+    at_phase (disk m) ≠ Off → saving m → nodes (mem (disk m)) = Some i →
+    followed m [] [Does (Redundancy.Acknowledge (older (dev (disk m))))] []
+      (Host (commit i (disk m)) (durable m) (logging m) false).
+  Proof.
+    intros On Sv Hi blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
+      [|done].
+    rewrite app_nil_r. inversion Sp as [| |? n v Pa| | |]; subst; [|done].
+    destruct (Pend _ _ Pa) as [(_ & E & _)|(_ & _ & j & Hj & U & [= -> ->])];
+      [pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia|].
+    assert (j = i) as -> by congruence. destruct (replace_older_same (Some i) (dev (disk m)))
+      as (Ep & El & Ef & _).
+    assert (∀ n, place_of n ≠ older (dev (disk m))) as Ne.
+    { intros n. pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
+    apply follows_on; [done|by apply shown_commit|].
+    split; unfold first, history, logged in *; simpl; rewrite ?Ep, ?El, ?Ef; try done.
+    + intros n r Hn Hr. rewrite fn_lookup_insert_ne by done. by apply Rec.
+    + intros s n r. destruct (decide (s = older (dev (disk m)))) as [->|N].
+      * by rewrite fn_lookup_insert.
+      * rewrite fn_lookup_insert_ne by done. apply Later.
+    + revert A. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
+        (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
+          rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
+        by rewrite ?Sa.
+    + revert B. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
+        (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
+          rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
+        by rewrite ?Sb.
+    + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [?|(_ & -> & _)]; [by left|done].
+  Qed.
+
+  (** Power fails. *)
+  Lemma follows_crash m :
+    followed m [shown_by_crash (disk m)] [Does Redundancy.Crash] [Does Redundancy.Crash]
+      (Host (powered_off None (disk m)) 0 false false).
+  Proof.
+    intros blocks tr sp st sp' st' F Sp Sc.
+    destruct F as [On Sh Kp|Off Se Al].
+    + assert (settling sp) as Se.
+      { intros s a Pa. destruct Kp as [_ _ _ _ _ _ Pend].
+        destruct (Pend s a Pa) as [(_ & -> & r & _ & _ & ->)|(_ & -> & i & _ & _ & ->)]; simpl;
+          (split; [|by intros ? [= <-]; right]).
+        - pose proof (place_lt (durable m)). lia.
+        - destruct (older_two (dev (disk m))); lia. }
+      destruct (crash_settling _ _ Se Sp) as [Se' Hs]. apply follows_off; [done..|].
+      intros h Hh. destruct (power_fails blocks tr m sp st st' h) as (c & Oc & Po & Shc & Kc); auto.
+      exists c. by split_and!.
+    + destruct (crash_settling _ _ Se Sp) as [Se' Hs]. apply follows_off; [done..|].
+      intros h Hh. destruct (Al h (Hs h Hh)) as (c & Oc & E & Shc & [Be Rec Room Later A B]).
+      destruct (shown_log _ _ _ _ Shc) as (LF & _).
+      exists (crashed (logged c) c). split; [done|]. split; [by rewrite E|]. split.
+      * rewrite E. change (shown_by_crash (powered_off (pending c) c)) with (shown_by_crash c).
+        eapply shown_step; [done|apply crash_does; lia|done].
+      * apply crashed_kept; try done; try lia; [|unfold logged, first in *; lia].
+        intros n r Hn Hr. unfold history in Hr. rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
+        apply Rec in Hr. unfold first in *.
+        by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
+  Qed.
+
+  (** A clean shutdown. *)
+  Lemma follows_restart m :
+    at_phase (disk m) = Running → pending (disk m) = None → durable m = logged (disk m) →
+    saving m = false → (∀ g, ¬ is_open (disk m) g) →
+    followed m [] [Does Redundancy.Crash] [Does Redundancy.Crash]
+      (Host (powered_off (Some Reopen) (disk m)) 0 false false).
+  Proof.
+    intros Run Pn Du Sv Op blocks tr sp st sp' st' F Sp Sc.
+    destruct F as [On Sh Kp|Off]; [|congruence]. assert (∀ s, Redundancy.pending sp !! s = None) as None.
+    { intros s. destruct (Redundancy.pending sp !! s) as [a|] eqn:Pa; [|done]. exfalso.
+      destruct (on_pending _ _ Kp s a Pa) as [(_ & _ & r & Hr & _)|(Q & _)]; [|by rewrite Sv in Q].
+      apply lookup_lt_Some in Hr. rewrite history_length in Hr. lia. }
+    destruct (crash_settling sp sp') as [Se Hs]; [intros s a; by rewrite None|done|]. apply follows_off;
+      [done..|].
+    intros h Hh%Hs. assert (∀ s, h s = Redundancy.holds sp s) as Eh.
+    { intros s. destruct (Hh s) as [?|(a & Pa & _)]; [done|by rewrite None in Pa]. }
+    destruct (shown_log _ _ _ _ Sh) as (LF & (i & Ni & Ui) & _).
+    set (c0 := truncate (upto i) (disk m)).
+    assert (first c0 = upto i) as Fc.
+    { unfold c0, first at 1. simpl. rewrite take_length, history_length. lia. }
+    assert (history c0 = history (disk m)) as Hc by apply history_truncate.
+    assert (logged c0 = logged (disk m)) as Lc by (by rewrite <-!history_length, Hc).
+    assert (logged c0 = first c0 + length (log (dev c0))) as Lg by done.
+    set (c := keep_open (State (size (disk m)) Off (Some Reopen)
+      (dev (log_append (on_segments (segments (dev (disk m)) ∪ ∅) c0))) no_memory)).
+    exists c. split; [done|]. split; [done|]. split.
+    + eapply shown_step; [apply (shown_truncate _ _ _ _ i Sh); [done..|lia]| |done].
+      replace [Does Redundancy.Crash] with (reads (V := V) ∅ ++ [Does Redundancy.Crash])
+        by (unfold reads; by rewrite map_to_list_empty).
+      apply (disk_step K cc c0 [] ∅ (State _ Off _ _ _) [Does Redundancy.Crash]); try done.
+      * by apply (Restart K (on_segments (segments (dev c0) ∪ ∅) c0)).
+      * by constructor.
+    + destruct Kp as [Rec Room [Fl Dl] Later A B _]. split; rewrite ?Eh; simpl; try done.
+      * change (first c) with (first c0). rewrite Fc. symmetry.
+        by apply (log_begins_newest h (disk m)); rewrite ?Eh.
+      * intros k r Hk. rewrite Eh. change (log (dev c0) !! k = Some r) in Hk.
+        change (first c) with (first c0). pose proof (lookup_lt_Some _ _ _ Hk) as Lk. apply Rec.
+        -- lia.
+        -- rewrite <-Hc. unfold history. fold (first c0). rewrite lookup_app_r by (unfold first; lia).
+           by replace (first c0 + k - length (past (dev c0))) with k by (unfold first; lia).
+      * change (length (log (dev c0)) ≤ ring). lia.
+      * intros s n r. rewrite Eh. intros ?%Later. change (n < logged c0). lia.
+  Qed.
+
+  (** A stripe that was torn is recovered. *)
+  Lemma follows_recover m s :
+    at_phase (disk m) = Off →
+    followed m [] [Does (Redundancy.Recover s)] [] m.
+  Proof.
+    intros Off blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
+    inversion Sp as [| | | |? n v Pa Lv Wv|]; subst; [|done]. destruct (Se s _ Pa) as [Ls _].
+    apply follows_off; [done| |].
+    + unfold settling. simpl. intros s' a [[<- <-]|[N Ps]]%lookup_insert_Some; [|by apply Se].
+      split; [done|]. intros ? [= <-]. by apply Wv.
+    + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
+      destruct Hh as [?|(a & [[<- <-]|[N Ps]]%lookup_insert_Some & Ia)]; [by left|right..]; eauto.
+  Qed.
+
+  (** It is settled. *)
+  Lemma follows_settle m s :
+    at_phase (disk m) = Off →
+    followed m [] [Does (Redundancy.Acknowledge s)] [] m.
+  Proof.
+    intros Off blocks tr sp st sp' st' F Sp Sc.
+    inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
+    inversion Sp as [| |? n v Pa| | |]; subst; [|done]. destruct (Se s _ Pa) as [Ls Lv].
+      specialize (Lv v eq_refl).
+    simpl in Lv. apply follows_off; [done| |].
+    + unfold settling. simpl. intros s' a [N Ps]%lookup_delete_Some. rewrite fn_lookup_insert_ne by done.
+      by apply Se.
+    + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
+      destruct (decide (s' = s)) as [->|N].
+      * rewrite fn_lookup_insert, lookup_delete in Hh. destruct Hh as [->|(? & [=] & _)].
+        destruct Lv as [->| ->]; [by left|right; eauto].
+      * rewrite fn_lookup_insert_ne, lookup_delete_ne in Hh by done. done.
+  Qed.
+
+  (** A segment is tidied away on the capacity leg. *)
+  Lemma follows_tidy m cs :
+    tidies (disk m) cs →
+    followed m [] [] cs m.
+  Proof.
+    intros Ti blocks tr sp st sp' st' F Sp Sc.
+    inversion Sp; subst. rewrite app_nil_r. destruct F as [On (S & ps & L & T & St) Kp|Off Se Al].
+    + apply follows_on; [done| |done]. exists S, ps. split_and!; [done..|].
+      eapply tidied; [done| |done]. by destruct Ti; constructor.
+    + apply follows_off; [done..|]. intros h Hh. destruct (Al h Hh) as (c & Oc & E & Sh & Kc).
+      destruct (shown_log _ _ _ _ Sh) as (_ & _ & Me). destruct (Me Oc) as [Me' _].
+      destruct Sh as (S & ps & L & T & St).
+      exists c. split_and!; [done..| |done]. exists S, ps. split_and!; [done..|].
+      eapply tidied; [done| |done]. rewrite E in Ti.
+      destruct Ti; constructor. unfold is_open. simpl. by rewrite Me'.
+  Qed.
+
+  (** Recovery begins: the whole leg is read. *)
+  Lemma follows_load m h ps rs cs c' :
+    at_phase (disk m) = Off → at_phase c' ≠ Off →
+    length ps = log_begins h → found h (log_begins h) rs →
+    disk_does K cc (loaded (disk m) ps h rs) [] cs c' →
+    followed m [] ((λ s, Sees s (h s)) <$> seq 0 (2 + ring)) cs
+      (Host c' (log_begins h + length rs) false false).
+  Proof.
+    intros Off On' Lp Fo D blocks tr sp st sp' st' F Sp Sc.
+    destruct F as [|_ Se Al]; [done|].
+    assert (sp' = sp ∧ ∀ s, s < 2 + ring → Redundancy.pending sp !! s = None ∧
+      h s = Redundancy.holds sp s) as [-> Hs].
+    { clear -Sp. assert (sp' = sp ∧ ∀ s, s ∈ seq 0 (2 + ring) → Redundancy.pending sp !! s = None ∧
+      h s = Redundancy.holds sp s) as [? Q].
+      { revert Sp. generalize (seq 0 (2 + ring)). intros l. induction l as [|s l IH]; simpl; intros Sp;
+        inversion Sp; subst.
+        - split; [done|]. by intros ? ?%not_elem_of_nil.
+        - destruct IH as [-> IH]; [done|]. split; [done|]. intros s' [->|?]%elem_of_cons;
+          [done|by apply IH]. }
+      split; [done|]. intros s L. apply Q, elem_of_seq. lia. }
+    destruct (Al (Redundancy.holds sp)) as (c & Oc & E & Sh & [Be Rec Room Later A B]); [by left|].
+    assert (log_begins h = first c) as Bh.
+    { rewrite Be. unfold log_begins. by rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))). }
+    rewrite Bh in *.
+    assert (found (Redundancy.holds sp) (first c) (log (dev c))) as Fc.
+    { split; [done|]. intros r Hr%Later. unfold logged, first in *. lia. }
+    assert (rs = log (dev c)) as ->.
+    { apply (found_unique (Redundancy.holds sp) (first c)); [|done].
+      destruct Fo as [F1 F2]. split.
+      - intros k r Hk. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + k))))). by apply F1.
+      - intros r. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + length rs))))). by apply F2. }
+    destruct (shown_log _ _ _ _ Sh) as (_ & _ & Me). destruct (Me Oc) as [Me' Fl].
+    assert (loaded (disk m) ps h (log (dev c)) = with_past ps c) as Ec.
+    { rewrite E. unfold loaded, with_past, with_devices, powered_off. simpl.
+      rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))), A, B.
+      assert (segments (dev c) = ∅) as Sg.
+      { destruct Sh as (S & ps' & _ & _ & St). apply map_empty. intros g.
+        destruct (segments (dev c) !! g) as [data|] eqn:Hg; [|done].
+        apply (stands_memory _ _ _ _ _ St g data) in Hg. unfold is_open in Hg. simpl in Hg.
+        by rewrite Me' in Hg. }
+      unfold logged, first in *. destruct c as [sz ph pe [pa lo fl sa sb sg] me]. simpl in *. subst.
+      by rewrite Lp. }
+    rewrite Ec in D. assert (shown blocks tr (with_past ps c) st) as Shp.
+    { destruct Sh as (S & ps' & L' & T & St). exists S, ps'. split; [|done]. by rewrite L', <-Lp. }
+    apply follows_on; [done|by eapply shown_step|].
+    destruct (disk_grows _ _ _ _ D On') as (_ & _ & _ & _ & Dv). specialize (Dv Oc).
+      injection Dv as Dp Dl Df Da Db.
+    assert (logged c = first c + length (log (dev c))) as Lg by done.
+    assert (first c' = first c) as Fi by (unfold first; by rewrite Dp).
+    assert (logged c' = logged c) as Lc by (unfold logged; by rewrite Dp, Dl, Lp).
+    split; cbn [disk durable logging saving]; rewrite ?Da, ?Db; try done.
+    + intros n r Hn Hr. rewrite Fi in Hn. unfold history in Hr. rewrite Dp, Dl in Hr.
+      rewrite lookup_app_r in Hr by lia. apply Rec in Hr.
+      by replace (first c + (n - length ps)) with n in Hr by lia.
+    + lia.
+    + rewrite Lc, Df. lia.
+    + intros s a Pa. destruct (Se s a Pa) as [Ls _]. destruct (Hs s Ls) as [N _]. congruence.
+  Qed.
+
   Lemma follows_step blocks tr m sp st es ps cs m' sp' st' : follows blocks tr m sp st →
     host_does m es ps cs m' →
     store_does cp sp ps sp' → store_does cc st cs st' → follows blocks (tr ++ es) m' sp' st'.
   Proof.
-    intros F D Sp Sc. destruct D as [es cs c' On On' D Ea Eb Ef En|r On Lo Hr Rm|On Lo|i On Hi U|i On Sv Hi| |
-      Run Pn Du Sv Op|s Off|s Off|cs Ti|h ps rs cs c' Off On' Lp Fo D].
-    - (* a step of the disk itself *)
-      inversion Sp; subst. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done].
-      destruct (disk_grows _ _ _ _ D On') as (G1 & G2 & G3 & G4 & _).
-      apply follows_on; [done|by eapply shown_step|]. split; simpl; try done.
-      + intros n r Hn Hr. destruct (lookup_lt_is_Some_2 (history (disk m)) n) as [r' Hr'].
-        { rewrite history_length. lia. }
-        pose proof (G2 n r' Hr') as E. assert (r' = r) as ->
-          by (rewrite <-(inj Some _ _ (eq_trans (eq_sym Hr) E)); done).
-        apply Rec; [lia|done].
-      + lia.
-      + lia.
-      + by rewrite A, <-Ea.
-      + by rewrite B, <-Eb.
-      + intros s a Pa. destruct (Pend s a Pa) as [(L & -> & r & Hr & Rm & ->)|(Sv & -> & i & Hi & U & ->)];
-        [left|right].
-        * split_and!; [done..|]. exists r. split_and!; [by apply G2|lia|done].
-        * split; [done|]. split; [unfold older; by rewrite Ea, Eb|]. exists i. rewrite En by done.
-          split_and!; [done|lia|done].
-    - (* a record is written *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
-        [|done].
-      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
-      split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [left|right].
-      + split_and!; [done..|]. by exists r.
-      + destruct (Pend s a Pa) as [(L & _)|?]; [by rewrite Lo in L|done].
-    - (* and has reached the leg *)
-      inversion Sc; subst. apply does_one in Sp.
-      destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|]; [|done]. rewrite app_nil_r.
-      inversion Sp as [| |? n v Pa| | |]; subst; [|done]. pose proof (place_lt (durable m)) as Lt.
-      destruct (Pend _ _ Pa) as [(_ & _ & r & Hr & Rm & [= -> ->])|(_ & E & _)];
-        [|destruct (older_two (dev (disk m))); lia]. pose proof (lookup_lt_Some _ _ _ Hr) as Lr.
-      rewrite history_length in Lr. apply follows_on; [done..|]. split; simpl; try done; try lia.
-      + intros n r' Hn Hr'. destruct (decide (n = durable m)) as [->|N].
-        * rewrite fn_lookup_insert. congruence.
-        * rewrite fn_lookup_insert_ne; [apply Rec; [lia|done]|]. intros E%place_inj; lia.
-      + intros s n r'. destruct (decide (s = place_of (durable m))) as [->|N].
-        * rewrite fn_lookup_insert. intros [= <- _]. lia.
-        * rewrite fn_lookup_insert_ne by done. intros ?%Later. lia.
-      + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [(_ & -> & _)|?]; [done|by right].
-    - (* a checkpoint is written *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
-        [|done].
-      rewrite app_nil_r. inversion Sp as [? ? Pn Ln| | | | |]; subst; [|done]. apply follows_on; [done..|].
-      split; simpl; try done. intros s a [[<- <-]|[N Pa]]%lookup_insert_Some; [right|].
-      + split_and!; [done..|]. by exists i.
-      + destruct (Pend s a Pa) as [?|(_ & E & _)]; [by left|done].
-    - (* and is the newest *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [_ Sh [Rec Room [Fl Dl] Later A B Pend]|];
-        [|done].
-      rewrite app_nil_r. inversion Sp as [| |? n v Pa| | |]; subst; [|done].
-      destruct (Pend _ _ Pa) as [(_ & E & _)|(_ & _ & j & Hj & U & [= -> ->])];
-        [pose proof (place_lt (durable m)); destruct (older_two (dev (disk m))); lia|].
-      assert (j = i) as -> by congruence. destruct (replace_older_same (Some i) (dev (disk m)))
-        as (Ep & El & Ef & _).
-      assert (∀ n, place_of n ≠ older (dev (disk m))) as Ne.
-      { intros n. pose proof (place_lt n). destruct (older_two (dev (disk m))); lia. }
-      apply follows_on; [done|by apply shown_commit|].
-      split; unfold first, history, logged in *; simpl; rewrite ?Ep, ?El, ?Ef; try done.
-      + intros n r Hn Hr. rewrite fn_lookup_insert_ne by done. by apply Rec.
-      + intros s n r. destruct (decide (s = older (dev (disk m)))) as [->|N].
-        * by rewrite fn_lookup_insert.
-        * rewrite fn_lookup_insert_ne by done. apply Later.
-      + revert A. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
-          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
-            rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
-          by rewrite ?Sa.
-      + revert B. unfold older, replace_older. destruct (slot_a (dev (disk m))) as [a|] eqn:Sa,
-          (slot_b (dev (disk m))) as [b|] eqn:Sb; try case_decide; simpl;
-            rewrite ?fn_lookup_insert, ?fn_lookup_insert_ne by done; try done;
-          by rewrite ?Sb.
-      + intros s a [N Ps]%lookup_delete_Some. destruct (Pend s a Ps) as [?|(_ & -> & _)]; [by left|done].
-    - (* power fails *)
-      destruct F as [On Sh Kp|Off Se Al].
-      + assert (settling sp) as Se.
-        { intros s a Pa. destruct Kp as [_ _ _ _ _ _ Pend].
-          destruct (Pend s a Pa) as [(_ & -> & r & _ & _ & ->)|(_ & -> & i & _ & _ & ->)]; simpl;
-            (split; [|by intros ? [= <-]; right]).
-          - pose proof (place_lt (durable m)). lia.
-          - destruct (older_two (dev (disk m))); lia. }
-        destruct (crash_settling _ _ Se Sp) as [Se' Hs]. apply follows_off; [done..|].
-        intros h Hh. destruct (power_fails blocks tr m sp st st' h) as (c & Oc & Po & Shc & Kc); auto.
-        exists c. by split_and!.
-      + destruct (crash_settling _ _ Se Sp) as [Se' Hs]. apply follows_off; [done..|].
-        intros h Hh. destruct (Al h (Hs h Hh)) as (c & Oc & E & Shc & [Be Rec Room Later A B]).
-        destruct (shown_log _ _ _ _ Shc) as (LF & _).
-        exists (crashed (logged c) c). split; [done|]. split; [by rewrite E|]. split.
-        * rewrite E. change (shown_by_crash (powered_off (pending c) c)) with (shown_by_crash c).
-          eapply shown_step; [done|apply crash_does; lia|done].
-        * apply crashed_kept; try done; try lia; [|unfold logged, first in *; lia].
-          intros n r Hn Hr. unfold history in Hr. rewrite lookup_app_r in Hr by (unfold first in Hn; lia).
-          apply Rec in Hr. unfold first in *.
-          by replace (length (past (dev c)) + (n - length (past (dev c)))) with n in Hr by lia.
-    - (* a clean shutdown *)
-      destruct F as [On Sh Kp|Off]; [|congruence]. assert (∀ s, Redundancy.pending sp !! s = None) as None.
-      { intros s. destruct (Redundancy.pending sp !! s) as [a|] eqn:Pa; [|done]. exfalso.
-        destruct (on_pending _ _ Kp s a Pa) as [(_ & _ & r & Hr & _)|(Q & _)]; [|by rewrite Sv in Q].
-        apply lookup_lt_Some in Hr. rewrite history_length in Hr. lia. }
-      destruct (crash_settling sp sp') as [Se Hs]; [intros s a; by rewrite None|done|]. apply follows_off;
-        [done..|].
-      intros h Hh%Hs. assert (∀ s, h s = Redundancy.holds sp s) as Eh.
-      { intros s. destruct (Hh s) as [?|(a & Pa & _)]; [done|by rewrite None in Pa]. }
-      destruct (shown_log _ _ _ _ Sh) as (LF & (i & Ni & Ui) & _).
-      set (c0 := truncate (upto i) (disk m)).
-      assert (first c0 = upto i) as Fc.
-      { unfold c0, first at 1. simpl. rewrite take_length, history_length. lia. }
-      assert (history c0 = history (disk m)) as Hc by apply history_truncate.
-      assert (logged c0 = logged (disk m)) as Lc by (by rewrite <-!history_length, Hc).
-      assert (logged c0 = first c0 + length (log (dev c0))) as Lg by done.
-      set (c := keep_open (State (size (disk m)) Off (Some Reopen)
-        (dev (log_append (on_segments (segments (dev (disk m)) ∪ ∅) c0))) no_memory)).
-      exists c. split; [done|]. split; [done|]. split.
-      + eapply shown_step; [apply (shown_truncate _ _ _ _ i Sh); [done..|lia]| |done].
-        replace [Does Redundancy.Crash] with (reads (V := V) ∅ ++ [Does Redundancy.Crash])
-          by (unfold reads; by rewrite map_to_list_empty).
-        apply (disk_step K cc c0 [] ∅ (State _ Off _ _ _) [Does Redundancy.Crash]); try done.
-        * by apply (Restart K (on_segments (segments (dev c0) ∪ ∅) c0)).
-        * by constructor.
-      + destruct Kp as [Rec Room [Fl Dl] Later A B _]. split; rewrite ?Eh; simpl; try done.
-        * change (first c) with (first c0). rewrite Fc. symmetry.
-          by apply (log_begins_newest h (disk m)); rewrite ?Eh.
-        * intros k r Hk. rewrite Eh. change (log (dev c0) !! k = Some r) in Hk.
-          change (first c) with (first c0). pose proof (lookup_lt_Some _ _ _ Hk) as Lk. apply Rec.
-          -- lia.
-          -- rewrite <-Hc. unfold history. fold (first c0). rewrite lookup_app_r by (unfold first; lia).
-             by replace (first c0 + k - length (past (dev c0))) with k by (unfold first; lia).
-        * change (length (log (dev c0)) ≤ ring). lia.
-        * intros s n r. rewrite Eh. intros ?%Later. change (n < logged c0). lia.
-    - (* a torn stripe is recovered *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
-      inversion Sp as [| | | |? n v Pa Lv Wv|]; subst; [|done]. destruct (Se s _ Pa) as [Ls _].
-      apply follows_off; [done| |].
-      + unfold settling. simpl. intros s' a [[<- <-]|[N Ps]]%lookup_insert_Some; [|by apply Se].
-        split; [done|]. intros ? [= <-]. by apply Wv.
-      + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
-        destruct Hh as [?|(a & [[<- <-]|[N Ps]]%lookup_insert_Some & Ia)]; [by left|right..]; eauto.
-    - (* and settled *)
-      inversion Sc; subst. apply does_one in Sp. destruct F as [|_ Se Al]; [done|]. rewrite app_nil_r.
-      inversion Sp as [| |? n v Pa| | |]; subst; [|done]. destruct (Se s _ Pa) as [Ls Lv].
-        specialize (Lv v eq_refl).
-      simpl in Lv. apply follows_off; [done| |].
-      + unfold settling. simpl. intros s' a [N Ps]%lookup_delete_Some. rewrite fn_lookup_insert_ne by done.
-        by apply Se.
-      + intros h Hh. apply Al. intros s'. specialize (Hh s'). simpl in Hh.
-        destruct (decide (s' = s)) as [->|N].
-        * rewrite fn_lookup_insert, lookup_delete in Hh. destruct Hh as [->|(? & [=] & _)].
-          destruct Lv as [->| ->]; [by left|right; eauto].
-        * rewrite fn_lookup_insert_ne, lookup_delete_ne in Hh by done. done.
-    - (* so on the capacity leg *)
-      inversion Sp; subst. rewrite app_nil_r. destruct F as [On (S & ps & L & T & St) Kp|Off Se Al].
-      + apply follows_on; [done| |done]. exists S, ps. split_and!; [done..|].
-        eapply tidied; [done| |done]. by destruct Ti; constructor.
-      + apply follows_off; [done..|]. intros h Hh. destruct (Al h Hh) as (c & Oc & E & Sh & Kc).
-        destruct (shown_log _ _ _ _ Sh) as (_ & _ & Me). destruct (Me Oc) as [Me' _].
-        destruct Sh as (S & ps & L & T & St).
-        exists c. split_and!; [done..| |done]. exists S, ps. split_and!; [done..|].
-        eapply tidied; [done| |done]. rewrite E in Ti.
-        destruct Ti; constructor. unfold is_open. simpl. by rewrite Me'.
-    - (* recovery begins *)
-      destruct F as [|_ Se Al]; [done|].
-      assert (sp' = sp ∧ ∀ s, s < 2 + ring → Redundancy.pending sp !! s = None ∧
-        h s = Redundancy.holds sp s) as [-> Hs].
-      { clear -Sp. assert (sp' = sp ∧ ∀ s, s ∈ seq 0 (2 + ring) → Redundancy.pending sp !! s = None ∧
-        h s = Redundancy.holds sp s) as [? Q].
-        { revert Sp. generalize (seq 0 (2 + ring)). intros l. induction l as [|s l IH]; simpl; intros Sp;
-          inversion Sp; subst.
-          - split; [done|]. by intros ? ?%not_elem_of_nil.
-          - destruct IH as [-> IH]; [done|]. split; [done|]. intros s' [->|?]%elem_of_cons;
-            [done|by apply IH]. }
-        split; [done|]. intros s L. apply Q, elem_of_seq. lia. }
-      destruct (Al (Redundancy.holds sp)) as (c & Oc & E & Sh & [Be Rec Room Later A B]); [by left|].
-      assert (log_begins h = first c) as Bh.
-      { rewrite Be. unfold log_begins. by rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))). }
-      rewrite Bh in *.
-      assert (found (Redundancy.holds sp) (first c) (log (dev c))) as Fc.
-      { split; [done|]. intros r Hr%Later. unfold logged, first in *. lia. }
-      assert (rs = log (dev c)) as ->.
-      { apply (found_unique (Redundancy.holds sp) (first c)); [|done].
-        destruct Fo as [F1 F2]. split.
-        - intros k r Hk. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + k))))). by apply F1.
-        - intros r. rewrite <-(proj2 (Hs _ (proj2 (place_lt (first c + length rs))))). by apply F2. }
-      destruct (shown_log _ _ _ _ Sh) as (_ & _ & Me). destruct (Me Oc) as [Me' Fl].
-      assert (loaded (disk m) ps h (log (dev c)) = with_past ps c) as Ec.
-      { rewrite E. unfold loaded, with_past, with_devices, powered_off. simpl.
-        rewrite (proj2 (Hs 0 ltac:(lia))), (proj2 (Hs 1 ltac:(lia))), A, B.
-        assert (segments (dev c) = ∅) as Sg.
-        { destruct Sh as (S & ps' & _ & _ & St). apply map_empty. intros g.
-          destruct (segments (dev c) !! g) as [data|] eqn:Hg; [|done].
-          apply (stands_memory _ _ _ _ _ St g data) in Hg. unfold is_open in Hg. simpl in Hg.
-          by rewrite Me' in Hg. }
-        unfold logged, first in *. destruct c as [sz ph pe [pa lo fl sa sb sg] me]. simpl in *. subst.
-        by rewrite Lp. }
-      rewrite Ec in D. assert (shown blocks tr (with_past ps c) st) as Shp.
-      { destruct Sh as (S & ps' & L' & T & St). exists S, ps'. split; [|done]. by rewrite L', <-Lp. }
-      apply follows_on; [done|by eapply shown_step|].
-      destruct (disk_grows _ _ _ _ D On') as (_ & _ & _ & _ & Dv). specialize (Dv Oc).
-        injection Dv as Dp Dl Df Da Db.
-      assert (logged c = first c + length (log (dev c))) as Lg by done.
-      assert (first c' = first c) as Fi by (unfold first; by rewrite Dp).
-      assert (logged c' = logged c) as Lc by (unfold logged; by rewrite Dp, Dl, Lp).
-      split; cbn [disk durable logging saving]; rewrite ?Da, ?Db; try done.
-      + intros n r Hn Hr. rewrite Fi in Hn. unfold history in Hr. rewrite Dp, Dl in Hr.
-        rewrite lookup_app_r in Hr by lia. apply Rec in Hr.
-        by replace (first c + (n - length ps)) with n in Hr by lia.
-      + lia.
-      + rewrite Lc, Df. lia.
-      + intros s a Pa. destruct (Se s a Pa) as [Ls _]. destruct (Hs s Ls) as [N _]. congruence.
+    intros F D. revert F. destruct D.
+    - by apply follows_disk.
+    - by apply follows_log.
+    - by apply follows_logged.
+    - by apply follows_save.
+    - by apply follows_commit.
+    - by apply follows_crash.
+    - by apply follows_restart.
+    - by apply follows_recover.
+    - by apply follows_settle.
+    - by apply follows_tidy.
+    - by eapply follows_load.
   Qed.
 End performance_leg.

@@ -306,6 +306,210 @@ Proof.
   right. split; [done|]. split; [done|]. destruct Hd as [->|[_ ->]]; done.
 Qed.
 
+(** ** Every step
+
+What the machine shows in a step, the contract admits; the machine is then related to the disk after it. *)
+
+Definition simulated (z : machine) (es : list (entry block)) (z' : machine) : Prop := ∀ v s,
+  0 < count → related z v s → ∃ s', recorded_run Ack (count - 1) v s es s' ∧ related z' (devices_by v es) s'.
+
+(** A resync begins. *)
+Lemma settle_starts y ms c x h :
+  simulated (Idle y ms c, x, h) [] (Settling y (settle size count ms c), x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists f, d.
+  split_and!; [done..|]. apply runs_start. apply safe_settle; try done;
+    [by apply (safe_represents _ y f d)|].
+  intros i Hi Hno. destruct (up (device_at x i)) eqn:Hup; [|by apply Hfine].
+  destruct Hm as [Hm _]. by destruct (holds_members _ _ _ _ _ Hm i Hi Hup).
+Qed.
+
+(** It ends: what is up has all that was flushed. *)
+Lemma settle_ends y ms c x h :
+  simulated (Settling y (Finish (ms, c)), x, h) [Settle Ok] (Idle y ms c, x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (f&d&->&Hy&(T1&HT1&Hm&Hms&Hc)%runs_ends). simpl in *. rewrite Hh in * by done.
+  exists (settled (disk_blocks (shape y)) d). split; [by apply recorded_one|]. split; [|split; [|done]].
+  + exists f, d. split_and!; try done. eapply mirrors_more; [|done]. by intros i _ ?%elem_of_nil.
+  + destruct Hfine as [Hdown Hback]. split; simpl; [|by intros i ?%elem_of_nil]. intros i Hi Hup.
+    rewrite app_nil_r. apply elem_of_list_filter.
+      split; [|by specialize (Hdown i Hi Hup); rewrite app_nil_r in Hdown].
+    intros Hin. rewrite Hback in Hup; [done|done|apply not_elem_of_nil].
+Qed.
+
+(** Recovery ends. What failed meanwhile is told. *)
+Lemma recovery_ends (on : bool) ms c y x h :
+  simulated (Recovery on (Finish (ms, c, Some y)), x, h)
+    ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, []).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct on; simpl.
+  + rewrite Hh in * by done. destruct Hs as (g&d&->&_&(T1&HT1&M&(y'&[=
+    <-]&f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends).
+    simpl in *. eexists. split; [constructor|]. split; [|done]. exists f', d. split_and!; try done.
+      by eapply mirrors_more.
+  + destruct Hs as (g&Hsize&Hpower&(T1&HT1&M&(y'&d&[= <-]&Hd&f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends).
+    simpl in *.
+    destruct (told_run h v (settled (disk_blocks (shape y)) d) x) as (v'&->&Hrun&Hfine'&Hin); [done..|].
+    eexists. split.
+    * change (Event (Crash Ok) :: told h) with ([Event (Crash Ok)] ++ told h).
+      eapply recorded_run_app; [|exact Hrun]. apply recorded_one. left. exists (exactly d), d.
+      split_and!; [done| |by rewrite Hsize]. split; [|done]. intros l. by left.
+    * split; [|done]. exists f', d. split_and!; try done. eapply mirrors_more; [|done]. intros i Hi HT.
+      apply Hin. by auto.
+Qed.
+
+(** No member answers: during a request, *)
+Lemma request_stops q x h :
+  simulated (Busy q Stop, x, h) [when_lost q] (Lost, x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  rewrite Hh in * by done. destruct Hs as (g&d&->&Hp%runs_stops).
+  apply stopped_all in Hp as [Hall (f&(d'&Hd'&Hr)&Hx)];
+    [|apply Hfine].
+  assert (beyond (count - 1) v = true) as Hb.
+  { apply all_beyond; [done|]. intros i Hi. specialize (Hall i Hi). by rewrite app_nil_r in Hall. }
+  exists (settled (disk_blocks g) d'). split; [apply recorded_one; by apply lost_step|].
+  assert (devices_by v [when_lost q] = v) as -> by by destruct q. split; [|done]. by exists g, f, d'.
+Qed.
+
+(** or during recovery. *)
+Lemma recovery_stops (on : bool) x h :
+  simulated (Recovery on Stop, x, h)
+    ((if on then [] else [Event (Crash Ok)]) ++ told h) (Lost, x, []).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct on; simpl.
+  + rewrite Hh in * by done. destruct Hs as (g&d&->&_&Hp%runs_stops).
+    apply stopped_all in Hp as [Hall (f&Hr&Hx)]; [|apply Hfine].
+    eexists. split; [constructor|]. split; [|done]. by exists g, f, d.
+  + destruct Hs as (g&Hsize&Hpower&Hp%runs_stops).
+    apply stopped_all in Hp as [Hall (f&(d&Hd&Hr)&Hx)]; [|apply Hfine].
+    destruct (told_run h v (settled (disk_blocks g) d) x) as (v'&->&Hrun&Hfine'&Hin); [done..|].
+    eexists. split.
+    * change (Event (Crash Ok) :: told h) with ([Event (Crash Ok)] ++ told h).
+      eapply recorded_run_app; [|exact Hrun]. apply recorded_one. left. exists (exactly d), d.
+      split_and!; [done| |by rewrite Hsize]. split; [|done]. intros l. by left.
+    * split; [|done]. exists g, f, d. split_and!; try done; [|intros i Hi; by apply Hin, Hall].
+      eapply holds_more; [|done]. auto.
+Qed.
+
+(** A disk that is lost answers. *)
+Lemma lost_answers q x h :
+  simulated (Lost, x, h) [when_lost q] (Lost, x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  rewrite Hh in * by done. destruct Hs as (g&f&d&->&Hr&Hx&Hall). exists (settled (disk_blocks g) d). split.
+  + apply recorded_one, lost_step; [|apply (outcomes_before (settled (disk_blocks g) d))].
+    apply all_beyond; [done|]. intros i Hi. specialize (Hall i Hi). by rewrite app_nil_r in Hall.
+  + assert (devices_by v [when_lost q] = v) as -> by by destruct q. split; [|done]. by exists g, f, d.
+Qed.
+
+(** It opens again. *)
+Lemma lost_reopens x h :
+  simulated (Lost, x, h) [] (Recovery true (reopen size x), x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [constructor|]. split; [|done]. exists g, d.
+  split_and!; [done..|]. apply runs_start. eapply safe_opened; [by apply recoverable_safe|done..|].
+  intros f' x' ms c Hf' Hm <- <-. eapply safe_mirrored; [|done..]. eapply recover_on; [|done|].
+  + by apply (recoverable_safe g d f).
+  + intros y m Hk. by exists y.
+Qed.
+
+(** The power fails, and comes back. *)
+Lemma power_is_cut c x x' h :
+  powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' →
+  simulated (c, x, h) [when_cut c] (Off, x', h).
+Proof.
+  intros Hc Hx' v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct (serves_cut _ c x x' s v Hs Hc Hx') as (s'&Hstep&Hs'). exists s'.
+  split; [by apply recorded_one|].
+  assert (devices_by v [when_cut c] = v) as -> by (by destruct c as [| q ? | | | | |]; [|destruct q|..]).
+  split; [done|]. split; [|done]. eapply fine_up; [|done]. intros i. destruct Hx' as (_&_&Hd).
+  by destruct (Hd i) as (f&_&->).
+Qed.
+
+Lemma power_is_back x h :
+  simulated (Off, x, h) [] (Recovery false (reopen size x), x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (g&Hsize&Hpower&(M&HM&Hx)). exists s. split; [constructor|]. split; [|done]. exists g.
+  split_and!; [done..|]. apply runs_start. eapply safe_opened; [done..|]. intros f x' ms c Hf Hm <- <-.
+  eapply safe_mirrored; [|done..]. destruct (HM f Hf) as (d&Hd&Hr). eapply recover_on; [done| |].
+  + intros f' Hf'. by exists d.
+  + intros y m Hk. by exists y, d.
+Qed.
+
+(** A device fails, at any moment. *)
+Lemma a_device_fails c i x x' h :
+  i < count → device_fails i x x' →
+  simulated (c, x, h) (if powered c then [Fail i Ok] else [])
+    (c, x', if powered c then h else i :: h).
+Proof.
+  intros Hi Hx' v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  pose proof (device_fails_fails _ _ _ Hx') as Hfails. pose proof (serves_fails _ _ _ _ _ Hfails Hs) as Hs'.
+  destruct Hfine as [Hdown Hback]. destruct Hx' as (dv&(f&_&->)&->). destruct (powered c) eqn:Hon; simpl.
+  + exists s. assert (power s = true) as Hpower.
+    { clear -Hs Hon. destruct c as [| | | | | |[]]; simpl in *; try done; naive_solver. }
+    split; [by apply recorded_one|]. split; [|split; [|intros _; by apply Hh]].
+    * eapply serves_more; [|done]. intros j _. simpl. rewrite !elem_of_app, elem_of_with. tauto.
+    * split; intros j; simpl; destruct (decide (j = i)) as [->|Hne].
+      -- intros _ _. rewrite elem_of_app, elem_of_with. auto.
+      -- intros Hj Hup. specialize (Hdown j Hj Hup). rewrite elem_of_app, elem_of_with in *. tauto.
+      -- by intros [? _]%elem_of_list_filter.
+      -- intros [_ Hj]%elem_of_list_filter. by apply Hback.
+  + exists s. split; [constructor|]. split; [|split; [|by rewrite Hon]].
+    * eapply serves_more; [|done]. intros j _. rewrite !elem_of_app, elem_of_cons. tauto.
+    * split; intros j; simpl; destruct (decide (j = i)) as [->|Hne].
+      -- intros _ _. rewrite elem_of_app, elem_of_cons. auto.
+      -- intros Hj Hup. specialize (Hdown j Hj Hup). rewrite elem_of_app, elem_of_cons in *. tauto.
+      -- rewrite not_elem_of_cons. naive_solver.
+      -- rewrite not_elem_of_cons. intros ? [_ ?]. by apply Hback.
+Qed.
+
+(** The last member is replaced: all is lost. *)
+Lemma last_is_replaced y ms c i f x h :
+  i < count → filter (λ j, j ≠ i) ms = [] →
+  simulated (Idle y ms c, x, h) [Replace i Ok]
+    (Lost, replaced i f [] c x, h).
+Proof.
+  intros Hi Hms v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (f'&d&[Hm _]&<-&<-&Hy&->). rewrite Hh in * by done. eexists.
+  split; [by apply recorded_one|].
+  split; [|split; [by apply fine_replaced|done]]. exists (shape y), f', d.
+    split_and!; [done|by exists y| |].
+  + assert (replaced i f [] (clean x) x = replaced i f (filter (λ j, j ≠ i) (members x)) (clean x) x) as ->
+      by by rewrite Hms.
+    apply holds_replaced; [done|apply elem_of_app; left; by apply elem_of_with; left|].
+    by eapply holds_failed.
+  + intros j Hj. rewrite elem_of_app. left. apply elem_of_with.
+    destruct (decide (j = i)) as [|Hne]; [by left|right].
+    destruct (up (device_at x j)) eqn:Hup.
+    * destruct (holds_members _ _ _ _ _ Hm j Hj Hup) as [Hin|Hin]; [|by rewrite app_nil_r in Hin].
+      assert (j ∈ filter (λ j, j ≠ i) (members x)) as Hf by by apply elem_of_list_filter.
+      rewrite Hms in Hf. by apply elem_of_nil in Hf.
+    * destruct Hfine as [Hdown _]. specialize (Hdown j Hj Hup). by rewrite app_nil_r in Hdown.
+Qed.
+
+(** A device of a lost disk is replaced. *)
+Lemma lost_is_replaced i f x h :
+  i < count →
+  simulated (Lost, x, h) [Replace i Ok]
+    (Lost, replaced i f (filter (λ j, j ≠ i) (members x)) (clean x) x, h).
+Proof.
+  intros Hi v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (g&f'&d&->&Hr&Hm&Hall). rewrite Hh in * by done. eexists. split; [by apply recorded_one|].
+  split; [|split; [by apply fine_replaced|done]]. exists g, f', d. split_and!; [done..| |].
+  + apply holds_replaced; [done|apply elem_of_app; left; by apply elem_of_with; left|].
+    by eapply holds_failed.
+  + intros j Hj. specialize (Hall j Hj). rewrite elem_of_app in *.
+    destruct Hall as [|Hn]; [|by apply elem_of_nil in Hn].
+    left. apply elem_of_with. by right.
+Qed.
+
 Lemma related_move z es z' v s :
   0 < count → related z v s → move size count z es z' →
   ∃ s', recorded_run Ack (count - 1) v s es s' ∧ related z' (devices_by v es) s'.
@@ -316,16 +520,12 @@ Proof.
     |q x h|x h|y x h|on x h|q x h|x h|x h|y ms c x h|x h|c x x' h Hc Hx'|x h
     |c i x x' h Hi Hx'|y ms c i x h Hi|i x h Hi|i x h Hi|y ms c i f x h Hi Hms|y ms c i f x h Hi Hms|i f x h
       Hi];
-    destruct Hz as (Hs&Hfine&Hh); simpl in Hs.
+    pose proof Hz as (Hs&Hfine&Hh); simpl in Hs.
   - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists (shape y), d.
     split; [done|]. apply runs_start. eapply safe_mirrored; [by apply crash_safe_perform|done..].
   - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists (shape y), d.
     split; [done|]. apply runs_start. eapply safe_mirrored; [by apply crash_safe_maintain|done..].
-  - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists f, d.
-    split_and!; [done..|]. apply runs_start. apply safe_settle; try done;
-      [by apply (safe_represents _ y f d)|].
-    intros i Hi Hno. destruct (up (device_at x i)) eqn:Hup; [|by apply Hfine].
-    destruct Hm as [Hm _]. by destruct (holds_members _ _ _ _ _ Hm i Hi Hup).
+  - by apply settle_starts.
   - destruct Hs as (f&d&[[Hwithin Hclean Hmem Hdup Hdown] Hr]&<-&<-&Hy&->). eexists. split; [constructor|].
     split; [|split; [exact (fine_up v h x (Array (device_at x) (members x) true) (λ _,
       eq_refl) Hfine)|done]]. exists f, d. split; [|done].
@@ -352,94 +552,25 @@ Proof.
   - destruct Hs as (g&d&->&(T1&HT1&M&(f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends). simpl in *.
     eexists. split; [constructor|]. split; [|done]. exists f', d. split_and!; try done.
       by eapply mirrors_more.
-  - destruct Hs as (f&d&->&Hy&(T1&HT1&Hm&Hms&Hc)%runs_ends). simpl in *. rewrite Hh in * by done.
-    exists (settled (disk_blocks (shape y)) d). split; [by apply recorded_one|]. split; [|split; [|done]].
-    + exists f, d. split_and!; try done. eapply mirrors_more; [|done]. by intros i _ ?%elem_of_nil.
-    + destruct Hfine as [Hdown Hback]. split; simpl; [|by intros i ?%elem_of_nil]. intros i Hi Hup.
-      rewrite app_nil_r. apply elem_of_list_filter.
-        split; [|by specialize (Hdown i Hi Hup); rewrite app_nil_r in Hdown].
-      intros Hin. rewrite Hback in Hup; [done|done|apply not_elem_of_nil].
-  - destruct on; simpl.
-    + rewrite Hh in * by done. destruct Hs as (g&d&->&_&(T1&HT1&M&(y'&[=
-      <-]&f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends).
-      simpl in *. eexists. split; [constructor|]. split; [|done]. exists f', d. split_and!; try done.
-        by eapply mirrors_more.
-    + destruct Hs as (g&Hsize&Hpower&(T1&HT1&M&(y'&d&[= <-]&Hd&f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends).
-      simpl in *.
-      destruct (told_run h v (settled (disk_blocks (shape y)) d) x) as (v'&->&Hrun&Hfine'&Hin); [done..|].
-      eexists. split.
-      * change (Event (Crash Ok) :: told h) with ([Event (Crash Ok)] ++ told h).
-        eapply recorded_run_app; [|exact Hrun]. apply recorded_one. left. exists (exactly d), d.
-        split_and!; [done| |by rewrite Hsize]. split; [|done]. intros l. by left.
-      * split; [|done]. exists f', d. split_and!; try done. eapply mirrors_more; [|done]. intros i Hi HT.
-        apply Hin. by auto.
-  - rewrite Hh in * by done. destruct Hs as (g&d&->&Hp%runs_stops).
-    apply stopped_all in Hp as [Hall (f&(d'&Hd'&Hr)&Hx)];
-      [|apply Hfine].
-    assert (beyond (count - 1) v = true) as Hb.
-    { apply all_beyond; [done|]. intros i Hi. specialize (Hall i Hi). by rewrite app_nil_r in Hall. }
-    exists (settled (disk_blocks g) d'). split; [apply recorded_one; by apply lost_step|].
-    assert (devices_by v [when_lost q] = v) as -> by by destruct q. split; [|done]. by exists g, f, d'.
+  - by apply settle_ends.
+  - by apply recovery_ends.
+  - by apply request_stops.
   - destruct Hs as (g&d&->&Hp%runs_stops). apply stopped_all in Hp as [Hall (f&Hr&Hx)]; [|apply Hfine].
     eexists. split; [constructor|]. split; [|done]. by exists g, f, d.
   - destruct Hs as (f&d&->&Hy&Hp%runs_stops). apply stopped_all in Hp as [Hall (f'&Hr&Hx)]; [|apply Hfine].
     exists (settled (disk_blocks (shape y)) d). split; [by apply recorded_one|]. split; [|done].
     by exists (shape y), f', d.
-  - destruct on; simpl.
-    + rewrite Hh in * by done. destruct Hs as (g&d&->&_&Hp%runs_stops).
-      apply stopped_all in Hp as [Hall (f&Hr&Hx)]; [|apply Hfine].
-      eexists. split; [constructor|]. split; [|done]. by exists g, f, d.
-    + destruct Hs as (g&Hsize&Hpower&Hp%runs_stops).
-      apply stopped_all in Hp as [Hall (f&(d&Hd&Hr)&Hx)]; [|apply Hfine].
-      destruct (told_run h v (settled (disk_blocks g) d) x) as (v'&->&Hrun&Hfine'&Hin); [done..|].
-      eexists. split.
-      * change (Event (Crash Ok) :: told h) with ([Event (Crash Ok)] ++ told h).
-        eapply recorded_run_app; [|exact Hrun]. apply recorded_one. left. exists (exactly d), d.
-        split_and!; [done| |by rewrite Hsize]. split; [|done]. intros l. by left.
-      * split; [|done]. exists g, f, d. split_and!; try done; [|intros i Hi; by apply Hin, Hall].
-        eapply holds_more; [|done]. auto.
-  - rewrite Hh in * by done. destruct Hs as (g&f&d&->&Hr&Hx&Hall). exists (settled (disk_blocks g) d). split.
-    + apply recorded_one, lost_step; [|apply (outcomes_before (settled (disk_blocks g) d))].
-      apply all_beyond; [done|]. intros i Hi. specialize (Hall i Hi). by rewrite app_nil_r in Hall.
-    + assert (devices_by v [when_lost q] = v) as -> by by destruct q. split; [|done]. by exists g, f, d.
+  - by apply recovery_stops.
+  - by apply lost_answers.
   - destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [by apply recorded_one|]. split; [|done].
     by exists g, f, d.
-  - destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [constructor|]. split; [|done]. exists g, d.
-    split_and!; [done..|]. apply runs_start. eapply safe_opened; [by apply recoverable_safe|done..|].
-    intros f' x' ms c Hf' Hm <- <-. eapply safe_mirrored; [|done..]. eapply recover_on; [|done|].
-    + by apply (recoverable_safe g d f).
-    + intros y m Hk. by exists y.
+  - by apply lost_reopens.
   - destruct Hs as (f&d&?&?&?&?&->). eexists. split; [by apply recorded_one|]. split; [|done]. by exists f, d.
   - destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [by apply recorded_one|]. split; [|done].
     by exists g, f, d.
-  - destruct (serves_cut _ c x x' s v Hs Hc Hx') as (s'&Hstep&Hs'). exists s'.
-    split; [by apply recorded_one|].
-    assert (devices_by v [when_cut c] = v) as -> by (by destruct c as [| q ? | | | | |]; [|destruct q|..]).
-    split; [done|]. split; [|done]. eapply fine_up; [|done]. intros i. destruct Hx' as (_&_&Hd).
-    by destruct (Hd i) as (f&_&->).
-  - destruct Hs as (g&Hsize&Hpower&(M&HM&Hx)). exists s. split; [constructor|]. split; [|done]. exists g.
-    split_and!; [done..|]. apply runs_start. eapply safe_opened; [done..|]. intros f x' ms c Hf Hm <- <-.
-    eapply safe_mirrored; [|done..]. destruct (HM f Hf) as (d&Hd&Hr). eapply recover_on; [done| |].
-    + intros f' Hf'. by exists d.
-    + intros y m Hk. by exists y, d.
-  - pose proof (device_fails_fails _ _ _ Hx') as Hfails. pose proof (serves_fails _ _ _ _ _ Hfails Hs) as Hs'.
-    destruct Hfine as [Hdown Hback]. destruct Hx' as (dv&(f&_&->)&->). destruct (powered c) eqn:Hon; simpl.
-    + exists s. assert (power s = true) as Hpower.
-      { clear -Hs Hon. destruct c as [| | | | | |[]]; simpl in *; try done; naive_solver. }
-      split; [by apply recorded_one|]. split; [|split; [|intros _; by apply Hh]].
-      * eapply serves_more; [|done]. intros j _. simpl. rewrite !elem_of_app, elem_of_with. tauto.
-      * split; intros j; simpl; destruct (decide (j = i)) as [->|Hne].
-        -- intros _ _. rewrite elem_of_app, elem_of_with. auto.
-        -- intros Hj Hup. specialize (Hdown j Hj Hup). rewrite elem_of_app, elem_of_with in *. tauto.
-        -- by intros [? _]%elem_of_list_filter.
-        -- intros [_ Hj]%elem_of_list_filter. by apply Hback.
-    + exists s. split; [constructor|]. split; [|split; [|by rewrite Hon]].
-      * eapply serves_more; [|done]. intros j _. rewrite !elem_of_app, elem_of_cons. tauto.
-      * split; intros j; simpl; destruct (decide (j = i)) as [->|Hne].
-        -- intros _ _. rewrite elem_of_app, elem_of_cons. auto.
-        -- intros Hj Hup. specialize (Hdown j Hj Hup). rewrite elem_of_app, elem_of_cons in *. tauto.
-        -- rewrite not_elem_of_cons. naive_solver.
-        -- rewrite not_elem_of_cons. intros ? [_ ?]. by apply Hback.
+  - by apply (power_is_cut _ _ _ _ Hc Hx').
+  - by apply power_is_back.
+  - by apply (a_device_fails _ _ _ _ _ Hi Hx').
   - destruct Hs as (f&d&[Hm _]&<-&<-&Hy&->). rewrite Hh in * by done. eexists.
     split; [by apply recorded_one|].
     split; [|split; [by apply fine_returned|done]]. unfold devices_by. cbn [foldl]. rewrite failed_returned.
@@ -456,28 +587,8 @@ Proof.
     split; [|split; [by apply fine_replaced|done]]. exists f', d. split_and!; try done. apply mirrors_settled.
     apply holds_replaced; [done|apply elem_of_app; left; by apply elem_of_with; left|].
       by eapply holds_failed.
-  - destruct Hs as (f'&d&[Hm _]&<-&<-&Hy&->). rewrite Hh in * by done. eexists.
-    split; [by apply recorded_one|].
-    split; [|split; [by apply fine_replaced|done]]. exists (shape y), f', d.
-      split_and!; [done|by exists y| |].
-    + assert (replaced i f [] (clean x) x = replaced i f (filter (λ j, j ≠ i) (members x)) (clean x) x) as ->
-        by by rewrite Hms.
-      apply holds_replaced; [done|apply elem_of_app; left; by apply elem_of_with; left|].
-      by eapply holds_failed.
-    + intros j Hj. rewrite elem_of_app. left. apply elem_of_with.
-      destruct (decide (j = i)) as [|Hne]; [by left|right].
-      destruct (up (device_at x j)) eqn:Hup.
-      * destruct (holds_members _ _ _ _ _ Hm j Hj Hup) as [Hin|Hin]; [|by rewrite app_nil_r in Hin].
-        assert (j ∈ filter (λ j, j ≠ i) (members x)) as Hf by by apply elem_of_list_filter.
-        rewrite Hms in Hf. by apply elem_of_nil in Hf.
-      * destruct Hfine as [Hdown _]. specialize (Hdown j Hj Hup). by rewrite app_nil_r in Hdown.
-  - destruct Hs as (g&f'&d&->&Hr&Hm&Hall). rewrite Hh in * by done. eexists. split; [by apply recorded_one|].
-    split; [|split; [by apply fine_replaced|done]]. exists g, f', d. split_and!; [done..| |].
-    + apply holds_replaced; [done|apply elem_of_app; left; by apply elem_of_with; left|].
-      by eapply holds_failed.
-    + intros j Hj. specialize (Hall j Hj). rewrite elem_of_app in *.
-      destruct Hall as [|Hn]; [|by apply elem_of_nil in Hn].
-      left. apply elem_of_with. by right.
+  - by apply (last_is_replaced y ms c _ _ _ _ Hi Hms).
+  - by apply (lost_is_replaced _ _ _ _ Hi).
 Qed.
 
 (** ** A new disk *)

@@ -337,7 +337,8 @@ Definition update (y : memory) (places : list nat) (q : request) : program block
   | _, _ => refused
   end.
 
-(** A request; [places] is where the scheduler proposes that its data go. *)
+(** A request; [places] is where the scheduler proposes that its data go. More than it has data for are left
+aside. *)
 Definition perform (y : memory) (places : list nat) (q : request) : program block outcome :=
   match faults_of y q with
   | e :: _ => Done (y, Refused e, [])
@@ -349,7 +350,7 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
       | DoFlush => Done (y, Ok, [])
       | DoRestart =>
           recover (λ r, Done (match r with Some y' => (y', Ok, []) | None => (y, UnknownOutcome, []) end))
-      | _ => with_room y (λ y, update y places q)
+      | _ => with_room y (λ y, update y (take (length (data_of q)) places) q)
       end
   end.
 

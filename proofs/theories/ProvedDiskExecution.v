@@ -1,5 +1,6 @@
 (** Executions of the proved disk, computed: the theorem is not vacuous, and it needs its hypothesis. *)
 From stdpp Require Import gmap strings.
+From LogDisk Require Import OverlappingDisk OverlappingDiskCorrect OverlappingDiskQueue.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
   ProvedDisk
   ProvedDiskProgress ProvedDiskRequests ProvedDiskMachine.
@@ -150,6 +151,17 @@ Proof.
   unfold life. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros (x'&Hx)%live_on_shows.
   exists (Idle y, m), x'. split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
 Qed.
+
+(** Behind a queue it shows the same, if each request is sent alone. *)
+Lemma served_alone x tr x' : shows proved_disk x tr x' → Forall (λ e, ends (Event e) = false) tr →
+  queue_run proved_disk (Queue x [] []) (Alone ∘ Event <$> tr) tr (Queue x' [] []).
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ IH]; intros Hends; [constructor|].
+  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_more; [|by apply IH].
+  assert (es = [] ∨ ∃ e, es = [e]) as [->|[e ->]] by (destruct Hm; eauto).
+  - by apply queue_inside.
+  - apply queue_alone; [by rewrite Forall_singleton in Hes|done].
+Qed.
 End Scripts.
 
 Local Open Scope string_scope.
@@ -198,13 +210,28 @@ Local Instance forgetful_eq_dec : EqDecision (@block forgetful) := (_ : EqDecisi
 
 Definition forgotten_life : list (@event_in_life forgetful) :=
   [Ask (DoWrite 9 [one]) [0]; Ask DoRestart []; Ask (DoRead Live 9 1) []].
+Definition forgotten_shows : list (event (@block forgetful)) :=
+  [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]].
+
+Lemma forgotten_life_shows :
+  ∃ x x', fresh (@proved_disk forgetful) 10 x ∧ shows proved_disk x forgotten_shows x'.
+Proof. apply (life_shows (Geometry 10 4 2 6 2 2) forgotten_life). by vm_compute. Qed.
 
 Theorem round_trip_needed : ¬ implements (@proved_disk forgetful) Ack.
 Proof.
-  intros Himp.
-  destruct (@life_shows forgetful (Geometry 10 4 2 6 2 2) forgotten_life
-    [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]]) as (x&x'&Hx&Hshows); [by vm_compute|].
+  intros Himp. destruct forgotten_life_shows as (x&x'&Hx&Hshows).
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
+Qed.
+
+(** Nor does a queue in front of it help. *)
+Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful) 10 x ∧
+  queue_run proved_disk (Queue x [] []) h tr q ∧
+  ¬ admits_overlapping ByRequest Ack 0 (Alone (Event (Create 10)) :: h).
+Proof.
+  destruct forgotten_life_shows as (x&x'&Hx&Hshows).
+  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (Queue x' [] []). split_and!; [done| |].
+  - apply served_alone; [done|]. by repeat constructor.
+  - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
 
 (** ** What refusals and costs depend on *)
@@ -221,10 +248,10 @@ Definition cost_on (g : geometry) (places : list nat) (q : @request small) : opt
   | _ => None
   end.
 
-(** A place that does not exist, a snapshot too many, and maps that do not go into their slot once the log is
-full. *)
+(** A place that does not exist, where another one would do, and a snapshot too many. *)
 Theorem refusals_happen :
   answer_on shape_of_small [7] (DoWrite 0 [data 1]) = Some (Refused NoSpace) ∧
+  answer_on shape_of_small [0] (DoWrite 0 [data 1]) = Some Ok ∧
   answer_on (Geometry 4 2 2 6 2 0) [] (DoSnapshot "s") = Some (Refused NoSpace).
 Proof. by vm_compute. Qed.
 

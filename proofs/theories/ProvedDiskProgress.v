@@ -59,7 +59,7 @@ Theorem refusal_has_reason y places q r fr m :
     log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof.
-  intros Hfaults Hone Hr Hfree Hlen Hfits Hlog. unfold perform. rewrite Hfaults.
+  intros Hfaults Hone Hr Hfree Hlen Hfits Hlog. unfold perform. rewrite Hfaults, (take_ge places) by lia.
   assert (∀ y' m, free y' = free y → snap_maps (current y') = snap_maps (current y) → shape y' = shape y →
     next_record y' = next_record y → has_room y' = true →
       (execute (update y' places q) m).1.1.2 = Ok) as Hupdate.
@@ -82,6 +82,10 @@ Proof.
   by destruct q; simplify_eq/=.
 Qed.
 
+(** Of a proposal, no more counts than there are data to place: nothing for what is no write. *)
+Lemma surplus_ignored y places q : perform y places q = perform y (take (length (data_of q)) places) q.
+Proof. unfold perform. by rewrite take_take, Nat.min_id. Qed.
+
 (** With room in the log, a write of [n] blocks costs [n + 1] block writes and two flushes, whatever snapshots
 there are and however large the disk is; another change costs one block write and one flush. *)
 Theorem update_cost y places q r fr m :
@@ -90,7 +94,7 @@ Theorem update_cost y places q r fr m :
     has_room y = true →
   cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
 Proof.
-  intros Hfaults Hone Hr Hfree Hlen Hfits Hroom. unfold perform. rewrite Hfaults.
+  intros Hfaults Hone Hr Hfree Hlen Hfits Hroom. unfold perform. rewrite Hfaults, (take_ge places) by lia.
   assert (cost (with_room y (λ y, update y places q))
     m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2)) as Hcost.
   { unfold with_room. rewrite Hroom. unfold update. rewrite Hone, Hr, Hfree, decide_True by done.

@@ -195,10 +195,11 @@ Proof.
   pose proof (safe_represents (crash_outcome (shape y) s q) y f d Hy Hbefore) as Hsafe.
   pose proof (faults_exact y f d q Hag) as Hfaults. fold s in Hfaults. simpl in Hfaults.
   unfold perform. destruct (faults_of y q) as [|e es] eqn:Hnone; [|split; [done|by apply refused_answers]].
-  assert (is_Some (record_of q places) → crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q)
-    (with_room y (λ y, update y places q)) (Medium f [])) as Hupdate.
+  set (proposed := take (length (data_of q)) places).
+  assert (is_Some (record_of q proposed) → crash_safe (crash_outcome (shape y) s q) (answers (shape y) s q)
+    (with_room y (λ y, update y proposed q)) (Medium f [])) as Hupdate.
   { intros Hr. eapply crash_safe_with_room; [done..|]. intros y1 f1 Hy1 Hshape.
-    pose proof (crash_safe_update y1 f1 d places q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
+    pose proof (crash_safe_update y1 f1 d proposed q Hy1) as Hu. rewrite Hshape in Hu. by apply Hu. }
   destruct q as [lba data|lba count|n|n|n| | |from lba count]; try (apply Hupdate; by eexists).
   - split; [done|]. exists f, d. split_and!; [done..|]. by apply step_answered.
   - eapply crash_safe_recover; [done..|]. intros y' Hy' Hshape. split; [done|]. exists f, d.

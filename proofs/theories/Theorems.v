@@ -14,7 +14,7 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
-  MirroredDiskProgressWitnesses Progress.
+  MirroredDiskProgressWitnesses MirroredDiskResync Progress.
 
 (** ** The contract *)
 
@@ -554,6 +554,15 @@ Theorem mirrored_recovery_ends `{blocks} size count n z tr c x h :
     (c, x, h).
 Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.recovery_is_finished _ _ _ _ _ _ _ _ Hz Hlives). Qed.
 
+(** 18. Resync ends, whichever other devices fail meanwhile, and [Settle] is answered [Ok]. *)
+Theorem mirrored_resync_ends `{blocks} size count n z tr y ms c x h :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskResync.settle_turn size count)
+    MirroredDiskResync.settled_ok (MirroredDiskResync.settle_turns size count (length ms))
+    (MirroredDiskMachine.Idle y ms c, x, h).
+Proof. intros ? Hz Hlives. exact (MirroredDiskResync.resync_ends _ _ _ _ _ _ _ _ _ _ Hz Hlives). Qed.
+
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)
 Theorem progress_needs_turns {M E} (weather : M → M → Prop) (turn : M → list E → M → Prop) good n z :
@@ -588,6 +597,12 @@ Theorem refusal_has_reason `{blocks} y places q r fr m :
     log_can_go_on y →
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.refusal_has_reason. Qed.
+
+(** 14. Of the places that a scheduler proposes, no more count than a request has data. So a wrong proposal
+can only make the disk refuse writes. *)
+Theorem surplus_ignored `{blocks} y places q :
+  perform y places q = perform y (take (length (data_of q)) places) q.
+Proof. apply ProvedDiskProgress.surplus_ignored. Qed.
 
 (** 14. Costs, counted from executions (block reads, writes, flushes): with room in the log a write of n
 blocks costs n + 1 writes and 2 flushes, another change 1 and 1, whatever snapshots there are; a read of n
@@ -654,9 +669,10 @@ Definition all_theorems :=
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
-   @mirrored_requests_answered, @mirrored_recovery_ends, @progress_needs_turns, @progress_needs_good_turns,
+   @mirrored_requests_answered, @mirrored_recovery_ends, @mirrored_resync_ends,
+   @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
-   @refusal_has_reason, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
+   @refusal_has_reason, @surplus_ignored, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
    @proved_disk_execution, @mirrored_disk_execution).
 Print Assumptions all_theorems.
 
@@ -678,11 +694,12 @@ Definition all_counterexamples :=
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
-   @ProvedDiskExecution.round_trip_needed,
+   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.served_round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
    @MirroredDiskProgressWitnesses.small_devices_block,
    @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
+  @MirroredDiskResync.resync_needs_members,
   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,

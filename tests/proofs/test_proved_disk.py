@@ -179,19 +179,27 @@ def test_a_wrong_scheduler_does_no_harm(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_room_is_found_whatever_the_scheduler_proposes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proposed", ["[]", "places s y (n + 1)"])
+def test_nothing_is_refused_whatever_the_scheduler_proposes(tmp_path: Path, proposed: str) -> None:
     bug = {
-        "what": "no place",
+        "what": "too few places, or too many",
         "old": "  places s y n\n\n(* A request",
-        "new": "  []\n\n(* A request",
+        "new": f"  {proposed}\n\n(* A request",
     }
     data = base64.b64encode(b"a" * BLOCK).decode()
     requests: list[dict[str, object]] = [{"op": "create", "blocks": 4}]
-    requests += [{"op": "write", "lba": n % 4, "data": data} for n in range(100)]
+    for n in range(100):
+        requests += [
+            {"op": "write", "lba": n % 4, "data": data},
+            {"op": "snapshot", "name": "s"},
+            {"op": "unmap", "lba": n % 4, "count": 1},
+            {"op": "revert", "name": "s"},
+            {"op": "delete", "name": "s"},
+        ]
     done = subprocess.run(
         [built(tmp_path, bug), "adapter"],
         input="\n".join(map(json.dumps, requests)).encode() + b"\n",
         capture_output=True,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert answers == [{"ok": True}] * 101
+    assert answers == [{"ok": True}] * 501
