@@ -24,6 +24,7 @@ REPAIR: Knobs = {
 }
 REDO_LOG: Knobs = {
     **CACHE,
+    "batch": [False, False, True],
     "block_bytes": [512, 512, 1024],
     "layers": [3, 5, 16, 16],
     "table_cache": [0, 1, 2, 16],
@@ -31,6 +32,7 @@ REDO_LOG: Knobs = {
 IN_PLACE: Knobs = {
     **CACHE,
     **REPAIR,
+    "batch": [False, False, True],
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
     "log_bytes": [1 << 14, 1 << 17],
