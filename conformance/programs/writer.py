@@ -130,6 +130,8 @@ class Writer:
         """A scene, now and then without a step; what came of it is read back."""
         if self._upto(1):
             self._ranges, self._scattered = self._scattered, self._ranges
+        if scene == "survive":
+            self._survive()
         for kind in swarm.steps(self._choose, scene):
             if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
                 self._add(kind)
@@ -142,10 +144,16 @@ class Writer:
         self._add("settle")
         self._read_back()
 
+    def _survive(self) -> None:
+        """All catch up. Then some are away for a while, often next to a recovery."""
+        self._make_whole()
+        self._take_away()
+        self._make_whole()
+
     def _take_away(self) -> None:
         """As many devices fail as may, often next to a recovery: is what is left all there is?"""
-        fails = ["fail"] * self._array.tolerates
-        for kind in (*self._one_of(RECOVERED), *fails, *self._one_of(RECOVERED)):
+        before, after = self._one_of(RECOVERED), self._one_of(RECOVERED)
+        for kind in (*before, *["fail"] * self._array.tolerates, *after):
             if NEEDS[kind] in self._capabilities:
                 self._add(kind)
         self._read_back()
@@ -162,8 +170,7 @@ class Writer:
         """One operation, with all that has to follow it; a read if it makes no sense now."""
         if len(self._now.failed) > self._array.tolerates and kind not in BEYOND_TOLERANCE:
             kind = "read"
-        features = self._now.features()
-        self._asked.update([(feature, kind) for feature in features])
+        self._asked.update([(feature, kind) for feature in self._now.features()])
         if kind == "crash":
             self._crash()
             return
@@ -172,7 +179,7 @@ class Writer:
         if kind in ("return", "replace") and not self._now.failed:
             kind = "fail"
         write: Callable[[], Request | None] | None = getattr(self, "_" + kind, None)
-        request = write() if write else self._noted(kind)
+        request = write() if write else self._array.request(kind, self._now)
         if request is None:
             self._requests.append({"op": "read", **self._read()})
             return
@@ -248,25 +255,9 @@ class Writer:
             self._now.note(op, name)
         return {"name": name}
 
-    def _fail(self) -> Request | None:
-        return self._array.fail(self._now)
-
-    def _return(self) -> Request | None:
-        return self._array.bring_back(self._now, "return")
-
-    def _replace(self) -> Request | None:
-        return self._array.bring_back(self._now, "replace")
-
-    def _settle(self) -> Request | None:
-        return self._array.settle(self._now)
-
     def _tick(self) -> Request:
         self._now.note("tick")
         return {"seconds": self._one_of(SECONDS)}
-
-    def _noted(self, op: str) -> Request:
-        self._now.note(op)
-        return {}
 
     # Choices.
 
