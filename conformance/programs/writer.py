@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
+PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
@@ -106,11 +107,19 @@ class Writer:
         return self._requests
 
     def _prepare(self) -> None:
-        """Half of the disks are filled, of which nothing was asked yet but to create them."""
-        if self._upto(1) and len(self._requests) == 1:
-            tags = self._tags.next(self._blocks)
-            self._requests.append({"op": "write", "lba": 0, "tags": tags})
-            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
+        """Half of the new disks are filled: at once, or in pieces from either end, with a
+        checkpoint or an opening in between some."""
+        if self._upto(1) or len(self._requests) > 1:
+            return
+        size = -(-self._blocks // self._one_of(PIECES))
+        pieces = range(0, self._blocks, size)
+        for lba in pieces if self._upto(1) else reversed(pieces):
+            count = min(size, self._blocks - lba)
+            self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
+            self._now.note("write", lbas=range(lba, lba + count), written=count)
+            for kind in self._one_of(swarm.BETWEEN) if len(pieces) > 1 else ():
+                if NEEDS[kind] in self._capabilities:
+                    self._add(kind)
 
     # What comes next.
 

@@ -299,6 +299,16 @@ def test_others_fail_after_a_device_has_caught_up(monkeypatch: pytest.MonkeyPatc
     assert played > 1.5 * lucky, (played, lucky)
 
 
+def test_disks_are_filled_in_pieces_from_either_end() -> None:
+    """So what maps a disk grows at its left end, too, with a checkpoint in between."""
+    ways = set()
+    for program in programs(300):
+        first, second = ([*program[1:], {}])[:2]
+        if first["op"] == second.get("op") == "write" and len(first["tags"]) > 3:
+            ways.add(first["lba"] < second["lba"])
+    assert ways == {True, False}
+
+
 def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:
     def durable(capabilities: list[str]) -> int:
         hello = {**HELLO, "capabilities": capabilities}
