@@ -25,7 +25,7 @@ REPAIR: Knobs = {
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
-    "block_bytes": [512, 512, 1024],
+    "block_bytes": [512, 512, 1024, 4096],  # 4096: a table has several sectors on small disks
     "layers": [3, 5, 16, 16],
     "table_cache": [0, 1, 2, 16],
 }
