@@ -22,6 +22,19 @@ class Array:
         self._choose = choose
         self.devices, self.tolerates = devices, tolerates
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
+        self._back: int | None = None  # the device that came back last
+
+    def request(self, op: str, now: Situation) -> Request | None:
+        """The operation `op`; it is only noted if it is about no device."""
+        match op:
+            case "fail":
+                return self.fail(now)
+            case "return" | "replace":
+                return self.bring_back(now, op)
+            case "settle":
+                return self.settle(now)
+        now.note(op)
+        return {}
 
     def fail(self, now: Situation) -> Request | None:
         """A device fails that is sound, or one that is back and has not caught up; now and then one
@@ -36,7 +49,8 @@ class Array:
                 return None
             if len(now.failed) == self.tolerates and not rarely(self._choose, self._beyond_one_in):
                 return None
-            device = self._one_of(sound)
+            others = [device for device in sound if device != self._back]
+            device = self._one_of(others if others and self._choose.randrange(2) else sound)
         mode = self._one_of((ABSENT, ABSENT, DEGRADED))
         now.note("fail")
         now.fail(device, mode)
@@ -50,6 +64,7 @@ class Array:
         device = self._one_of(devices)
         now.note(op)
         now.bring_back(device)
+        self._back = device
         return {"device": device}
 
     def settle(self, now: Situation) -> Request | None:

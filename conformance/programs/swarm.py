@@ -42,7 +42,7 @@ THEMES = (
 )
 # With devices: ones that come and go under load, or faster than they catch up; ones replaced
 # while the disk is cleaned and cut; rebuilds; ones that fail again before they have caught up; ones
-# that fail between two power cuts.
+# that fail between two power cuts; ones that are left alone with what recovery gave them.
 DEVICE_THEMES = (
     {
         "write": 10,
@@ -69,10 +69,18 @@ DEVICE_THEMES = (
     {"rebuild": 8, "write": 2, "delete": 1, "replace": 3, "settle": 3},
     {"write": 6, "fail": 6, "return": 4, "replace": 3, "tick": 2, "restart": 2, "clean": 1},
     {"write": 6, "snapshot": 1, "fail": 4, "return": 3, "replace": 1, "settle": 1, "crash": 6},
+    {"write": 8, "unmap": 1, "checkpoint": 1, "clean": 1, "crash": 4, "survive": 3},
 )
 CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
-SCENES = {"look": None, "branch": "delete", "rebuild": "device", "outage": "device"}
+# `survive` takes away as many sound devices as may be: is there all of it on the others?
+SCENES = {
+    "look": None,
+    "branch": "delete",
+    "rebuild": "device",
+    "outage": "device",
+    "survive": "device",
+}
 # A device is rebuilt while something is in snapshots alone; then as many fail as may.
 REBUILD = (
     "write",
@@ -182,6 +190,7 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
             weights["branch"] = choose.randrange(3)
         if devices and "device" in capabilities:
             weights["outage"] = choose.randrange(3)
+            weights["survive"] = choose.randrange(3)
     if can_crash:
         drawn = CRASHES[choose.randrange(len(CRASHES))]
         weights["crash"] = max(drawn, weights.get("crash", 0))

@@ -20,6 +20,7 @@ Value = TypeVar("Value")
 CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
+PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
 CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
@@ -106,11 +107,19 @@ class Writer:
         return self._requests
 
     def _prepare(self) -> None:
-        """Half of the disks are filled, of which nothing was asked yet but to create them."""
-        if self._upto(1) and len(self._requests) == 1:
-            tags = self._tags.next(self._blocks)
-            self._requests.append({"op": "write", "lba": 0, "tags": tags})
-            self._now.note("write", lbas=range(self._blocks), written=self._blocks)
+        """Half of the new disks are filled: at once, or in pieces from either end, with a
+        checkpoint or an opening in between some."""
+        if self._upto(1) or len(self._requests) > 1:
+            return
+        size = -(-self._blocks // self._one_of(PIECES))
+        pieces = range(0, self._blocks, size)
+        for lba in pieces if self._upto(1) else reversed(pieces):
+            count = min(size, self._blocks - lba)
+            self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
+            self._now.note("write", lbas=range(lba, lba + count), written=count)
+            for kind in self._one_of(swarm.BETWEEN) if len(pieces) > 1 else ():
+                if NEEDS[kind] in self._capabilities:
+                    self._add(kind)
 
     # What comes next.
 
@@ -130,6 +139,8 @@ class Writer:
         """A scene, now and then without a step; what came of it is read back."""
         if self._upto(1):
             self._ranges, self._scattered = self._scattered, self._ranges
+        if scene == "survive":
+            self._survive()
         for kind in swarm.steps(self._choose, scene):
             if NEEDS[kind] in {None, *self._capabilities} and self._upto(LEFT_OUT - 1):
                 self._add(kind)
@@ -142,10 +153,16 @@ class Writer:
         self._add("settle")
         self._read_back()
 
+    def _survive(self) -> None:
+        """All catch up. Then some are away for a while, often next to a recovery."""
+        self._make_whole()
+        self._take_away()
+        self._make_whole()
+
     def _take_away(self) -> None:
         """As many devices fail as may, often next to a recovery: is what is left all there is?"""
-        fails = ["fail"] * self._array.tolerates
-        for kind in (*self._one_of(RECOVERED), *fails, *self._one_of(RECOVERED)):
+        before, after = self._one_of(RECOVERED), self._one_of(RECOVERED)
+        for kind in (*before, *["fail"] * self._array.tolerates, *after):
             if NEEDS[kind] in self._capabilities:
                 self._add(kind)
         self._read_back()
@@ -162,8 +179,7 @@ class Writer:
         """One operation, with all that has to follow it; a read if it makes no sense now."""
         if len(self._now.failed) > self._array.tolerates and kind not in BEYOND_TOLERANCE:
             kind = "read"
-        features = self._now.features()
-        self._asked.update([(feature, kind) for feature in features])
+        self._asked.update([(feature, kind) for feature in self._now.features()])
         if kind == "crash":
             self._crash()
             return
@@ -172,7 +188,7 @@ class Writer:
         if kind in ("return", "replace") and not self._now.failed:
             kind = "fail"
         write: Callable[[], Request | None] | None = getattr(self, "_" + kind, None)
-        request = write() if write else self._noted(kind)
+        request = write() if write else self._array.request(kind, self._now)
         if request is None:
             self._requests.append({"op": "read", **self._read()})
             return
@@ -248,25 +264,9 @@ class Writer:
             self._now.note(op, name)
         return {"name": name}
 
-    def _fail(self) -> Request | None:
-        return self._array.fail(self._now)
-
-    def _return(self) -> Request | None:
-        return self._array.bring_back(self._now, "return")
-
-    def _replace(self) -> Request | None:
-        return self._array.bring_back(self._now, "replace")
-
-    def _settle(self) -> Request | None:
-        return self._array.settle(self._now)
-
     def _tick(self) -> Request:
         self._now.note("tick")
         return {"seconds": self._one_of(SECONDS)}
-
-    def _noted(self, op: str) -> Request:
-        self._now.note(op)
-        return {}
 
     # Choices.
 

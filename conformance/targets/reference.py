@@ -24,13 +24,15 @@ REPAIR: Knobs = {
 }
 REDO_LOG: Knobs = {
     **CACHE,
-    "block_bytes": [512, 512, 1024],
+    "batch": [False, False, True],
+    "block_bytes": [512, 512, 1024, 4096],  # 4096: a table has several sectors on small disks
     "layers": [3, 5, 16, 16],
     "table_cache": [0, 1, 2, 16],
 }
 IN_PLACE: Knobs = {
     **CACHE,
     **REPAIR,
+    "batch": [False, False, True],
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
     "log_bytes": [1 << 14, 1 << 17],

@@ -18,6 +18,7 @@ from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, DataLost, DiskError, UnknownOutcome, Unsupported
 from refmodel.engine.shape import Shape
+from refmodel.inplace.geometry import CHOICES as IN_PLACE
 from refmodel.log_structured.disk import put_back, take_out
 from refmodel.log_structured.geometry import Geometry
 from refmodel.media.faults import FaultySupply, parse
@@ -156,7 +157,7 @@ class Adapter:
             return answer
         match op:
             case "write":
-                self._write(disk, integer(message, "lba"), data(message))
+                self._write(disk, integer(message, "lba"), data(message), "cut" in message)
                 if message.get("fua"):
                     self._force(disk)
             case "restart":
@@ -177,9 +178,13 @@ class Adapter:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
 
-    def _write(self, disk: Disk, lba: int, data: bytes) -> None:
-        """Write blocks; with `batch` a few of them as writes that are in flight together."""
-        if parts := self._parts(lba, data):
+    def _write(self, disk: Disk, lba: int, data: bytes, may_be_cut: bool) -> None:
+        """Write blocks; with `batch` a few of them as writes that are in flight together.
+
+        A power cut may come between such writes of an in-place engine, and the request is one.
+        """
+        parts = self._parts(lba, data)
+        if parts and not (may_be_cut and self._engine in IN_PLACE):
             disk.write_many(parts)
         else:
             disk.write(lba, data)

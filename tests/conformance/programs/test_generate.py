@@ -16,6 +16,7 @@ from conformance.programs import generate, names, swarm
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
+from conformance.programs.writer import Writer
 from conformance.targets.model import CAPABILITIES, ModelTarget
 
 HELLO = {"crash_profile": "prefix", "capabilities": CAPABILITIES, "devices": 4, "tolerates": 1}
@@ -268,10 +269,44 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
                     rebuilt = False
         return False
 
-    played = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
+    played = sum(map(timed, programs(800, capabilities=swarm.CAPABILITIES)))
     monkeypatch.setattr(swarm, "DEVICE_THEMES", swarm.DEVICE_THEMES[:2])
-    lucky = sum(map(timed, programs(300, capabilities=swarm.CAPABILITIES)))
+    lucky = sum(map(timed, programs(800, capabilities=swarm.CAPABILITIES)))
     assert played > 1.5 * lucky, (played, lucky)
+
+
+def test_others_fail_after_a_device_has_caught_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it still lacks shows while others are away."""
+
+    def times(program: list[Request]) -> int:
+        found, back, settled = 0, None, False
+        for request in program:
+            match request["op"]:
+                case "return" | "replace":
+                    back, settled = request["device"], False
+                case "settle":
+                    settled = back is not None
+                case "fail":
+                    found += settled and request["device"] != back
+                    settled = False
+                case op if op not in ("read", "crash", "restart"):
+                    settled = False
+        return found
+
+    played = sum(map(times, programs(200, capabilities=swarm.CAPABILITIES)))
+    monkeypatch.setattr(Writer, "_survive", lambda writer: None)
+    lucky = sum(map(times, programs(200, capabilities=swarm.CAPABILITIES)))
+    assert played > 1.5 * lucky, (played, lucky)
+
+
+def test_disks_are_filled_in_pieces_from_either_end() -> None:
+    """So what maps a disk grows at its left end, too, with a checkpoint in between."""
+    ways = set()
+    for program in programs(300):
+        first, second = ([*program[1:], {}])[:2]
+        if first["op"] == second.get("op") == "write" and len(first["tags"]) > 3:
+            ways.add(first["lba"] < second["lba"])
+    assert ways == {True, False}
 
 
 def test_writes_are_durable_at_once_only_for_targets_that_declare_it() -> None:

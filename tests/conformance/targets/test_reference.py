@@ -1,10 +1,14 @@
 """The engines of the project as a target: one in some traces has a device that goes wrong."""
 
 import random
+from collections.abc import Iterator
+
+import pytest
 
 from conformance import targets
 from conformance.campaign.batches import Plan, drive
 from conformance.judging import oracles
+from refmodel.inplace.disk import InPlaceDisk
 
 FAULTY = "faults"
 
@@ -31,3 +35,25 @@ def test_a_device_that_goes_wrong_is_left_and_its_data_stays() -> None:
     part = drive(factory, judges, plan, 0, 30)
     assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 30
     assert part.coverage.inside["fail"] > 5
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_writes_in_flight_together_to_one_stripe_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    """The default command asks for such writes: without the wait, parity does not fit the data."""
+    Writes = list[tuple[int, bytes]]
+
+    def at_once(disk: InPlaceDisk, writes: Writes) -> Iterator[Writes]:
+        yield writes
+
+    factory = targets.resolve("refmodel")
+    assert any(one.get("batch") for one in factory.families if one["engine"] == ["in-place-raid5"])
+    factory = targets.resolve("refmodel:in-place-raid5:batch=True")
+    judges = {"model": oracles.named("model")}
+    plan = Plan(factory.name, factory.without, 1, 20, True, tuple(judges), 1)
+    if together:
+        monkeypatch.setattr(InPlaceDisk, "_batches", at_once)
+    part = drive(factory, judges, plan, 0, 30)
+    failed = any(verdict.verdict == "fail" for _, verdict in part.judged)
+    assert failed == together
