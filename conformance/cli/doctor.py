@@ -29,6 +29,9 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     )
     click.echo(f"blocks        {hello['block_size']} bytes")
     click.echo(f"crash profile {profile or 'none'}: {PROFILES[profile]}")
+    many = hello.get("in_flight", 1)
+    step = f"up to {many} requests; one step is a {hello.get('atomic', 'request')}"
+    click.echo(f"in flight     {step if many > 1 else 'one request at a time'}")
     for name in swarm.CAPABILITIES:
         declared = "declared" if name in hello["capabilities"] else "not declared, will be skipped"
         click.echo(f"{name:13} {declared}: {MEANINGS[name]}")

@@ -42,12 +42,11 @@ def drawn(trace: Trace, verdict: Verdict) -> Verdict:
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
         return verdict
-    needed = core(trace, verdict.at)
-    return replace(
-        verdict,
-        actual=f"none exists for {len(needed)} requests, of which none can be left out",
-        reason="\n".join(bars(trace, needed)),
-    )
+    needed, smallest, about = core(trace, verdict.at)
+    actual = f"none exists for {len(needed)} requests"
+    actual += f" that concern {about}" if about else ""
+    actual += ", of which none can be left out" if smallest else ""
+    return replace(verdict, actual=actual, reason="\n".join(bars(trace, needed)))
 
 
 def _of_dialogue(trace: Trace, at: int) -> Verdict:

@@ -43,7 +43,12 @@ GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.6  # of the power cuts: what is in flight when the crash is called is not waited for
-SEEN = 0.3  # of these: somebody reads what a write in flight changes just before
+CUT_SHORT = 0.7  # of these: a change is sent just before
+SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
+CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
+# Last octal digits of a schedule (docs/traces.md): a process gets the request together with the
+# next one, or an answer is waited for before that.
+WITH_THE_NEXT, FIRST_ANSWER = 0, 5
 
 
 def written(
@@ -77,11 +82,14 @@ def woven(
 ) -> list[Message]:
     """Return the program with up to `most` requests in flight: the same requests in the same order.
 
-    What is sent alone stays alone. With `schedules` the others carry a `schedule`.
+    What is sent alone stays alone. With `schedules` the others carry a `schedule`. Before some of
+    the crashes a change is sent in addition, so that the power fails in the middle of it.
     """
     busy = choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap what is before it
     goes_on = choose.choice(GOES_ON)
+    tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
     result = list(program[:1])
+    changes: list[Message] = []  # of the program so far
     for request in program[1:]:
         more: dict[str, Any] = {}
         if request["op"] in OVERLAPPING:
@@ -89,10 +97,30 @@ def woven(
                 more["overlaps"] = choose.randint(1, most - 1)
             if schedules:
                 more["schedule"] = _schedule(choose, goes_on)
+            if request["op"] in CHANGES:
+                changes.append({**request, **more})
         elif request["op"] == "crash" and choose.random() < ENDS_ALL:
             more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
+            if changes and choose.random() < CUT_SHORT:
+                result.append(_change(choose, changes, program[0]["blocks"], tag))
+                tag += len(result[-1].get("tags", ()))
         result.append({**request, **more})
     return result
+
+
+def _change(choose: random.Random, changes: Sequence[Message], blocks: int, tag: int) -> Message:
+    """One of the earlier changes again, mostly one of snapshots, or a write, often of all blocks.
+
+    `tag` was written last."""
+    named = [change for change in changes if "name" in change]
+    again = dict(choose.choice(named if named and choose.randrange(2) else changes))
+    if "schedule" in again and choose.randrange(4):
+        again["schedule"] = again["schedule"] // 8 * 8 + WITH_THE_NEXT
+    if "tags" not in again:
+        return again
+    lba = choose.choice([0, again["lba"] % blocks])
+    count = choose.choice([len(again["tags"]), blocks])
+    return {**again, "lba": lba, "tags": list(range(tag + 1, tag + 1 + min(count, blocks - lba)))}
 
 
 def _schedule(choose: random.Random, goes_on: float) -> int:
@@ -114,7 +142,7 @@ class _Writer:
         cuts: bool,
         schedules: bool,
     ):
-        self._choose, self._most = choose, most
+        self._choose, self._able, self._most = choose, able, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
         self._schedules = schedules
         self._goes_on = choose.choice(GOES_ON)
@@ -212,11 +240,18 @@ class _Writer:
             self._look()
 
     def _see_a_change(self) -> None:
-        """Read what a write in flight changes."""
-        self._add("write", True)
-        write = self.program[-1]
+        """Read what a request in flight changes; half of the time, wait a little for the answer."""
+        self._add(self._choose.choice([kind for kind in CHANGES if kind in self._able]), True)
+        change = self.program[-1]
         self._add("read", True)
-        self.program[-1] |= {"lba": write["lba"], "count": len(write["tags"])}
+        read = self.program[-1]
+        read |= {"lba": change.get("lba", 0)}
+        read |= {"count": len(change.get("tags", ())) or change.get("count", self._blocks)}
+        if change["op"] in ("snapshot", "delete"):
+            read["view"] = change["name"]
+        if self._schedules:
+            last = self._choose.choice([WITH_THE_NEXT, FIRST_ANSWER])
+            read["schedule"] = read["schedule"] // 8 * 8 + last
 
     def _range(self, kind: str) -> dict[str, Any]:
         lba = self._choose.randrange(self._blocks)

@@ -92,6 +92,8 @@ def test_the_c_header_says_which_writes_are_durable_at_once(tmp_path: Path) -> N
     header = f"-I{EXAMPLES / 'c_disk'}"
     command = ["cc", "-pthread", header, "-o"]
     subprocess.run([*command, tmp_path / "fua", tmp_path / "fua.c"], check=True, timeout=600)
+    as_cpp = ["c++", "-x", "c++", "-fsyntax-only", header]
+    subprocess.run([*as_cpp, tmp_path / "fua.c"], check=True, timeout=600)
     data = "Ig=="  # a quotation mark, where another field may come behind it
     writes: list[dict[str, str | bool]] = [
         {"data": data},

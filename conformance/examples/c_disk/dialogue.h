@@ -1,4 +1,5 @@
-/* The dialogue of the conformance kit in C: read a request per line, write an answer per line.
+/* The dialogue of the conformance kit in C or C++: read a request per line, write an answer per
+ * line.
  *
  * A request is one JSON object on one line, all of whose values are strings or integers:
  *
@@ -123,7 +124,7 @@ static void free_request(struct request *q)
 /* Read a request; return NULL at the end of the dialogue. */
 static struct request *read_request(void)
 {
-    struct request *q = calloc(1, sizeof *q);
+    struct request *q = (struct request *)calloc(1, sizeof *q);
     size_t size = 0;
     if (!q || getline(&q->line, &size, stdin) < 0 || !copy_string(q->line, "op", q->op) ||
         !strcmp(q->op, "bye")) {

@@ -78,14 +78,15 @@ def parts_of(event: Event, by_block: bool) -> list[Event]:
     if not by_block or event["op"] not in ("read", "write", "unmap"):
         return [event]
     count = len(event["tags"]) if event["op"] == "write" else event["count"]
-    return [_block(event, offset) for offset in range(count)]
+    return [one_block(event, offset) for offset in range(count)]
 
 
-def _block(event: Event, offset: int) -> Event:
+def one_block(event: Event, offset: int) -> Event:
+    """What a read, a write or an unmap does to its block number `offset`."""
     part = {**event, "lba": event["lba"] + offset}
     if event["op"] == "write":
         return {**part, "tags": [event["tags"][offset]]}
-    if event["op"] == "read":
+    if event["op"] == "read" and model.answer_of(event) == "ok":
         result: dict[str, Any] = {**event["result"], "tags": [event["result"]["tags"][offset]]}
         return {**part, "count": 1, "result": result}
     return {**part, "count": 1}

@@ -21,6 +21,12 @@ def test_a_sound_target_is_usable(target: str) -> None:
     status, output = doctor(target)
     assert status == 0 and output.endswith("usable\n") and "WRONG" not in output
     assert "crash profile" in output and "device        " in output
+    assert "in flight     " in output
+
+
+def test_it_says_how_many_requests_are_in_flight() -> None:
+    assert "in flight     up to 8 requests; one step is a request\n" in doctor("refmodel")[1]
+    assert "in flight     one request at a time\n" in doctor("model:block")[1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Programs whose requests overlap: the power fails in the middle of changes of all kinds."""
+
+import random
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from conformance.programs import generate, overlap
+
+CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
+HELLO = {"capabilities": CAPABILITIES, "crash_profile": "ack"}
+
+
+def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
+    cut: Counter[str] = Counter()
+    for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 150)):
+        woven = overlap.woven(random.Random(seed), plain, 8, schedules=True)
+        rest = iter(woven)
+        assert all(any(same(one, other) for other in rest) for one in plain)
+        written = [tag for request in woven for tag in request.get("tags", ())]
+        more = len(written) - sum(len(request.get("tags", ())) for request in plain)
+        assert len(set(written)) >= len({t for r in plain for t in r.get("tags", ())}) + more
+        for before, crash in zip(woven, woven[1:], strict=False):
+            if crash["op"] == "crash" and crash.get("overlaps"):
+                cut[before["op"]] += 1
+    assert all(cut[op] > 5 for op in overlap.CHANGES), cut
+    assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
+
+
+def same(one: generate.Request, other: generate.Request) -> bool:
+    """Whether they ask for the same."""
+    return one == {key: other[key] for key in other if key not in ("overlaps", "schedule")}
+
+
+@pytest.mark.parametrize("schedules", [False, True])
+def test_what_a_change_in_flight_changes_is_read(schedules: bool) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        program = overlap.written(random.Random(seed), HELLO, 60, 8, schedules=schedules)
+        for change, read, crash in zip(program, program[1:], program[2:], strict=False):
+            if crash["op"] == "crash" and crash.get("overlaps") and read["op"] == "read":
+                seen[change["op"]] += change["op"] not in ("snapshot", "delete") or (
+                    read.get("view") == change["name"]
+                )
+    assert all(seen[op] > 5 for op in overlap.CHANGES), seen
