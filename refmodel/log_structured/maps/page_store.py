@@ -73,6 +73,7 @@ class PageStore:
         self.created = 0
         self.copied = 0  # of those, copies of shared or durable nodes
         self.freed = 0
+        self.written = 0
 
     @property
     def free_count(self) -> int:
@@ -218,6 +219,7 @@ class PageStore:
             self.checksums.written(page, checksum_of(run[-1]))
         if run:
             self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+        self.written += len(pages)
         for page in pages:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:
