@@ -15,6 +15,7 @@ DOCUMENTED = (
     "rates",
     "snapshots-over-time",
     "chain-over-time",
+    "longest-write",
     "ladder-ios",
     "constant",
 )  # figures of docs/what-snapshots-cost.md

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from experiments.chapter import Chapter, Settings
 from experiments.measure import twins
+from experiments.measure.longest_write import longest_write
 from experiments.measure.timeline import timeline
 from refmodel.bench import runner
 from refmodel.bench.results import Result
@@ -41,6 +42,7 @@ def run(settings: Settings) -> Chapter:
     _stripes(chapter, result)
     _counts(chapter, settings)
     _chain(chapter, settings)
+    chapter.figures.append(longest_write(settings))
     return chapter
 
 

@@ -33,14 +33,15 @@ class Earned(NamedTuple):
 class Pace(NamedTuple):
     """How early a checkpoint begins, and how small its steps are."""
 
-    least: int  # changes merged or nodes written by a step, at least
+    least: int  # changes merged by a step, or nodes written, at least: more by a large write
     little: int  # changes that may be left to the freeze
     begin: int  # sixteenths of the log that are in use when it begins
     freeze: int  # the same when its maps are frozen, at the latest
     end: int = 16  # the same when it counts
 
 
-USUAL = Pace(least=16, little=64, begin=12, freeze=14)
+BLOCKS_OF_A_NODE = 64  # written side by side, they fill about one node of all maps together
+USUAL = Pace(least=16, little=32, begin=12, freeze=14)
 SMALL = Pace(
     least=1, little=2, begin=1, freeze=6
 )  # where nodes are small: as often as on a large disk
@@ -71,8 +72,8 @@ class Checkpointer:
         self._frozen: Checkpoint | None = None
 
     @spent_on(CHECKPOINT)
-    def step(self, logged: int, space: Earned | None = None) -> bool:
-        """Do what an operation earns whose record takes so many bytes of the log.
+    def step(self, logged: int, space: Earned | None = None, *, blocks: int = 1) -> bool:
+        """Do what an operation on so many blocks earns, with a record of so many bytes of the log.
 
         `space` is what it takes of the room, if the checkpoint is to make room. Returns False if
         nothing could be done: the freeze may have to wait for requests in flight. Raises NoSpace,
@@ -85,8 +86,8 @@ class Checkpointer:
                 return False
             self.phase = Phase.MERGE
         if self.phase is Phase.MERGE:
-            left = self.waiting()
-            done = self._share(left, self._logged(logged, self.pace.freeze), space)
+            left, least = self.waiting(), self.pace.least * max(1, blocks)
+            done = self._share(left, self._logged(logged, self.pace.freeze), space, least)
             if done < left - self.pace.little:
                 self.put_waiting(done)
             elif self._bank_may_be_destaged():
@@ -96,7 +97,8 @@ class Checkpointer:
                 return False
         else:
             left = self._state.pages.frozen_count
-            done = self._share(left, self._logged(logged, self.pace.end), space)
+            least = self.pace.least * max(1, blocks // BLOCKS_OF_A_NODE)
+            done = self._share(left, self._logged(logged, self.pace.end), space, least)
             self.write(done)
             if done >= left:
                 self.commit()
@@ -193,9 +195,10 @@ class Checkpointer:
         log = self._state.log
         return Earned(logged, until * log.size // 16 - log.used)
 
-    def _share(self, left: int, logged: Earned, space: Earned | None) -> int:
-        """Return how much of what is left to do now."""
+    @staticmethod
+    def _share(left: int, logged: Earned, space: Earned | None, least: int) -> int:
+        """Return how much of what is left to do now, at least `least`."""
         share = logged.of(left)
         if space is not None:
             share = max(share, space.of(left))
-        return max(self.pace.least, share)
+        return max(least, share)

@@ -68,6 +68,7 @@ class Cleaning:
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
         self._frees = 0  # the number of the checkpoint that frees what was cleaned
+        self._filled = False  # whether the last segment that this checkpoint destages is full
         self._refused = False  # whether the host refused the checkpoint after a cleaning at once
 
     @property
@@ -101,7 +102,7 @@ class Cleaning:
             ):
                 self._end_moves()
             return False
-        return self._checkpoint(paid, record.stored_bytes)
+        return self._checkpoint(paid, record)
 
     @spent_on(CLEANER)
     def run(self) -> bool:
@@ -130,13 +131,13 @@ class Cleaning:
     def _move(self, paid: Earned) -> bool:
         """Move what a write pays for. Returns False if there was nothing to move.
 
-        Before a victim is chosen, dropped chunks are removed: they would count as live.
+        Before a victim is chosen, dropped chunks are removed, in steps of their own: they would
+        count as live.
         """
         chunks = self._state.chunks
         if len(chunks.dropped) > LEAST_REMOVED and not self._cleaner.has_victim:
             chunks.remove_dropped(max(LEAST_REMOVED, paid.of(len(chunks.dropped))))
-            if len(chunks.dropped) > LEAST_REMOVED:
-                return True
+            return True
         live, units = self._cleaner.live, self._state.segments.units
         if not 0 < live < units:
             return False
@@ -158,27 +159,35 @@ class Cleaning:
         if not gained:
             self.phase = Phase.IDLE
             return
-        self.phase = Phase.CHECKPOINT
+        self.phase, self._filled = Phase.CHECKPOINT, False
         self._allowance = gained * (self._state.segments.units - self._cleaner.live) // 2
         self._frees = self._state.checkpoint_number + 1 + self._checkpoints.is_frozen
 
-    def _checkpoint(self, paid: Earned, logged: int) -> bool:
-        """Take a step of the checkpoint. It is frozen when few short-lived chunks wait."""
+    def _checkpoint(self, paid: Earned, record: Record) -> bool:
+        """Take a step of the checkpoint. It is frozen when few short-lived chunks wait.
+
+        Steps before that move what fills the last segment, so that no write does both.
+        """
         state, checkpoints = self._state, self._checkpoints
         left = paid.left
-        if not checkpoints.is_frozen:  # it fills a segment, and the nodes are written after it
-            left -= state.segments.units
+        if not checkpoints.is_frozen:  # two steps more, and it fills a segment
+            left -= state.segments.units + 2 * paid.taken
         paid = Earned(paid.taken, min(left, self._allowance))
         self._allowance -= paid.taken
-        if checkpoints.may_freeze(logged):
+        if checkpoints.may_freeze(record.stored_bytes):
             if not state.space_usage.mixes_little and left >= state.segments.units:
                 return True
-            if not state.segments.dead:
-                state.chunks.destage_moving()
+            if not self._filled:
+                if state.chunks.moving and not state.segments.dead:
+                    state.chunks.destage_some_moving()
+                else:  # one more unit is left, so that this write does not fill the segment
+                    self._cleaner.top_up(paid.taken + 1)
+                    self._filled = True
+                return True
             self._cleaner.top_up()
             checkpoints.freeze()
             return True
-        checkpoints.step(logged, paid)
+        checkpoints.step(record.stored_bytes, paid, blocks=record.count)
         if state.checkpoint_number >= self._frees:
             self.phase = Phase.IDLE
         return True

@@ -281,7 +281,7 @@ class Requests:
         self._state.merge(record.count)
         try:
             if not self._cleaning.step(record):
-                self._checkpoints.step(record.stored_bytes)
+                self._checkpoints.step(record.stored_bytes, blocks=record.count)
         except HostRefused:
             pass  # it is tried again, and must be done only when the log is full
         for _ in range(RECLAIM_STEPS if self._state.views.deleted else 0):

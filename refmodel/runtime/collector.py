@@ -4,23 +4,25 @@ A full collection looks at every object of the process. With the nodes of a larg
 this takes tens of milliseconds, at a moment that has nothing to do with any operation. It finds
 nothing of the engine, which makes no cycles: what it drops, the reference counts free. Connections
 and errors of a server may be in cycles, so collections are put off, not left out: young objects are
-collected as usual, which is short, and the rest when nobody waits. A server that is never idle does
-a full collection, too, but rarely.
+collected more often than usual, so that each time there are few of them, and the rest when nobody
+waits. A server that is never idle does a full collection, too, but rarely.
 """
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-RARELY = 1000  # collections of young objects before Python does a full one by itself
-DUE = 10  # such collections after which an idle moment is used, as Python would
+YOUNG, MIDDLE = 100, 1  # thresholds for young objects. They count new objects less those dropped:
+# where as many are dropped as come, thousands gather before the usual threshold is reached.
+RARELY = 200  # times as many objects as usual until Python does a full collection by itself
+DUE = 233  # collections of young objects after which an idle moment is used: as rare as usual
 
 
 @contextmanager
 def full_collections_in_idle_moments() -> Iterator[None]:
     """Meanwhile `collect_if_due` does full collections, and Python by itself only rarely."""
     young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, RARELY)
+    gc.set_threshold(YOUNG, MIDDLE, RARELY * young * middle * old // (YOUNG * (MIDDLE + 2)))
     try:
         yield
     finally:

@@ -33,6 +33,7 @@ class Amplification:
     written: float
     live: float  # of the segments in use
     waited: int  # cleanings that a write had to wait for
+    nodes: float  # written per chunk that users wrote: a checkpoint frees what was cleaned
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Row:
     def ratio(self) -> float:
         """The amplification of cleaning in steps, divided by that of cleaning at once."""
         return self.in_steps.written / self.at_once.written
+
+    @property
+    def ratio_with_nodes(self) -> float:
+        """The same ratio of all that is written, where a chunk is as large as a node."""
+        steps, once = self.in_steps, self.at_once
+        return (steps.written + steps.nodes) / (once.written + once.nodes)
 
     @property
     def ratio_at_same_share(self) -> float | None:
@@ -76,7 +83,8 @@ def measure(live: float, skew: float, *, stepwise: bool) -> Amplification:
             disk.write(next(places), data)
         chunks, sealed = disk.state.chunks, disk.state.segments
         new, filled, forced = chunks.destaged, sealed.fillings, disk.cleaning.forced
-        fractions = []
+        pages = disk.state.pages
+        nodes, fractions = pages.written, []
         for number in range(writes):
             disk.write(next(places), data)
             if number % (writes // SAMPLES) == 0:
@@ -85,6 +93,7 @@ def measure(live: float, skew: float, *, stepwise: bool) -> Amplification:
             (sealed.fillings - filled) * SEGMENT_BLOCKS / (chunks.destaged - new),
             sum(fractions) / len(fractions),
             disk.cleaning.forced - forced,
+            (pages.written - nodes) / (chunks.destaged - new),
         )
         disk.abandon()
     return found
@@ -102,18 +111,18 @@ def describe(rows: Iterable[Row]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
         "write amplification: workload, live share of the segments in use |"
-        " in steps: measured share, amplification, waits | at once: the same |"
-        " ratio, and at the same share"
+        " in steps: measured share, amplification, waits, nodes per chunk | at once: the same |"
+        " ratio, and at the same share | ratio with nodes"
     )
     for row in rows:
         workload = f"zipf {row.skew:g}" if row.skew else "uniform"
         both = " | ".join(
-            f"{way.live:.4f} {way.written:6.3f} {way.waited:5}"
+            f"{way.live:.4f} {way.written:6.3f} {way.waited:5} {way.nodes:6.3f}"
             for way in (row.in_steps, row.at_once)
         )
         same = row.ratio_at_same_share
         ratios = f"{row.ratio:.3f}" + (f" {same:.3f}" if same is not None else "")
-        yield f"{workload:<10} {row.live:.2f} | {both} | {ratios}"
+        yield f"{workload:<10} {row.live:.2f} | {both} | {ratios} | {row.ratio_with_nodes:.3f}"
 
 
 def _shape(blocks: int) -> Geometry:

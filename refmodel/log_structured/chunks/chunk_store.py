@@ -252,8 +252,12 @@ class ChunkStore:
     def destage_moving(self) -> None:
         """Destage what is moving, though it may not fill a segment. Raises NoSpace, DataLost."""
         while self.moving:
-            self.deduplicate()
-            self.destage(self.lengths(self.moving), self.lengths(self.bank))
+            self.destage_some_moving()
+
+    def destage_some_moving(self) -> None:
+        """Destage as much of what is moving as fits a segment. Raises NoSpace, DataLost."""
+        self.deduplicate()
+        self.destage(self.lengths(self.moving), self.lengths(self.bank))
 
     @spent_on(DESTAGE)
     def destage(self, *groups: Iterable[tuple[int, int]], stream: int = Stream.LONG) -> list[int]:

@@ -69,13 +69,13 @@ class Cleaner:
             return True
         return False
 
-    def top_up(self) -> None:
+    def top_up(self, coming: int = 0) -> None:
         """Move as much as fills the last segment that the next checkpoint writes.
 
-        Raises NoSpace, DataLost.
+        So many units are left for what is `coming` before. Raises NoSpace, DataLost.
         """
         self._chunks.deduplicate()
-        while (room := self._usage.left_in_last_segment) and self.move(room):
+        while (room := self._usage.left_in_last_segment - coming) > 0 and self.move(room):
             pass
 
     def move(self, most: int) -> bool:

@@ -57,7 +57,8 @@ class PageStore:
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
-        self._frozen: dict[int, Node] = {}  # of a checkpoint, to be written in this order
+        self._frozen: dict[int, Node] = {}  # of a checkpoint, not written yet
+        self._in_order = True  # whether these are in the order of writing
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use = PagesInUse(self.unused)
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
@@ -72,6 +73,7 @@ class PageStore:
         self.created = 0
         self.copied = 0  # of those, copies of shared or durable nodes
         self.freed = 0
+        self.written = 0
 
     @property
     def free_count(self) -> int:
@@ -193,7 +195,7 @@ class PageStore:
     def freeze(self) -> None:
         """Keep every node as it is now, for a checkpoint; none may be frozen already."""
         assert not self._frozen
-        self._frozen = in_order_of_writing(self.dirty)
+        self._frozen, self._in_order = self.dirty, False
         self.dirty = {}
         self._freed_before = len(self.pending)
 
@@ -202,6 +204,8 @@ class PageStore:
 
         Raises DataLost; then they may be written again.
         """
+        if not self._in_order:
+            self._frozen, self._in_order = in_order_of_writing(self._frozen), True
         run: list[bytes] = []
         start = 0
         pages = [*islice(self._frozen, most)]
@@ -215,6 +219,7 @@ class PageStore:
             self.checksums.written(page, checksum_of(run[-1]))
         if run:
             self._leg.write(self.offset(start), b"".join(run), "checkpoint")
+        self.written += len(pages)
         for page in pages:
             node = self._frozen.pop(page)
             if self.nodes.get(page) is node:

@@ -72,11 +72,12 @@ def test_little_memory_is_enough(rows: list[table.Row]) -> None:
 
 
 def test_what_fuller_segments_cost_is_told_from_what_steps_cost() -> None:
-    in_steps = Amplification(1.1 * greedy(0.82, 64), 0.82, 0)
-    at_once = Amplification(greedy(0.78, 64), 0.78, 5)
+    in_steps = Amplification(1.1 * greedy(0.82, 64), 0.82, 0, 1.0)
+    at_once = Amplification(greedy(0.78, 64), 0.78, 5, 5.0)
     row = Row(0.0, 0.8, in_steps, at_once)
     assert row.ratio > 1.2 and row.ratio_at_same_share == pytest.approx(1.1)
     assert Row(0.99, 0.8, in_steps, at_once).ratio_at_same_share is None
+    assert row.ratio_with_nodes == pytest.approx((in_steps.written + 1) / (at_once.written + 5))
 
 
 def test_the_profile_prints_a_row_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:

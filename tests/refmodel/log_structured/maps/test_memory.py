@@ -157,6 +157,17 @@ def test_changes_begin_a_checkpoint_before_they_fill_the_memory(
         assert most <= 1.25 * few
 
 
+def test_large_writes_keep_to_the_memory(tmp_path: Path) -> None:
+    """What waits is merged as fast as they add to it, so the checkpoint gets to its nodes."""
+    path, few, most = tmp_path / "filled", 400, 0  # of some 850 nodes
+    LogStructuredDisk.create(path, plan(WIDE, block_bytes=512), sync=False)
+    with closing(LogStructuredDisk.open(path, sync=False, memory=few * NODE_BYTES)) as disk:
+        for lba in range(0, WIDE, 512):
+            disk.write(lba, bytes(512 * 512))
+            most = max(most, len(disk.state.pages.nodes))
+        assert disk.state.checkpoint_number >= 2 and most <= few
+
+
 def test_a_change_that_needs_a_lost_node_changes_nothing(
     disk: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
