@@ -90,7 +90,7 @@ def freed_after_freeze_reused(disk: LogStructuredDisk) -> None:
 )
 def frozen_node_changed(disk: LogStructuredDisk) -> None:
     pages = disk.state.pages
-    override(pages, "may_be_durable", lambda node: node.born <= pages.clock.durable)
+    override(pages, "shared_until", lambda: pages.clock.durable)
 
 
 @bug(

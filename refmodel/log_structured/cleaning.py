@@ -31,6 +31,8 @@ GETS_AHEAD = 2  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
 LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
+LEAST_BATCH = 10  # dead segments, if there is room, before a checkpoint frees them: of a small disk
+# it writes nearly every node, however few it frees
 MANY = 512  # segments: for so many, cleaning begins one free segment earlier
 
 
@@ -58,7 +60,9 @@ class Cleaning:
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
         ahead = 4 if geometry.separates_streams else 2
         self._begin = state.chunks.streams.count + ahead + geometry.segments // MANY
-        self._batch = max(geometry.cleaning_batch + 1, 5 if geometry.separates_streams else 1)
+        self._batch = max(
+            geometry.cleaning_batch + 1, LEAST_BATCH if geometry.separates_streams else 1
+        )
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
         # Units that the checkpoint may take: a segment that is not full, and writes before and

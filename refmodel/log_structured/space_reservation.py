@@ -159,8 +159,9 @@ class SpaceReservation:
     def _reserve_pages(self, blocks: int) -> None:
         """Free pages for the maps that the operation changes, beyond those that are kept back."""
         pages, reclaimer = self._state.pages, self._state.reclaimer
-        if self._lacking_pages(blocks):
-            self._state.survey.finish()
+        if not self._lacking_pages(blocks):
+            return
+        self._state.survey.finish()
         if lacking := self._lacking_pages(blocks):
             while len(pages.pending) < lacking and reclaimer.reclaim():
                 pass  # what it frees, the checkpoint makes usable

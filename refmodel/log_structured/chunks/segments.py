@@ -215,11 +215,11 @@ class Segments:
         Raises NoSpace, DataLost.
         """
         changed = sorted(self._changed)[:most]
-        for segment in changed:
-            if (usage := self.sealed.get(segment)) is not None:
-                self.table.put(segment, (usage.live, usage.filled))
-            else:
-                self.table.remove(segment)
+        sealed = {segment: self.sealed[segment] for segment in changed if segment in self.sealed}
+        self.table.put_many([*sealed], [(usage.live, usage.filled) for usage in sealed.values()])
+        gone = [segment for segment in changed if segment not in sealed]
+        stored = zip(gone, self.table.get_many(gone), strict=True)
+        self.table.remove_many([segment for segment, usage in stored if usage is not None])
         self._changed.difference_update(changed)
 
     def freeze(self) -> None:

@@ -78,8 +78,6 @@ class Tree(Generic[V]):
 
         The keys are in ascending order; pages have to be held meanwhile. Raises DataLost.
         """
-        if self.pages.has_all:
-            return
         at = 0
         while at < len(keys) and self.root:
             node, end = self.pages.get(self.root, self.kind), LAST
@@ -135,6 +133,8 @@ class Tree(Generic[V]):
         """
         if new and not self.root:
             return [self.put(new[0], values[0]), *self.put_many(new[1:], values[1:])]
+        if self.pages.has_all:
+            return self._put_many(new, values)
         with self.pages.held():
             self.load(new)
             return self._put_many(new, values)
@@ -199,6 +199,8 @@ class Tree(Generic[V]):
 
         Returns their values. Raises DataLost if one does not exist: what is stored is damaged.
         """
+        if self.pages.has_all:
+            return self._remove_many(removed)
         with self.pages.held():
             self.load(removed)
             return self._remove_many(removed)
@@ -273,27 +275,35 @@ class Tree(Generic[V]):
         return self._writable_path_and_end(key)[0]
 
     def _writable_path_and_end(self, key: int) -> tuple[list[Node], int]:
-        """Return the same path, and the key that the leaf ends before."""
-        end = LAST
-        node = self._writable(self.pages.get(self.root, self.kind))
-        self.root = node.page
+        """Return the same path, and the key that the leaf ends before.
+
+        Every put and removal comes here, so it calls little.
+        """
+        pages, kind, end = self.pages, self.kind, LAST
+        nodes, shared = pages.nodes, max(self.frozen, pages.shared_until())
+        node = nodes.get(self.root) or pages.get(self.root, kind)
+        if node.born <= shared:
+            node = self._copy(node)
+            self.root = node.page
         path = [node]
         while node.level:
-            at = child_index(node, key)
-            if key < node.keys[at]:
-                node.keys[at] = key
-            if at + 1 < len(node.keys):
-                end = node.keys[at + 1]
-            child = self._writable(self.pages.get(node.values[at], self.kind))
-            node.values[at] = child.page
-            path.append(child)
-            node = child
+            keys, children = node.keys, node.values
+            at = bisect_right(keys, key, 1)
+            if at < len(keys):
+                end = keys[at]
+            at -= 1
+            if key < keys[at]:
+                keys[at] = key
+            page = children[at]
+            if (node := nodes.get(page) or pages.get(page, kind)).born <= shared:
+                node = self._copy(node)
+                children[at] = node.page
+            node.used = True
+            path.append(node)
         return path, end
 
-    def _writable(self, node: Node) -> Node:
-        """Return the node if it may be changed in place, else a copy."""
-        if node.born > self.frozen and not self.pages.may_be_durable(node):
-            return node
+    def _copy(self, node: Node) -> Node:
+        """Return a copy, which may be changed in place, of a node that others may refer to."""
         copy = self._new(node.level, node.keys[:], node.values[:])
         self.pages.copied += 1
         self.release(node)

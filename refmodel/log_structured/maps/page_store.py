@@ -88,7 +88,7 @@ class PageStore:
     @property
     def used_count(self) -> int:
         """How many pages are in use, marked or not."""
-        return self.in_use.counts.total()
+        return self.in_use.total
 
     @property
     def damaged(self) -> list[int]:
@@ -185,7 +185,11 @@ class PageStore:
 
     def may_be_durable(self, node: Node) -> bool:
         """Return whether a checkpoint may refer to the node: the durable one, or a frozen one."""
-        return node.born <= self.clock.frozen
+        return node.born <= self.shared_until()
+
+    def shared_until(self) -> int:
+        """Return the time up to which nodes were born that a checkpoint may refer to."""
+        return self.clock.frozen
 
     @property
     def frozen_count(self) -> int:

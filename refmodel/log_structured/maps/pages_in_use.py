@@ -18,6 +18,7 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
         super().__init__()
         self.all_marked = True
         self.counts: Counter[MapKind] = Counter()  # marked or not
+        self.total = 0  # of these counts
         self.damaged: list[int] = []  # pages that no component could give
         self._unused = unused
         self._unmarked: dict[int, MapKind] = {}  # what is not marked, for events
@@ -25,13 +26,14 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
 
     def load(self, counts: Counter[MapKind]) -> None:
         """Let no page be marked, but so many be in use of each map."""
-        self.counts = counts
+        self.counts, self.total = counts, counts.total()
         self.all_marked = False
 
     def add(self, page: int, kind: MapKind, born: int) -> None:
         """Note that a page is in use from now on."""
         self[page] = kind, born
         self.counts[kind] += 1
+        self.total += 1
 
     def remove(self, page: int, kind: MapKind) -> None:
         """Note that a page is free. Raises DataLost if it was not in use: then maps are wrong."""
@@ -40,6 +42,7 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
         ):
             raise DataLost(f"the maps contradict each other: page {page} had two owners")
         self.counts[kind] -= 1
+        self.total -= 1
         if not self.all_marked:
             self._gone.add(page)
 
@@ -69,7 +72,7 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
 
     def count(self) -> None:
         """Count the marked pages: all that are in use, if nothing is damaged."""
-        self.counts = Counter(kind for kind, _ in self.values())
+        self.counts, self.total = Counter(kind for kind, _ in self.values()), len(self)
 
     def foresee(self, unmarked: dict[int, MapKind]) -> None:
         """Let events tell of pages that are in use and not yet marked."""
