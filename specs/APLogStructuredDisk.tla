@@ -76,9 +76,7 @@ Checkpointed == \* One slot is good; the other is given up while a checkpoint is
             /\ GenerationAt(pending.from) <= pending.generation /\ pending.generation <= generation
             /\ \A p \in Places : pending.from < p /\ p <= InDoubt => At(p).generation >= pending.generation
             /\ DOMAIN pending.maps.snaps = {n \in Name : Exists(n, pending.from)}
-            /\ Consistent(pending)
-            /\ Missing \subseteq DOMAIN bank \union DOMAIN middle
-            /\ \A m \in Missing \intersect DOMAIN middle : middle[m] \notin Range(pending.middle)
+            /\ Consistent(pending) /\ Referred(pending.maps) \subseteq DOMAIN pending.middle
 
 Accounted ==    \* In memory, every chunk has its place, and every segment its state and its usage.
     /\ DOMAIN maps.live = LBA /\ \A n \in DOMAIN maps.snaps : DOMAIN maps.snaps[n] = LBA

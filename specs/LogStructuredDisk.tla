@@ -14,11 +14,15 @@
 (* Nothing waits until nothing is in flight.  A flush waits for the        *)
 (* records that were submitted before it (BeginFlush, EndFlush).  A read   *)
 (* pins the segment that it reads (BeginRead, EndRead).  A checkpoint      *)
-(* freezes the maps and a position of the log (Freeze); its nodes are      *)
-(* written while operations go on (CheckpointNodes), until each frozen     *)
-(* chunk has a place; then it is committed, and the log is truncated to    *)
-(* the frozen position.  A chunk that the frozen maps need stays until its *)
-(* place is in the checkpoint, even if no view needs it any more.          *)
+(* freezes the maps and a position of the log at a moment at which each    *)
+(* chunk has a place (Freeze); its nodes are written while operations go   *)
+(* on (CheckpointNodes); then it is committed, and the log is truncated to *)
+(* the frozen position.                                                    *)
+(*                                                                         *)
+(* A power cut brings the chunks of the replayed records back into the     *)
+(* bank.  Each segment that the checkpoint refers to was written before it *)
+(* froze, so what comes back was in none of them: there is as much room    *)
+(* for it as when it was written.                                          *)
 (*                                                                         *)
 (* The media lose what was written and not flushed: of the records in      *)
 (* flight any subset is left, some of them torn, and of the segments       *)
@@ -105,13 +109,14 @@ EndRead ==      \* One is answered with what is in its place.
 ----------------------------------------------------------------------------
 (* Checkpoint.                                                             *)
 
-Image ==        \* The checkpoint of this moment, as far as its chunks have places.
+Image ==        \* The checkpoint of this moment.
     [serial |-> NextSerial, from |-> Applied, generation |-> generation,
      maps |-> maps, middle |-> middle, orphans |-> orphans \intersect DOMAIN middle]
 
 Freeze ==       \* A checkpoint begins: of the maps, and of the position in the log, as they are now.
     /\ phase = "up"
     /\ pending = NoCheckpoint
+    /\ Referred(maps) \subseteq DOMAIN middle    \* Each chunk has a place.
     /\ pending' = Image
     /\ checkpoints' = [checkpoints EXCEPT ![Older] = NoCheckpoint]
     /\ UNCHANGED <<log, data, generation, inFlight, phase, end, maps, chunks, stripe, requests>>
@@ -120,23 +125,20 @@ Freeze ==       \* A checkpoint begins: of the maps, and of the position in the 
 OnMedia(c) ==   \* Are the segments that the checkpoint needs flushed?
     \A p \in Range(c.middle) : p[1] \notin unflushed
 
-Located == Only(middle, Missing)     \* The places of frozen chunks that were found since.
-
 WriteNodes ==
-    /\ pending' = [pending EXCEPT !.middle = Over(Located, @)]
     /\ unflushed' = {}
-    /\ UNCHANGED <<log, data, checkpoints, generation, tail, phase, end, maps, chunks, stripe, requests>>
+    /\ UNCHANGED <<media, tail, phase, end, maps, chunks, stripe, pending, requests>>
 
-CheckpointNodes ==      \* Some nodes of the frozen maps are written, and the segments are flushed.
+CheckpointNodes ==      \* The nodes of the frozen maps are written, and the segments are flushed.
     /\ phase = "up"
     /\ pending # NoCheckpoint
-    /\ DOMAIN Located # {} \/ ~ OnMedia(pending)
+    /\ ~ OnMedia(pending)
     /\ WriteNodes
 
 CheckpointCommit ==     \* Its nodes are complete.  Its slot is written and flushed.
     /\ phase = "up"
     /\ pending # NoCheckpoint
-    /\ Missing = {} /\ OnMedia(pending)
+    /\ OnMedia(pending)
     /\ pending.from <= end
     /\ checkpoints' = [checkpoints EXCEPT ![Older] = pending]
     /\ pending' = NoCheckpoint
@@ -239,9 +241,9 @@ Next == Operation \/ Request \/ LogAppend \/ Internal \/ Crash \/ Recover
 
 Spec == Init /\ [][Next]_vars
 
-CleanOn == Rest # {} /\ \E s \in Segment : Clean(s)
+CleanOn == DOMAIN bank # {} /\ \E s \in Segment : Clean(s)
 
-Fairness ==     \* What the disk does by itself it does in the end.  It need not clean, but ends what it began.
+Fairness ==     \* What the disk does by itself it does in the end.  It need not clean but for what waits.
     /\ WF_vars(LogAppend)
     /\ WF_vars(EndFlush) /\ WF_vars(EndRead)
     /\ WF_vars(\E s \in Segment : Open(s)) /\ WF_vars(Destage)

@@ -72,7 +72,7 @@ VARIABLES           \* In memory: a power cut loses it.
     \* @type: Int -> Int;
     stripe,         \* Slot -> MBA: what is being written into the open segment.
     \* @type: $lsdCheckpoint;
-    pending,        \* The checkpoint being written: the frozen maps, and the places found so far.
+    pending,        \* The checkpoint being written: the frozen maps.
     \* @type: Set($lsdRead);
     reads,          \* The reads in flight: where each reads, and what was there when it began.
     \* @type: Set(Int);
@@ -156,9 +156,6 @@ Newest == checkpoints[Newer]    \* The checkpoint that recovery would load.
 
 NextSerial == Newest.serial + 1
 
-Missing ==      \* The chunks that the frozen maps refer to, and whose places are not yet in the checkpoint.
-    Referred(pending.maps) \ DOMAIN pending.middle
-
 Pinned ==       \* The segments that a checkpoint needs, or that a read in flight reads.
     {p[1] : p \in Range(Newest.middle) \union Range(pending.middle)} \union {r.place[1] : r \in reads}
 ----------------------------------------------------------------------------
@@ -191,7 +188,7 @@ Retained == {p \in DOMAIN log : p <= end}   \* The places that hold records whic
 Forgettable == Newest.from      \* Up to where the log may be truncated.
 
 Coming ==       \* The number of chunks that the records in flight will add.
-    IF AtOnce THEN 0 ELSE Cardinality({p \in DOMAIN tail : tail[p].op = "write"})
+    IF AtOnce THEN 0 ELSE Cardinality({p \in DOMAIN tail : p > end /\ tail[p].op = "write"})
 
 Known(name) ==  \* Does the snapshot exist once all that is in flight has happened?
     LET about == {p \in DOMAIN tail : tail[p].op \in {"snapshot", "delete"} /\ tail[p].name = name}

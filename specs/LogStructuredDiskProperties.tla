@@ -66,15 +66,14 @@ OnePlaceEach ==     \* No two chunks have the same place.
 
 \* @type: $lsdCheckpoint => Bool;
 Whole(c) ==     \* All that the checkpoint says is stored is durable and left alone.
-    \A m \in DOMAIN c.middle \intersect Referred(c.maps) :
+    \A m \in Referred(c.maps) :
+        /\ m \in DOMAIN c.middle
         /\ data[c.middle[m]] # Nothing
         /\ phase = "up" => state[c.middle[m][1]] \in {"sealed", "dead"}
 
-CheckpointsWhole ==     \* So it is of the one that recovery would load; the pending one can still be completed.
-    /\ Referred(Newest.maps) \subseteq DOMAIN Newest.middle
-    /\ \A p \in Range(Newest.middle) : p[1] \notin unflushed
+CheckpointsWhole ==     \* So it is of the one that recovery would load, and of the one that is being written.
     /\ Whole(Newest) /\ Whole(pending)
-    /\ Missing \subseteq DOMAIN bank \union DOMAIN middle
+    /\ \A p \in Range(Newest.middle) : p[1] \notin unflushed
 
 ReadsStand ==       \* What a read was to find is there until it has been read.
     \A r \in reads : data[r.place] = r.value
@@ -96,10 +95,6 @@ Replayable ==   \* The records after the newest checkpoint fit to it: no snapsho
 (* Space.                                                                  *)
 
 RoomForAll == Cardinality(Waiting \union Rest) + Coming <= Room(Cardinality(FreeSegments))
-
-Movable ==      \* Space can always be made: the disk is never wedged.
-    \E s \in Segment :
-        state[s] \in {"free", "open", "dead"} \/ Housed(middle, s) \subseteq DOMAIN bank \union orphans
 
 Cleanable ==    \* Of a disk at rest every segment that is not full can be cleaned, whoever needs its chunks.
     \A s \in Segment :
@@ -123,10 +118,11 @@ Unhindered ==   \* Requests in flight hold up no flush, no read and no checkpoin
         /\ Cardinality(flushes) < Flushers => ENABLED BeginFlush
         /\ (\E last \in flushes : last <= end) => ENABLED EndFlush
         /\ reads # {} => ENABLED EndRead
-        /\ pending = NoCheckpoint => ENABLED Freeze
-        /\ DOMAIN stripe = {} /\ Waiting # {} /\ Coming = 0 /\ Rest = {} => \E s \in Segment : ENABLED Open(s)
-        /\ pending # NoCheckpoint /\ Referred(pending.maps) \subseteq DOMAIN pending.middle \union DOMAIN middle
-           /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
+        /\ pending = NoCheckpoint /\ Referred(maps) \subseteq DOMAIN middle => ENABLED Freeze
+        /\ DOMAIN stripe = {} /\ Waiting # {} /\ Rest = {} =>
+            /\ Coming <= Room(Cardinality(FreeSegments) - 2) => \E s \in Segment : ENABLED Open(s)
+            /\ Coming = 0 => (\E s \in Segment : ENABLED Open(s) \/ ENABLED Clean(s)) \/ ENABLED Reclaim
+        /\ pending # NoCheckpoint /\ pending.from <= end => ENABLED CheckpointNodes \/ ENABLED CheckpointCommit
 
 NothingIdle ==  \* No operation is accepted and forgotten: each leaves a record; nor is an answer given twice.
     /\ ~ ENABLED (Operation /\ tail' = tail)
@@ -158,6 +154,8 @@ CleaningEnds ==     \* A segment is left once all that is used in it is on the m
         (state[s] = "sealed" /\ Housed(middle, s) \subseteq DOMAIN bank) ~> state[s] # "sealed"
 
 ReclaimEnds == orphans # {} ~> orphans = {}
+
+LogReturns == Retained # {} ~> Retained = {}      \* A checkpoint comes, and what it holds is truncated.
 
 SpaceReturns == \A s \in Segment : state[s] = "dead" ~> state[s] = "free"
 

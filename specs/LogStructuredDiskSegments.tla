@@ -7,6 +7,11 @@
 (* flight, then sealed, then dead when nothing in it is used, then free    *)
 (* again.  A dead segment is freed only when nobody can come to read it:   *)
 (* no checkpoint that recovery may load, and no read in flight (`Pinned`). *)
+(*                                                                         *)
+(* Space can always be made: some segment is free, or becomes free once    *)
+(* all that is in it is moved, and all that waits has a place besides      *)
+(* (`Movable`).  So no segment is opened if that would not hold any more:  *)
+(* the last free one only for what leaves another segment empty.           *)
 (***************************************************************************)
 EXTENDS LogStructuredDiskLog
 
@@ -30,7 +35,7 @@ House(map, sealing) ==      \* The middle map becomes `map`; usage and states fo
 
 Fresh == Least(MBA \ (DOMAIN bank \union DOMAIN middle \union Range(stripe)))
 
-Reclaimable == orphans \ Missing
+Reclaimable == orphans       \* What Reclaim may drop next.
 
 Waiting == DOMAIN bank \ (Reclaimable \union Range(stripe))     \* The chunks that need a place.
 
@@ -41,6 +46,12 @@ Rest ==         \* What is left to move out of a segment that was cleaned in par
 
 HasRoom ==      \* Is there room for one more chunk?  One free segment is kept for the cleaner.
     Cardinality(DOMAIN bank \ Range(stripe)) + Coming < Room(Cardinality(FreeSegments) - 1)
+
+Movable ==      \* All that needs a place, and all that is in some segment, fits into the other free segments.
+    \E s \in Segment :
+        LET inside == Housed(middle, s) \ (orphans \union Range(stripe))
+        IN  /\ state[s] # "open"
+            /\ Cardinality(Waiting \union Rest \union inside) + Coming <= Room(Cardinality(FreeSegments \ {s}))
 ----------------------------------------------------------------------------
 (* What a record does to the maps and to the chunks.                       *)
 
@@ -51,7 +62,7 @@ Unbanked(gone) == Without(bank, gone)           \* The bank without the MBAs `go
 
 \* @type: ($lsdRecord, Set(Int)) => Set(Int);
 Dropped(r, lost) ==     \* The lost chunks that the record r itself drops.  The others become orphans.
-    IF r.op \in {"write", "unmap"} THEN lost \ Missing ELSE {}
+    IF r.op \in {"write", "unmap"} THEN lost ELSE {}
 
 \* @type: $lsdRecord => Bool;
 Apply(r) ==     \* What a write or an unmap replaces is dropped; a view that goes leaves orphans.
@@ -73,13 +84,13 @@ Open(s) ==      \* A full-stripe write into a free segment begins, of as much as
     /\ phase = "up"
     /\ DOMAIN stripe = {}
     /\ Waiting # {}
-    /\ (Coming = 0 /\ Rest = {}) \/ Cardinality(Waiting) >= Room(1) \* Room that others count on is not wasted.
     /\ FreeSegments # {} /\ s = Least(FreeSegments)
     /\ \E chosen \in Choices :
         /\ Cardinality(chosen) = Fits(Cardinality(Waiting))
         /\ stripe' = InOrder(chosen)
     /\ state' = [state EXCEPT ![s] = "open"]
     /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, bank, orphans, usage, pending, requests>>
+    /\ Movable'     \* Room that others count on is not wasted.
 
 Landed(i) == stripe[i] \in DOMAIN bank      \* Was it not dropped while it was being written?
 

@@ -27,7 +27,6 @@ Referrers(views, m) ==
 
 InMemory(m) ==
     <<Referrers(maps, m), m \in orphans, m \in Range(stripe),
-      IF m \in Missing THEN Referrers(pending.maps, m) ELSE <<{}, {}>>,
       IF m \in DOMAIN bank THEN bank[m] ELSE Nothing>>
 
 Saved(c, p) ==
@@ -53,7 +52,7 @@ View ==
       <<Rank(Newest.generation), DOMAIN Newest.maps.snaps, Cardinality(Newest.orphans)>>,
       IF pending.serial = 0 THEN <<>>
       ELSE <<pending.from - Newest.from, Rank(pending.generation), DOMAIN pending.maps.snaps,
-             Cardinality(pending.orphans), Cardinality(Missing)>>,
+             Cardinality(pending.orphans)>>,
       DOMAIN maps.snaps,
       {IF last <= end THEN 0 ELSE last - end : last \in flushes},
       Cardinality(orphans),
@@ -107,11 +106,16 @@ BoundedSpec == Init /\ [][Next /\ Ends]_vars
 LiveSpec == BoundedSpec /\ Fairness
 
 (* From a disk of which each segment in use has one chunk to spare, all of *)
-(* it in the checkpoint.  It is left alone, and cleans.                    *)
+(* it in the checkpoint.  It is left alone, and cleans; or there are three *)
+(* writes, too, and no power cut.                                          *)
+
+Filled == Size          \* How many blocks have a chunk at first.
+
+OneSegment == Stripe - 1
 
 HalfFull ==
-    LET places == [m \in 1 .. Size |-> <<1 + (m - 1) \div (Stripe - 1), 1 + ((m - 1) % (Stripe - 1))>>]
-        views == [Blank EXCEPT !.live = [l \in LBA |-> l + 1]]
+    LET places == [m \in 1 .. Filled |-> <<1 + (m - 1) \div (Stripe - 1), 1 + ((m - 1) % (Stripe - 1))>>]
+        views == [Blank EXCEPT !.live = [l \in LBA |-> IF l < Filled THEN l + 1 ELSE Hole]]
     IN  /\ generation = 1
         /\ log = Empty(Record("unmap", 0, Zero, "")) /\ tail = log
         /\ data = [p \in PBA |-> IF p \in Range(places) THEN Zero ELSE Nothing]
@@ -126,7 +130,14 @@ HalfFull ==
 
 HalfFullSpec == HalfFull /\ [][Internal \/ Crash \/ Recover]_vars
 
-Liveness == <>[][~ Crash]_vars => RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ SpaceReturns /\ RequestsEnd
+ThreeWrites ==      \* First of the blocks that have no chunk.
+    NextPlace <= 3 /\ \E v \in Value : Write((Filled + NextPlace - 1) % Size, v)
+
+HalfFullWritten == HalfFull /\ [][ThreeWrites \/ LogAppend \/ Internal]_vars
+
+Liveness ==
+    <>[][~ Crash]_vars =>
+        RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ LogReturns /\ SpaceReturns /\ RequestsEnd
 ----------------------------------------------------------------------------
 (* Liveness of space, of a disk that cleans when a write is refused and    *)
 (* nothing is about to be freed, and that opens a segment when it is full  *)

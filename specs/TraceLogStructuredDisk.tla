@@ -15,7 +15,7 @@
 (*   Apply (in these)     apply: which MBAs it made, and which it dropped  *)
 (*   Open, Destage        destage                                          *)
 (*   Clean, Reclaim       clean, reclaim                                   *)
-(*   Freeze               freeze: all chunks are housed                    *)
+(*   Freeze               freeze: the bank has been destaged               *)
 (*   CheckpointNodes      checkpoint_nodes: all nodes are written, and the *)
 (*                        segments are flushed                             *)
 (*   CheckpointCommit     checkpoint_commit                                *)
@@ -45,8 +45,6 @@
 (*   what is overwritten may become an orphan while a view is `retired`.   *)
 (* - A step of the cleaner asks for the room of what it moves itself: more *)
 (*   than one segment may be cleaned in part at a time (Rest).             *)
-(* - A checkpoint destages all that waits when it begins, also where it    *)
-(*   fills no segment and writes are in flight, if these still have room.  *)
 (* - The segment that is kept for the cleaner may be in use by what it     *)
 (*   moves: a write is refused for want of room for new chunks only.       *)
 (* - A large write fills segments before its record is in the log.  Here   *)
@@ -125,13 +123,8 @@ EngineDropped(r, lost) ==
 
 EngineFreeSegments == {s \in TraceSegment : state[s] = "free"} \ placing
 
-InTail == IF AtOnce THEN 0 ELSE Cardinality({p \in DOMAIN tail : tail[p].op = "write"})
-
-EngineComing ==     \* A segment may be opened for less than fits if what is coming fits into the others.
-    IF Is("destage") /\ InTail <= Room(Cardinality(FreeSegments) - 1) THEN 0 ELSE InTail
-
 EngineHasRoom ==
-    Cardinality(DOMAIN bank \ DOMAIN middle) + InTail
+    Cardinality(DOMAIN bank \ DOMAIN middle) + Coming
         < Room(Cardinality({s \in TraceSegment : state[s] = "free"}) - 1)
 
 EngineWaiting == DOMAIN bank \ Range(stripe)
