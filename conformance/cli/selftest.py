@@ -19,6 +19,7 @@ from rich.table import Table
 
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
+from conformance.cli.parameters import Output
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
@@ -63,7 +64,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the matrix as JSON.",
 )
 @click.option(
@@ -74,7 +75,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 )
 @click.option(
     "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Keep what is done in this file, and go on where it was.",
 )
 def selftest(

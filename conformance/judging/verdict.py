@@ -56,7 +56,7 @@ KINDS = {
     "no-order": "requests that overlapped were answered as no order of them explains",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
-    "protocol": "the target's answer is none",
+    "protocol": "the target's answer is invalid",
 }
 
 
