@@ -101,7 +101,7 @@ class ViewTree:
         return [child for some in all for child, above in some.items() if above == view]
 
     def _join(self, point: View) -> None:
-        """A deleted branching point from which fewer than two views come is none any more."""
+        """Forget a deleted branching point from which fewer than two views come."""
         if isinstance(point, int) and len(self._below(point)) + (self._origin == point) < 2:
             above = self._removed.pop(point)
             self._hand_down(point, above)

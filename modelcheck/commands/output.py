@@ -37,7 +37,7 @@ def done(
 
 
 def table(*headings: str) -> Table:
-    """An empty one: words to the left, numbers to the right."""
+    """Return an empty table, with words to the left and numbers to the right."""
     rows = Table(box=None, pad_edge=False)
     for heading in headings:
         left = heading in (

@@ -18,7 +18,7 @@ from conformance.contract.trace import Trace
 from conformance.judging.oracles import NoSuchOracle, Opinion
 
 BUILT = Path(__file__).parents[3] / "proofs" / "build" / "oracle"
-BATCH = 200  # traces a process
+BATCH = 200  # traces per process
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
