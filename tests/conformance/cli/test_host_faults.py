@@ -151,3 +151,17 @@ def test_what_is_refused_elsewhere_is_one_line(
     monkeypatch.setattr(random_campaign, "campaign", refuse)
     result = call(*PASSING)
     assert (result.exit_code, result.output) == (3, f"inconclusive: the host refuses {line}\n")
+
+
+def test_the_status_is_the_verdict_though_nobody_reads() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    for words, status in ((PASSING, 0), (FAILING, 1), (("check", "nofile"), 3)):
+        done = subprocess.run(
+            [sys.executable, "-m", "conformance", *map(str, words)],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
+        assert done.returncode == status and b"Traceback" not in done.stderr, done.stderr
+    os.close(write)
