@@ -219,6 +219,6 @@ class Situation:
         self.failed[device] = BACK
 
     def settle(self) -> None:
-        """What is back has caught up."""
+        """Note that the devices that are back have caught up."""
         self._features = None
         self.failed = {device: mode for device, mode in self.failed.items() if mode != BACK}

@@ -26,7 +26,7 @@ jobs_option = click.option(
 def done(
     work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]
 ) -> dict[str, Out]:
-    """What `work` makes of each, by name; progress is shown meanwhile."""
+    """Return the results of `work` on the items, by name; show progress meanwhile."""
     made: dict[str, Out] = {}
     with console.status("") as status:
         status.update(f"0 of {len(items)} done")
