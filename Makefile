@@ -82,7 +82,7 @@ proofs-mutants: setup ## change each definition a little; a proof must break (ni
 
 ## Conformance kit
 
-selftest: setup ## plant every bug in the engines and run 42 wrong targets; the kit must find each (5 min)
+selftest: setup ## plant every bug in the engines and run 44 wrong targets; the kit must find each (5 min)
 	@$(PYTHON) -m conformance selftest $(ARGS)
 
 selftest-full: setup ## the same with every check, and honest targets through 100,000 operations each (nightly, 1 h)

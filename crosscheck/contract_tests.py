@@ -161,8 +161,9 @@ def _plain(steps: Contract) -> Contract:
 
 
 def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
-    """What traces reach of the module that judges them: a sample of the tests, of the model under
-    each profile, some by hand.
+    """Return what traces reach of the module that judges them.
+
+    They are a sample of the tests, traces of the model under each profile, and some by hand.
 
     Raises as reached.coverage does.
     """
@@ -192,8 +193,9 @@ def _by_model(profile: str, count: int) -> Iterator[Trace]:
 
 
 def by_hand(profile: str) -> list[traces.Lines]:
-    """What no target in process does yet: devices that fail, answers that say nothing.
-    specs/traces/by_hand.jsonl.
+    """Return the traces of specs/traces/by_hand.jsonl.
+
+    They have what no target in process does: devices that fail, answers that say nothing.
     """
     found: list[list[dict[str, Any]]] = []
     for text in (SPECS / "traces" / "by_hand.jsonl").read_text().splitlines():

@@ -25,8 +25,9 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
 
 
 @click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 1 if a claim about this project's engines that is counted, not timed, "
-    "was not reproduced; else 0. Claims that were not run are listed."
+    "was not reproduced; else 0. Claims that were not run are listed.",
 )
 @click.option(
     "--scale",

@@ -47,8 +47,9 @@ class Check:
 
 
 def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
-    """What the target says of itself, and what came of each check. Raises Unusable if it does not
-    even say hello.
+    """Return the target's hello and the result of each check.
+
+    Raises Unusable if the target does not answer hello.
     """
     bench = Bench(factory)
     options = factory.first

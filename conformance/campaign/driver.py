@@ -124,7 +124,7 @@ class Bench:
             self._options = dict(options)
             wrong = traces.check_hello(self._target.hello)
             if wrong:
-                raise Unusable(f"its hello is none: {wrong}")
+                raise Unusable(f"invalid answer to hello: {wrong}")
         return self._target
 
     def hello(self, options: Mapping[str, Any]) -> Message:

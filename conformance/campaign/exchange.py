@@ -46,7 +46,7 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
         response = _decoded(response, event, hello["block_size"], seed & TRACE_NUMBER)
     wrong = traces.check_response(response, "ok" if decoded else event["op"])
     if wrong:
-        raise TargetFailure("protocol", f"its answer is none: {wrong}")
+        raise TargetFailure("protocol", f"invalid answer: {wrong}")
     if read and response["ok"] and len(response["tags"]) != event["count"]:
         raise TargetFailure(
             "protocol", f"it returned {len(response['tags'])} tags for {event['count']} blocks"
@@ -63,13 +63,13 @@ def inside(events: object) -> list[Event]:
     """
     if not isinstance(events, list):
         raise TargetFailure(
-            "protocol", f"its answer is none: events must be an array, is {events!r:.60}"
+            "protocol", f"invalid answer: events must be an array, is {events!r:.60}"
         )
     for one in events:
         if not isinstance(one, dict) or not isinstance(one.get("event"), str):
-            raise TargetFailure("protocol", f"its answer is none: events holds {one!r:.60}")
+            raise TargetFailure("protocol", f"invalid answer: events holds {one!r:.60}")
         if wrong := traces.check_inside(one):
-            raise TargetFailure("protocol", f"its answer is none: events: {wrong}")
+            raise TargetFailure("protocol", f"invalid answer: events: {wrong}")
     return events
 
 

@@ -1,6 +1,8 @@
 """The command `conformance`."""
 
 import errno
+import os
+import sys
 from importlib import import_module
 
 import click
@@ -62,12 +64,16 @@ class Commands(click.Group):
         """Run the command. Ctrl-C ends it with one line and status 130.
 
         So does a host that refuses the kit a file or memory, with status 3: nothing is known then.
+        What can print nothing more, as behind `head`, ends with status 3 in silence.
         """
         try:
             super().invoke(context)
         except KeyboardInterrupt:
             click.echo("inconclusive: interrupted", err=True)
             context.exit(INTERRUPTED)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+            context.exit(INCONCLUSIVE)
         except OSError as error:
             if error.errno not in REFUSALS:
                 raise

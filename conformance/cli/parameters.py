@@ -1,5 +1,7 @@
 """Parameters of several commands (a target, who judges), and the exit status of each verdict."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -40,6 +42,30 @@ class OracleNames(click.ParamType[dict[str, Any]]):
             return oracles.together(value.split(","))
         except oracles.NoSuchOracle as error:
             self.fail(str(error), param, context)
+
+
+class Output(click.Path):
+    """A file or a folder that is written at the end of a run: a mistake is told before the run.
+
+    The folder of a file must exist; that of a folder is made.
+    """
+
+    def __init__(self, *, folder: bool = False) -> None:
+        super().__init__(file_okay=not folder, dir_okay=folder, writable=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> Path:
+        path = Path(os.fsdecode(super().convert(value, param, context)))
+        if path.exists() and not path.is_file():  # a folder, or a device such as /dev/stdout
+            return path
+        above = path.absolute().parents
+        folder = next(one for one in above if one.exists()) if self.dir_okay else above[0]
+        if not folder.is_dir():
+            self.fail(f"{path} cannot be written: there is no folder {folder}", param, context)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            self.fail(f"{path} cannot be written: no permission in {folder}", param, context)
+        return path
 
 
 target_option = click.option(

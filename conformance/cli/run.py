@@ -21,7 +21,7 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
@@ -77,7 +77,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 )
 @click.option(
     "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Keep in this file what has been done; the same command goes on from there.",
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one per core]")
@@ -133,18 +133,18 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 @click.option(
     "--report",
     "report_folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Output(folder=True),
     help="Write report.html, report.md and traces/ into this folder.",
 )
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the result as JSON.",
 )
 @click.option(
     "--junit",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the result as JUnit XML.",
 )
 @click.pass_context

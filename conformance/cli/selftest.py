@@ -19,6 +19,7 @@ from rich.table import Table
 
 from conformance.campaign.results import Campaign
 from conformance.campaign.saved.resume_log import BadProgress, Progress
+from conformance.cli.parameters import Output
 from conformance.programs import generate
 from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
@@ -51,7 +52,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     type=click.IntRange(1, generate.MOST_OPS),
     default=30,
     show_default=True,
-    help="About how many operations a trace.",
+    help="About how many operations per trace.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option(
@@ -63,7 +64,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the matrix as JSON.",
 )
 @click.option(
@@ -74,7 +75,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 )
 @click.option(
     "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Keep what is done in this file, and go on where it was.",
 )
 def selftest(
@@ -90,10 +91,10 @@ def selftest(
 ) -> None:
     """Plant bugs in the reference engines, and run small targets that are wrong in one way.
 
-    Each must be found, and honest targets must pass.
+    Each must be found, soon and with a short trace, and honest targets must pass. A line is printed
+    for each as soon as its checks are done, then a table of what every check found.
 
-    Says of each how it was found as soon as it is, then what every check found.
-    Exit status: 0 if so, and soon and short enough; 1 if not.
+    Exit status: 0 if all that is so, 1 if not.
     """
     console = Console(width=max(Console().width, WIDE))
     if honest:

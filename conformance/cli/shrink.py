@@ -12,7 +12,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, oracle_option, target_option
+from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -36,7 +36,7 @@ from conformance.targets.base import Message, Unusable
 )
 @click.option(
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=Output(),
     help="Write the shorter trace here, which may be TRACE itself.  [default: TRACE.short.jsonl]",
 )
 @click.pass_context

@@ -15,7 +15,7 @@ Outcome = tuple[str, str]  # an operation, and what came of it
 
 
 def outcome_of(event: Event) -> str:
-    """What came of the operation: the answer, or how the target failed."""
+    """Return the answer to the operation, or how the target failed."""
     return event["failure"]["kind"] if "failure" in event else answer_of(event)
 
 

@@ -247,10 +247,13 @@ def _check(definition: str, value: Any) -> None:
     try:
         _checker(definition)(value)
     except fastjsonschema.JsonSchemaValueException as error:
-        shown = repr(error.value)
-        shown = shown if len(shown) <= 60 else shown[:60] + "..."
         name = error.name or "data"
         where = name.removeprefix("data.") if name != "data" else "the line"
+        if error.rule == "required":
+            lacking = sorted(set(error.rule_definition) - set(error.value))
+            raise ValueError(f"{where} lacks {', '.join(lacking)}") from None
+        shown = repr(error.value)
+        shown = shown if len(shown) <= 60 else shown[:60] + "..."
         text = error.message.removeprefix(name).strip()
         if len(text) > 160:
             text = text[:160] + "..."
@@ -296,8 +299,9 @@ def _check_all_inside(value: Event) -> None:
 
 
 def check_inside(inside: Event) -> str | None:
-    """Why an event that happened inside is none of its name; None if it is one, or nothing is known
-    of that name.
+    """Return why an event that happened inside is not a valid event of its name.
+
+    None if it is valid, or if nothing is known of that name.
     """
     try:
         if inside["event"] in _schema()["definitions"]["inside"]:
@@ -308,7 +312,7 @@ def check_inside(inside: Event) -> str | None:
 
 
 def check_hello(hello: Any) -> str | None:
-    """Why a hello is none; None if it is one."""
+    """Return why `hello` is not a valid answer to hello, or None if it is valid."""
     try:
         _check("hello", hello)
         json.dumps(hello, allow_nan=False, ensure_ascii=False).encode()

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def explain(trace: Trace, at: int) -> Verdict:
-    """Why the contract does not allow `trace.events[at]`."""
+    """Return why the contract does not allow `trace.events[at]`."""
     event = trace.events[at]
     if "failure" in event:
         failure = event["failure"]

@@ -9,7 +9,7 @@ Within its redundancy an engine with checksums is excused nothing. Beyond it:
   there: what was acknowledged before a recovery may be gone after it. What was acknowledged since
   the last recovery may not: the engine still knows it, and has to notice.
 
-It is never excused to return as data what is none, or what belongs elsewhere.
+It is never excused to return garbage as data, or data that belongs elsewhere.
 """
 
 from dataclasses import replace

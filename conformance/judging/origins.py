@@ -42,7 +42,7 @@ def never_together(
 
 
 def history_of(trace: Trace, at: int, lba: int) -> list[tuple[int, frozenset[int]]]:
-    """What the live block could hold, each time that changed: (index of the event, tags)."""
+    """Return the changes of the live block: the index of the event, the tags possible since."""
     states = model.init(trace.hello)
     history: list[tuple[int, frozenset[int]]] = []
     for index, event in enumerate(trace.events[:at]):
@@ -83,7 +83,7 @@ def meaning_of(trace: Trace, at: int, lba: int, tag: int) -> str:
 
 
 def origins_of(trace: Trace, at: int, lba: int, tag: int) -> str:
-    """Where a tag came from: the operations that wrote it, and the snapshots that hold it."""
+    """Return in words which operations wrote a tag, and which snapshots hold it."""
     if tag == model.ZERO:
         meaning = meaning_of(trace, at, lba, tag)
         return "never written, or unmapped" if meaning == "zeroes" else meaning

@@ -40,7 +40,7 @@ KINDS = {
     "misplaced": "misdirected: a block holds what was written to another block",
     "foreign": "leaked: a block holds what nobody wrote to this disk",
     "torn": "a block mixes sectors of several writes",
-    "garbage": "a block holds what is none of the kit's blocks",
+    "garbage": "a block holds what the kit never wrote as a block",
     "half-done": "parts of an operation that had to happen whole or not at all",
     "not-a-prefix": "what survived a power cut is no point of the history",
     "unopenable": "the disk does not open again",
@@ -56,7 +56,7 @@ KINDS = {
     "no-order": "requests that overlapped were answered as no order of them explains",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
-    "protocol": "the target's answer is none",
+    "protocol": "the target's answer is invalid",
 }
 
 
@@ -108,7 +108,7 @@ PASS = Verdict("pass")
 
 
 def disallowed_inside(at: int, inside: str) -> Verdict:
-    """The contract is kept, but the engine's own events are none that its spec allows."""
+    """The contract is kept, but the spec of the engine does not allow its own events."""
     return Verdict(
         "fail",
         at,

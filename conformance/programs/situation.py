@@ -101,7 +101,7 @@ class ViewTree:
         return [child for some in all for child, above in some.items() if above == view]
 
     def _join(self, point: View) -> None:
-        """A deleted branching point from which fewer than two views come is none any more."""
+        """Forget a deleted branching point from which fewer than two views come."""
         if isinstance(point, int) and len(self._below(point)) + (self._origin == point) < 2:
             above = self._removed.pop(point)
             self._hand_down(point, above)
@@ -219,6 +219,6 @@ class Situation:
         self.failed[device] = BACK
 
     def settle(self) -> None:
-        """What is back has caught up."""
+        """Note that the devices that are back have caught up."""
         self._features = None
         self.failed = {device: mode for device, mode in self.failed.items() if mode != BACK}

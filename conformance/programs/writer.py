@@ -284,8 +284,8 @@ class Writer:
         return self._name([ways[least]])
 
     def _name(self, fitting: list[str]) -> str:
-        """One of the fitting names; now and then, or if there is none, any other, or one that is
-        not allowed.
+        """Return one of the fitting names. If there is none, and now and then, return any other
+        name, or one that is not allowed.
         """
         luck = self._upto(15)
         if luck == 15:

@@ -1,6 +1,7 @@
 """A campaign on the terminal."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -18,9 +19,17 @@ PIPED_WIDTH = 10_000  # characters: what is piped to a file or a program is not 
 SHOWN_LINES = 20  # of what an unusable target printed
 
 
+class Lasting(Console):
+    """A console that is silent once nobody reads it: the exit status is still the verdict's."""
+
+    def on_broken_pipe(self) -> None:
+        with suppress(SystemExit):  # with status 1, which would say that the target fails
+            super().on_broken_pipe()
+
+
 def console() -> Console:
     """Return a console on stdout. It wraps lines only if stdout is a terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPED_WIDTH)
+    return Lasting() if sys.stdout.isatty() else Lasting(width=PIPED_WIDTH)
 
 
 def show(campaign: Campaign, out: Console, folder: Path | None) -> None:

@@ -1,8 +1,8 @@
 """What a `pass` is worth: what was reached, what was not, and what so many traces would find.
 
 The chance comes from the self-test, which plants bugs in the reference engines one at a time.
-found_by_traces.json says for each how many traces it took to find it, null where the contract's
-model did not. A bug that took n traces is taken to be found by a trace with the chance 1/n.
+found_by_traces.json says how many traces it took the model or scrub to find each, or null if
+neither did. A bug that took n traces is taken to be found by a trace with the chance 1/n.
 """
 
 import json

@@ -74,7 +74,7 @@ class Hunt:
 
 
 def as_line(hunted: Hunt) -> dict[str, Any]:
-    """What is kept of a hunt: see of_line."""
+    """Return what a progress file keeps of a hunt; of_line reads it."""
     failure = hunted.failure and {**asdict(hunted.failure), "verdict": None}
     return {**asdict(hunted), "failure": failure, "expected": sorted(hunted.expected)}
 
@@ -147,7 +147,7 @@ def by_crash_states(factory: Factory) -> str:
 
 
 def judge_shortest(hunts: Iterable[Hunt], checks: Sequence[str]) -> None:
-    """What the judges that are slow to start say of the shortest traces, of all hunts at once."""
+    """Have the judges that are slow to start judge the shortest traces of all hunts at once."""
     found = [(hunted, hunted.failure.trace) for hunted in hunts if hunted.failure]
     judges = oracles.together(["tlc"]) if {"tlc", INNER} & set(checks) else {}
     if "certified" in checks and "certified" not in judges:

@@ -140,6 +140,10 @@ def _reference(name: str, rest: str) -> Factory:
         return Factory(name, module.ReferenceTarget, families=module.FAMILIES, seconds=SECONDS)
     options = _of_engine(rest, module.KNOBS)
     knobs = module.KNOBS[options.get("engine", module.DEFAULT)]
+    for option, value in options.items():
+        usual = [one for one in knobs.get(option, ()) if one is not None]
+        if usual and type(value) not in map(type, usual):
+            raise NoSuchTarget(f"{option}={value}: the value is one such as {usual[0]}")
     return _factory(name, module.ReferenceTarget, options, knobs)
 
 

@@ -28,7 +28,7 @@ CHUNK = 1 << 16
 class ProcessTarget:
     """Runs `command` (split like a shell does, but run without one) until it is closed or fails.
 
-    Raises Unusable if it cannot be started or its hello is none. `patience` is in seconds."""
+    Raises Unusable if it cannot be started, or does not answer hello. `patience` is in seconds."""
 
     cuts = False
     schedules = True  # for pauses: `schedule` is not sent

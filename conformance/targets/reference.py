@@ -90,7 +90,10 @@ class ReferenceTarget(OverlappingAdapter):
     cuts = True
 
     def __init__(self, options: dict[str, Any]) -> None:
-        super().__init__(folder=FAST if FAST.is_dir() else None, **options)
+        try:
+            super().__init__(folder=FAST if FAST.is_dir() else None, **options)
+        except errors.BadRequest as error:  # an option that the engine does not have, or a value
+            raise Unusable(str(error)) from None
         if options.get("faults"):
             asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
             self.hello = {**self.hello, "capabilities": asked}

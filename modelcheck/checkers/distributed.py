@@ -24,7 +24,7 @@ CLASS = "tlc2.tool.distributed.TLC"
 
 
 def refusal(text: str) -> str | None:
-    """Why a config cannot be checked in distributed mode, in a line; None if it can."""
+    """Return in a line why a config cannot be checked in distributed mode; None if it can."""
     properties = tlc_config.named(text, ("PROPERTY", "PROPERTIES"))
     if properties:
         return (

@@ -103,7 +103,7 @@ def short(value: Any) -> str:
 
 
 def changes(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """What became of `old`, one change each: "live[0]: 1", "+snaps.s: ...", "-{2}"."""
+    """Yield each change from `old` to `new`: "live[0]: 1", "+snaps.s: ...", "-{2}"."""
     if old == new and type(old) is type(new):
         return
     if isinstance(old, Set) and isinstance(new, Set):

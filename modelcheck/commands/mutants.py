@@ -31,7 +31,7 @@ def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, 
     """Check the planted bugs of specs/mutants: a property has to find each.
 
     NAMES are the beginnings of mutants' names; without them all mutants of a group are checked.
-    What --write has written any TLC checks, in the mutant's folder:
+    Any TLC checks what --write has written, in the mutant's folder:
     java -jar tla2tools.jar MODEL."""
     chosen = [
         mutant

@@ -27,8 +27,10 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: in
     """Change the specs mechanically, one small thing at a time: which changes break a property?
 
     SPECS are those of specs/mutation.toml, or some of them. Survivors are tried again when a module
-    that their runs read has changed. Fails where less than 85 % of
-    the mutants that TLC can evaluate, and that are no equivalents, break a property."""
+    that their runs read has changed.
+
+    Exit status: 1 if fewer than 85 % of the mutants break a property. Mutants that TLC cannot
+    evaluate, and equivalent ones, are not counted."""
     started = time.monotonic()
     tried = []
     with console.status("") as status:

@@ -26,7 +26,7 @@ jobs_option = click.option(
 def done(
     work: Callable[[Item], Out], items: Sequence[Item], jobs: int, name: Callable[[Item], str]
 ) -> dict[str, Out]:
-    """What `work` makes of each, by name; progress is shown meanwhile."""
+    """Return the results of `work` on the items, by name; show progress meanwhile."""
     made: dict[str, Out] = {}
     with console.status("") as status:
         status.update(f"0 of {len(items)} done")
@@ -37,7 +37,7 @@ def done(
 
 
 def table(*headings: str) -> Table:
-    """An empty one: words to the left, numbers to the right."""
+    """Return an empty table, with words to the left and numbers to the right."""
     rows = Table(box=None, pad_edge=False)
     for heading in headings:
         left = heading in (

@@ -60,7 +60,7 @@ def changed(result: Result) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def verdict(result: Result, checked: str = "") -> str:
-    """What the run came to, in a line; `checked` as in `show`."""
+    """Return the result of a run in a line; `checked` as in `show`."""
     if result.status != "violated":
         return result.message or "No error was found."
     nameless = (

@@ -105,7 +105,7 @@ def subjects() -> list[Subject]:
 
 
 def equivalents() -> dict[tuple[str, str], str]:
-    """Why which mutants are no bugs: (spec, edit) -> reason. Raises BadList."""
+    """Return the mutants that are no bugs: (spec, edit) -> reason. Raises BadList."""
     listed = _read(SPECS / "mutation.toml", "equivalent", lambda entry: Equivalent(**entry))
     return {(entry.spec, entry.edit): entry.why for entry in listed}
 

@@ -20,7 +20,7 @@ def plan_disk(
     if engine != DEFAULT:
         return plan(engine, blocks, **options)
     shape = dict(options)
-    k = LAYOUTS[shape.get("layout", "mirror")][0]
+    k, _ = LAYOUTS.get(shape.get("layout", "mirror"), (1, 0))  # another layout: plan refuses it
     per_segment = shape.get("segment_blocks", 128)
     shape["segment_blocks"] = per_segment + -per_segment % k
     if capacity_percent is not None:

@@ -14,7 +14,9 @@ from refmodel.serving.exit_status import REFUSED
 DEVICE = click.argument("device", type=int)
 
 
-@main.command(epilog="If the disk cannot be opened without the device, nothing is changed.")
+@main.command(
+    epilog="More devices may fail than the layout tolerates. Then data is lost until they return."
+)
 @DISK
 @DEVICE
 @click.option(

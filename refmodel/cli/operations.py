@@ -178,7 +178,7 @@ def write(
             data = bytes([fill]) * (size * count)
         else:
             data = text.encode() if text is not None else call.stdin
-        opened.write(lba, data.ljust(max(1, -(-len(data) // size)) * size, b"\0"))
+        opened.write(lba, data.ljust(-(-len(data) // size) * size, b"\0"))
 
 
 @main.command()
@@ -192,7 +192,7 @@ def read(disk: Path, lba: int, count: int, view: str | None) -> None:
     The first block is LBA (logical block address). COUNT is 1 if it is absent.
     """
     with disk_at(disk) as opened:
-        sys.stdout.buffer.write(opened.read(lba, count, view))
+        click.echo(opened.read(lba, count, view), nl=False)
 
 
 @main.command()

@@ -173,7 +173,10 @@ def plan(
         fill = max(1, (fanout or 128) // 3)  # entries of a leaf that has seen random removals
         chunks = segments * segment_blocks * (MOST_REDUCED if compression or deduplication else 1)
         pages = 256 + 2 * ((5 if deduplication else 3) * chunks + 2 * blocks) // fill
-    require(64 <= pages < 1 << 32, "at least 64 pages, and fewer than 2^32")
+    require(
+        64 <= pages < 1 << 32,
+        f"a disk has at least 64 pages, and fewer than 2^32; this one would have {pages}",
+    )
     return Geometry(
         blocks=blocks,
         block_bytes=block_bytes,
@@ -203,7 +206,7 @@ def reserve(segments: int) -> int:
 
 def with_reserve(segments: int) -> int:
     """Return how many segments there must be so that users get `segments`."""
-    total = segments + reserve(segments)
-    while total - reserve(total) < segments:
-        total += 1
+    total = segments
+    while total < (needed := segments + reserve(total)):
+        total = needed
     return total

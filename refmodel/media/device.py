@@ -49,6 +49,7 @@ class FileDevice:
         self.name = path.name
         self._sync = sync
         self._not_allowed: OSError | None = None  # why the file may not be written
+        self._file = -1  # closed
         try:
             try:
                 self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -116,6 +117,9 @@ class FileDevice:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def __del__(self) -> None:
+        self.close()  # nobody closes a device on which a power cut was never decided
 
     def _require_allowed(self) -> None:
         if self._not_allowed is not None:

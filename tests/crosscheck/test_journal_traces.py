@@ -16,10 +16,9 @@ from conformance.contract.trace import Trace
 from conformance.judging.oracles import inner, journal
 from crosscheck import inner_traces
 from modelcheck.checkers.tlc import SPECS
-from modelcheck.runs import traces
 from refmodel.array.layout import LAYOUTS
+from support.inner_events import Inside, events, first_rejected
 
-Inside = dict[str, Any]
 Request = dict[str, Any]
 Change = Callable[[Trace], object]
 
@@ -98,21 +97,10 @@ def rejected(batch: list[Trace], config: str = "TraceMirroredLog") -> list[Insid
     for index, trace in enumerate(batch):
         for lines, _ in journal.lines(trace):
             together[journal.shape(lines[0])].append((index, lines))
-    found: list[Inside | None] = [None] * len(batch)
+    found: dict[int, Inside] = {}
     for some in together.values():
-        matched = traces.follow([lines for _, lines in some], "TraceMirroredLog", config)
-        for (index, lines), count in zip(some, matched, strict=True):
-            if count < len(lines) - 1:
-                found[index] = lines[count + 1]
-    return found
-
-
-def events(trace: Trace, name: str) -> Iterator[tuple[list[Inside], Inside]]:
-    """Each event of that name, and the list that it is in."""
-    for operation in trace.events:
-        for inside in list(operation.get("events", ())):
-            if inside["event"] == name:
-                yield operation["events"], inside
+        found |= first_rejected(some, "TraceMirroredLog", config)
+    return [found.get(index) for index in range(len(batch))]
 
 
 def other(name: str, field: str, value: Callable[[Any], object], which: int = 3) -> Change:

@@ -3,9 +3,8 @@ planted bugs.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from conformance.judging.oracles import inner, legs
 from crosscheck import inner_traces
 from modelcheck.checkers.tlc import SPECS
 from modelcheck.runs import reached, traces
+from support.inner_events import Inside, events, first_rejected
 
 # where it is noticed; what the other bugs of devices do to data or parity is below this level
 BUGS = {
@@ -28,7 +28,6 @@ BUGS = {
     "rebuild-without-snapshots": {"missed"},
     "half-built-is-read": {"resync"},
 }
-Inside = dict[str, Any]
 Change = Callable[[Trace], object]
 
 
@@ -42,23 +41,8 @@ def rejected(batch: list[Trace]) -> list[Inside | None]:
     followed = [
         (index, lines) for index, trace in enumerate(batch) for lines, _ in legs.lines(trace)
     ]
-    found: list[Inside | None] = [None] * len(batch)
-    for (index, lines), matched in zip(
-        followed,
-        traces.follow([lines for _, lines in followed], "TraceRedundancy", "TraceRedundancy"),
-        strict=False,
-    ):
-        if matched < len(lines) - 1:
-            found[index] = found[index] or lines[matched + 1]
-    return found
-
-
-def events(trace: Trace, name: str) -> Iterator[tuple[list[Inside], Inside]]:
-    """Each event of that name, and the list that it is in."""
-    for operation in trace.events:
-        for inside in list(operation.get("events", ())):
-            if inside["event"] == name:
-                yield operation["events"], inside
+    found = first_rejected(followed, "TraceRedundancy", "TraceRedundancy")
+    return [found.get(index) for index in range(len(batch))]
 
 
 def dropped(name: str, which: int = 0) -> Change:

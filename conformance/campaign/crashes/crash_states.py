@@ -88,7 +88,7 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """What a progress file calls it."""
+        """The name of the workload in a progress file."""
         engine = ",".join(f"{key}={value}" for key, value in self.options)
         return f"{engine} {self.start} {'-'.join(map(str, self.operations))}"
 

@@ -34,7 +34,7 @@ OF_ORDERS = NAMES  # those that judge requests that overlap
 
 
 class NoSuchOracle(Exception):
-    """The name is none of an oracle that can be used here. One line."""
+    """There is no oracle of this name, or it cannot be used here. One line."""
 
 
 def named(name: str) -> Oracle:

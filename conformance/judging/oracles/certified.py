@@ -18,7 +18,7 @@ from conformance.contract.trace import Trace
 from conformance.judging.oracles import NoSuchOracle, Opinion
 
 BUILT = Path(__file__).parents[3] / "proofs" / "build" / "oracle"
-BATCH = 200  # traces a process
+BATCH = 200  # traces per process
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
@@ -59,8 +59,9 @@ def oracle() -> Path:
 
 
 def verdicts(program: Path, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """What the program says of each file, in their order: its JSON objects
-    (proofs/extraction/oracle.ml).
+    """Yield the program's JSON object for each file, in their order.
+
+    proofs/extraction/oracle.ml prints them.
     """
     done = subprocess.run([program, *paths], capture_output=True, text=True)
     lines = done.stdout.splitlines()

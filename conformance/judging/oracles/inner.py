@@ -102,7 +102,7 @@ def _unfollowable(trace: Trace) -> Opinion | None:
     for index, event in zip(at, events.events, strict=True):
         for inside in event.get("events", ()):
             if wrong := check_inside(inside):
-                return Opinion(None, f"operation {index}: an event inside is none: {wrong}")
+                return Opinion(None, f"operation {index}: an invalid event inside: {wrong}")
             if inside["event"] not in KNOWN:
                 return Opinion(
                     None, f"operation {index}: no spec knows the event {inside['event']!r}"

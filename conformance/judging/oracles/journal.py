@@ -70,7 +70,7 @@ class Devices:
         return self.on.index(number) if number in self.on else None
 
     def voter(self, member: int) -> int:
-        """What votes for a member: its device, if it has a mirror."""
+        """Return the voter for a member: its device, if it has a mirror."""
         holds_log = member < self.mirrors
         return self.device(self.on[member]) if holds_log else VOTER + member - self.mirrors
 
@@ -86,7 +86,7 @@ class Devices:
 
 
 def shape(header: Line) -> tuple[int, int]:
-    """What traces that are followed in one run must have alike: mirrors, and other voters."""
+    """Return the numbers of mirrors and of other voters: one run of TLC follows one shape."""
     return header["mirrors"], len(header["others"])
 
 

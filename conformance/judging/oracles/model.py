@@ -14,8 +14,10 @@ def judge(traces: Sequence[Trace]) -> list[Opinion]:
 
 
 def judge_one(trace: Trace) -> Opinion:
-    """Where the trace leaves the contract. A failure of the target is no event of the contract: it
-    ends it. Requests that overlap are judged by the search for an order.
+    """Return the opinion of the model: where the trace leaves the contract, if it does.
+
+    A failure of the target is no event of the contract, and ends the trace. Requests that overlap
+    are judged by the search for an order.
     """
     if trace.overlapping:
         outcome = search.judge(trace)

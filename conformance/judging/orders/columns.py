@@ -179,7 +179,7 @@ def _named(event: Event) -> range:
 
 
 def without_data(event: Event) -> Event:
-    """What is left of a step if no block is looked at: which names there are, what is refused."""
+    """Return the step without its data: its names and its refusal are left."""
     if event["op"] not in OF_BLOCKS or model.answer_of(event) != "ok":
         return event
     count = len(event["tags"]) if event["op"] == "write" else event["count"]

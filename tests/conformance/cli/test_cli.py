@@ -230,3 +230,28 @@ def test_help_and_targets() -> None:
     ):
         assert call(*words).exit_code == 0
     assert "exec:COMMAND" in call("targets").output
+
+
+@pytest.mark.parametrize("option", ["--report", "--json", "--junit", "--resume"])
+def test_a_path_that_cannot_be_written_is_told_before_the_run(option: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    place = tmp_path / "file" / "out"
+    result = call("run", "--target", "model", "--traces", 1, "--seed", 1, option, place)
+    assert result.exit_code == 2 and f"{place} cannot be written" in result.output, result.output
+    assert "pass" not in result.output
+
+
+@pytest.mark.parametrize(
+    "options, status, says",
+    [
+        ("nosuch=3", 3, "has no option --nosuch"),
+        ("layout=nosuch", 3, "layout 'nosuch' is not one of"),
+        ("fanout=1", 3, "the fanout is 3 to 128"),
+        ("fanout=x", 2, "fanout=x: the value is one such as 3"),
+        ("write-back=3", 2, "write_back=3: the value is one such as False"),
+    ],
+)
+def test_a_wrong_option_of_the_engine_is_one_line(options: str, status: int, says: str) -> None:
+    result = call("run", "--target", f"refmodel:{options}", "--traces", 1, "--jobs", 1)
+    assert result.exit_code == status and says in result.output, result.output
+    assert "it printed" not in result.output, result.output

@@ -129,7 +129,8 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     prefix = AS_OTHERS if os.geteuid() == 0 else ()
     status, output = process(*PASSING, "--report", "out", prefix=prefix)
-    assert status == 3 and "out: Permission denied" in output, output
+    assert status == 2 and "out cannot be written: no permission in" in output, output
+    assert "pass" not in output, "it is told before the run"
     status, output = process(*FAILING, prefix=prefix)
     assert status == 1 and "failures are not kept: .conformance" in output, output
 
@@ -150,3 +151,17 @@ def test_what_is_refused_elsewhere_is_one_line(
     monkeypatch.setattr(random_campaign, "campaign", refuse)
     result = call(*PASSING)
     assert (result.exit_code, result.output) == (3, f"inconclusive: the host refuses {line}\n")
+
+
+def test_the_status_is_the_verdict_though_nobody_reads() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    for words, status in ((PASSING, 0), (FAILING, 1), (("check", "nofile"), 3)):
+        done = subprocess.run(
+            [sys.executable, "-m", "conformance", *map(str, words)],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
+        assert done.returncode == status and b"Traceback" not in done.stderr, done.stderr
+    os.close(write)

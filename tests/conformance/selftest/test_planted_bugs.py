@@ -1,4 +1,4 @@
-"""docs/self-test.md says of each of the 54 bugs where it is planted, or why it is not; and it says
+"""docs/self-test.md says of each bug where it is planted, or why it is not; and it says
 what is so.
 """
 

@@ -43,6 +43,8 @@ def test_a_disk_lasts_between_calls(disk: Path) -> None:
     [
         (["read", "{disk}", "64"], 1, "out-of-range"),
         (["write", "{disk}", "63", "--fill", "1", "--count", "2"], 1, "out-of-range"),
+        (["write", "{disk}", "3"], 1, "this one has 0 bytes"),
+        (["create", "{disk}2", "--blocks", "99999999999999999"], 1, "pages"),
         (["read", "{disk}", "0", "--view", "nope"], 1, "no-such-snapshot"),
         (["delete", "{disk}", "nope"], 1, "no-such-snapshot"),
         (["snapshot", "{disk}", "bad name"], 1, "bad-request"),

@@ -29,11 +29,11 @@ class Fault:
         self._count = 0
 
     def logged(self, entries: list[Write]) -> list[Write]:
-        """What the disk makes of these writes."""
+        """Return the writes that the disk with this fault logs for these."""
         return entries
 
     def left(self, content: bytes) -> bytes:
-        """What a power cut leaves."""
+        """Return what a power cut leaves of the content."""
         return content
 
     def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class Point(NamedTuple):
         return [len(write.atoms(self.atom)) for write in self.pending]
 
     def left(self, masks: Masks) -> bytes:
-        """What the disk holds if these atoms of the pending writes survive."""
+        """Return the content of the disk if these atoms of the pending writes survive."""
         content = bytearray(self.stable)
         for write, mask in zip(self.pending, masks, strict=True):
             end = write.offset + len(write.data)
