@@ -110,8 +110,8 @@ class PageStore:
 
     @property
     def has_all(self) -> bool:
-        """Whether every node is in memory."""
-        return len(self.nodes) == self.used_count
+        """Whether every node is in memory, and may stay there when a change makes some more."""
+        return len(self.nodes) == self.used_count < self._most - LEAST_CLEAN
 
     @property
     def crowded(self) -> bool:
