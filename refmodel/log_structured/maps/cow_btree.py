@@ -315,6 +315,7 @@ class Tree(Generic[V]):
             ).page
             return
         parent = path[-1]
+        assert len(parent.keys) <= self._capacity[1]
         above = parent.values.index(node.page) + 1
         parent.keys.insert(above, right.keys[0])
         parent.values.insert(above, right.page)
