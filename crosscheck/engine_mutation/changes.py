@@ -9,8 +9,9 @@ Python.
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 REACHED = "__mutant_reached__"  # called just before the changed statement runs
 
@@ -45,7 +46,8 @@ SYMMETRIC = frozenset(["isinstance", "zip", "require", "max", "min", "setdefault
 @dataclass(frozen=True)
 class Change:
     """One change: the `number` among those of its module, the line, and the code before and
-    after. `where` is the statement of a constant, which says little by itself.
+    after. `where` is the statement of a constant, which says little by itself, and the function
+    of changes that read alike.
     """
 
     number: int
@@ -60,8 +62,9 @@ class Change:
 
 
 def changes(source: str) -> list[Change]:
-    """Return all changes of a module, in the order of its text."""
-    return [
+    """Return all changes of a module, in the order of its text. No two of them read alike."""
+    places = [*_places(ast.parse(source))]
+    found = [
         Change(
             number,
             old.lineno,
@@ -69,8 +72,21 @@ def changes(source: str) -> list[Change]:
             _text(new) if new is not None else "(dropped)",
             _text(statement) if isinstance(old, ast.Constant) else "",
         )
-        for number, (old, new, statement) in enumerate(_places(ast.parse(source)))
+        for number, (old, new, statement, _) in enumerate(places)
     ]
+    return [*_told_apart(found, [function for *_, function in places])]
+
+
+def _told_apart(found: list[Change], functions: list[str]) -> Iterator[Change]:
+    """Name the function of changes that read alike, and number those of one function."""
+    times, seen = Counter(map(str, found)), Counter[str]()
+    for change, function in zip(found, functions, strict=True):
+        if times[str(change)] > 1:
+            change = replace(change, where="  in  ".join(filter(None, [change.where, function])))
+            seen[str(change)] += 1
+            if (nth := seen[str(change)]) > 1:
+                change = replace(change, where=f"{change.where}, number {nth}")
+        yield change
 
 
 def changed(source: str, number: int) -> ast.Module:
@@ -78,7 +94,7 @@ def changed(source: str, number: int) -> ast.Module:
     statement.
     """
     tree = ast.parse(source)
-    for at, (old, new, statement) in enumerate(_places(tree)):
+    for at, (old, new, statement, _) in enumerate(_places(tree)):
         if at == number:
             replacement = new if new is not None else ast.copy_location(ast.Pass(), old)
             _Replacing(old, replacement, statement).visit(tree)
@@ -99,7 +115,8 @@ class _Replacing(ast.NodeTransformer):
 
 
 Node = ast.stmt | ast.expr
-Place = tuple[Node, Node | None, ast.stmt]  # what is replaced, by what, in which statement
+Replaced = tuple[Node, Node | None, ast.stmt]  # what is replaced, by what, in which statement
+Place = tuple[Node, Node | None, ast.stmt, str]  # the same, and in which function
 
 
 def _places(tree: ast.Module) -> Iterator[Place]:
@@ -107,10 +124,11 @@ def _places(tree: ast.Module) -> Iterator[Place]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             for statement in node.body:
-                yield from _of_statement(statement)
+                for replaced in _of_statement(statement):
+                    yield *replaced, node.name
 
 
-def _of_statement(statement: ast.stmt) -> Iterator[Place]:
+def _of_statement(statement: ast.stmt) -> Iterator[Replaced]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.Assert, ast.Pass)):
         return  # a nested function is found by itself
     if isinstance(statement, ast.Expr) and _name_of(statement.value) in TOLD:
@@ -147,7 +165,7 @@ def _droppable(statement: ast.stmt) -> bool:
     return False
 
 
-def _of_expression(root: ast.expr, statement: ast.stmt) -> Iterator[Place]:
+def _of_expression(root: ast.expr, statement: ast.stmt) -> Iterator[Replaced]:
     if isinstance(root, ast.JoinedStr):
         return  # words
     for new in _instead_of(root):

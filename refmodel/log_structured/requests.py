@@ -124,13 +124,11 @@ class Requests:
 
     def delete(self, name: str) -> Process[None]:
         """Delete a snapshot; what only it held is freed later."""
-        require_name(name)
         record = Record(RecordKind.DELETE, name=name)
         yield from self._change(record, refusable=False, check=lambda: self._require(name))
 
     def revert(self, name: str) -> Process[None]:
         """Make live what the snapshot is; every snapshot stays."""
-        require_name(name)
         record = Record(RecordKind.REVERT, name=name)
         yield from self._change(record, check=lambda: self._require(name))
 

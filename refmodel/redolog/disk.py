@@ -148,20 +148,18 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
         self._timed("snapshot", self._snapshot, name)
 
     def delete(self, name: str) -> None:
-        """Delete a snapshot. Raises NoSuchSnapshot, BadRequest.
+        """Delete a snapshot. Raises NoSuchSnapshot.
 
         A layer that nobody else needs goes with it, or is consolidated in the background.
         """
-        require_name(name)
         self.tree.descriptor.snapshot(name)
         self._timed("delete", self._delete, name)
 
     def revert(self, name: str) -> None:
         """Make the live disk a copy of a snapshot: it goes on in an empty delta on it.
 
-        Raises NoSuchSnapshot, BadRequest, NoSpace.
+        Raises NoSuchSnapshot, NoSpace.
         """
-        require_name(name)
         self.tree.descriptor.snapshot(name)
         self._timed("revert", self._revert, name)
 

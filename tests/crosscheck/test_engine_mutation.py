@@ -54,6 +54,15 @@ def test_each_change_is_one_and_none_is_of_words() -> None:
         changed(SOURCE, len(found))
 
 
+def test_changes_that_read_alike_are_told_apart() -> None:
+    source = "def f(): g()\ndef h():\n    g()\n    g()\n    x[0] = 1"
+    assert [str(change) for change in changes(source)][:3] == [
+        "g()  ->  (dropped)  in  f",
+        "g()  ->  (dropped)  in  h",
+        "g()  ->  (dropped)  in  h, number 2",
+    ]
+
+
 def test_all_engines_have_changes_and_what_fails_them_on_purpose_has_none() -> None:
     modules = {name for name, _ in survey.population()}
     assert {name.split(".")[1] for name in modules} == set(survey.PACKAGES)

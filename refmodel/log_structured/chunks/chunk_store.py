@@ -286,7 +286,7 @@ class ChunkStore:
         entries = dict(zip(mbas, zip(pbas, map(crc32c, chunks), strict=True), strict=True))
         ordered = sorted(mbas)
         before = self.middle.put_many(ordered, [entries[mba] for mba in ordered])
-        self.segments.remove_chunks([entry[0] for entry in before if entry is not None])
+        self.segments.remove_chunks([pba for pba, _ in before])
         self.destaged += new
         if self._deduplicates and new:
             for duplicate in self.deduplication.destaged([mba for mba in ordered if mba in bank]):

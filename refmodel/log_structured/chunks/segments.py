@@ -254,8 +254,6 @@ class Segments:
         not known, else later. Raises DataLost.
         """
         self.owners.root, self.table.root = owners_root, table_root
-        self.sealed, self.victims = {}, Victims(self.units)
-        self._free, self._learned = [], set()
         if READ_AT_OPENING < first_fresh <= self.count:
             self.live, self._fresh, self._unknown = live, first_fresh, range(first_fresh)
             self._unknown_sealed, self._unknown_free = sealed, first_fresh - sealed

@@ -126,21 +126,22 @@ class Tree(Generic[V]):
         self._prune(path)
         return before
 
-    def put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V | None]:
+    def put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V]:
         """Map many keys, in ascending order, to values, in one walk for each leaf. Raises NoSpace.
 
-        Returns the value that each key had before, or None.
+        Returns the values that were replaced, in the order of their keys.
         """
         if new and not self.root:
-            return [self.put(new[0], values[0]), *self.put_many(new[1:], values[1:])]
+            self.put(new[0], values[0])
+            return self.put_many(new[1:], values[1:])
         if self.pages.has_all:
             return self._put_many(new, values)
         with self.pages.held():
             self.load(new)
             return self._put_many(new, values)
 
-    def _put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V | None]:
-        before: list[V | None] = []
+    def _put_many(self, new: Sequence[int], values: Sequence[V]) -> list[V]:
+        before: list[V] = []
         at = 0
         while at < len(new):
             path, end = self._writable_path_and_end(new[at])
@@ -150,7 +151,6 @@ class Tree(Generic[V]):
                 stop = min(stop, at + room - len(leaf.keys))
                 leaf.keys.extend(new[at:stop])
                 leaf.values.extend(values[at:stop])
-                before += [None] * (stop - at)
                 at = stop
             else:
                 at += self._merge(leaf, new, values, at, stop, room, before)
@@ -177,7 +177,6 @@ class Tree(Generic[V]):
             stop = min(stop, first + room - size)
             put_between(keys, slot, new[first:stop])
             put_between(leaf.values, slot, values[first:stop])
-            before += [None] * (stop - first)
             return stop - first
         for at in range(first, stop):
             key = new[at]
@@ -186,7 +185,6 @@ class Tree(Generic[V]):
                 before.append(leaf.values[slot])
                 leaf.values[slot] = values[at]
                 continue
-            before.append(None)
             keys.insert(slot, key)
             leaf.values.insert(slot, values[at])
             size += 1
@@ -327,6 +325,7 @@ class Tree(Generic[V]):
             ).page
             return
         parent = path[-1]
+        assert len(parent.keys) <= self._capacity[1]
         above = parent.values.index(node.page) + 1
         parent.keys.insert(above, right.keys[0])
         parent.values.insert(above, right.page)

@@ -161,8 +161,6 @@ class LiveMap(LogicalMap):
             snapshot.root = self.root
         else:
             snapshot.start_from(self.base)
-        if not self.recent:
-            return
         snapshot.recent, snapshot._order = self.recent, self._order
         self.recent, self._order = {}, []
         if self.base is not None:

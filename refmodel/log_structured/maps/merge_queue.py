@@ -28,10 +28,6 @@ class MergeQueue:
         """Return how many changes wait in each map."""
         return [len(map.recent) for map in self._maps]
 
-    def clear(self) -> None:
-        """Forget all maps."""
-        self._maps.clear()
-
     def merge(self, most: int, live: LiveMap, *, whole: bool = False) -> bool:
         """Merge at most so many changes, the oldest frozen map first, live behind the last one.
 

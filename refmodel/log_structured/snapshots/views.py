@@ -208,13 +208,10 @@ class Views:
         self._changed.clear()
 
     def load(self, root: int, next_id: int) -> None:
-        """Read the table that a checkpoint refers to. Raises DataLost."""
+        """Read the table that a checkpoint refers to, when the disk is opened. Raises DataLost."""
         self.table.root = root
         self.by_id.clear()
-        self.names.clear()
-        self.deleted.clear()
         self._changed.clear()
-        self.frozen_maps.clear()
         self._next_id = next_id
         for id, stored in self.table.items():
             name = NAME.pack(*stored[:8])

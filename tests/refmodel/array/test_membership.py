@@ -1,6 +1,7 @@
 """The membership record: what few devices were told never overrules what was acknowledged."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,12 @@ def bay(folder: Path) -> Iterator[Bay]:
     one.disk.flush()
     yield one
     one.disk.abandon()
+
+
+def test_a_record_is_on_each_device_twice(bay: Bay) -> None:
+    page = records.encode(bay.record(0))
+    with closing(FileDevice(bay.folder / "device-0", sync=False)) as device:
+        assert records.is_on(device, page)
 
 
 def test_a_record_that_only_one_device_has_is_older_than_what_others_opened_with(bay: Bay) -> None:

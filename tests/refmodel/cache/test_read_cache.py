@@ -12,6 +12,7 @@ from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.observe.counters import counters, work
 from refmodel.registry import create, open_disk, plan
+from refmodel.runtime.scheduler import Schedule
 from support.disks import block
 
 BLOCKS = 256
@@ -224,6 +225,22 @@ def test_a_write_during_a_migration_is_not_stale_on_the_other_host(
     disk.revert("s")
     disk.arrive()
     assert disk.read(0, 32) == block(1) * 32
+
+
+def test_writes_in_flight_to_one_block_leave_in_the_cache_what_the_disk_has(
+    cached: Callable[..., CachedDisk],
+) -> None:
+    disk = cached(engine="log-structured")
+    assert disk.requests is not None
+    choose = random.Random(1)
+    for _ in range(200):
+        schedule = choose.randrange(8**20)
+        disk.scheduler.choose = Schedule(schedule)
+        for tag in (1, 2):
+            disk.scheduler.start(disk.requests.write(3, block(tag)), lambda *end: None)
+        while disk.scheduler.in_flight:
+            assert disk.scheduler.step()
+        assert disk.read(3) == disk.disk.read(3), oct(schedule)
 
 
 def test_the_content_is_gone_when_the_disk_is_opened_again(

@@ -165,6 +165,15 @@ def test_a_cut_at_any_write_leaves_no_write_hole(folder: Path) -> None:
                 file.unlink()
 
 
+def test_every_block_is_mapped(array: Callable[..., InPlaceDisk]) -> None:
+    assert array().mapped(3, 4) == [3, 4, 5, 6]
+
+
+def test_a_journal_of_any_size_ends_before_the_stripes(array: Callable[..., InPlaceDisk]) -> None:
+    shape = array(log_bytes=(1 << 14) + 512).geometry
+    assert shape.log_base + shape.log_bytes <= shape.performance_bytes
+
+
 def test_a_full_journal_is_emptied(array: Callable[..., InPlaceDisk]) -> None:
     disk = array(log_bytes=8192)
     for lba in range(0, BLOCKS, 2):

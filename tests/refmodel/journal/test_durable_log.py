@@ -20,9 +20,10 @@ WRITES = Record(
     generation=2,
     writes=[(3, b"x" * 1024), (1 << 40, b"y" * 512)],
 )
+MANY = Record(RecordKind.WRITES, count=64, writes=[(lba, b"z" * 512) for lba in range(64)])
 
 
-@pytest.mark.parametrize("record", [WRITE, WRITES])
+@pytest.mark.parametrize("record", [WRITE, WRITES, MANY])
 def test_a_damaged_record_is_not_decoded(record: Record) -> None:
     raw = encode(record)
     assert len(raw) == record.stored_bytes == stored_bytes(raw) and len(raw) % 512 == 0

@@ -9,6 +9,7 @@ import pytest
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.array.layout import PAGE
 from refmodel.core.errors import DataLost, NotADisk
+from refmodel.journal import checkpoint as checkpoints
 from refmodel.log_structured.scrub import scrub
 from support.disks import pba_of
 
@@ -68,6 +69,37 @@ def test_any_flipped_byte_on_one_device_is_repaired(filled: Path) -> None:
     disk = open_disk(filled, sync=False)
     assert scrub(disk).repaired.total() == 0  # nothing was left for later
     disk.close()
+
+
+@pytest.mark.parametrize("layout", ["mirror", "raid5-2+1", "raid6-4+2"])
+def test_a_read_rewrites_the_copy_that_it_finds_wrong(
+    make: Callable[..., LogStructuredDisk], folder: Path, layout: str
+) -> None:
+    disk = make(BLOCKS, layout=layout, segment_blocks=4)
+    disk.write(0, b"".join(block(tag) for tag in range(1, 5)))
+    disk.checkpoint()
+    base = disk.geometry.capacity_base
+    disk.close()
+    places = [(file, file.read_bytes().find(block(1), base)) for file in folder.glob("device-*")]
+    file, at = next((file, at) for file, at in sorted(places) if at >= 0)
+    flip(file, at)
+    disk = open_disk(folder, sync=False)
+    assert disk.read(0) == block(1)
+    disk.close()
+    assert file.read_bytes()[at:].startswith(block(1))
+
+
+@pytest.mark.parametrize("device", ["device-0", "device-1"])
+def test_an_opening_rewrites_the_newest_checkpoint_where_it_is_damaged(
+    filled: Path, device: str
+) -> None:
+    disk = open_disk(filled, sync=False)
+    at = disk.geometry.performance_base + checkpoints.offset(disk.state.checkpoint_number)
+    disk.close()
+    whole = (filled / device).read_bytes()[at : at + PAGE]
+    flip(filled / device, at)
+    open_disk(filled, sync=False).abandon()
+    assert (filled / device).read_bytes()[at : at + PAGE] == whole
 
 
 def test_a_byte_flipped_on_both_devices_is_refused_or_harmless(filled: Path) -> None:

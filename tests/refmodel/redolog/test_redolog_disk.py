@@ -285,3 +285,15 @@ def test_what_power_cuts_leave_unused_is_used_again(folder: Path, seed: int) -> 
         disk.write(lba, b"x" * 1024)
     assert disk.read(0, 200) == b"x" * 1024 * 200
     disk.abandon()
+
+
+def test_a_redo_log_in_the_place_of_another_has_none_of_its_blocks(
+    chain: Callable[..., RedoLogDisk],
+) -> None:
+    disk = chain(layers=3)
+    disk.snapshot("s")
+    for _ in range(4):  # each delta takes the place of the one that the revert before gave up
+        disk.write(200, block(1))
+        disk.revert("s")
+        disk.write(5, block(2))  # in a grain table where the other one's was, in another sector
+        assert disk.read(200) == bytes(512) and disk.read(5) == block(2)
