@@ -29,6 +29,7 @@ OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 CUT_ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
+ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
 REPEATED_ONE_IN = 120  # steps of such a program
@@ -153,6 +154,12 @@ class Writer:
         self._add("settle")
         self._read_back()
 
+    def _leave_alone(self) -> None:
+        """What a power cut left goes on for a while; then some devices are away."""
+        for _ in range(self._upto(7)):
+            self._add("write")
+        self._take_away()
+
     def _survive(self) -> None:
         """All catch up. Then some are away for a while, often next to a recovery."""
         self._make_whole()
@@ -196,6 +203,8 @@ class Writer:
         if self._cut_one_in and kind in CUTTABLE and rarely(self._choose, self._cut_one_in):
             self._requests.append({**request, "cut": self._cut()})
             self._crash(again=request if kind in AGAIN else None)
+            if "device" in self._capabilities and rarely(self._choose, ALONE_ONE_IN):
+                self._leave_alone()
         else:
             self._requests.append(request)
 

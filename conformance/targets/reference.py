@@ -35,7 +35,7 @@ IN_PLACE: Knobs = {
     "batch": [False, False, True],
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
-    "log_bytes": [1 << 14, 1 << 17],
+    "log_bytes": [1 << 14, (1 << 14) + 512, 1 << 17],
 }
 KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     DEFAULT: {

@@ -12,6 +12,7 @@ from refmodel.core.errors import PowerCut
 from refmodel.media.device import Device
 
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
+ODDS = (0.15, 0.5, 0.85)  # that a write survives; one of them for all writes before a power cut
 
 
 @dataclass(slots=True)
@@ -73,8 +74,9 @@ class PowerSupply:
             write.number for device in self._devices.values() for write in device.unflushed
         )
         masks = None if kept is None else dict(zip(unflushed, kept, strict=False))
+        odds = choose.choice(ODDS)
         for device in self._devices.values():
-            device.lose_unflushed(choose, masks)
+            device.lose_unflushed(choose, odds, masks)
             device.release()
         self._devices.clear()
 
@@ -139,11 +141,13 @@ class VolatileDevice:
         """Close the device below."""
         self._device.close()
 
-    def lose_unflushed(self, choose: random.Random, masks: dict[int, int] | None) -> None:
+    def lose_unflushed(
+        self, choose: random.Random, odds: float, masks: dict[int, int] | None
+    ) -> None:
         """Undo every unflushed write, then redo some of them.
 
-        `masks` says which sectors to redo, by the number of the write. If it is None, random writes
-        are redone in a random order, some of them in part.
+        `masks` says which sectors to redo, by the number of the write. If it is None, each write is
+        redone with these odds, in a random order, and some of them in part.
         """
         for write in reversed(self.unflushed):
             self._device.write(write.offset, write.before)
@@ -152,7 +156,7 @@ class VolatileDevice:
                 self._redo(write, masks.get(write.number, 0))
             self.unflushed.clear()
             return
-        kept = [write for write in self.unflushed if choose.random() < 0.5]
+        kept = [write for write in self.unflushed if choose.random() < odds]
         choose.shuffle(kept)
         for write in kept:
             if choose.random() < 0.5:
