@@ -135,6 +135,8 @@ ThreeWrites ==      \* First of the blocks that have no chunk.
 
 HalfFullWritten == HalfFull /\ [][ThreeWrites \/ LogAppend \/ Internal]_vars
 
+HalfFullLiveSpec == HalfFullWritten /\ Fairness
+
 Liveness ==
     <>[][~ Crash]_vars =>
         RecoveryEnds /\ CleaningEnds /\ ReclaimEnds /\ LogReturns /\ SpaceReturns /\ RequestsEnd

@@ -169,7 +169,8 @@ def _overlapping(
     """The program with up to `most` requests in flight; or, as often, races on a few blocks."""
     choose, schedules = random.Random(f"{seed} overlap"), bench.schedules(options)
     if choose.randrange(2):
-        return overlap.woven(choose, program, most, schedules=schedules)
+        tolerates = bench.hello(options).get("tolerates", 0)
+        return overlap.woven(choose, program, most, schedules=schedules, tolerates=tolerates)
     return overlap.written(
         choose,
         bench.hello(options),

@@ -78,18 +78,27 @@ def written(
 
 
 def woven(
-    choose: random.Random, program: Sequence[Message], most: int, *, schedules: bool = False
+    choose: random.Random,
+    program: Sequence[Message],
+    most: int,
+    *,
+    schedules: bool = False,
+    tolerates: int = 0,
 ) -> list[Message]:
     """Return the program with up to `most` requests in flight: the same requests in the same order.
 
     What is sent alone stays alone. With `schedules` the others carry a `schedule`. Before some of
-    the crashes a change is sent in addition, so that the power fails in the middle of it.
+    the crashes a change is sent in addition, so that the power fails in the middle of it; not once
+    more devices lack something than the target `tolerates`.
     """
     busy = choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap what is before it
     goes_on = choose.choice(GOES_ON)
     tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
     result = list(program[:1])
     changes: list[Message] = []  # of the program so far
+    lacking: set[int] = set()  # devices that failed and have not caught up
+    back: set[int] = set()  # of them
+    beyond = False
     for request in program[1:]:
         more: dict[str, Any] = {}
         if request["op"] in OVERLAPPING:
@@ -101,9 +110,17 @@ def woven(
                 changes.append({**request, **more})
         elif request["op"] == "crash" and choose.random() < ENDS_ALL:
             more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if changes and choose.random() < CUT_SHORT:
+            if changes and not beyond and choose.random() < CUT_SHORT:
                 result.append(_change(choose, changes, program[0]["blocks"], tag))
                 tag += len(result[-1].get("tags", ()))
+        elif request["op"] == "fail":
+            lacking.add(request["device"])
+            back.discard(request["device"])
+            beyond = beyond or len(lacking) > tolerates
+        elif request["op"] in ("return", "replace"):
+            back.add(request["device"])
+        elif request["op"] == "settle":
+            lacking -= back
         result.append({**request, **more})
     return result
 

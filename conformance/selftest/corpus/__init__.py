@@ -19,7 +19,7 @@ PATIENCE = {
 # fault -> the classes that are right, and how many operations it takes at most
 DISKS = {
     "aliased-snapshots": ({"snapshot-bleed", "stale"}, 4),
-    "one-snapshot-for-all": ({"snapshot-bleed"}, 5),
+    "one-snapshot-for-all": ({"snapshot-bleed", "stale"}, 5),
     "revert-aliases": ({"snapshot-bleed", "stale"}, 5),
     "partial-out-of-range-writes": ({"refused-write"}, 3),
     "accepts-out-of-range": ({"missing-refusal"}, 2),

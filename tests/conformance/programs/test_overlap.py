@@ -28,6 +28,22 @@ def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
     assert sum(cut[op] for op in set(overlap.CHANGES)) > cut.total() / 2, cut
 
 
+def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
+    """The contract lets only reads be refused as data-lost."""
+    hello = {**HELLO, "capabilities": [*CAPABILITIES, "device"], "devices": 3, "tolerates": 1}
+    sent: Counter[str] = Counter()
+    for seed, plain in enumerate(islice(generate.programs(hello, 60, 1), 300)):
+        lacking: set[int] = set()
+        for request in overlap.woven(random.Random(seed), plain, 8, tolerates=1):
+            if request["op"] == "fail":
+                lacking.add(request["device"])
+            elif request["op"] == "replace" or request["op"] == "return":
+                lacking.discard(request["device"])
+            elif len(lacking) > 1:
+                sent[request["op"]] += 1
+    assert sent["crash"] > 20 and not any(sent[op] for op in overlap.CHANGES), sent
+
+
 def same(one: generate.Request, other: generate.Request) -> bool:
     """Whether they ask for the same."""
     return one == {key: other[key] for key in other if key not in ("overlaps", "schedule")}
