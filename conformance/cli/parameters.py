@@ -47,11 +47,12 @@ class OracleNames(click.ParamType[dict[str, Any]]):
 class Output(click.Path):
     """A file or a folder that is written at the end of a run: a mistake is told before the run.
 
-    The folder of a file must exist; that of a folder is made.
+    The folder that it is in must exist, unless it `makes_folders`.
     """
 
-    def __init__(self, *, folder: bool = False) -> None:
+    def __init__(self, *, folder: bool = False, makes_folders: bool = False) -> None:
         super().__init__(file_okay=not folder, dir_okay=folder, writable=True)
+        self._makes_folders = folder or makes_folders
 
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None
@@ -60,7 +61,7 @@ class Output(click.Path):
         if path.exists() and not path.is_file():  # a folder, or a device such as /dev/stdout
             return path
         above = path.absolute().parents
-        folder = next(one for one in above if one.exists()) if self.dir_okay else above[0]
+        folder = next(one for one in above if one.exists()) if self._makes_folders else above[0]
         if not folder.is_dir():
             self.fail(f"{path} cannot be written: there is no folder {folder}", param, context)
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -77,7 +77,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 )
 @click.option(
     "--resume",
-    type=Output(),
+    type=Output(makes_folders=True),
     help="Keep in this file what has been done; the same command goes on from there.",
 )
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one per core]")

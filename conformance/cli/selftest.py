@@ -75,7 +75,7 @@ WIDE = 150  # characters: the matrix is wider than most terminals
 )
 @click.option(
     "--resume",
-    type=Output(),
+    type=Output(makes_folders=True),
     help="Keep what is done in this file, and go on where it was.",
 )
 def selftest(

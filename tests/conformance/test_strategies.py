@@ -1,7 +1,7 @@
 """What users' own tests take: strategies that Hypothesis draws from, and a state machine."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
 
@@ -42,6 +42,7 @@ def test_an_honest_target_passes(name: str) -> None:
     test()
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a trace is large
 def test_hypothesis_draws_a_trace_that_fails() -> None:
     factory = Factory("forgetful", Forgetful, {}, Forgetful.knobs)
     short = settings(QUICK, max_examples=100, phases=[Phase.generate])
@@ -60,7 +61,6 @@ def test_hypothesis_itself_shrinks_the_trace_and_replays_it_from_its_database() 
     remembered, seen = InMemoryExampleDatabase(), []
 
     def failing(*phases: Phase) -> None:
-        @seed(1)  # what draws the same examples by itself has no database
         @settings(QUICK, max_examples=300, derandomize=False, database=remembered, phases=phases)
         @given(strategies.traces(factory, ops=30))
         def test(trace: Trace) -> None:

@@ -27,7 +27,7 @@ def test_a_random_history_is_what_the_contract_allows(folder: Path, seed: int) -
 
 def test_random_histories_have_every_kind_of_operation_and_cut(folder: Path) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(16):
         history = History(folder.parent / str(seed), 1000 + seed)
         for _ in range(150):
             history.step()
