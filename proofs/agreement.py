@@ -25,7 +25,7 @@ PROFILES = ("ack", "prefix", "block")
 FEWEST = 100_000  # operations that all three must have judged
 KEPT = Path(__file__).parent / "build" / "disputed"
 MOST_STEPS = 20_000  # of the search for an order, for one trace
-# Where a read behind a power cut is refused, TLC takes each subset of the blocks that it may have lost.
+# Where a read behind a power cut is refused, TLC takes each subset of the blocks that may be lost.
 UNREAD = ("block", "refusal-without-a-fault")
 FEW_BLOCKS = 16
 IN_DOUBT = {"ok": False, "error": "unknown-outcome"}
