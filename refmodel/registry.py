@@ -72,12 +72,12 @@ ENGINES = {
 }
 
 
-def plan(engine: str, blocks: int, **options: Any) -> Shape:
+def plan(engine: str, blocks: int, /, **options: Any) -> Shape:
     """Return the shape of a new disk.
 
     Raises BadRequest for a choice that is impossible, or an option that the engine does not have.
     """
-    known = inspect.signature(ENGINES[engine].plan).parameters
+    _, *known = inspect.signature(ENGINES[engine].plan).parameters
     for name in options:
         if name not in known:
             raise BadRequest(f"the engine {engine} has no option --{name.replace('_', '-')}")

@@ -3,6 +3,8 @@
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
@@ -60,29 +62,41 @@ class Commands(click.Group):
             version_option(command)
         return command
 
-    def invoke(self, context: click.Context) -> None:
-        """Run the command. Ctrl-C ends it with one line and status 130.
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Read the command line; `--help` and `--version` print."""
+        with _ended_in_a_line(context):
+            return super().parse_args(context, arguments)
 
-        So does a host that refuses the kit a file or memory, with status 3: nothing is known then.
-        What can print nothing more, as behind `head`, ends with status 3 in silence.
-        """
-        try:
+    def invoke(self, context: click.Context) -> None:
+        """Run the command."""
+        with _ended_in_a_line(context):
             super().invoke(context)
-        except KeyboardInterrupt:
-            click.echo("inconclusive: interrupted", err=True)
-            context.exit(INTERRUPTED)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
-            context.exit(INCONCLUSIVE)
-        except OSError as error:
-            if error.errno not in REFUSALS:
-                raise
-            what = f"{error.filename}: " if error.filename else ""
-            click.echo(f"inconclusive: the host refuses {what}{error.strerror}", err=True)
-            context.exit(INCONCLUSIVE)
-        except MemoryError:
-            click.echo("inconclusive: the host refuses memory", err=True)
-            context.exit(INCONCLUSIVE)
+
+
+@contextmanager
+def _ended_in_a_line(context: click.Context) -> Iterator[None]:
+    """End the process with one line and status 130 at Ctrl-C.
+
+    So does a host that refuses the kit a file or memory, with status 3: nothing is known then.
+    What can print nothing more, as behind `head`, ends with status 3 in silence.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("inconclusive: interrupted", err=True)
+        context.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+        context.exit(INCONCLUSIVE)
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        what = error.filename or "a file"
+        click.echo(f"inconclusive: the host refuses {what}: {error.strerror}", err=True)
+        context.exit(INCONCLUSIVE)
+    except MemoryError:
+        click.echo("inconclusive: the host refuses memory", err=True)
+        context.exit(INCONCLUSIVE)
 
 
 @click.group(

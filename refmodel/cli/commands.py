@@ -106,7 +106,10 @@ class Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember the command line, in case another process has to run it."""
         ctx.obj = Call(list(args))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except OSError as error:  # `--help` cannot be written
+            fail(*explained(error))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, here or in the process that has the disk open."""

@@ -245,6 +245,7 @@ def test_a_path_that_cannot_be_written_is_told_before_the_run(option: str, tmp_p
     "options, status, says",
     [
         ("nosuch=3", 3, "has no option --nosuch"),
+        ("blocks=3", 3, "has no option --blocks"),
         ("layout=nosuch", 3, "layout 'nosuch' is not one of"),
         ("fanout=1", 3, "the fanout is 3 to 128"),
         ("fanout=x", 2, "fanout=x: the value is one such as 3"),

@@ -165,3 +165,17 @@ def test_the_status_is_the_verdict_though_nobody_reads() -> None:
         )
         assert done.returncode == status and b"Traceback" not in done.stderr, done.stderr
     os.close(write)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_that_cannot_be_written_is_one_line(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "conformance", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+        )
+    line = "inconclusive: the host refuses a file: No space left on device\n"
+    assert (done.returncode, done.stderr) == (3, line)

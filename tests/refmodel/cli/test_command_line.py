@@ -131,6 +131,16 @@ def test_the_list_of_commands_cuts_no_sentence_short() -> None:
     assert all(f"  {name} " in listed for name in main.commands)
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["create", "--help"]])
+def test_help_that_cannot_be_written_is_one_line(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*ENGINE, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr == "refmodel: [Errno 28] No space left on device\n"
+
+
 def test_the_shell_completes_commands_and_options() -> None:
     for words, completed in (("sn", "plain,snapshot"), ("bench --sna", "plain,--snapshots")):
         environment = {
