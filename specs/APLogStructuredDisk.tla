@@ -45,7 +45,7 @@ Logged ==       \* No gap, nothing torn, no generation after a later one, and ev
             /\ GenerationAt(p - 1) <= r.generation /\ r.generation <= generation
             /\ r.op = "snapshot" => r.name \in Name /\ ~ Exists(r.name, p - 1)
             /\ r.op \in {"delete", "revert"} => Exists(r.name, p - 1)
-    /\ CASE phase = "up"     -> end = Last
+    /\ CASE phase = "up"     -> end = Last /\ \A p \in DOMAIN tail : tail[p].generation = generation
          [] phase = "replay" -> Newest.from <= end /\ end <= InDoubt
          [] OTHER            -> end = 0
 
@@ -167,17 +167,11 @@ Anything ==
 
 Start == Anything /\ IndInv
 ----------------------------------------------------------------------------
-(* Next in parts, each of which Apalache checks by itself.                 *)
+(* Parts of Next.  Apalache checks each by itself, and each other action.  *)
 
-Appends == LogAppend
-
-Destages == Destage \/ \E s \in Segment : Open(s)
+Opens == \E s \in Segment : Open(s)
 
 Cleans == \E s \in Segment : Clean(s)
 
 Frees == Reclaim \/ \E s \in Segment : Free(s)
-
-Checkpoints == Freeze \/ CheckpointNodes \/ CheckpointCommit \/ Truncate
-
-Recoveries == Crash \/ Load \/ Replay \/ Recover
 =============================================================================

@@ -53,10 +53,11 @@ NoDanglingAddress ==    \* What a view refers to is in the bank, or in a segment
            /\ data[middle[m]] # Nothing
            /\ state[middle[m][1]] = "sealed"
 
-NoLeak ==       \* Every chunk is a view's, or on its way out; every segment in use has chunks.
+NoLeak ==       \* Every chunk is a view's, or on its way out; every segment in use has chunks, or is open.
     /\ DOMAIN middle \union DOMAIN bank = Referred(maps) \union orphans
     /\ Referred(maps) \intersect orphans = {}
     /\ \A s \in Segment : state[s] = "sealed" <=> usage[s] > 0
+    /\ Cardinality({s \in Segment : state[s] = "open"}) = IF DOMAIN stripe = {} THEN 0 ELSE 1
 
 UsageExact ==
     \A s \in Segment : usage[s] = Cardinality(Housed(middle, s))

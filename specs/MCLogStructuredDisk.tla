@@ -61,6 +61,10 @@ View ==
       Cardinality(FreeSegments),
       Cardinality({s \in Segment : state[s] = "dead"}),
       {InMemory(m) : m \in DOMAIN bank \ DOMAIN middle}>>
+
+(* Nothing is unmapped, and no zero written: half as many states.  What an *)
+(* unmap gives up, a write gives up as well; other models unmap.           *)
+NeverZeroed == \A p \in DOMAIN tail' : tail'[p].op \in {"write", "unmap"} => tail'[p].value # Zero
 ----------------------------------------------------------------------------
 (* What comes together in one state.  Tells is no property: it is always   *)
 (* TRUE, and prints each pair of features once, when TLC first reaches it. *)
