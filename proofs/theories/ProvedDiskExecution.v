@@ -11,8 +11,10 @@ Context `{!blocks}.
 none. *)
 Inductive event_in_life :=
   | Ask (q : request) (places : list nat)
+  | AskGroup (ws : list (nat * list block)) (places : list nat)
   | Keep (u : upkeep)
   | CutIn (q : request) (places : list nat) (ios : nat) (lose : bool)    (* after so many block I/Os *)
+  | CutInGroup (ws : list (nat * list block)) (places : list nat) (ios : nat) (lose : bool)
   | CutUpkeep (u : upkeep) (ios : nat) (lose : bool)
   | CutRecovery (ios : nat).
 
@@ -34,10 +36,15 @@ Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
   match e with
   | Ask q places => let '(o, m') :=
       execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
+  | AskGroup ws places => let '(o, m') :=
+      execute (write_group y places ws) m in Some (if o.2 then writes_shown ws Ok else [], (o.1, m'))
   | Keep u => let '(y', m') := execute (maintain y u) m in Some ([], (y', m'))
   | CutIn q places ios lose =>
       x ← switched_on (left_by lose (partly ios (perform y places q) m).1);
       Some ([event_of q CutShort []; Crash Ok], x)
+  | CutInGroup ws places ios lose =>
+      x ← switched_on (left_by lose (partly ios (write_group y places ws) m).1);
+      Some (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok], x)
   | CutUpkeep u ios lose =>
       x ← switched_on (left_by lose (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
   | CutRecovery ios =>
@@ -90,7 +97,7 @@ Proof.
   destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
 Qed.
 
-Lemma cut c m lose : c ≠ Off → move (c, m) [shown_by_cut c] (Off, left_by lose m).
+Lemma cut c m lose : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by lose m).
 Proof. intros Hc. pose proof (survives_left lose m). by destruct lose; apply PowerCut. Qed.
 
 Lemma shows_switched_on m y m' : switched_on m = Some (y, m') →
@@ -105,12 +112,17 @@ Qed.
 Lemma live_once_shows e y m tr y' m' :
   live_once e y m = Some (tr, (y', m')) → shows proved_disk (Idle y, m) tr (Idle y', m').
 Proof.
-  destruct e as [q places|u|q places ios lose|u ios lose|ios]; simpl.
+  destruct e as [q places|ws places|u|q places ios lose|ws places ios lose|u ios lose|ios]; simpl.
   - destruct (execute _ _) as [[[y1 r] data] m1] eqn:Hex. intros [= <- <- <-].
     eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]).
       eapply shows_app.
     + apply (shows_execute (Busy q)). by constructor.
     + rewrite Hex. apply shows_one. constructor.
+  - destruct (execute _ _) as [[y1 all] m1] eqn:Hex. intros [= <- <- <-].
+    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    match goal with |- shows _ _ ?es _ => change es with ([] ++ es) end. eapply shows_app.
+    + apply (shows_execute (Group ws)). by constructor.
+    + rewrite Hex. apply shows_one. destruct all; constructor.
   - destruct (execute _ _) as [y1 m1] eqn:Hex. intros [= <- <- <-].
     eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)).
       eapply shows_app.
@@ -121,6 +133,13 @@ Proof.
       eapply shows_app.
     + apply (shows_partly (Busy q) ios). by constructor.
     + eapply shows_app; [by eapply shows_one, cut|by apply shows_switched_on].
+  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
+    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    change (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok])
+      with ([] ++ writes_shown ws UnknownOutcome ++ [Crash CutShort] ++ [Crash Ok]). eapply shows_app.
+    + apply (shows_partly (Group ws) ios). by constructor.
+    + rewrite (assoc_L (++)).
+      eapply shows_app; [by eapply shows_one, (cut (Group ws _))|by apply shows_switched_on].
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Maintain _ _ u)|].
     change [Crash CutShort; Crash Ok] with ([] ++ [@Crash block CutShort] ++ [Crash Ok]). eapply shows_app.
     + apply (shows_partly Upkeep ios). by constructor.
@@ -153,14 +172,21 @@ Proof.
 Qed.
 
 (** Behind a queue it shows the same, if each request is sent alone. *)
+Local Notation told := (one_by_one proved_disk).
+
+Lemma queue_app q h tr q1 h' tr' q2 :
+  queue_run told q h tr q1 → queue_run told q1 h' tr' q2 → queue_run told q (h ++ h') (tr ++ tr') q2.
+Proof. induction 1; intros Hq; [done|]. rewrite <-!(assoc_L (++)). econstructor; [done|auto]. Qed.
+
 Lemma served_alone x tr x' : shows proved_disk x tr x' → Forall (λ e, ends (Event e) = false) tr →
-  queue_run proved_disk (Queue x [] []) (Alone ∘ Event <$> tr) tr (Queue x' [] []).
+  queue_run told (in_front proved_disk x) (Alone ∘ Event <$> tr) tr (in_front proved_disk x').
 Proof.
   induction 1 as [x|x es x1 tr x2 Hm _ IH]; intros Hends; [constructor|].
-  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_more; [|by apply IH].
-  assert (es = [] ∨ ∃ e, es = [e]) as [->|[e ->]] by (destruct Hm; eauto).
-  - by apply queue_inside.
-  - apply queue_alone; [by rewrite Forall_singleton in Hes|done].
+  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_app; [|by apply IH].
+  apply (queue_more _ _ [] [] (Queue (M := told) (x1, es) [] [])); [by constructor; constructor|].
+  clear -Hes. induction Hes as [|e es He _ IH]; [constructor|].
+  apply (queue_more _ _ [Alone (Event e)] [e] (Queue (M := told) (x1, es) [] [])); [|done].
+  constructor; [done|constructor].
 Qed.
 End Scripts.
 
@@ -182,7 +208,13 @@ Definition everything : list (@event_in_life small) :=
    Keep (Clean [(0, 5)]); Ask (DoRead (Named "s") 0 1) []; Ask (DoDelete "s") []; Keep Collect;
    Ask (DoWrite 1 [data 6; data 7; data 8]) [0; 5; 3];
    Ask (DoWrite 1 [data 9]) [0];               (* the scheduler is wrong: the place is in use *)
-   Ask (DoWrite 1 [data 9]) [4]; Ask DoRestart []; Ask (DoRead Live 0 4) []].
+   Ask (DoWrite 1 [data 9]) [4]; Keep Collect;
+   AskGroup [(0, [data 10]); (1, [data 11])] [1; 3];           (* a place in use: none is performed *)
+   AskGroup [(0, [data 10]); (1, [data 11])] [1; 0]; Keep Collect;
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 true;  (* their record is lost *)
+   Ask (DoRead Live 0 4) [];
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 false; (* it survives *)
+   Ask DoRestart []; Ask (DoRead Live 0 4) []].
 
 Definition everything_shows : list (event (@block small)) :=
   [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
@@ -193,7 +225,11 @@ Definition everything_shows : list (event (@block small)) :=
    Read (Named "s") 0 1 Ok [data 1]; Delete "s" Ok;
    Write 1 [data 6; data 7; data 8] Ok;
    Write 1 [data 9] (Refused NoSpace);
-   Write 1 [data 9] Ok; Restart Ok; Read Live 0 4 Ok [data 4; data 9; data 7; data 8]].
+   Write 1 [data 9] Ok; Write 0 [data 10] Ok; Write 1 [data 11] Ok;
+   Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
+   Read Live 0 4 Ok [data 10; data 11; data 7; data 8];
+   Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
+   Restart Ok; Read Live 0 4 Ok [data 13; data 11; data 12; data 8]].
 
 Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
@@ -225,11 +261,12 @@ Qed.
 
 (** Nor does a queue in front of it help. *)
 Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful) 10 x ∧
-  queue_run proved_disk (Queue x [] []) h tr q ∧
+  queue_run (one_by_one proved_disk) (in_front proved_disk x) h tr q ∧
   ¬ admits_overlapping ByRequest Ack 0 (Alone (Event (Create 10)) :: h).
 Proof.
   destruct forgotten_life_shows as (x&x'&Hx&Hshows).
-  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (Queue x' [] []). split_and!; [done| |].
+  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (in_front proved_disk x').
+  split_and!; [done| |].
   - apply served_alone; [done|]. by repeat constructor.
   - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
@@ -241,10 +278,10 @@ Definition device_of (g : geometry) : option memory * medium (@block small) :=
 
 Definition answer_on (g : geometry) (places : list nat) (q : @request small) : option answer :=
   match device_of g with (Some y, m) => Some (execute (perform y places q) m).1.1.2 | _ => None end.
-Definition cost_on (g : geometry) (places : list nat) (q : @request small) : option (nat * nat * nat) :=
+Definition cost_on {A} g (places : list nat) (q : @request small) (then_ : memory → program block A) :
+    option (nat * nat * nat) :=
   match device_of g with
-  | (Some y, m) => let '(o, m') :=
-      execute (perform y places q) m in Some (cost (perform o.1.1 [3] (DoWrite 0 [data 1])) m')
+  | (Some y, m) => let '(o, m') := execute (perform y places q) m in Some (cost (then_ o.1.1) m')
   | _ => None
   end.
 
@@ -265,8 +302,12 @@ Theorem full_disk_refuses :
   end.
 Proof. by vm_compute. Qed.
 
-(** With a full log a write costs a checkpoint too. *)
+(** With a full log a write costs a checkpoint too, and so do several at once. *)
 Theorem full_log_costs_more :
-  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 2, 2) ∧
-  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 4, 4).
+  let one := λ y, perform y [3] (DoWrite 0 [data 1]) in
+  let two := λ y, write_group y [3; 4] [(0, [data 1]); (2, [data 2])] in
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 2, 2) ∧
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 3, 2) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 4, 4) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 5, 4).
 Proof. by vm_compute. Qed.
