@@ -298,6 +298,13 @@ Qed.
 
 (** ** Several events in one step *)
 
+(** Where the power cuts several writes, they show as of unknown outcome. In a history this is the same as cut
+short: it gives the same steps. *)
+Lemma unknown_is_cut g next id lba data :
+  steps_of g next id (Event (Write (V := V) lba data UnknownOutcome)) =
+  steps_of g next id (Event (Write lba data CutShort)).
+Proof. done. Qed.
+
 Inductive one_move (M : implementation V) : inside M * list (event V) → list (event V) →
     inside M * list (event V) → Prop :=
   | goes_on c es c' : moves M c es c' → one_move M (c, []) [] (c', es)

@@ -188,6 +188,135 @@ Proof.
   apply (queue_more _ _ [Alone (Event e)] [e] (Queue (M := told) (x1, es) [] [])); [|done].
   constructor; [done|constructor].
 Qed.
+(** ** Writes in flight behind a queue, and a power cut while they are performed together *)
+
+Local Notation waits x w d := (Queue (M := told) x w d).
+
+Lemma served_quiet x tr x' w d :
+  shows proved_disk x tr x' → tr = [] → queue_run told (waits (x, []) w d) [] [] (waits (x', []) w d).
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|]. intros [-> Htr]%app_eq_nil.
+  apply (queue_more _ _ [] [] (waits (x1, []) w d)); [by constructor; constructor|by apply IH].
+Qed.
+
+(** A step that shows events of requests that wait: they are served. *)
+Lemma served_events x es ids more d :
+  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
+  queue_run told (waits (x, es ++ more) (zip ids es) d) [] es (waits (x, more) [] (reverse ids ++ d)).
+Proof.
+  intros Hlen Hes. revert ids d Hlen.
+  induction Hes as [|e es He _ IH]; intros [|id ids] d [=]; [constructor|].
+  apply (queue_more _ _ [] [e] (waits (x, es ++ more) (zip ids es) (id :: d))).
+  - by apply (queue_serve told (x, e :: es ++ more) _ [] (zip ids es)); [|constructor].
+  - rewrite reverse_cons, <-(assoc_L (++)). by apply IH.
+Qed.
+
+Lemma served_move x es more x' ids d : move x (es ++ more) x' →
+  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
+  queue_run told (waits (x, []) (zip ids es) d) [] es (waits (x', more) [] (reverse ids ++ d)).
+Proof.
+  intros Hm Hlen Hes. apply (queue_more _ _ [] [] (waits (x', es ++ more) (zip ids es) d)).
+  - by constructor; constructor.
+  - by apply served_events.
+Qed.
+
+Lemma writes_length ws r : length (writes_shown ws r) = length ws.
+Proof. apply fmap_length. Qed.
+
+Lemma writes_answered ws r : r ≠ CutShort → Forall (λ e, answer_of (Event e) ≠ CutShort) (writes_shown ws r).
+Proof. intros Hr. apply Forall_fmap. by induction ws; constructor. Qed.
+
+Lemma served_group y m ws places ids d y' m' : length ids = length ws →
+  execute (write_group y places ws) m = ((y', true), m') →
+  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws Ok)) d) [] (writes_shown ws Ok)
+    (waits ((Idle y', m'), []) [] (reverse ids ++ d)).
+Proof.
+  intros Hlen Hex. set (w := zip ids _).
+  apply (queue_app _ [] [] (waits ((Group ws (Done (y', true)), m'), []) w d) []).
+  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    pose proof (shows_execute (Group ws) (write_group y places ws) m) as Hs. rewrite Hex in Hs.
+    apply Hs. by constructor.
+  - apply (served_move _ (writes_shown ws Ok) []);
+      [rewrite app_nil_r; apply GroupAnswer|by rewrite writes_length|by apply writes_answered].
+Qed.
+
+Lemma served_group_cut y m ws places ids ios y' m' : length ids = length ws →
+  switched_on (left_by false (partly ios (write_group y places ws) m).1) = Some (y', m') →
+  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws UnknownOutcome)) [])
+    [Alone (Event (Crash CutShort)); Alone (Event (Crash Ok))]
+    (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok]) (in_front proved_disk (Idle y', m')).
+Proof.
+  intros Hlen Hon. set (p := partly ios (write_group y places ws) m) in *.
+  set (w := zip ids _). apply (queue_app _ [] [] (waits ((Group ws p.2, p.1), []) w []) _ (_ ++ _)).
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    apply (shows_partly (Group ws) ios). by constructor. }
+  set (done := reverse ids ++ []).
+  apply (queue_app _ [] _ (waits ((Off, left_by false p.1), [Crash CutShort]) [] done) _ [_; _]).
+  { apply (served_move _ (writes_shown ws UnknownOutcome) [_]);
+      [by apply (cut (Group ws p.2))|by rewrite writes_length|by apply writes_answered]. }
+  apply (queue_more _ _ [_] [Crash CutShort] (waits ((Off, left_by false p.1), []) [] [])).
+  { by constructor; constructor. }
+  unfold switched_on in Hon. destruct (execute _ _) as [[y1|] m1] eqn:Hex; simplify_eq.
+  apply (queue_app _ [] [] (waits ((Recovery (Done (Some y')), m'), []) [] []) [_] [Crash Ok]).
+  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [constructor|].
+    pose proof (shows_execute Recovery (recover Done) (left_by false p.1)) as Hs. rewrite Hex in Hs.
+    apply Hs. by constructor.
+  - apply (queue_more _ _ [] [] (waits ((Idle y', m'), [Crash Ok]) [] [])).
+    { by constructor; constructor; constructor. }
+    apply (queue_more _ _ [_] [Crash Ok] (waits ((Idle y', m'), []) [] []) [] []); [|constructor].
+    by constructor; constructor.
+Qed.
+
+(** Two writes in flight are performed together and answered; of two more the power fails, after so many I/Os;
+then a read. *)
+Definition served_life (g : geometry) (a b c d : nat * list block) (p1 p2 : list nat) (ios count : nat) :
+    option (list block) :=
+  match execute (format g) (Medium (λ _, zero_block) []) with
+  | (Some y, m) =>
+      match execute (write_group y p1 [a; b]) m with
+      | ((y, true), m) =>
+          '(y, m) ← switched_on (left_by false (partly ios (write_group y p2 [c; d]) m).1);
+          match execute (perform y [] (DoRead Live 0 count)) m with
+          | ((_, Ok, data), _) => Some data
+          | _ => None
+          end
+      | _ => None
+      end
+  | _ => None
+  end.
+
+Definition served_history (a b c d : nat * list block) (count : nat) (data : list block) :
+    list (moment block) :=
+  let called id w r := Called id (Event (Write w.1 w.2 r)) in
+  [called 0 a Ok; called 1 b Ok; Answered 0; Answered 1; called 2 c UnknownOutcome; called 3 d UnknownOutcome;
+   Alone (Event (Crash CutShort)); Alone (Event (Crash Ok)); Alone (Event (Read Live 0 count Ok data))].
+
+Lemma served_life_shows g a b c d p1 p2 ios count data :
+  served_life g a b c d p1 p2 ios count = Some data → ∃ x tr q, fresh proved_disk (disk_blocks g) x ∧
+    queue_run told (in_front proved_disk x) (served_history a b c d count data) tr q.
+Proof.
+  unfold served_life. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
+  destruct (execute (write_group y p1 _) m) as [[y1 []] m1] eqn:Hgroup; [|done].
+  intros ([y2 m2]&Hon&Hread)%bind_Some.
+  destruct (execute (perform y2 _ _) m2) as [[[y3 []] data'] m3] eqn:Hperform; simplify_eq.
+  assert (∀ x e1 e2 id, queues_up e1 → queues_up e2 → queue_run told (in_front proved_disk x)
+    [Called id (Event e1); Called (S id) (Event e2)] []
+    (waits (x, []) (zip [id; S id] [e1; e2]) [])) as Hcalls.
+  { intros x e1 e2 id H1 H2. apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1)] []) [_] []).
+    - apply (queue_call told _ [] []); [done|by apply not_elem_of_nil].
+    - apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1); (S id, e2)] []) [] []); [|constructor].
+      apply (queue_call told _ [(id, e1)] []); [done|]. simpl. intros Hin%elem_of_list_singleton. lia. }
+  eexists (Idle y, m), _, _. split; [exists g, (λ _, zero_block), y; by rewrite Hformat|].
+  unfold served_history. cbv zeta.
+  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
+  eapply (queue_app _ []); [by apply (served_group y m [a; b] p1 [0; 1])|].
+  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [1] [])|].
+  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [] [])|].
+  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
+  eapply (queue_app _ [_; _]); [by apply (served_group_cut y1 m1 [c; d] p2 [2; 3] ios)|].
+  apply (served_alone _ [Read Live 0 count Ok data] (Idle y3, m3)); [|by repeat constructor].
+  apply (live_once_shows (Ask (DoRead Live 0 count) [])). simpl. by rewrite Hperform.
+Qed.
 End Scripts.
 
 Local Open Scope string_scope.
@@ -233,6 +362,14 @@ Definition everything_shows : list (event (@block small)) :=
 
 Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
+
+(** Of the two writes that the power cut, both happened: their record survived. *)
+Definition served_shows : list (moment (@block small)) :=
+  served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) 3 [data 3; data 2; data 4].
+
+Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small) 4 x ∧
+  queue_run (one_by_one proved_disk) (in_front proved_disk x) served_shows tr q.
+Proof. apply (served_life_shows shape_of_small _ _ _ _ [0; 1] [2; 3] 4). by vm_compute. Qed.
 
 (** ** Blocks that do not give back what was put in *)
 

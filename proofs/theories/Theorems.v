@@ -650,6 +650,14 @@ Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecutio
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
 
+(** And served: two writes in flight that are performed together and answered, a power cut while two more are,
+which both happened, and a read. *)
+Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
+    (OverlappingDiskQueue.in_front proved_disk x)
+    ProvedDiskExecution.served_shows tr q.
+Proof. apply ProvedDiskExecution.served_life_exists. Qed.
+
 (** And on two mirrors: a power cut that leaves them different, a degraded write, all devices gone, one that
 comes back stale, the other one, resync, and the loss of the device that was never stale. *)
 Theorem mirrored_disk_execution : ∃ z z',
@@ -685,7 +693,7 @@ Definition all_theorems :=
    @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
    @used_at_most_mapped,
-   @proved_disk_execution, @mirrored_disk_execution).
+   @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
