@@ -128,7 +128,7 @@ Definition maps_codec : codec maps :=
        (both (finite_map text (finite_map number number)) (both (finite_map number number) number))).
 
 (** The superblock says what it is, in letters, then the geometry. *)
-Definition magic : name := "proved-disk 1"%string.
+Definition magic : name := "proved-disk 2"%string.
 Definition superblock_codec : codec geometry :=
   mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g;
     most_snapshots g]))
