@@ -267,15 +267,44 @@ Proof.
     by constructor; constructor.
 Qed.
 
-(** Two writes in flight are performed together and answered; of two more the power fails, after so many I/Os;
-then a read. *)
-Definition served_life (g : geometry) (a b c d : nat * list block) (p1 p2 : list nat) (ios count : nat) :
-    option (list block) :=
+Lemma told_events x es tr z : shows told (x, []) tr z → shows told (x, es) (es ++ tr) z.
+Proof.
+  intros Htr. induction es as [|e es IH]; [done|].
+  apply (shows_step told _ [e] (x, es)); [constructor|done].
+Qed.
+
+Lemma told_shows x tr x' : shows proved_disk x tr x' → shows told (x, []) tr (x', []).
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|].
+  apply (shows_step told _ [] (x1, es)); [by constructor|by apply told_events].
+Qed.
+
+(** The power fails in a request that is performed alone. *)
+Lemma served_cut y m q places id ios y' m' :
+  switched_on (left_by false (partly ios (perform y places q) m).1) = Some (y', m') →
+  queue_run told (waits ((Idle y, m), []) [(id, event_of q CutShort [])] []) [Alone (Event (Crash Ok))]
+    [event_of q CutShort []; Crash Ok] (in_front proved_disk (Idle y', m')).
+Proof.
+  intros Hon. set (p := partly ios (perform y places q) m) in *. set (w := [_]).
+  apply (queue_app _ [] [] (waits ((Busy q p.2, p.1), []) w []) [_] [_; _]).
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ q places)|].
+    apply (shows_partly (Busy q) ios). by constructor. }
+  apply (queue_more _ _ [] [] (waits ((Off, left_by false p.1), [event_of q CutShort []]) w []) [_] [_; _]).
+  { constructor. constructor. by apply (cut (Busy q p.2)). }
+  apply (queue_more _ _ [_] [_; _] (in_front proved_disk (Idle y', m')) [] []); [|constructor].
+  eapply queue_cut_serving; [by left|by destruct q|constructor|]. by apply told_shows, shows_switched_on.
+Qed.
+
+(** Two writes in flight are performed together and answered. The power fails while two more are, after so
+many I/Os, and then in a write that is performed alone. A read ends it. *)
+Definition served_life (g : geometry) (a b c d e : nat * list block) (p1 p2 p3 : list nat)
+    (ios ios' count : nat) : option (list block) :=
   match execute (format g) (Medium (λ _, zero_block) []) with
   | (Some y, m) =>
       match execute (write_group y p1 [a; b]) m with
       | ((y, true), m) =>
           '(y, m) ← switched_on (left_by false (partly ios (write_group y p2 [c; d]) m).1);
+          '(y, m) ← switched_on (left_by false (partly ios' (perform y p3 (DoWrite e.1 e.2)) m).1);
           match execute (perform y [] (DoRead Live 0 count)) m with
           | ((_, Ok, data), _) => Some data
           | _ => None
@@ -285,19 +314,21 @@ Definition served_life (g : geometry) (a b c d : nat * list block) (p1 p2 : list
   | _ => None
   end.
 
-Definition served_history (a b c d : nat * list block) (count : nat) (data : list block) :
+Definition served_history (a b c d e : nat * list block) (count : nat) (data : list block) :
     list (moment block) :=
   let called id w r := Called id (Event (Write w.1 w.2 r)) in
   [called 0 a Ok; called 1 b Ok; Answered 0; Answered 1; called 2 c UnknownOutcome; called 3 d UnknownOutcome;
-   Alone (Event (Crash CutShort)); Alone (Event (Crash Ok)); Alone (Event (Read Live 0 count Ok data))].
+   Alone (Event (Crash CutShort)); Alone (Event (Crash Ok)); called 4 e CutShort; Alone (Event (Crash Ok));
+   Alone (Event (Read Live 0 count Ok data))].
 
-Lemma served_life_shows g a b c d p1 p2 ios count data :
-  served_life g a b c d p1 p2 ios count = Some data → ∃ x tr q, fresh proved_disk (disk_blocks g) x ∧
-    queue_run told (in_front proved_disk x) (served_history a b c d count data) tr q.
+Lemma served_life_shows g a b c d e p1 p2 p3 ios ios' count data :
+  served_life g a b c d e p1 p2 p3 ios ios' count = Some data → ∃ x tr q,
+    fresh proved_disk (disk_blocks g) x ∧
+    queue_run told (in_front proved_disk x) (served_history a b c d e count data) tr q.
 Proof.
   unfold served_life. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
   destruct (execute (write_group y p1 _) m) as [[y1 []] m1] eqn:Hgroup; [|done].
-  intros ([y2 m2]&Hon&Hread)%bind_Some.
+  intros ([y' m']&Hon&([y2 m2]&Hon'&Hread)%bind_Some)%bind_Some.
   destruct (execute (perform y2 _ _) m2) as [[[y3 []] data'] m3] eqn:Hperform; simplify_eq.
   assert (∀ x e1 e2 id, queues_up e1 → queues_up e2 → queue_run told (in_front proved_disk x)
     [Called id (Event e1); Called (S id) (Event e2)] []
@@ -314,6 +345,9 @@ Proof.
   eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [] [])|].
   eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
   eapply (queue_app _ [_; _]); [by apply (served_group_cut y1 m1 [c; d] p2 [2; 3] ios)|].
+  eapply (queue_more _ _ [_] []).
+  { apply (queue_call told _ [] [] 4 (Write _ _ _)); [done|apply not_elem_of_nil]. }
+  eapply (queue_app _ [_] [_; _]); [by apply (served_cut y' m' (DoWrite e.1 e.2) p3 4 ios')|].
   apply (served_alone _ [Read Live 0 count Ok data] (Idle y3, m3)); [|by repeat constructor].
   apply (live_once_shows (Ask (DoRead Live 0 count) [])). simpl. by rewrite Hperform.
 Qed.
@@ -363,13 +397,15 @@ Definition everything_shows : list (event (@block small)) :=
 Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
 
-(** Of the two writes that the power cut, both happened: their record survived. *)
+(** Of the writes that the power cut short, those that were performed together happened: their record
+survived. *)
 Definition served_shows : list (moment (@block small)) :=
-  served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) 3 [data 3; data 2; data 4].
+  served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) (1, [data 5]) 3
+    [data 3; data 2; data 4].
 
 Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small) 4 x ∧
   queue_run (one_by_one proved_disk) (in_front proved_disk x) served_shows tr q.
-Proof. apply (served_life_shows shape_of_small _ _ _ _ [0; 1] [2; 3] 4). by vm_compute. Qed.
+Proof. apply (served_life_shows shape_of_small _ _ _ _ _ [0; 1] [2; 3] [4] 4 1). by vm_compute. Qed.
 
 (** ** Blocks that do not give back what was put in *)
 

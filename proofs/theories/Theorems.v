@@ -651,7 +651,7 @@ Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecutio
 Proof. apply ProvedDiskExecution.life_exists. Qed.
 
 (** And served: two writes in flight that are performed together and answered, a power cut while two more are,
-which both happened, and a read. *)
+which both happened, one in a write that is performed alone, which did not, and a read. *)
 Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk x)
