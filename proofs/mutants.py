@@ -32,6 +32,7 @@ NEAREST = {
     "Mirrors.v": "MirrorsRefine",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
+    "OverlappingDiskQueue.v": "OverlappingDiskQueue",
 }
 
 

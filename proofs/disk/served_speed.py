@@ -4,16 +4,20 @@
 
 The same fio jobs run on each server in turns, on files in memory, so nothing waits for a medium.
 The table has medians: CPU time of the server per operation, and operations per second of wall-clock
-time, which are noise where the machine does anything else. Needs fio, nbdcopy and qemu-utils
-(`make serve-setup`).
+time, which are noise where the machine does anything else. The device I/Os of the proved disk are
+counted in one more run of random writes. Needs fio, nbdcopy and qemu-utils (`make serve-setup`).
 """
 
+import json
 import os
+import socket as sockets
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -46,19 +50,49 @@ def servers(folder: Path) -> dict[str, Server]:
     }
 
 
-def fill(server: Server, socket: Path, image: Path) -> int:
-    """Copy the image to the disk. Return the memory that its server holds then, in bytes."""
+@contextmanager
+def running(server: Server, socket: Path) -> Iterator[int]:
+    """Start a server and yield its process id. End it."""
     process = subprocess.Popen(server.command, env=server.environment, stderr=subprocess.DEVNULL)
     try:
         while not socket.exists():
             time.sleep(0.01)
-        tool("nbdcopy", image, f"nbd+unix:///?socket={socket}")
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        return 1024 * int(status.split("VmRSS:")[1].split()[0])
+        yield process.pid
     finally:
         process.terminate()
         process.wait()
         socket.unlink(missing_ok=True)
+
+
+def fill(server: Server, socket: Path, image: Path) -> int:
+    """Copy the image to the disk. Return the memory that its server holds then, in bytes."""
+    with running(server, socket) as process:
+        tool("nbdcopy", image, f"nbd+unix:///?socket={socket}")
+        status = Path(f"/proc/{process}/status").read_text()
+        return 1024 * int(status.split("VmRSS:")[1].split()[0])
+
+
+def device_ios(server: Server, socket: Path, disk: Path, operations: int) -> dict[str, float]:
+    """Return the device I/Os of the proved disk per random write of a block, by kind."""
+    job = {
+        "name": "run",
+        "ioengine": "nbd",
+        "uri": f"nbd+unix:///?socket={socket}",
+        "iodepth": 16,
+        "bs": BLOCK,
+        "rw": "randwrite",
+        "norandommap": 1,
+        "filesize": BLOCKS * BLOCK,
+        "io_size": operations * BLOCK,
+        "thread": 1,
+    }
+    with running(server, socket):
+        tool("fio", *(f"--{key}={value}" for key, value in job.items()), folder=socket.parent)
+        with sockets.socket(sockets.AF_UNIX) as control:
+            control.connect(str(disk / "control"))
+            control.sendall(b'{"op":"stats"}\n')
+            counters: dict[str, int] = json.loads(control.makefile().readline())["counters"]
+    return {name: count / operations for name, count in counters.items()}
 
 
 def stored(path: Path) -> int:
@@ -85,6 +119,7 @@ def main() -> int:
                 for server, how in started.items():
                     run = measure(how, socket, BLOCKS, access, operations, number)
                     found[job, server].append(run)
+        counted = device_ios(started[PROVED], socket, folder / "proved", operations)
         places = {PROVED: folder / "proved", ENGINE: folder / "engine", QCOW2: folder / "image"}
         sizes = {server: stored(path) for server, path in places.items()}
     print(f"{operations} operations, 16 in flight, {BLOCKS} blocks; median of {rounds} rounds")
@@ -97,6 +132,8 @@ def main() -> int:
             f"  {job:<26} {server:<20} {1e6 * processor:>14.1f} {processor / peer:>9.2f} "
             f"{iops:>10,.0f}"
         )
+    ios = ", ".join(f"{count:.2f} {name}" for name, count in counted.items())
+    print(f"  4 KiB random writes, device I/Os of the proved disk per write: {ios}")
     for server, size in sizes.items():
         print(
             f"  {server:<20} {size / (BLOCKS * BLOCK):.2f} bytes stored per byte of the disk, "

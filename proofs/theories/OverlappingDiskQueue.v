@@ -3,7 +3,10 @@ contract for requests that overlap. Servers need this, and nothing more, of the 
 
 A request that is called waits; the disk serves one that waits; then it may be answered. What is sent alone is
 sent when nothing waits. When the power fails, the disk was serving a request, or none; those that wait are
-lost. As everywhere, a call says already how it will be answered. *)
+lost. As everywhere, a call says already how it will be answered.
+
+A disk may perform several requests at once, and then show several events in one step. [one_by_one] tells them
+one after the other, so the queue is in front of such disks too. *)
 From LogDisk Require Import VirtualDisk VirtualDiskProperties RecordedTrace.
 From LogDisk Require Import OverlappingDisk OverlappingDiskChecker OverlappingDiskSwaps OverlappingDiskOrders.
 
@@ -37,7 +40,7 @@ Inductive queue_step (M : implementation V) : queue M → list (moment V) → li
   | queue_cut c c' w d r : moves M c [Crash r] c' →
       queue_step M (Queue c w d) [Alone (Event (Crash r))] [Crash r] (Queue c' [] [])
   | queue_cut_serving c c1 c2 w d id e r : (id, e) ∈ w → answer_of (Event e) = CutShort →
-      moves M c [e] c1 → moves M c1 [Crash r] c2 →
+      moves M c [e] c1 → shows M c1 [Crash r] c2 →
       queue_step M (Queue c w d) [Alone (Event (Crash r))] [e; Crash r] (Queue c2 [] []).
 
 Inductive queue_run (M : implementation V) (q : queue M) : list (moment V) → list (event V) → queue M → Prop
@@ -278,8 +281,7 @@ Proof.
   induction 1 as [q|q h1 tr1 q1 h tr q2 Hstep _ IH]; [constructor|]. eapply Happ; [|exact IH].
   destruct Hstep; cbn; try constructor; try (rewrite <-(app_nil_r [_]); econstructor; [done|constructor]).
   - rewrite <-(app_nil_r []). econstructor; [done|constructor].
-  - change [e; Crash r] with ([e] ++ [Crash r] ++ []). econstructor; [done|]. econstructor;
-      [done|constructor].
+  - change [e; Crash r] with ([e] ++ [Crash r]). by econstructor.
 Qed.
 
 (** Whatever implements the contract, behind a queue, implements the contract for requests that overlap. *)
@@ -292,6 +294,44 @@ Proof.
     [apply stands_none|constructor|constructor|apply current_exactly|by eexists|].
   exists blocks, h, (Event (Create blocks) :: es). split_and!; [done|by apply orders_alone|].
   by exists blocks, es, s'.
+Qed.
+
+(** ** Several events in one step *)
+
+(** Where the power cuts several writes, they show as of unknown outcome. In a history this is the same as cut
+short: it gives the same steps. *)
+Lemma unknown_is_cut g next id lba data :
+  steps_of g next id (Event (Write (V := V) lba data UnknownOutcome)) =
+  steps_of g next id (Event (Write lba data CutShort)).
+Proof. done. Qed.
+
+Inductive one_move (M : implementation V) : inside M * list (event V) → list (event V) →
+    inside M * list (event V) → Prop :=
+  | goes_on c es c' : moves M c es c' → one_move M (c, []) [] (c', es)
+  | tells c e es : one_move M (c, e :: es) [e] (c, es).
+
+Definition one_by_one (M : implementation V) : implementation V :=
+  Implementation (inside M * list (event V)) (λ n x, fresh M n x.1 ∧ x.2 = []) (one_move M).
+
+(** The queue in front of a disk. *)
+Definition in_front (M : implementation V) (c : inside M) : queue (one_by_one M) :=
+  Queue (M := one_by_one M) (c, []) [] [].
+
+(** What is not told yet could be told. *)
+Lemma one_by_one_shows M x tr x' : shows (one_by_one M) x tr x' →
+  ∃ tr', shows M x.1 tr' x'.1 ∧ x.2 ++ tr' = tr ++ x'.2.
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ (tr'&Hs&Heq)]; [exists []; split; [constructor|by rewrite app_nil_r]|].
+  destruct Hm as [c es c1 Hm|c e es]; simpl in *.
+  - exists (es ++ tr'). split; [by econstructor|done].
+  - exists tr'. split; [done|]. by rewrite Heq.
+Qed.
+
+Lemma one_by_one_implements M p : implements M p → implements (one_by_one M) p.
+Proof.
+  intros HM n [c es] tr x' [Hc Hes] (tr'&Hs&Heq)%one_by_one_shows. simpl in *. subst es.
+  destruct (HM n c tr' _ Hc Hs) as (n'&rest&s&[= <- <-]&Hrun). simpl in Heq. rewrite Heq in Hrun.
+  apply run_app in Hrun as (s'&Hrun&_). by exists n, tr, s'.
 Qed.
 
 End Queue.

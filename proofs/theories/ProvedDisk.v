@@ -2,8 +2,9 @@
 
 On the device stand a superblock, the headers of two checkpoint slots, the log, the bodies of the slots, and
 the data. A write puts its data into free places and flushes, then its record into the log and flushes. A
-record is one block. Every map is in memory; a checkpoint writes all of them into the slot that is not in use,
-flushes, then writes the header of that slot and flushes. The log holds what came after the newest checkpoint.
+record is one block, and several writes may share one. Every map is in memory; a checkpoint writes all of them
+into the slot that is not in use, flushes, then writes the header of that slot and flushes. The log holds what
+came after the newest checkpoint.
 
 Where data goes, and when to checkpoint, to clean and to collect, is proposed by a scheduler that nobody needs
 to trust: these programs check what it proposes. *)
@@ -55,7 +56,8 @@ Inductive log_record :=
   | LogSnapshot (n : name)
   | LogDelete (n : name)
   | LogRevert (n : name)
-  | LogMove (moves : list (nat * nat)).     (* MBAs, and their new places *)
+  | LogMove (moves : list (nat * nat))      (* MBAs, and their new places *)
+  | LogGroup (blocks : list (nat * nat)).   (* of several writes: LBAs, and the places of their data *)
 
 (** [xs] for the keys from [k] on. *)
 Fixpoint put_from (k : nat) (xs : list nat) (m : gmap nat nat) : gmap nat nat :=
@@ -65,18 +67,22 @@ Fixpoint remove_from (k count : nat) (m : gmap nat nat) : gmap nat nat :=
 Definition relocate (moves : list (nat * nat)) (mid : gmap nat nat) : gmap nat nat :=
   foldr (λ e mid, <[e.1 := e.2]> mid) mid moves.
 
-(** What a record makes of the maps: a write takes fresh MBAs. *)
+(** A write takes fresh MBAs. *)
+Definition map_write (lba : nat) (places : list nat) (m : maps) : maps :=
+  let x := next_mba m in
+  Maps (put_from lba (seq x (length places)) (live_map m)) (snap_maps m) (put_from x places (middle m))
+    (x + length places).
+
+(** What a record makes of the maps. *)
 Definition apply (r : log_record) (m : maps) : maps :=
   match r with
-  | LogWrite lba places =>
-      let x := next_mba m in
-      Maps (put_from lba (seq x (length places)) (live_map m)) (snap_maps m) (put_from x places (middle m))
-        (x + length places)
+  | LogWrite lba places => map_write lba places m
   | LogUnmap lba count => Maps (remove_from lba count (live_map m)) (snap_maps m) (middle m) (next_mba m)
   | LogSnapshot n => Maps (live_map m) (<[n := live_map m]> (snap_maps m)) (middle m) (next_mba m)
   | LogDelete n => Maps (live_map m) (delete n (snap_maps m)) (middle m) (next_mba m)
   | LogRevert n => Maps (default (live_map m) (snap_maps m !! n)) (snap_maps m) (middle m) (next_mba m)
   | LogMove moves => Maps (live_map m) (snap_maps m) (relocate moves (middle m)) (next_mba m)
+  | LogGroup bs => foldl (λ m b, map_write b.1 [b.2] m) m bs
   end.
 
 (** ** Codecs of what stands on the device *)
@@ -94,6 +100,7 @@ Definition log_record_into (r : log_record) : nat * (list nat * name) :=
   | LogDelete n => (4, ([], n))
   | LogRevert n => (5, ([], n))
   | LogMove moves => (6, (flat moves, ""%string))
+  | LogGroup bs => (7, (flat bs, ""%string))
   end.
 Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
   match x with
@@ -103,6 +110,7 @@ Definition log_record_of (x : nat * (list nat * name)) : option log_record :=
   | (4, (_, n)) => Some (LogDelete n)
   | (5, (_, n)) => Some (LogRevert n)
   | (6, (ws, _)) => Some (LogMove (paired ws))
+  | (7, (ws, _)) => Some (LogGroup (paired ws))
   | _ => None
   end.
 
@@ -120,7 +128,7 @@ Definition maps_codec : codec maps :=
        (both (finite_map text (finite_map number number)) (both (finite_map number number) number))).
 
 (** The superblock says what it is, in letters, then the geometry. *)
-Definition magic : name := "proved-disk 1"%string.
+Definition magic : name := "proved-disk 2"%string.
 Definition superblock_codec : codec geometry :=
   mapped (λ g, (magic, [disk_blocks g; log_blocks g; slot_blocks g; data_blocks g; segment_blocks g;
     most_snapshots g]))
@@ -353,6 +361,29 @@ Definition perform (y : memory) (places : list nat) (q : request) : program bloc
       | _ => with_room y (λ y, update y (take (length (data_of q)) places) q)
       end
   end.
+
+(** ** Several writes in one record *)
+
+(** The blocks of writes, one after the other. *)
+Definition blocks_of (ws : list (nat * list block)) : list (nat * block) :=
+  concat ((λ w, zip (seq w.1 (length w.2)) w.2) <$> ws).
+
+(** All the writes, or none of them: the memory, and whether it was all. *)
+Definition write_group (y : memory) (places : list nat) (ws : list (nat * list block)) :
+    program block (memory * bool) :=
+  with_room y (λ y,
+    let bs := blocks_of ws in
+    let places := take (length bs) places in
+    let none := Done (y, false) in
+    match take_free places (free y) with
+    | Some fr =>
+        if decide (length places = length bs) then
+          if forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws then
+            let r := LogGroup (zip bs.*1 places) in append y r places bs.*2 none (Done (logged y r fr, true))
+          else none
+        else none
+    | None => none
+    end).
 
 (** ** Upkeep, which the scheduler asks for *)
 

@@ -11,8 +11,10 @@ Context `{!blocks}.
 none. *)
 Inductive event_in_life :=
   | Ask (q : request) (places : list nat)
+  | AskGroup (ws : list (nat * list block)) (places : list nat)
   | Keep (u : upkeep)
   | CutIn (q : request) (places : list nat) (ios : nat) (lose : bool)    (* after so many block I/Os *)
+  | CutInGroup (ws : list (nat * list block)) (places : list nat) (ios : nat) (lose : bool)
   | CutUpkeep (u : upkeep) (ios : nat) (lose : bool)
   | CutRecovery (ios : nat).
 
@@ -34,10 +36,15 @@ Definition live_once (e : event_in_life) (y : memory) (m : medium block) :
   match e with
   | Ask q places => let '(o, m') :=
       execute (perform y places q) m in Some ([event_of q o.1.2 o.2], (o.1.1, m'))
+  | AskGroup ws places => let '(o, m') :=
+      execute (write_group y places ws) m in Some (if o.2 then writes_shown ws Ok else [], (o.1, m'))
   | Keep u => let '(y', m') := execute (maintain y u) m in Some ([], (y', m'))
   | CutIn q places ios lose =>
       x ← switched_on (left_by lose (partly ios (perform y places q) m).1);
       Some ([event_of q CutShort []; Crash Ok], x)
+  | CutInGroup ws places ios lose =>
+      x ← switched_on (left_by lose (partly ios (write_group y places ws) m).1);
+      Some (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok], x)
   | CutUpkeep u ios lose =>
       x ← switched_on (left_by lose (partly ios (maintain y u) m).1); Some ([Crash CutShort; Crash Ok], x)
   | CutRecovery ios =>
@@ -90,7 +97,7 @@ Proof.
   destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
 Qed.
 
-Lemma cut c m lose : c ≠ Off → move (c, m) [shown_by_cut c] (Off, left_by lose m).
+Lemma cut c m lose : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by lose m).
 Proof. intros Hc. pose proof (survives_left lose m). by destruct lose; apply PowerCut. Qed.
 
 Lemma shows_switched_on m y m' : switched_on m = Some (y, m') →
@@ -105,12 +112,17 @@ Qed.
 Lemma live_once_shows e y m tr y' m' :
   live_once e y m = Some (tr, (y', m')) → shows proved_disk (Idle y, m) tr (Idle y', m').
 Proof.
-  destruct e as [q places|u|q places ios lose|u ios lose|ios]; simpl.
+  destruct e as [q places|ws places|u|q places ios lose|ws places ios lose|u ios lose|ios]; simpl.
   - destruct (execute _ _) as [[[y1 r] data] m1] eqn:Hex. intros [= <- <- <-].
     eapply shows_quiet; [constructor|]. change [event_of q r data] with ([] ++ [event_of q r data]).
       eapply shows_app.
     + apply (shows_execute (Busy q)). by constructor.
     + rewrite Hex. apply shows_one. constructor.
+  - destruct (execute _ _) as [[y1 all] m1] eqn:Hex. intros [= <- <- <-].
+    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    match goal with |- shows _ _ ?es _ => change es with ([] ++ es) end. eapply shows_app.
+    + apply (shows_execute (Group ws)). by constructor.
+    + rewrite Hex. apply shows_one. destruct all; constructor.
   - destruct (execute _ _) as [y1 m1] eqn:Hex. intros [= <- <- <-].
     eapply shows_quiet; [by apply (Maintain _ _ u)|]. change [] with ([] ++ @nil (event block)).
       eapply shows_app.
@@ -121,6 +133,13 @@ Proof.
       eapply shows_app.
     + apply (shows_partly (Busy q) ios). by constructor.
     + eapply shows_app; [by eapply shows_one, cut|by apply shows_switched_on].
+  - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some.
+    eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    change (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok])
+      with ([] ++ writes_shown ws UnknownOutcome ++ [Crash CutShort] ++ [Crash Ok]). eapply shows_app.
+    + apply (shows_partly (Group ws) ios). by constructor.
+    + rewrite (assoc_L (++)).
+      eapply shows_app; [by eapply shows_one, (cut (Group ws _))|by apply shows_switched_on].
   - intros ([y1 m1]&Hon&[= <- <- <-])%bind_Some. eapply shows_quiet; [by apply (Maintain _ _ u)|].
     change [Crash CutShort; Crash Ok] with ([] ++ [@Crash block CutShort] ++ [Crash Ok]). eapply shows_app.
     + apply (shows_partly Upkeep ios). by constructor.
@@ -153,14 +172,184 @@ Proof.
 Qed.
 
 (** Behind a queue it shows the same, if each request is sent alone. *)
+Local Notation told := (one_by_one proved_disk).
+
+Lemma queue_app q h tr q1 h' tr' q2 :
+  queue_run told q h tr q1 → queue_run told q1 h' tr' q2 → queue_run told q (h ++ h') (tr ++ tr') q2.
+Proof. induction 1; intros Hq; [done|]. rewrite <-!(assoc_L (++)). econstructor; [done|auto]. Qed.
+
 Lemma served_alone x tr x' : shows proved_disk x tr x' → Forall (λ e, ends (Event e) = false) tr →
-  queue_run proved_disk (Queue x [] []) (Alone ∘ Event <$> tr) tr (Queue x' [] []).
+  queue_run told (in_front proved_disk x) (Alone ∘ Event <$> tr) tr (in_front proved_disk x').
 Proof.
   induction 1 as [x|x es x1 tr x2 Hm _ IH]; intros Hends; [constructor|].
-  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_more; [|by apply IH].
-  assert (es = [] ∨ ∃ e, es = [e]) as [->|[e ->]] by (destruct Hm; eauto).
-  - by apply queue_inside.
-  - apply queue_alone; [by rewrite Forall_singleton in Hes|done].
+  apply Forall_app in Hends as [Hes Htr]. rewrite fmap_app. eapply queue_app; [|by apply IH].
+  apply (queue_more _ _ [] [] (Queue (M := told) (x1, es) [] [])); [by constructor; constructor|].
+  clear -Hes. induction Hes as [|e es He _ IH]; [constructor|].
+  apply (queue_more _ _ [Alone (Event e)] [e] (Queue (M := told) (x1, es) [] [])); [|done].
+  constructor; [done|constructor].
+Qed.
+(** ** Writes in flight behind a queue, and a power cut while they are performed together *)
+
+Local Notation waits x w d := (Queue (M := told) x w d).
+
+Lemma served_quiet x tr x' w d :
+  shows proved_disk x tr x' → tr = [] → queue_run told (waits (x, []) w d) [] [] (waits (x', []) w d).
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|]. intros [-> Htr]%app_eq_nil.
+  apply (queue_more _ _ [] [] (waits (x1, []) w d)); [by constructor; constructor|by apply IH].
+Qed.
+
+(** A step that shows events of requests that wait: they are served. *)
+Lemma served_events x es ids more d :
+  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
+  queue_run told (waits (x, es ++ more) (zip ids es) d) [] es (waits (x, more) [] (reverse ids ++ d)).
+Proof.
+  intros Hlen Hes. revert ids d Hlen.
+  induction Hes as [|e es He _ IH]; intros [|id ids] d [=]; [constructor|].
+  apply (queue_more _ _ [] [e] (waits (x, es ++ more) (zip ids es) (id :: d))).
+  - by apply (queue_serve told (x, e :: es ++ more) _ [] (zip ids es)); [|constructor].
+  - rewrite reverse_cons, <-(assoc_L (++)). by apply IH.
+Qed.
+
+Lemma served_move x es more x' ids d : move x (es ++ more) x' →
+  length ids = length es → Forall (λ e, answer_of (Event e) ≠ CutShort) es →
+  queue_run told (waits (x, []) (zip ids es) d) [] es (waits (x', more) [] (reverse ids ++ d)).
+Proof.
+  intros Hm Hlen Hes. apply (queue_more _ _ [] [] (waits (x', es ++ more) (zip ids es) d)).
+  - by constructor; constructor.
+  - by apply served_events.
+Qed.
+
+Lemma writes_length ws r : length (writes_shown ws r) = length ws.
+Proof. apply fmap_length. Qed.
+
+Lemma writes_answered ws r : r ≠ CutShort → Forall (λ e, answer_of (Event e) ≠ CutShort) (writes_shown ws r).
+Proof. intros Hr. apply Forall_fmap. by induction ws; constructor. Qed.
+
+Lemma served_group y m ws places ids d y' m' : length ids = length ws →
+  execute (write_group y places ws) m = ((y', true), m') →
+  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws Ok)) d) [] (writes_shown ws Ok)
+    (waits ((Idle y', m'), []) [] (reverse ids ++ d)).
+Proof.
+  intros Hlen Hex. set (w := zip ids _).
+  apply (queue_app _ [] [] (waits ((Group ws (Done (y', true)), m'), []) w d) []).
+  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    pose proof (shows_execute (Group ws) (write_group y places ws) m) as Hs. rewrite Hex in Hs.
+    apply Hs. by constructor.
+  - apply (served_move _ (writes_shown ws Ok) []);
+      [rewrite app_nil_r; apply GroupAnswer|by rewrite writes_length|by apply writes_answered].
+Qed.
+
+Lemma served_group_cut y m ws places ids ios y' m' : length ids = length ws →
+  switched_on (left_by false (partly ios (write_group y places ws) m).1) = Some (y', m') →
+  queue_run told (waits ((Idle y, m), []) (zip ids (writes_shown ws UnknownOutcome)) [])
+    [Alone (Event (Crash CutShort)); Alone (Event (Crash Ok))]
+    (writes_shown ws UnknownOutcome ++ [Crash CutShort; Crash Ok]) (in_front proved_disk (Idle y', m')).
+Proof.
+  intros Hlen Hon. set (p := partly ios (write_group y places ws) m) in *.
+  set (w := zip ids _). apply (queue_app _ [] [] (waits ((Group ws p.2, p.1), []) w []) _ (_ ++ _)).
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (CallGroup _ _ ws places)|].
+    apply (shows_partly (Group ws) ios). by constructor. }
+  set (done := reverse ids ++ []).
+  apply (queue_app _ [] _ (waits ((Off, left_by false p.1), [Crash CutShort]) [] done) _ [_; _]).
+  { apply (served_move _ (writes_shown ws UnknownOutcome) [_]);
+      [by apply (cut (Group ws p.2))|by rewrite writes_length|by apply writes_answered]. }
+  apply (queue_more _ _ [_] [Crash CutShort] (waits ((Off, left_by false p.1), []) [] [])).
+  { by constructor; constructor. }
+  unfold switched_on in Hon. destruct (execute _ _) as [[y1|] m1] eqn:Hex; simplify_eq.
+  apply (queue_app _ [] [] (waits ((Recovery (Done (Some y')), m'), []) [] []) [_] [Crash Ok]).
+  - apply (served_quiet _ []); [|done]. eapply shows_quiet; [constructor|].
+    pose proof (shows_execute Recovery (recover Done) (left_by false p.1)) as Hs. rewrite Hex in Hs.
+    apply Hs. by constructor.
+  - apply (queue_more _ _ [] [] (waits ((Idle y', m'), [Crash Ok]) [] [])).
+    { by constructor; constructor; constructor. }
+    apply (queue_more _ _ [_] [Crash Ok] (waits ((Idle y', m'), []) [] []) [] []); [|constructor].
+    by constructor; constructor.
+Qed.
+
+Lemma told_events x es tr z : shows told (x, []) tr z → shows told (x, es) (es ++ tr) z.
+Proof.
+  intros Htr. induction es as [|e es IH]; [done|].
+  apply (shows_step told _ [e] (x, es)); [constructor|done].
+Qed.
+
+Lemma told_shows x tr x' : shows proved_disk x tr x' → shows told (x, []) tr (x', []).
+Proof.
+  induction 1 as [x|x es x1 tr x2 Hm _ IH]; [constructor|].
+  apply (shows_step told _ [] (x1, es)); [by constructor|by apply told_events].
+Qed.
+
+(** The power fails in a request that is performed alone. *)
+Lemma served_cut y m q places id ios y' m' :
+  switched_on (left_by false (partly ios (perform y places q) m).1) = Some (y', m') →
+  queue_run told (waits ((Idle y, m), []) [(id, event_of q CutShort [])] []) [Alone (Event (Crash Ok))]
+    [event_of q CutShort []; Crash Ok] (in_front proved_disk (Idle y', m')).
+Proof.
+  intros Hon. set (p := partly ios (perform y places q) m) in *. set (w := [_]).
+  apply (queue_app _ [] [] (waits ((Busy q p.2, p.1), []) w []) [_] [_; _]).
+  { apply (served_quiet _ []); [|done]. eapply shows_quiet; [by apply (Call _ _ q places)|].
+    apply (shows_partly (Busy q) ios). by constructor. }
+  apply (queue_more _ _ [] [] (waits ((Off, left_by false p.1), [event_of q CutShort []]) w []) [_] [_; _]).
+  { constructor. constructor. by apply (cut (Busy q p.2)). }
+  apply (queue_more _ _ [_] [_; _] (in_front proved_disk (Idle y', m')) [] []); [|constructor].
+  eapply queue_cut_serving; [by left|by destruct q|constructor|]. by apply told_shows, shows_switched_on.
+Qed.
+
+(** Two writes in flight are performed together and answered. The power fails while two more are, after so
+many I/Os, and then in a write that is performed alone. A read ends it. *)
+Definition served_life (g : geometry) (a b c d e : nat * list block) (p1 p2 p3 : list nat)
+    (ios ios' count : nat) : option (list block) :=
+  match execute (format g) (Medium (λ _, zero_block) []) with
+  | (Some y, m) =>
+      match execute (write_group y p1 [a; b]) m with
+      | ((y, true), m) =>
+          '(y, m) ← switched_on (left_by false (partly ios (write_group y p2 [c; d]) m).1);
+          '(y, m) ← switched_on (left_by false (partly ios' (perform y p3 (DoWrite e.1 e.2)) m).1);
+          match execute (perform y [] (DoRead Live 0 count)) m with
+          | ((_, Ok, data), _) => Some data
+          | _ => None
+          end
+      | _ => None
+      end
+  | _ => None
+  end.
+
+Definition served_history (a b c d e : nat * list block) (count : nat) (data : list block) :
+    list (moment block) :=
+  let called id w r := Called id (Event (Write w.1 w.2 r)) in
+  [called 0 a Ok; called 1 b Ok; Answered 0; Answered 1; called 2 c UnknownOutcome; called 3 d UnknownOutcome;
+   Alone (Event (Crash CutShort)); Alone (Event (Crash Ok)); called 4 e CutShort; Alone (Event (Crash Ok));
+   Alone (Event (Read Live 0 count Ok data))].
+
+Lemma served_life_shows g a b c d e p1 p2 p3 ios ios' count data :
+  served_life g a b c d e p1 p2 p3 ios ios' count = Some data → ∃ x tr q,
+    fresh proved_disk (disk_blocks g) x ∧
+    queue_run told (in_front proved_disk x) (served_history a b c d e count data) tr q.
+Proof.
+  unfold served_life. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
+  destruct (execute (write_group y p1 _) m) as [[y1 []] m1] eqn:Hgroup; [|done].
+  intros ([y' m']&Hon&([y2 m2]&Hon'&Hread)%bind_Some)%bind_Some.
+  destruct (execute (perform y2 _ _) m2) as [[[y3 []] data'] m3] eqn:Hperform; simplify_eq.
+  assert (∀ x e1 e2 id, queues_up e1 → queues_up e2 → queue_run told (in_front proved_disk x)
+    [Called id (Event e1); Called (S id) (Event e2)] []
+    (waits (x, []) (zip [id; S id] [e1; e2]) [])) as Hcalls.
+  { intros x e1 e2 id H1 H2. apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1)] []) [_] []).
+    - apply (queue_call told _ [] []); [done|by apply not_elem_of_nil].
+    - apply (queue_more _ _ [_] [] (waits (x, []) [(id, e1); (S id, e2)] []) [] []); [|constructor].
+      apply (queue_call told _ [(id, e1)] []); [done|]. simpl. intros Hin%elem_of_list_singleton. lia. }
+  eexists (Idle y, m), _, _. split; [exists g, (λ _, zero_block), y; by rewrite Hformat|].
+  unfold served_history. cbv zeta.
+  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
+  eapply (queue_app _ []); [by apply (served_group y m [a; b] p1 [0; 1])|].
+  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [1] [])|].
+  eapply (queue_more _ _ [_] []); [by apply (queue_answer told _ [] [] [])|].
+  eapply (queue_app _ [_; _] []); [by apply (Hcalls _ (Write _ _ _) (Write _ _ _))|].
+  eapply (queue_app _ [_; _]); [by apply (served_group_cut y1 m1 [c; d] p2 [2; 3] ios)|].
+  eapply (queue_more _ _ [_] []).
+  { apply (queue_call told _ [] [] 4 (Write _ _ _)); [done|apply not_elem_of_nil]. }
+  eapply (queue_app _ [_] [_; _]); [by apply (served_cut y' m' (DoWrite e.1 e.2) p3 4 ios')|].
+  apply (served_alone _ [Read Live 0 count Ok data] (Idle y3, m3)); [|by repeat constructor].
+  apply (live_once_shows (Ask (DoRead Live 0 count) [])). simpl. by rewrite Hperform.
 Qed.
 End Scripts.
 
@@ -182,7 +371,13 @@ Definition everything : list (@event_in_life small) :=
    Keep (Clean [(0, 5)]); Ask (DoRead (Named "s") 0 1) []; Ask (DoDelete "s") []; Keep Collect;
    Ask (DoWrite 1 [data 6; data 7; data 8]) [0; 5; 3];
    Ask (DoWrite 1 [data 9]) [0];               (* the scheduler is wrong: the place is in use *)
-   Ask (DoWrite 1 [data 9]) [4]; Ask DoRestart []; Ask (DoRead Live 0 4) []].
+   Ask (DoWrite 1 [data 9]) [4]; Keep Collect;
+   AskGroup [(0, [data 10]); (1, [data 11])] [1; 3];           (* a place in use: none is performed *)
+   AskGroup [(0, [data 10]); (1, [data 11])] [1; 0]; Keep Collect;
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 true;  (* their record is lost *)
+   Ask (DoRead Live 0 4) [];
+   CutInGroup [(2, [data 12]); (0, [data 13])] [4; 2] 4 false; (* it survives *)
+   Ask DoRestart []; Ask (DoRead Live 0 4) []].
 
 Definition everything_shows : list (event (@block small)) :=
   [Write 0 [data 1; data 2] Ok; Snapshot "s" Ok;
@@ -193,10 +388,24 @@ Definition everything_shows : list (event (@block small)) :=
    Read (Named "s") 0 1 Ok [data 1]; Delete "s" Ok;
    Write 1 [data 6; data 7; data 8] Ok;
    Write 1 [data 9] (Refused NoSpace);
-   Write 1 [data 9] Ok; Restart Ok; Read Live 0 4 Ok [data 4; data 9; data 7; data 8]].
+   Write 1 [data 9] Ok; Write 0 [data 10] Ok; Write 1 [data 11] Ok;
+   Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
+   Read Live 0 4 Ok [data 10; data 11; data 7; data 8];
+   Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
+   Restart Ok; Read Live 0 4 Ok [data 13; data 11; data 12; data 8]].
 
 Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
 Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
+
+(** Of the writes that the power cut short, those that were performed together happened: their record
+survived. *)
+Definition served_shows : list (moment (@block small)) :=
+  served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) (1, [data 5]) 3
+    [data 3; data 2; data 4].
+
+Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small) 4 x ∧
+  queue_run (one_by_one proved_disk) (in_front proved_disk x) served_shows tr q.
+Proof. apply (served_life_shows shape_of_small _ _ _ _ _ [0; 1] [2; 3] [4] 4 1). by vm_compute. Qed.
 
 (** ** Blocks that do not give back what was put in *)
 
@@ -225,11 +434,12 @@ Qed.
 
 (** Nor does a queue in front of it help. *)
 Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful) 10 x ∧
-  queue_run proved_disk (Queue x [] []) h tr q ∧
+  queue_run (one_by_one proved_disk) (in_front proved_disk x) h tr q ∧
   ¬ admits_overlapping ByRequest Ack 0 (Alone (Event (Create 10)) :: h).
 Proof.
   destruct forgotten_life_shows as (x&x'&Hx&Hshows).
-  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (Queue x' [] []). split_and!; [done| |].
+  exists x, (Alone ∘ Event <$> forgotten_shows), forgotten_shows, (in_front proved_disk x').
+  split_and!; [done| |].
   - apply served_alone; [done|]. by repeat constructor.
   - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
@@ -241,10 +451,10 @@ Definition device_of (g : geometry) : option memory * medium (@block small) :=
 
 Definition answer_on (g : geometry) (places : list nat) (q : @request small) : option answer :=
   match device_of g with (Some y, m) => Some (execute (perform y places q) m).1.1.2 | _ => None end.
-Definition cost_on (g : geometry) (places : list nat) (q : @request small) : option (nat * nat * nat) :=
+Definition cost_on {A} g (places : list nat) (q : @request small) (then_ : memory → program block A) :
+    option (nat * nat * nat) :=
   match device_of g with
-  | (Some y, m) => let '(o, m') :=
-      execute (perform y places q) m in Some (cost (perform o.1.1 [3] (DoWrite 0 [data 1])) m')
+  | (Some y, m) => let '(o, m') := execute (perform y places q) m in Some (cost (then_ o.1.1) m')
   | _ => None
   end.
 
@@ -265,8 +475,12 @@ Theorem full_disk_refuses :
   end.
 Proof. by vm_compute. Qed.
 
-(** With a full log a write costs a checkpoint too. *)
+(** With a full log a write costs a checkpoint too, and so do several at once. *)
 Theorem full_log_costs_more :
-  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 2, 2) ∧
-  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) = Some (0, 4, 4).
+  let one := λ y, perform y [3] (DoWrite 0 [data 1]) in
+  let two := λ y, write_group y [3; 4] [(0, [data 1]); (2, [data 2])] in
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 2, 2) ∧
+  cost_on (Geometry 4 2 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 3, 2) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) one = Some (0, 4, 4) ∧
+  cost_on (Geometry 4 1 2 6 2 2) [0] (DoWrite 0 [data 1]) two = Some (0, 5, 4).
 Proof. by vm_compute. Qed.

@@ -11,33 +11,47 @@ Context `{!blocks}.
 Inductive control :=
   | Idle (y : memory)
   | Busy (q : request) (p : program block outcome)     (* a request is under way *)
+  | Group (ws : list (nat * list block)) (p : program block (memory * bool))   (* several writes are *)
   | Upkeep (p : program block memory)
   | Off
   | Recovery (p : program block (option memory)).
 
 Definition machine : Type := control * medium block.
 
-(** What a power cut shows: the request that it cut short, if there is one. *)
-Definition shown_by_cut (c : control) : event block :=
-  match c with Busy q _ => event_of q CutShort [] | _ => Crash CutShort end.
+(** What a power cut shows: the request that it cut short, if there is one. Of several writes the outcome is
+unknown. *)
+Definition shown_by_cut (c : control) : list (event block) :=
+  match c with
+  | Busy q _ => [event_of q CutShort []]
+  | Group ws _ => writes_shown ws UnknownOutcome ++ [Crash CutShort]
+  | _ => [Crash CutShort]
+  end.
 
 Inductive move : machine → list (event block) → machine → Prop :=
   | Call y m q places :                     (* any request, with any proposal of the scheduler *)
       move (Idle y, m) [] (Busy q (perform y places q), m)
+  | CallGroup y m ws places :               (* any writes at once, with any proposal *)
+      move (Idle y, m) [] (Group ws (write_group y places ws), m)
   | Maintain y m u :
       move (Idle y, m) [] (Upkeep (maintain y u), m)
   | BusyIo q p m p' m' :                    (* one block I/O *)
       io p m = Some (p', m') → move (Busy q p, m) [] (Busy q p', m')
+  | GroupIo ws p m p' m' :
+      io p m = Some (p', m') → move (Group ws p, m) [] (Group ws p', m')
   | UpkeepIo p m p' m' :
       io p m = Some (p', m') → move (Upkeep p, m) [] (Upkeep p', m')
   | RecoveryIo p m p' m' :
       io p m = Some (p', m') → move (Recovery p, m) [] (Recovery p', m')
   | Answer q y r data m :
       move (Busy q (Done (y, r, data)), m) [event_of q r data] (Idle y, m)
+  | GroupAnswer ws y m :
+      move (Group ws (Done (y, true)), m) (writes_shown ws Ok) (Idle y, m)
+  | GroupRefused ws y m :                   (* none was performed: they may be called one by one *)
+      move (Group ws (Done (y, false)), m) [] (Idle y, m)
   | UpkeepEnds y m :
       move (Upkeep (Done y), m) [] (Idle y, m)
   | PowerCut c m f :                        (* at any moment; any subset of what is unflushed survives *)
-      c ≠ Off → survives m f → move (c, m) [shown_by_cut c] (Off, Medium f [])
+      c ≠ Off → survives m f → move (c, m) (shown_by_cut c) (Off, Medium f [])
   | PowerOn m :
       move (Off, m) [] (Recovery (recover Done), m)
   | Recovered y m :

@@ -198,6 +198,53 @@ Proof.
       intros l. rewrite Hv. symmetry. apply value_same; [right; eauto|done|done].
 Qed.
 
+(** Disks that read the same. *)
+Definition alike (d d' : disk block) : Prop := (∀ l, live d l = live d' l) ∧ snaps d = snaps d'.
+
+Definition written_all (d : disk block) (ws : list (nat * list block)) : disk block :=
+  foldl (λ d w, written d w.1 w.2) d ws.
+Definition written_singly (d : disk block) (bs : list (nat * block)) : disk block :=
+  foldl (λ d b, written d b.1 [b.2]) d bs.
+
+Lemma agrees_alike g f m d d' : alike d d' → agrees g f m d → agrees g f m d'.
+Proof. intros [Hlive Hsnaps] [Hl Hs]. split; [intros l; by rewrite <-Hlive|by rewrite <-Hsnaps]. Qed.
+
+(** A write of several blocks is a write of each. *)
+Lemma write_is_singly lba data d d' : alike d d' →
+  alike (written_singly d (zip (seq lba (length data)) data)) (written d' lba data).
+Proof.
+  revert lba d d'. induction data as [|b data IH]; intros lba d d' [Hlive Hsnaps].
+  - split; [|done]. intros l. simpl. rewrite Hlive. unfold VirtualDisk.data_at. by destruct (decide _).
+  - destruct (IH (S lba) (written d lba [b]) (written d' lba [b])) as [Hl Hs].
+    { split; [|done]. intros l. simpl. by rewrite Hlive. }
+    split; [|done]. intros l. etransitivity; [exact (Hl l)|]. simpl. unfold VirtualDisk.data_at.
+    repeat case_decide; try lia; [|replace l with lba by lia; by rewrite Nat.sub_diag|done].
+    destruct (l - lba) as [|n] eqn:Hn; [lia|]. simpl. by replace (l - S lba) with n by lia.
+Qed.
+
+Lemma writes_are_singly ws d d' : alike d d' → alike (written_singly d (blocks_of ws)) (written_all d' ws).
+Proof.
+  revert d d'. induction ws as [|[lba data] ws IH]; intros d d' Hd; [done|].
+  unfold written_singly, blocks_of. simpl. rewrite foldl_app. by apply IH, write_is_singly.
+Qed.
+
+(** Blocks that are already in their places are mapped one after the other. *)
+Lemma group_applied g f bs places m fr fr' d :
+  well_formed m fr → agrees g f m d → take_free places fr = Some fr' → length places = length bs →
+  (∀ p b, (p, b) ∈ zip places bs.*2 → f (data_address g p) = b) →
+  well_formed (apply (LogGroup (zip bs.*1 places)) m) fr' ∧
+    agrees g f (apply (LogGroup (zip bs.*1 places)) m) (written_singly d bs).
+Proof.
+  revert places m fr d. induction bs as [|[l b] bs IH]; intros [|p places] m fr d Hwf Hag Hfree Hlen Hnew;
+    simplify_eq/=; [done|].
+  destruct (fr !! p) as [[]|] eqn:Hp; [|done].
+  destruct (write_applied g f f m fr (delete p fr) d l [p] [b]) as [Hwf1 Hag1]; try done.
+  - simpl. by rewrite Hp.
+  - intros p' b' [= -> ->]%elem_of_list_singleton. apply Hnew. by left.
+  - apply (IH places (map_write l [p] m) (delete p fr) (written d l [b])); try done.
+    intros p' b' Hin. apply Hnew. by right.
+Qed.
+
 (** A record that leaves the middle map alone and adds no reference. *)
 Lemma well_formed_fewer m m' fr : next_mba m' = next_mba m → middle m' = middle m →
   (∀ x, reachable m' x → reachable m x) → well_formed m fr → well_formed m' fr.

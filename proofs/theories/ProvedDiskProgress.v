@@ -105,6 +105,25 @@ Proof.
   by destruct q; simplify_eq/=.
 Qed.
 
+(** So do several writes at once, of [n] blocks together: one record and two flushes for all of them. *)
+Theorem group_cost y places ws fr m :
+  let bs := blocks_of ws in
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs → bs ≠ [] →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → has_room y = true →
+  (execute (write_group y places ws) m).1.2 = true ∧
+  cost (write_group y places ws) m = (0, S (length bs), 2).
+Proof.
+  intros bs Hfit Hlen Hsome Hfree Hrecord Hroom. unfold write_group, with_room. rewrite Hroom. fold bs.
+  cbv zeta. rewrite (take_ge places), Hfree, decide_True by (done || lia).
+  assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y)) w.1 (length w.2))) ws = true) as ->.
+  { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
+    rewrite Forall_forall in Hfit. by apply Hfit. }
+  destruct (execute_append y (LogGroup (zip bs.*1 places)) places bs.*2 (Done (y, false))
+    (Done (logged y (LogGroup (zip bs.*1 places)) fr, true)) m) as (m'&->&Hcost);
+    [done|done|by rewrite fmap_length|].
+  split; [done|]. rewrite Hcost, fmap_length, decide_False by (done || by destruct bs). done.
+Qed.
+
 (** A read of [n] blocks costs at most [n] block reads, and nothing else. *)
 Lemma read_places_cost {A} g places (k : list block → program block A) m :
   (∀ bs, cost (k bs) m = (0, 0, 0)) → ∃ n, n ≤ length places ∧ cost (read_places g places k) m = (n, 0, 0).

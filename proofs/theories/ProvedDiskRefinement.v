@@ -68,23 +68,46 @@ Definition related (x : machine) (s : state block) : Prop :=
   match x.1 with
   | Idle y => ∃ f d, m = Medium f [] ∧ represents y f d ∧ s = settled (disk_blocks (shape y)) d
   | Busy q p => ∃ g d, s = settled (disk_blocks g) d ∧ crash_safe (crash_outcome g s q) (answers g s q) p m
+  | Group ws p => ∃ g d, s = settled (disk_blocks g) d ∧
+      crash_safe (group_outcome g d ws) (group_ends g d ws) p m
   | Upkeep p => ∃ g d, s = settled (disk_blocks g) d ∧ crash_safe (recoverable g d) (keeps g d) p m
   | Off => ∃ g f d, m = Medium f [] ∧ size s = disk_blocks g ∧ exactly d ∈ survivors s ∧ recoverable g d f
   | Recovery p => ∃ g d, size s = disk_blocks g ∧ exactly d ∈ survivors s ∧
       crash_safe (recoverable g d) (λ r m, ∃ y, r = Some y ∧ keeps g d y m) p m
   end.
 
+(** Writes of a group, performed. *)
+Lemma group_run g d ws r : in_range g ws → r = Ok ∨ r = UnknownOutcome →
+  run Ack (settled (disk_blocks g) d) (writes_shown ws r) (settled (disk_blocks g) (written_all d ws)).
+Proof.
+  intros Hws Hr. revert d. induction Hws as [|[lba data] ws Hfit _ IH]; intros d; [constructor|].
+  econstructor; [|apply IH]. split; [done|]. unfold out_of_range. simpl. rewrite decide_True by done.
+  destruct Hr as [->| ->]; [done|by right].
+Qed.
+
+(** Not performed. *)
+Lemma group_idle n d ws : run Ack (settled n d) (writes_shown ws UnknownOutcome) (settled n d).
+Proof. induction ws; [constructor|]. econstructor; [|done]. split; [done|by left]. Qed.
+
 Lemma related_cut c m s f : related (c, m) s → c ≠ Off → survives m f →
-  ∃ s', run Ack s [shown_by_cut c] s' ∧ related (Off, Medium f []) s'.
+  ∃ s', run Ack s (shown_by_cut c) s' ∧ related (Off, Medium f []) s'.
 Proof.
   assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor; [done|constructor]).
-  destruct c as [y|q p|p| |p]; unfold related; simpl; intros Hrel Hon Hf.
+  destruct c as [y|q p|ws p|p| |p]; unfold related; simpl; intros Hrel Hon Hf.
   - destruct Hrel as (f0&d&->&Hy&->). eexists. split; [by apply Hone|].
     exists (shape y), f, d. split_and!; [done|done|by left|]. exists y. split; [done|].
     eapply represents_ext; [|done]. by apply survives_stable.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). destruct (Hp f Hf) as (d'&Hd'&Hrec).
     destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
       [by apply Hone|]. by exists g, f, d'.
+  - destruct Hrel as (g&d&->&Hp%crash_safe_now).
+    assert (∃ d', run Ack (settled (disk_blocks g) d) (writes_shown ws UnknownOutcome)
+      (settled (disk_blocks g) d') ∧ recoverable g d' f) as (d'&Hrun&Hrec).
+    { destruct (Hp f Hf) as [?|[? ?]]; [exists d|exists (written_all d ws)]; split; try done;
+        [apply group_idle|apply group_run; by auto]. }
+    exists (cut (settled (disk_blocks g) d') []).
+    split; [apply run_app; eexists; split; [done|by apply Hone]|].
+    exists g, f, d'. split_and!; [done|done|by left|done].
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). eexists. split; [by apply Hone|].
     exists g, f, d. split_and!; [done|done|by left|by apply Hp].
   - done.
@@ -100,13 +123,17 @@ Proof.
     by rewrite Hshape, Hn.
   - assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor;
     [done|constructor]).
-    intros x s es x' Hrel Hmove. destruct Hmove as [y m q places|y m u|q p m p' m' Hio|p m p' m' Hio|p m p' m'
-      Hio
-      |q y r data m|y m|c m f Hon Hf|m|y m]; unfold related in Hrel; simpl in Hrel.
+    intros x s es x' Hrel Hmove. destruct Hmove as [y m q places|y m ws places|y m u
+      |q p m p' m' Hio|ws p m p' m' Hio|p m p' m' Hio|p m p' m' Hio|q y r data m|ws y m|ws y m|y m
+      |c m f Hon Hf|m|y m]; unfold related in Hrel; simpl in Hrel.
     + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
       by apply crash_safe_perform.
     + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
+      by apply crash_safe_write_group.
+    + destruct Hrel as (f&d&->&Hy&->). eexists. split; [constructor|]. exists (shape y), d. split; [done|].
       by apply crash_safe_maintain.
+    + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
+      by eapply crash_safe_io.
     + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
       by eapply crash_safe_io.
     + destruct Hrel as (g&d&->&Hp). eexists. split; [constructor|]. exists g, d. split; [done|].
@@ -114,6 +141,9 @@ Proof.
     + destruct Hrel as (g&d&?&?&Hp). eexists. split; [constructor|]. exists g, d. split_and!; [done..|].
       by eapply crash_safe_io.
     + destruct Hrel as (g&d&->&_&f'&d'&->&<-&Hrep&Hstep). eexists. split; [by apply Hone|]. by exists f', d'.
+    + destruct Hrel as (g&d&->&_&f'&->&<-&Hall&Hrep). eexists.
+      split; [apply group_run; [by apply Hall|by left]|]. by exists f', (written_all d ws).
+    + destruct Hrel as (g&d&->&_&f'&->&<-&_&Hrep). eexists. split; [constructor|]. by exists f', d.
     + destruct Hrel as (g&d&->&_&f'&->&<-&Hrep). eexists. split; [constructor|]. by exists f', d.
     + by eapply related_cut.
     + destruct Hrel as (g&f&d&->&Hsize&Hd&y&<-&Hy). exists s. split; [constructor|]. exists (shape y), d.

@@ -154,6 +154,15 @@ Proof.
   intros Hp. right. by eapply elem_of_list_lookup_2.
 Qed.
 
+Lemma group_places lbas places m x p :
+  middle (apply (LogGroup (zip lbas places)) m) !! x = Some p → middle m !! x = Some p ∨ p ∈ places.
+Proof.
+  revert lbas m. induction places as [|p' places IH]; intros [|l lbas] m; simpl; try by left.
+  intros [Hp|Hp]%IH; [|right; by right]. simpl in Hp. destruct (decide (x = next_mba m)) as [->|].
+  - rewrite lookup_insert in Hp. simplify_eq. right. left.
+  - rewrite lookup_insert_ne in Hp by done. by left.
+Qed.
+
 Lemma crash_safe_with_room {A} (P : contents block → Prop) (Q : A → medium block → Prop) y k f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) →
   (∀ y' f', represents y' f' d → shape y' = shape y → crash_safe P Q (k y') (Medium f' [])) →
@@ -214,6 +223,52 @@ Proof.
       destruct (Hsnaps n) as [vm v Hv|]; [|by rewrite decide_False in Hview by by intros [? ?]].
       exists v. split; [done|]. simpl. rewrite <-list_fmap_compose. apply list_fmap_ext. intros i l _. simpl.
       by rewrite Hv.
+Qed.
+
+(** ** Several writes in one record *)
+
+Definition in_range g (ws : list (nat * list block)) : Prop :=
+  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws.
+(** A power cut leaves the disk before all of the writes, or after all. *)
+Definition group_outcome g d ws f : Prop :=
+  recoverable g d f ∨ in_range g ws ∧ recoverable g (written_all d ws) f.
+
+(** How the writes show. *)
+Definition writes_shown (ws : list (nat * list block)) (r : answer) : list (event block) :=
+  (λ w, Write w.1 w.2 r) <$> ws.
+
+Definition group_ends g d ws (o : memory * bool) (m : medium block) : Prop :=
+  ∃ f', m = Medium f' [] ∧ shape o.1 = g ∧ (o.2 = true → in_range g ws) ∧
+    represents o.1 f' (if o.2 then written_all d ws else d).
+
+Lemma crash_safe_write_group y f d places ws : represents y f d →
+  crash_safe (group_outcome (shape y) d ws) (group_ends (shape y) d ws) (write_group y places ws)
+    (Medium f []).
+Proof.
+  intros Hy. unfold write_group. eapply crash_safe_with_room; [done|by left|].
+  clear f Hy. intros y1 f Hy <-. pose proof Hy as (_&Hwf&Hag).
+  assert (crash_safe (group_outcome (shape y1) d ws) (group_ends (shape y1) d ws) (Done (y1, false))
+    (Medium f [])) as Hnone.
+  { split; [apply (safe_represents _ y1 f d); [done|by left]|]. by exists f. }
+  set (bs := blocks_of ws). set (at_ := take (length bs) places). cbv zeta.
+  destruct (take_free at_ (free y1)) as [fr|] eqn:Hfree; [|done]. destruct (decide _) as [Hlen|]; [|done].
+  destruct (forallb _ ws) eqn:Hfit; [|done].
+  assert (in_range (shape y1) ws) as Hrange.
+  { apply Forall_forall. intros w Hw. rewrite forallb_forall in Hfit.
+    apply (bool_decide_eq_true_1 _ (Hfit w (proj1 (elem_of_list_In _ _) Hw))). }
+  apply (crash_safe_append _ _ y1 _ at_ bs.*2 fr _ _ f d (written_all d ws)); try done.
+  - by rewrite fmap_length.
+  - intros x p Hp. by apply group_places with bs.*1.
+  - by left.
+  - by right.
+  - intros f2 Hnew Hold.
+    destruct (group_applied (shape y1) f2 bs at_ (current y1) (free y1) fr d) as [Hwf2 Hag2]; try done.
+    { eapply agrees_frame; [|done]. intros a Ha. apply Hold. by right. }
+    split; [done|]. eapply agrees_alike; [|done]. by apply writes_are_singly.
+  - intros f2 Hy2. split.
+    + apply (safe_represents _ (logged y1 (LogGroup (zip bs.*1 at_)) fr) f2 (written_all d ws)); [done|].
+      by right.
+    + by exists f2.
 Qed.
 
 (** ** Upkeep *)

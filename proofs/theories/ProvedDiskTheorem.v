@@ -1,11 +1,12 @@
 (** The theorem about the disk that runs.
 
-[proved_disk] is the machine of [ProvedDiskMachine.v]. It runs the programs of [ProvedDisk.v], one request at
-a time, on one device of blocks. [implements _ Ack] is the contract of [VirtualDisk.v]: every trace that the
+[proved_disk] is the machine of [ProvedDiskMachine.v]. It runs the programs of [ProvedDisk.v], one after the
+other, on one device of blocks. [implements _ Ack] is the contract of [VirtualDisk.v]: every trace that the
 machine can show is one that the contract admits when an acknowledged operation survives every power cut.
 
 What the machine may meet:
-- any request, with any proposal of a scheduler about where its data go, and any upkeep between two requests;
+- any request, or several writes at once, with any proposal of a scheduler about where data go, and any upkeep
+  between two requests;
 - a power cut between any two block I/Os, in recovery too. Memory is lost. Each block of the device then holds
   what the last flush left there or any write since that flush, whatever the other blocks hold;
 - any content of the device before it was formatted.
@@ -20,9 +21,11 @@ From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
 Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
 Proof. intros laws. apply proved_disk_refines. Qed.
 
-(** The disk that is served: requests of many clients wait in a queue, the machine performs one at a time, and
-answers are sent later. *)
+(** The disk that is served: requests of many clients wait in a queue, the machine performs one at a time or
+several writes at once, and answers are sent later. *)
 Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
-  blocks_laws → fresh proved_disk n c → queue_run proved_disk (Queue c [] []) h tr q →
+  blocks_laws → fresh proved_disk n c → queue_run (one_by_one proved_disk) (in_front proved_disk c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
-Proof. intros laws. by apply queue_implements, proved_disk_refines_contract. Qed.
+Proof.
+  intros laws Hc. by apply queue_implements; [apply one_by_one_implements, proved_disk_refines_contract|].
+Qed.

@@ -511,10 +511,12 @@ put into a block are read back. *)
 Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
-(** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time. *)
+(** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time, or
+several writes at once. *)
 Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
   blocks_laws → fresh proved_disk n c →
-  OverlappingDiskQueue.queue_run proved_disk (OverlappingDiskQueue.Queue c [] []) h tr q →
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
+    (OverlappingDiskQueue.in_front proved_disk c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. apply ProvedDiskTheorem.served_disk_refines_contract. Qed.
 
@@ -614,6 +616,15 @@ Theorem update_cost `{blocks} y places q r fr m :
   cost (perform y places q) m = (0, S (length (data_of q)), if decide (data_of q = []) then 1 else 2).
 Proof. apply ProvedDiskProgress.update_cost. Qed.
 
+(** Several writes at once, of n blocks together, cost n + 1 writes and 2 flushes for all of them. *)
+Theorem group_cost `{blocks} y places ws fr m :
+  let bs := blocks_of ws in
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs → bs ≠ [] →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → has_room y = true →
+  (execute (write_group y places ws) m).1.2 = true ∧
+  cost (write_group y places ws) m = (0, S (length bs), 2).
+Proof. apply ProvedDiskProgress.group_cost. Qed.
+
 Theorem read_cost `{blocks} y places from lba count m :
   ∃ n, n ≤ count ∧ cost (perform y places (DoRead from lba count)) m = (n, 0, 0).
 Proof. apply ProvedDiskProgress.read_cost. Qed.
@@ -638,6 +649,14 @@ though it was not flushed, a cleaning, a deletion, and a scheduler that proposes
 Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
+
+(** And served: two writes in flight that are performed together and answered, a power cut while two more are,
+which both happened, one in a write that is performed alone, which did not, and a read. *)
+Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+  OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
+    (OverlappingDiskQueue.in_front proved_disk x)
+    ProvedDiskExecution.served_shows tr q.
+Proof. apply ProvedDiskExecution.served_life_exists. Qed.
 
 (** And on two mirrors: a power cut that leaves them different, a degraded write, all devices gone, one that
 comes back stale, the other one, resync, and the loss of the device that was never stale. *)
@@ -672,8 +691,9 @@ Definition all_theorems :=
    @mirrored_requests_answered, @mirrored_recovery_ends, @mirrored_resync_ends,
    @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
-   @refusal_has_reason, @surplus_ignored, @update_cost, @read_cost, @write_is_taken, @used_at_most_mapped,
-   @proved_disk_execution, @mirrored_disk_execution).
+   @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
+   @used_at_most_mapped,
+   @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)

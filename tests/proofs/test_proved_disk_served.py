@@ -1,8 +1,11 @@
 """The proved disk over NBD: bytes on its sockets, commands meanwhile, kills, hostile clients."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +15,7 @@ from kill_server import Server, killed
 from scheduler_bugs import built
 
 from support.proved_disk import call
-from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client
+from support.serving.nbd_client import FLUSH, READ, TRIM, WRITE, ZERO, Client, replies, request
 from support.serving.nbd_fuzz import fuzz
 
 BLOCK = 4096
@@ -111,6 +114,54 @@ def asked(folder: Path, line: dict[str, object]) -> dict[str, object]:
         control.sendall(json.dumps(line).encode() + b"\n")
         answer: dict[str, object] = json.loads(control.makefile().readline())
         return answer
+
+
+def counted(disk: Path) -> Counter[str]:
+    """Return how many device I/Os the server has done."""
+    counters = asked(disk, {"op": "stats"})["counters"]
+    assert isinstance(counters, dict)
+    return Counter(counters)
+
+
+def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, bytes]]) -> list[int]:
+    """Send writes of blocks at LBAs while the server stands still. Return their errors."""
+    os.kill(server.process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, server.process.pid, os.WSTOPPED)
+    end.sendall(b"".join(request(WRITE, lba * BLOCK, data=data) for lba, data in writes))
+    os.kill(server.process.pid, signal.SIGCONT)
+    end.settimeout(10)
+    received = b""
+    while len(received) < 16 * len(writes):
+        received += end.recv(1 << 16)
+    return [reply.error for reply in replies(received, {})]
+
+
+def test_writes_that_arrive_together_share_a_record(server: Server, tmp_path: Path) -> None:
+    client, end = connected(tmp_path)
+    with closing(end):
+        before = counted(tmp_path / "disk")
+        writes = [(lba, bytes([lba]) * BLOCK) for lba in (*range(1, 12), 1)]
+        assert not any(sent_together(server, end, writes))
+        assert counted(tmp_path / "disk") - before == Counter(device_writes=13, device_flushes=2)
+        last = (1, b"last" * (BLOCK // 4))
+        assert not any(sent_together(server, end, [(1, b"a" * BLOCK), last]))
+        assert client.one(READ, 0, 13 * BLOCK).content == b"".join(
+            [bytes(BLOCK), last[1], *(bytes([lba]) * BLOCK for lba in range(2, 12)), bytes(BLOCK)]
+        )
+
+
+def test_writes_for_which_there_is_no_room_together_are_tried_one_by_one(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    call("create", disk, "--blocks", 8, "--segments", 1, "--segment-blocks", 8)
+    call("write", disk, 0, "--fill", 1, "--count", 6)
+    call("snapshot", disk, "s")
+    server = Server(tmp_path)
+    client, end = connected(tmp_path)
+    with closing(end):
+        errors = sent_together(server, end, [(lba, b"n" * BLOCK) for lba in range(4)])
+        assert errors == [0, 0, 28, 28]
+        assert client.one(READ, 0, 4 * BLOCK).content == b"n" * 2 * BLOCK + b"\1" * 2 * BLOCK
+    stop(server)
 
 
 @pytest.fixture

@@ -26,5 +26,5 @@ Extract Constant Pos.of_succ_nat =>
 Extract Constant Pos.to_nat =>
   "(let rec number p = match p with XH -> 1 | XO p -> 2 * number p | XI p -> 2 * number p + 1 in number)".
 
-Extraction "proved_core.ml" perform maintain recover format first_free is_free in_use listing live_blocks
+Extraction "proved_core.ml" perform write_group maintain recover format first_free is_free in_use listing live_blocks
   mirrored opened settle.

@@ -128,14 +128,9 @@ let answer state message =
 
 (* On a disk that lasts where `disk` is its file, else on one in a temporary file in `folder`. *)
 let serve ~disk ~log ~folder ~records ~seed =
-  let random = Random.State.make [| seed |] in
-  match disk with
-  | Some path ->
-      let device = Device.open_file ?log path in
-      let disk = Some (Engine.recover (Engine.on device)) in
-      let state = { path; random; records; device = Some device; disk } in
-      Fun.protect ~finally:(fun () -> close state) (fun () -> converse (answer state))
-  | None ->
-      let state = { path = Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks"; random; records;
-        disk = None; device = None } in
-      Fun.protect ~finally:(fun () -> close state; Sys.remove state.path) (fun () -> converse (answer state))
+  let random = Random.State.make [| seed |] and device = Option.map (Device.open_file ?log) disk in
+  let path, remove = match disk with Some path -> (path, ignore) | None ->
+    (Filename.temp_file ~temp_dir:folder "proved-disk-" ".blocks", Sys.remove) in
+  let disk = Option.map (fun device -> Engine.recover (Engine.on device)) device in
+  let state = { path; random; records; device; disk } in
+  Fun.protect ~finally:(fun () -> close state; remove path) (fun () -> converse (answer state))

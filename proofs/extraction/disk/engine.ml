@@ -4,7 +4,7 @@ open Proved_core
 exception Not_a_disk
 
 (* Whatever runs a program for one device. *)
-type medium = { run : 'a. (block, 'a) program -> 'a }
+type medium = { run : 'a. (block, 'a) program -> 'a; groups : bool  (* several writes at once *) }
 
 type t = {
   medium : medium;
@@ -21,7 +21,7 @@ let rec run device = function
       run device next
   | FlushBlocks next -> Device.flush device; run device next
 
-let on device = { run = (fun program -> run device program) }
+let on device = { run = (fun program -> run device program); groups = true }
 
 let with_memory medium = function
   | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
@@ -35,15 +35,16 @@ let maintain disk upkeep =
   disk.memory <- disk.medium.run (maintain Bytes_blocks.blocks disk.memory upkeep);
   if upkeep <> Checkpoint then Scheduler.forget disk.scheduler
 
+(* What the scheduler wants done before so many blocks are written. *)
+let rec prepare ?(rounds = 8) disk blocks =
+  if rounds > 0 then
+    Option.iter (fun upkeep -> maintain disk upkeep; prepare ~rounds:(rounds - 1) disk blocks)
+      (Scheduler.wanted disk.scheduler disk.memory blocks)
+
 (* Where the scheduler finds no room, the proved code looks itself: `write_is_taken` says that it finds it. *)
 let rec perform ?(looked = false) disk request =
   let blocks = match request with DoWrite (_, data) -> List.length data | _ -> 0 in
-  let rec prepare rounds =
-    if rounds > 0 then
-      Option.iter (fun upkeep -> maintain disk upkeep; prepare (rounds - 1))
-        (Scheduler.wanted disk.scheduler disk.memory blocks)
-  in
-  (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare 8);
+  (match request with DoRead _ | DoFlush | DoRestart -> () | _ -> prepare disk blocks);
   let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
   let program = Proved_core.perform Bytes_blocks.blocks disk.memory places request in
   let (memory, answer), data = disk.medium.run program in
@@ -54,6 +55,18 @@ let rec perform ?(looked = false) disk request =
   | Refused (OutOfRange | NoSuchSnapshot | SnapshotExists | BadRequest) ->
       Scheduler.give_back disk.scheduler places; (answer, data)
   | _ -> if answer <> Ok || looked || request = DoRestart then Scheduler.forget disk.scheduler; (answer, data)
+
+(* Several writes in one record; false if none of them was performed. *)
+let write_group disk writes =
+  let blocks = List.fold_left (fun sum (_, data) -> sum + List.length data) 0 writes in
+  disk.medium.groups && List.compare_length_with writes 1 > 0 && begin
+    prepare disk blocks;
+    let places = Scheduler.propose disk.scheduler disk.memory blocks in
+    let memory, all = disk.medium.run (write_group Bytes_blocks.blocks disk.memory places writes) in
+    disk.memory <- memory;
+    if not all then Scheduler.forget disk.scheduler;
+    all
+  end
 
 (* As much of cleaning as the scheduler finds to do. *)
 let clean disk =

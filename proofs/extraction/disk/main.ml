@@ -134,6 +134,7 @@ let disk = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"
 let lba = Arg.(required & pos 1 (some (at_least 0)) None & info [] ~docv:"LBA" ~doc:"The first block.")
 let count = Arg.(value & pos 2 (at_least 0) 1 & info [] ~docv:"COUNT" ~doc:"How many blocks.")
 let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc:"The snapshot.")
+let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ option ] ~docv ~doc)
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
 let command name doc term =
@@ -146,25 +147,20 @@ let commands =
   let open Term in
   [ command "create" "Make a new disk in an empty or absent folder."
       (const create $ disk
-       $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ]
-         ~docv:"N" ~doc:"Size of the disk, in blocks.")
+       $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ] ~docv:"N" ~doc:"Size, in blocks.")
        $ number "segment-blocks" 128 "Blocks of a segment."
-       $ Arg.(value & opt (some (at_least 1)) None & info [ "segments" ]
-         ~docv:"N" ~doc:"Segments for data; twice the disk's blocks and four segments if absent.")
-       $ Arg.(value & opt (some (at_least 1)) None & info [ "log-records" ]
-         ~docv:"N" ~doc:"Records in the log; half the blocks, from 1,024 to 65,536, if absent.")
+       $ optional (at_least 1) "segments" "N" "Segments for data; if absent, twice the blocks and four."
+       $ optional (at_least 1) "log-records" "N"
+         "Records in the log; if absent, half the blocks (1,024 to 65,536)."
        $ number "snapshots" Plan.default_snapshots "Snapshots at most." $ Mirror_commands.mirrors);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
-       $ Arg.(value & opt (some string) None & info [ "text" ]
-         ~docv:"TEXT" ~doc:"Write this text, in place of stdin.")
-       $ Arg.(value & opt (some (at_least 0)) None & info [ "fill" ]
-         ~docv:"BYTE" ~doc:"Write COUNT blocks of this byte.")
+       $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
+       $ optional (at_least 0) "fill" "BYTE" "Write COUNT blocks of this byte."
        $ number "count" 1 "Blocks, with --fill.");
     command "read" "Read COUNT blocks from LBA on to stdout."
       (const read $ disk $ lba $ count
-       $ Arg.(value & opt (some string) None & info [ "view" ]
-         ~docv:"NAME" ~doc:"A snapshot, in place of the live view."));
+       $ optional Arg.string "view" "NAME" "A snapshot, in place of the live view.");
     command "unmap" "Give COUNT blocks from LBA on back: they read as zeroes."
       (const (fun folder lba count -> change (DoUnmap (lba, count)) folder) $ disk $ lba $ count);
     command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
@@ -181,18 +177,14 @@ let commands =
       (const (fun folder -> with_disk folder (fun d -> Engine.maintain d Checkpoint)) $ disk);
     command "serve" "Serve over NBD until SIGTERM or SIGINT: the live view, and each snapshot by its name."
       (const serve $ disk
-       $ Arg.(required & opt (some string) None & info [ "socket" ]
-         ~docv:"PATH" ~doc:"Unix socket to listen on.")
+       $ Arg.(required & opt (some string) None & info [ "socket" ] ~docv:"PATH" ~doc:"Socket to listen on.")
        $ Arg.(value & flag & info [ "no-sync" ]
          ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only."));
     command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
       (const adapter
-       $ Arg.(value & opt (some string) None & info [ "disk" ]
-         ~docv:"DIR" ~doc:"A disk that lasts, in place of a temporary one.")
-       $ Arg.(value & opt (some string) None & info [ "log-writes" ]
-         ~docv:"FILE" ~doc:"With --disk: log what is written, as dm-log-writes does.")
-       $ Arg.(value & opt (some string) None & info [ "folder" ]
-         ~docv:"DIR" ~doc:"Where the file of the disk is kept while it runs.")
+       $ optional Arg.string "disk" "DIR" "A disk that lasts, in place of a temporary one."
+       $ optional Arg.string "log-writes" "FILE" "With --disk: log what is written, as dm-log-writes does."
+       $ optional Arg.string "folder" "DIR" "Where the file of the disk is kept while it runs."
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")
        $ Mirror_commands.mirrors) ]

@@ -1,7 +1,7 @@
 (* One NBD client: fixed newstyle, simple replies (doc/proto.md of the project NetworkBlockDevice/nbd). The
    live view is the default export, each snapshot is a read-only one. Requests are performed one at a time,
-   in the order in which they arrive, and answered when they are durable: the queue of
-   OverlappingDiskQueue.v. *)
+   but writes of whole blocks wait for [commit], which performs them at once. Each is answered when it is
+   durable: the queue of OverlappingDiskQueue.v. *)
 
 open Proved_core
 
@@ -12,12 +12,14 @@ let eperm, eio, einval, enospc, eshutdown = 1, 5, 22, 28, 108
 
 type export = { view : target; writable : bool; stays : unit -> bool  (* its snapshot is still there *) }
 type phase = Greeted | Choosing of { no_zeroes : bool } | Chosen of export
-type t = { disk : Engine.t; mutable phase : phase; out : Outbox.t }
+(* Writes that wait, the newest first, and who is told the error of each, or 0. *)
+type served = { engine : Engine.t; mutable waiting : ((int * block list) * (int -> unit)) list }
+type t = { disk : served; mutable phase : phase; out : Outbox.t }
 
 let size = Bytes_blocks.block_bytes
 let longest = 32 lsl 20  (* bytes of a read or a write *)
-let most_written = 256  (* blocks of a write that is one step: its log record is one block *)
-let bytes_of disk = disk.Engine.memory.shape.disk_blocks * size
+let most_written = 254  (* blocks of writes that are one step: their log record is one block *)
+let bytes_of disk = disk.engine.memory.shape.disk_blocks * size
 
 (* ** Numbers, big end first *)
 
@@ -27,11 +29,10 @@ let u64 bytes at =
   let n = Bytes.get_int64_be bytes at in
   if Int64.compare n 0L < 0 || Int64.compare n 0x1000000000000000L > 0 then max_int lsr 1 else Int64.to_int n
 
-
 (* ** Data *)
 
 let perform disk request =
-  match Engine.perform disk request with
+  match Engine.perform disk.engine request with
   | exception Mirror_set.Lost -> raise (Failed eio)
   | Ok, data -> data
   | Refused NoSpace, _ -> raise (Failed enospc)
@@ -39,17 +40,28 @@ let perform disk request =
   | Refused (OutOfRange | BadRequest), _ -> raise (Failed einval)
   | _ -> raise (Failed eio)
 
-let read_block disk lba = Bytes_blocks.of_block (List.hd (perform disk (DoRead (Live, lba, 1))))
-
 (* The block [lba] once [data], from [at] on, is written to the bytes from [from] to [until] of the disk. *)
 let block_written disk lba data at from until =
   let start = max from (lba * size) and stop = min until ((lba + 1) * size) in
-  if stop - start = size then Bytes.sub data (at + start - from) size
-  else begin
-    let block = Bytes.copy (read_block disk lba) in
-    Bytes.blit data (at + start - from) block (start - (lba * size)) (stop - start);
-    block
-  end
+  let block = if stop - start = size then Bytes.create size
+    else Bytes.copy (Bytes_blocks.of_block (List.hd (perform disk (DoRead (Live, lba, 1))))) in
+  Bytes.blit data (at + start - from) block (start - (lba * size)) (stop - start);
+  block
+
+(* Performs the writes that wait. *)
+let commit disk =
+  let writes = List.rev disk.waiting in
+  disk.waiting <- [];
+  let all = Engine.write_group disk.engine (List.map fst writes) in
+  let alone (lba, data) = try ignore (perform disk (DoWrite (lba, data))); 0 with Failed error -> error in
+  List.iter (fun (write, answered) -> answered (if all then 0 else alone write)) writes
+
+let wait disk data at from length answered =
+  let block i = Bytes_blocks.to_block (Bytes.sub data (at + (i * size)) size) in
+  let write = (from / size, List.init (length / size) block) in
+  let blocks = List.fold_left (fun sum ((_, data), _) -> sum + List.length data) 0 disk.waiting in
+  if blocks + (length / size) > most_written then commit disk;
+  disk.waiting <- (write, answered) :: disk.waiting
 
 (* Long requests are several steps of the disk, and a request of no bytes is none. *)
 let write disk data at from length =
@@ -69,12 +81,9 @@ let unmap disk ~parts from length =
   let until = from + length in
   let first = (from + size - 1) / size and last = until / size in
   let zero start stop = if parts && stop > start then write disk Bytes_blocks.zero 0 start (stop - start) in
-  if first > last then zero from until
-  else begin
-    zero from (min until (first * size));
-    if last > first then ignore (perform disk (DoUnmap (first, last - first)));
-    zero (max from (last * size)) until
-  end
+  zero from (min until (first * size));
+  if last > first then ignore (perform disk (DoUnmap (first, last - first)));
+  zero (max from (max first last * size)) until
 
 (* The bytes that were read, as parts of blocks: each with where it begins, and its length. *)
 let read disk export from length =
@@ -91,37 +100,36 @@ let read disk export from length =
 let write_command, trim_command, zeroes_command = 1, 4, 6
 let changes kind = kind = write_command || kind = trim_command || kind = zeroes_command
 
-let command client export kind data at from length =
+let command client export kind data at from length reply =
   let inside = from <= bytes_of client.disk && length <= bytes_of client.disk - from in
   if not (export.stays ()) then raise (Failed eshutdown);
   if changes kind && not export.writable then raise (Failed eperm);
   if not inside && kind <> 3 then raise (Failed (if kind = write_command then enospc else einval));
   match kind with
-  | 0 when length <= longest -> read client.disk export from length
-  | 1 -> write client.disk data at from length; []
-  | 3 -> []  (* whatever is answered is durable: so are FUA and flush *)
-  | 4 -> unmap client.disk ~parts:false from length; []
-  | 6 -> unmap client.disk ~parts:true from length; []
+  | 0 when length <= longest -> reply 0 (read client.disk export from length)
+  | 1 when from mod size = 0 && length mod size = 0 && length > 0 && length <= most_written * size ->
+      wait client.disk data at from length (fun error -> reply error [])
+  | 1 -> write client.disk data at from length; reply 0 []
+  | 3 -> reply 0 []  (* whatever is answered is durable: so are FUA and flush *)
+  | 4 | 6 -> unmap client.disk ~parts:(kind = zeroes_command) from length; reply 0 []
   | _ -> raise (Failed einval)
 
-let reply client error bytes cookie parts =
+let reply client cookie error parts =
   Outbox.put32 client.out 0x67446698;
   Outbox.put32 client.out error;
-  Outbox.put client.out bytes cookie 8;
+  Outbox.put_text client.out cookie;
   List.iter (fun (block, start, length) -> Outbox.put client.out block start length) parts
 
 let request client export bytes at filled =
   if filled - at < 28 then 0
   else begin
-    let kind = u16 bytes (at + 6) and cookie = at + 8 in
+    let kind = u16 bytes (at + 6) and reply = reply client (Bytes.sub_string bytes (at + 8) 8) in
     let from = u64 bytes (at + 16) and length = u32 bytes (at + 24) in
     let payload = if kind = write_command then length else 0 in
     if u32 bytes at <> 0x25609513 || payload > longest || kind = 2 then raise Hang_up;
     if filled - at < 28 + payload then 0
     else begin
-      (match command client export kind bytes (at + 28) from length with
-      | parts -> reply client 0 bytes cookie parts
-      | exception Failed error -> reply client error bytes cookie []);
+      (try command client export kind bytes (at + 28) from length reply with Failed error -> reply error []);
       28 + payload
     end
   end
@@ -135,10 +143,10 @@ let greet disk =
   { disk; phase = Greeted; out }
 
 let export_of disk name =
-  let count () = List.length (Hashtbl.find_all disk.Engine.deleted name) in
+  let count () = List.length (Hashtbl.find_all disk.engine.deleted name) in
   let then_ = count () in
   if name = "" then Some { view = Live; writable = true; stays = (fun () -> true) }
-  else if List.mem_assoc name (listing disk.memory) then
+  else if List.mem_assoc name (listing disk.engine.memory) then
     Some { view = Named name; writable = false; stays = (fun () -> count () = then_) }
   else None
 
@@ -175,7 +183,7 @@ let listed client option =
   List.iter (fun name ->
       answer_option client option server (4 + String.length name) (fun out ->
           Outbox.put32 out (String.length name); Outbox.put_text out name))
-    ("" :: List.sort compare (List.map fst (listing client.disk.memory)));
+    ("" :: List.sort compare (List.map fst (listing client.disk.engine.memory)));
   answer client option ack
 
 let option client no_zeroes bytes at filled =

@@ -30,8 +30,7 @@ let serve c =
     | length -> messages (at + length)
   in
   match messages 0 with
-  | 0 -> ()
-  | at -> Bytes.blit c.inbox at c.inbox 0 (c.filled - at); c.filled <- c.filled - at
+  | at -> if at > 0 then (Bytes.blit c.inbox at c.inbox 0 (c.filled - at); c.filled <- c.filled - at)
   | exception Nbd.Hang_up -> send c; hang_up c
 
 let receive c =
@@ -81,9 +80,9 @@ let talk_lines answer () =
   in
   (out, take)
 
-(* Until [stopped]: whoever sends is served, in turns. *)
+(* Until [stopped]: whoever sends is served. Writes that arrived in one turn are performed together. *)
 let run disk ~nbd ~control ~answer ~stopped =
-  let connections = ref [] in
+  let disk = { Nbd.engine = disk; waiting = [] } and connections = ref [] in
   while not !stopped do
     let sockets choose = List.filter_map (fun c -> if choose c then Some c.socket else None) !connections in
     let doors = if List.length !connections < most_clients then [ nbd; control ] else [] in
@@ -94,8 +93,9 @@ let run disk ~nbd ~control ~answer ~stopped =
         List.iter (fun c ->
             if List.memq c.socket writable then send c;
             if c.open_ && List.memq c.socket readable then receive c;
-            if c.open_ then serve c;
-            send c) !connections;
+            if c.open_ then serve c) !connections;
+        Nbd.commit disk;
+        List.iter send !connections;
         let come socket talk = if List.memq socket readable then accept socket talk else [] in
         let late = come nbd (talk_nbd disk) @ come control (talk_lines answer) in
         connections := List.filter (fun c -> c.open_) (late @ !connections)
