@@ -1,8 +1,6 @@
 """The command `conformance`."""
 
 import errno
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -86,17 +84,24 @@ def _ended_in_a_line(context: click.Context) -> Iterator[None]:
         click.echo("inconclusive: interrupted", err=True)
         context.exit(INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered
+        _give_up_output()
         context.exit(INCONCLUSIVE)
     except OSError as error:
         if error.errno not in REFUSALS:
             raise
+        _give_up_output()
         what = error.filename or "a file"
         click.echo(f"inconclusive: the host refuses {what}: {error.strerror}", err=True)
         context.exit(INCONCLUSIVE)
     except MemoryError:
         click.echo("inconclusive: the host refuses memory", err=True)
         context.exit(INCONCLUSIVE)
+
+
+def _give_up_output() -> None:
+    from refmodel.core.standard_output import give_up_if_unwritable  # it loads the engine
+
+    give_up_if_unwritable()
 
 
 @click.group(

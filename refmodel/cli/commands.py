@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from refmodel import __version__
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import SMALLEST
+from refmodel.core import standard_output
 from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -210,5 +211,6 @@ def array_disk(disk: Disk) -> ArrayDisk[Any]:
 
 def fail(message: str, status: int) -> NoReturn:
     """Print one line on stderr, and end the command with an exit status."""
+    standard_output.give_up_if_unwritable()
     click.echo(f"refmodel: {message}", err=True)
     sys.exit(status)
