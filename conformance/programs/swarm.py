@@ -72,12 +72,10 @@ DEVICE_THEMES = (
     {"write": 8, "unmap": 1, "checkpoint": 1, "clean": 1, "crash": 4, "survive": 3},
 )
 CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
-# scene -> the capability that it needs. `look` reads every view, and so does the end of any scene;
-# `dwell` writes single blocks and reads every view after each.
+# scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
 # `survive` takes away as many sound devices as may be: is there all of it on the others?
 SCENES = {
     "look": None,
-    "dwell": None,
     "branch": "delete",
     "rebuild": "device",
     "outage": "device",
@@ -188,7 +186,6 @@ def kinds(choose: Source, capabilities: set[str], devices: bool, can_crash: bool
             if choose.randrange(4):
                 weights[kind] = (1, 2, 6)[choose.randrange(3)]
         weights["look"] = choose.randrange(3)
-        weights["dwell"] = choose.randrange(2)
         if "delete" in capabilities:
             weights["branch"] = choose.randrange(3)
         if devices and "device" in capabilities:

@@ -10,9 +10,8 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 
 from collections.abc import Sequence
 
-from conformance.programs.probes import ProbingWriter
 from conformance.programs.swarm import NEEDS
-from conformance.programs.writer import TIMES, Request
+from conformance.programs.writer import TIMES, Request, Writer
 
 CROWDS = (17, 17, 33, 65)  # snapshots that are there at once
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
@@ -22,16 +21,15 @@ CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one come
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
-class WideWriter(ProbingWriter):
-    """As ProbingWriter."""
+class WideWriter(Writer):
+    """As Writer."""
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
             (self._fill_in_pieces, self._crowd, self._open_again_and_again, self._fill_in_pieces)[
                 self._upto(3)
             ]()
-        if len(self._requests) == 1:
-            super()._prepare()
+        super()._prepare()
 
     def _fill_in_pieces(self) -> None:
         """Blocks at some distance from each other, forward, backward, or in any order."""
@@ -116,6 +114,11 @@ class WideWriter(ProbingWriter):
             self._now.note(op)
             if op == "crash":
                 self._read_back()
+
+    def _write_at(self, lba: int) -> None:
+        """A write of one block."""
+        self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(1)})
+        self._now.note("write", lbas=[lba], written=1)
 
     def _request_of_name(self, op: str, name: str) -> None:
         self._requests.append({"op": op, "name": name})
