@@ -176,21 +176,22 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
     def _batches(self, writes: list[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
         """Divide writes, in their order, into batches that are performed together.
 
-        A batch touches no stripe twice, and its data fits into an eighth of the journal, so it fits
-        with its parity. A write that is larger is alone.
+        A batch touches no stripe twice, and takes at most half of the journal. A write that is
+        larger is alone.
         """
         batch: list[tuple[int, bytes]] = []
         touched: set[int] = set()
         length = 0
         for lba, data in writes:
             of_this = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
-            fits = length + len(data) <= self.geometry.log_bytes // 8
+            record = self._journaled(lba, data)
+            fits = length + record <= self.geometry.log_bytes // 2
             if batch and not (fits and touched.isdisjoint(of_this)):
                 yield batch
                 batch, touched, length = [], set(), 0
             batch.append((lba, data))
             touched.update(of_this)
-            length += len(data)
+            length += record
         if batch:
             yield batch
 
@@ -243,15 +244,16 @@ class InPlaceDisk(ArrayDisk[InPlaceGeometry]):
 
     def _require_room(self, lba: int, data: bytes) -> None:
         """Raises NoSpace if a write and its parity may be too large for an empty journal."""
-        touched = self.stripes.touched(lba * self.geometry.block_bytes, len(data))
-        pieces = len(touched) * self.geometry.members
-        parity = len(touched) * min(len(data), self.geometry.piece_bytes) * self.geometry.m
-        most = record_bytes(len(data) + parity + pieces * stripes.HEADER.size)
-        if not self.journal.could_ever_fit(most):
+        if not self.journal.could_ever_fit(self._journaled(lba, data)):
             raise NoSpace(
                 f"{len(data)} bytes and their parity do not fit into "
                 f"the journal of {self.geometry.log_bytes}"
             )
+
+    def _journaled(self, lba: int, data: bytes) -> int:
+        """Return the size of the record of a write, in bytes, at most."""
+        offset = lba * self.geometry.block_bytes
+        return record_bytes(self.stripes.journaled_bytes(offset, len(data)))
 
     def _lacks_snapshots(self) -> Unsupported:
         return self.lacks("snapshots")

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from refmodel.array.layout import PAGE, ArrayGeometry, require_repairable
 from refmodel.core.validation import require, require_block_bytes
+from refmodel.journal.record import RECORD_UNIT
+
+EXTENT_HEADER = 16  # bytes of each piece of a write in the journal
 
 CHOICES = {
     "in-place-raid5": ("raid5-4+1", "raid5-2+1"),
@@ -42,8 +45,14 @@ class InPlaceGeometry(ArrayGeometry):
 
     @property
     def longest_write(self) -> int:
-        """Bytes that fit into the journal with their parity, wherever they are on the disk."""
-        return max(self.block_bytes, self.log_bytes // 4)
+        """Bytes that fit into the journal with their parity, wherever they are on the disk.
+
+        Where they lie across pieces, the parity of each stripe is journaled whole.
+        """
+        parity = self.m * self.piece_bytes + self.members * EXTENT_HEADER
+        left = self.log_bytes - 3 * RECORD_UNIT - 2 * parity  # its header, and that of the journal
+        fitting = left * self.segment_bytes // (self.segment_bytes + parity)
+        return max(self.block_bytes, fitting - fitting % self.block_bytes)
 
     @property
     def performance_bytes(self) -> int:

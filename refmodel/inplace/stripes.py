@@ -15,9 +15,10 @@ import numpy as np
 from refmodel.array import parity
 from refmodel.array.component import Component
 from refmodel.array.leg import Leg
-from refmodel.inplace.geometry import InPlaceGeometry
+from refmodel.inplace.geometry import EXTENT_HEADER, InPlaceGeometry
 
 HEADER = struct.Struct("<IHHII")  # stripe, piece, zero, offset in the piece, length
+assert HEADER.size == EXTENT_HEADER
 
 
 class Extent(NamedTuple):
@@ -47,6 +48,17 @@ class Stripes:
         """Return the stripes of a range."""
         stripe_bytes = self._k * self._piece_bytes
         return range(offset // stripe_bytes, -(-(offset + length) // stripe_bytes))
+
+    def journaled_bytes(self, offset: int, length: int) -> int:
+        """Return how many bytes the journal holds of a write, its parity included, at most."""
+        parts: dict[int, list[tuple[int, int]]] = {}
+        for stripe, _, inside, part in self._ranges(offset, length):
+            parts.setdefault(stripe, []).append((inside, inside + part))
+        total = 0
+        for some in parts.values():
+            parity_bytes = max(end for _, end in some) - min(first for first, _ in some)
+            total += (len(some) + self._m) * HEADER.size + self._m * parity_bytes
+        return length + total
 
     def plan_write(self, offset: int, data: bytes) -> list[Extent]:
         """Return what a write changes, parity included. It reads what it needs, and writes nothing.

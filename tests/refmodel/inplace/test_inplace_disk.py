@@ -201,3 +201,15 @@ def test_snapshots_and_unmap_are_refused(array: Callable[..., InPlaceDisk]) -> N
             refused()
     with pytest.raises(BadRequest, match="layouts raid5-4"):
         plan("in-place-raid5", 8, layout="raid6-4+2")
+
+
+@pytest.mark.parametrize("engine", SMALL_WRITE)
+@pytest.mark.parametrize("strip_blocks", [1, 4, 16])
+@pytest.mark.parametrize("log_bytes", [6144, 6656, (1 << 14) + 512])
+def test_the_longest_write_fits_the_journal_wherever_it_is(
+    array: Callable[..., InPlaceDisk], engine: str, strip_blocks: int, log_bytes: int
+) -> None:
+    disk = array(engine, strip_blocks=strip_blocks, log_bytes=log_bytes)
+    count = min(BLOCKS, disk.geometry.longest_write // 512)
+    for lba in range(BLOCKS - count + 1):
+        disk.write(lba, block(lba + 1) * count)
