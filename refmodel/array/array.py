@@ -25,7 +25,7 @@ from refmodel.array.member import ComponentState, Member
 from refmodel.array.membership import DeviceId, Membership
 from refmodel.array.roster import Roster
 from refmodel.core.clock import Clock
-from refmodel.core.errors import BadRequest
+from refmodel.core.errors import BadRequest, HostRefused
 from refmodel.core.events import Events
 from refmodel.media.enclosure import Enclosure
 
@@ -208,6 +208,22 @@ class Array(Generic[G]):
         self.roster.save()
         self.events.emit("active", device=member.index)
 
+    def verify_label(self, member: Member) -> bool:
+        """Rewrite the label of a member if it is wrong; return whether it was.
+
+        Raises DataLost if the disk cannot go on without the device.
+        """
+        if member.device is None:
+            return False
+        try:
+            label = self._label_of(member.index, member.id)
+            return labels.rewrite_if_wrong(member.device, label)
+        except HostRefused:
+            return False
+        except OSError as error:
+            self._lost(member, error)
+            return False
+
     def record_progress(self, since: dict[int, int]) -> None:
         """Members, by number of their device, lack only what was born after a time.
 
@@ -254,8 +270,10 @@ class Array(Generic[G]):
         return Leg(name, k, m, stripe_bytes, components, self._lost, self._leg_events)
 
     def _label(self, index: int, id: str) -> None:
-        label = Label(self.roster.disk, id, index, self.geometry.as_dict())
-        labels.write(self._enclosure.device(index), label)
+        labels.write(self._enclosure.device(index), self._label_of(index, id))
+
+    def _label_of(self, index: int, id: str) -> Label:
+        return Label(self.roster.disk, id, index, self.geometry.as_dict())
 
     def _leave(self, member: Member, state: ComponentState) -> None:
         member.leave(state, self.now(), self.clock.durable)

@@ -64,6 +64,17 @@ def write(device: Device, label: Label) -> None:
     device.flush()
 
 
+def rewrite_if_wrong(device: Device, label: Label) -> bool:
+    """Write both copies unless they are as they should be. Returns whether they were not.
+
+    Raises OSError or PowerCut.
+    """
+    wrong = device.read(0, 2 * PAGE) != 2 * encode(label)
+    if wrong:
+        write(device, label)
+    return wrong
+
+
 def read(device: Device) -> Label | None:
     """Return the label of a device; a damaged copy is rewritten from the other one.
 

@@ -1,6 +1,9 @@
 """Scrub: read every copy of everything that is stored, and repair a wrong copy from good ones.
 
-Labels and the log are not read: opening a disk has already made their copies equal.
+It begins with a checkpoint: after that nothing in the log is needed, nor any node that only an
+older checkpoint refers to. So all that is needed is read, also where a device goes wrong while the
+disk is open. The record of the members is not read: it is on every member, and an opening makes the
+copies equal.
 """
 
 import operator
@@ -10,7 +13,7 @@ from functools import partial
 
 from refmodel.array.layout import PAGE
 from refmodel.array.leg import Check, Leg
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, DiskError, HostRefused
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.disk import LogStructuredDisk
@@ -36,6 +39,19 @@ def scrub(disk: LogStructuredDisk) -> Findings:
     """Verify and repair the whole disk. Returns what was found; DataLost is never raised."""
     found = Findings()
     state = disk.state
+    if disk.array.writable:
+        try:
+            disk.checkpoint()
+        except HostRefused:
+            pass  # what can be read is verified
+        except DiskError as error:
+            found.contradictions.append(f"no checkpoint can be taken: {error}")
+    try:
+        for member in disk.array.members:
+            found.verified["label"] += member.reachable
+            found.repaired["label"] += disk.array.verify_label(member)
+    except DataLost as lost:
+        found.contradictions.append(f"a label cannot be written: {lost}")
 
     def verify(what: str, leg: Leg, stripe: int, checks: list[Check], names: list[str]) -> None:
         found.verified[what] += len(checks)

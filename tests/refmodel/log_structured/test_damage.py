@@ -1,5 +1,6 @@
 """Damage on the media is repaired from the other mirror, or refused; it is never returned."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -7,7 +8,7 @@ from typing import BinaryIO
 import pytest
 
 from refmodel import LogStructuredDisk, create, open_disk, plan
-from refmodel.array.layout import PAGE
+from refmodel.array.layout import MEMBERSHIP_BASE, PAGE
 from refmodel.core.errors import DataLost, NotADisk
 from refmodel.journal import checkpoint as checkpoints
 from refmodel.log_structured.scrub import scrub
@@ -69,6 +70,31 @@ def test_any_flipped_byte_on_one_device_is_repaired(filled: Path) -> None:
     disk = open_disk(filled, sync=False)
     assert scrub(disk).repaired.total() == 0  # nothing was left for later
     disk.close()
+
+
+def test_scrub_of_an_open_disk_leaves_nothing_that_only_one_device_has(
+    filled: Path, tmp_path: Path
+) -> None:
+    """Whatever goes wrong on one device meanwhile, the other device is not needed after it: label,
+    log, nodes that only the checkpoint before refers to, chunks.
+    """
+    twice = [(at, at + PAGE) for at in (20, MEMBERSHIP_BASE + 20)]  # all copies on the device
+    places = [*twice, *((at,) for at in used_bytes(filled / "device-0", 97))]
+    assert len(places) > 80
+    for wrong in places:
+        folder = tmp_path / "copy"
+        shutil.copytree(filled, folder)
+        disk = open_disk(folder, sync=False)
+        disk.write(1, block(2))
+        for at in wrong:
+            flip(folder / "device-0", at)
+        assert scrub(disk).clean and scrub(disk).repaired.total() == 0, wrong
+        disk.abandon()
+        (folder / "device-1").unlink()
+        disk = open_disk(folder, sync=False)
+        assert read_all(disk) == expected(), wrong
+        disk.close()
+        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("layout", ["mirror", "raid5-2+1", "raid6-4+2"])
