@@ -7,7 +7,7 @@ from typing import IO, Any
 import click
 
 from refmodel.array.layout import LAYOUTS
-from refmodel.bench import cleaning_theory, nbd_comparison, runner
+from refmodel.bench import cleaning_theory, nbd_comparison, runner, steady_state
 from refmodel.bench.progress import progress
 from refmodel.bench.results import describe
 from refmodel.bench.scale import cleaning_in_steps
@@ -38,7 +38,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 @click.option(
     "--profile",
     metavar="NAME",
-    type=click.Choice([*PROFILES, "cleaning", "scale"]),
+    type=click.Choice([*PROFILES, "cleaning", "scale", "steady"]),
     multiple=True,
     help="Workload profile to run; may be repeated.  [default: the three of 4 KiB at random]",
 )
@@ -128,7 +128,8 @@ def bench_command(
     `cleaning` compares the write amplification of every victim policy with theory; it takes half an
     hour. The profile `scale` shows what single operations cost on disks of 64 MiB to 4 GiB, or as
     large as --blocks says, with 0, 12 and 200 snapshots, and what it costs to clean in steps; it
-    takes a quarter of an hour.
+    takes a quarter of an hour. The profile `steady` compares writes while the cleaner works with
+    writes where nothing is cleaned; it takes three minutes.
     """
     if nbd:
         _over_nbd(ctx, json_file, options)
@@ -136,12 +137,17 @@ def bench_command(
     names = profile or ("4k-random-write", "4k-random-read", "4k-random-50-50")
     if disk is not None and len(names) > 1:
         raise click.UsageError("DIR can take one profile only: name it with --profile")
+    for alone in ("cleaning", "steady"):
+        if alone in names and (given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1):
+            raise click.UsageError(f"the profile {alone} runs alone, and takes no options")
     if "cleaning" in names:
-        if given(ctx, ctx.params).keys() != {"profile"} or len(names) > 1:
-            raise click.UsageError("the profile cleaning runs alone, and takes no options")
         click.echo(cleaning_theory.HEADER)
         for row in cleaning_theory.table():
             click.echo(cleaning_theory.describe(row))
+        return
+    if "steady" in names:
+        for line in steady_state.describe(steady_state.table()):
+            click.echo(line)
         return
     if "scale" in names:
         if given(ctx, ctx.params).keys() - SCALE_OPTIONS or len(names) > 1:
