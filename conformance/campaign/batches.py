@@ -32,7 +32,7 @@ SLOW, SLOW_PARTS = (
     "tlc",
     2,
 )  # an oracle that is slow to start, and how many times as many traces a part has for it
-IMPOSSIBLE_ONE_IN = 12  # traces of a target that says which options are
+IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -143,19 +143,20 @@ def _drive(
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
         turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
-        if turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
-            program = _overlapping(bench, plan, program, options, seed, together)
         refusable = impossible(factory, seed)
         if refusable is not None:
             options, program = refusable
+        elif turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+            program = _overlapping(bench, plan, program, options, seed, together)
         trace = bench.drive(program, seed, options)
-        part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
-        part.coverage.add(trace)
-        if verdict.verdict == "pass":  # what goes on from a failure fails again
-            explored.learn(trace)
-        part.counters.update(bench.counters())
+        if refusable is None:  # else there was no disk to learn anything from
+            part.declared |= set(trace.hello["capabilities"])
+            part.coverage.add(trace)
+            if verdict.verdict == "pass":  # what goes on from a failure fails again
+                explored.learn(trace)
+            part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)
         failures += verdict.verdict == "fail"

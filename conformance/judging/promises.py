@@ -7,9 +7,9 @@ answer `no-space` while all views together hold at most that many different bloc
 request counted besides. If it declares `snapshots`, too, it may refuse a snapshot and a revert once
 there are so many.
 
-While no more devices have failed than are tolerated, a device that is there must fail, one that is
-absent must return, and one that has failed must be replaced: such a request has no fault. What else
-these operations are answered is left open.
+While no more devices have failed than are tolerated, a device that is there must fail, and one that
+is absent must return or be replaced, as long as no rebuild onto a spare may have begun: such a
+request has no fault. What else these operations are answered is left open.
 """
 
 import math
@@ -26,11 +26,12 @@ from conformance.judging.orders.steps import placed, until
 from conformance.judging.orders.walk import UNSEEN
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
-BACK = "back"  # a failed device that has not caught up; as good as one that is there, to a request
-# operation -> the states of a device in which it has no fault
-DUE_OF = {"fail": (BACK,), "return": ("absent",), "replace": ("absent", "degraded")}
-STATES = {BACK: "there", "absent": "absent", "degraded": "gone for good"}
-TAKEN = ("ok", "unknown-outcome")
+ABSENT = "absent"
+BACK = "there"  # also of a device that failed and is back
+REPLACED = "replaced"  # of an absent device: maybe, by a spare
+# operation -> the state of a device in which it has no fault
+DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
+OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
 OF_VIEWS = ("snapshot", "revert")  # of them: they need room for one view more
 
 
@@ -138,30 +139,30 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
 def _kept_device(trace: Trace) -> Broken | None:
     """The first refusal of a `fail`, `return` or `replace` that has no fault.
 
-    It looks no further than to a power cut in such an operation, which may have happened or not,
-    and to the failure of more devices than are tolerated."""
-    gone: dict[int, str] = {}  # device that failed -> how, or BACK until the disk has settled
+    It looks no further than to such an operation of which nobody knows whether it happened, and to
+    the failure of more devices than are tolerated. A target may call any of these unsupported."""
+    devices, tolerates = trace.hello.get("devices", 0), trace.hello.get("tolerates", 0)
+    gone: dict[int, str] = {}  # device that failed, and is not known to have caught up -> its state
     for index, event in enumerate(trace.events):
-        op, result = event["op"], event["result"]
-        if op == "settle" and result is not None and result["ok"]:
-            gone = {device: mode for device, mode in gone.items() if mode != BACK}
+        op, answer = event["op"], model.answer_of(event)
+        if op in ("tick", "settle"):
+            gone = {one: REPLACED if mode == ABSENT else mode for one, mode in gone.items()}
+        if op == "settle" and answer == "ok":
+            gone = {one: mode for one, mode in gone.items() if mode != BACK}
         if op not in DUE_OF:
             continue
-        device, mode = event["device"], gone.get(event["device"], BACK)
-        if (
-            result is None
-            or op == "fail"
-            and len({*gone, device}) > trace.hello.get("tolerates", 0)
-        ):
+        device, state = event["device"], gone.get(event["device"], BACK)
+        failed = {*gone, device} if op == "fail" else gone
+        if answer in OPEN or len(failed) > tolerates:
             return None
-        code = result.get("error", "ok")
-        if mode in DUE_OF[op] and device < trace.hello.get("devices", 0) and code not in TAKEN:
-            said = f"{code} ({result.get('message', '')})"
-            return Broken(index, "wrong-refusal", f"ok: the device is {STATES[mode]}", said)
-        if code in TAKEN and (op != "return" or device in gone):
-            gone[device] = event["mode"] if op == "fail" else BACK
-            if len(gone) > trace.hello.get("tolerates", 0):
-                return None
+        if answer == "ok":
+            if op == "replace" or op == "return" and state == ABSENT:
+                gone[device] = BACK
+            elif op == "fail" and state in (BACK, ABSENT):
+                gone[device] = event["mode"]
+        elif answer != "unsupported" and state == DUE_OF[op] and device < devices:
+            said = f"{answer} ({event['result'].get('message', '')})"
+            return Broken(index, "wrong-refusal", f"ok: the device is {state}", said)
     return None
 
 

@@ -27,7 +27,7 @@ REPAIR: Knobs = {
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
-    "block_bytes": [512, 1024, 4096],  # 4096: a table has several sectors on small disks
+    "block_bytes": [512, 512, 1024, 4096],
     "layers": [3, 4, 5, 16, None],
     "table_cache": [0, 1, 2, 16, 16],
 }
@@ -48,7 +48,7 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "segment_blocks": [1, 2, 2, 4, 8],
         "fanout": [3, 4, 8, 0],
         "capacity_percent": [100, 100, 130, 200, 400, None],
-        "log_bytes": [None, None, 8192, 12288, 1 << 14],
+        "log_bytes": [None, None, 8192, 12288, 1 << 14, 1 << 16],
         "memory": [None, None, None, 0],
         "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
@@ -57,7 +57,7 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "compression": [False, False, True],
         "deduplication": [False, False, True],
     },
-    "redo-vmfs": REDO_LOG,
+    "redo-vmfs": {**REDO_LOG, "block_bytes": [512, 4096]},  # 4096: tables of several sectors
     "redo-se": REDO_LOG,
     "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
     "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
@@ -145,7 +145,7 @@ class ReferenceTarget(OverlappingAdapter):
             if IMPOSSIBLE not in options:
                 raise Unusable(str(error)) from None
             self._refusal = str(error)
-            super().__init__(folder=folder, engine=options["engine"])
+            super().__init__(folder=folder, engine=options.get("engine", DEFAULT))
         if options.get("faults"):
             asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
             self.hello = {**self.hello, "capabilities": asked}

@@ -114,6 +114,10 @@ def test_a_device_does_what_it_is_told_unless_that_has_a_fault() -> None:
     assert of_devices(gone, sent("replace", REFUSED, device=1)) == ("wrong-refusal", 2)
     back = gone, sent("return", device=1)
     again = sent("fail", REFUSED, device=1, mode="degraded")
+    assert of_devices(gone, sent("crash"), sent("return", REFUSED, device=1)) == (
+        "wrong-refusal",
+        3,
+    )
     assert of_devices(*back, again) == ("wrong-refusal", 3)
     assert of_devices(*back, sent("settle"), again) == ("wrong-refusal", 4)
 
@@ -123,6 +127,20 @@ def test_nothing_else_is_said_of_what_devices_are_told() -> None:
     refused = sent("return", REFUSED, device=1)
     assert of_devices(refused, gone, refused, sent("return", device=2)) == ("", None)
     assert of_devices(gone, sent("fail", REFUSED, device=1, mode="absent")) == ("", None)
+    absent = sent("fail", device=1, mode="absent")
+    for later in sent("tick", seconds=1), sent("settle"):  # a spare may have taken its place
+        assert of_devices(absent, later, refused) == ("", None)
+        assert of_devices(absent, later, sent("replace", REFUSED, device=1)) == ("", None)
+        again = sent("fail", REFUSED, device=1, mode="absent")
+        assert of_devices(absent, later, sent("return", device=1), sent("settle"), again) == (
+            "",
+            None,
+        )
+    assert of_devices(gone, sent("replace", REFUSED, device=1)) == ("", None)
+    lacks = sent("fail", {"ok": False, "error": "unsupported"}, device=1, mode="degraded")
+    assert of_devices(lacks, refused) == ("", None)
+    unknown = {"ok": False, "error": "unknown-outcome"}
+    assert of_devices(sent("fail", unknown, device=1, mode="absent"), refused) == ("", None)
     many = [sent("fail", device=device, mode="absent") for device in (0, 1)]
     assert of_devices(*many, sent("fail", REFUSED, device=2, mode="absent")) == ("", None)
     cut = sent("fail", None, device=1, mode="absent"), sent("crash")

@@ -12,7 +12,7 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
 from conformance.judging.oracles.model import judge_one
-from conformance.programs import generate, names, swarm
+from conformance.programs import full, generate, names, swarm
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
@@ -269,9 +269,10 @@ def test_a_device_fails_after_another_was_rebuilt_and_snapshots_are_read_first(
                     rebuilt = False
         return False
 
-    played = sum(map(timed, programs(800, capabilities=swarm.CAPABILITIES)))
+    monkeypatch.setattr(full, "FULL_ONE_IN", 1 << 30)  # they settle after writes, too
+    played = sum(map(timed, programs(1600, capabilities=swarm.CAPABILITIES)))
     monkeypatch.setattr(swarm, "DEVICE_THEMES", swarm.DEVICE_THEMES[:2])
-    lucky = sum(map(timed, programs(800, capabilities=swarm.CAPABILITIES)))
+    lucky = sum(map(timed, programs(1600, capabilities=swarm.CAPABILITIES)))
     assert played > 1.5 * lucky, (played, lucky)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import targets
+from conformance.campaign import batches
 from conformance.campaign.batches import Plan, drive
 from conformance.judging import oracles
 from conformance.targets import reference
@@ -74,6 +75,19 @@ def test_options_at_their_limits_make_a_disk_and_those_beyond_are_refused() -> N
                 answer = target.request({"op": "create", "blocks": blocks})
                 assert answer.get("error") == "bad-request", (options, name, value)
                 target.close()
+
+
+def test_impossible_disks_are_all_refused_and_teach_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "IMPOSSIBLE_ONE_IN", 1)
+    factory = targets.resolve("refmodel")
+    judges = {"model": oracles.named("model")}
+    plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
+    part = drive(factory, judges, plan, 0, 20)
+    assert {verdict.verdict for _, verdict in part.judged} == {"pass"}
+    assert not part.coverage.outcomes and not part.counters
+    assert {trace.operations for trace, _ in part.judged} == {0}
 
 
 def test_an_impossible_disk_that_is_made_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
