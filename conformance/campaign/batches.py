@@ -143,7 +143,7 @@ def _drive(
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
         turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
-        refusable = impossible(factory, seed)
+        refusable = None if plan.faults else impossible(factory, seed)
         if refusable is not None:
             options, program = refusable
         elif turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):

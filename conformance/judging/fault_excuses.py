@@ -174,7 +174,6 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
         factory,
         knobs={**factory.knobs, **family, **mediated},
         families=(),
-        impossible=(),
         without=factory.without | {"device", "scrub"},  # a scrub repairs, and says so
     )
 

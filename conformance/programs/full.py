@@ -45,9 +45,9 @@ class FullWriter(Writer):
 
     def _write_to_the_brim(self) -> None:
         """The whole disk is written at once, then a half, a half of the rest, and so on: something
-        fits where little is free. Nothing is written while too many devices are away."""
+        fits where little is free."""
         lba, count = 0, self._blocks
-        while count and len(self._now.failed) <= self._array.tolerates:
+        while count:
             self._write_at(lba, count)
             lba = lba + count if count < self._blocks else 0
             count = -(-(self._blocks - lba) // 2) if self._blocks > 1 else 0

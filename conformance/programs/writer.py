@@ -122,6 +122,9 @@ class Writer:
                     self._add(kind)
 
     def _write_at(self, lba: int, count: int = 1) -> None:
+        """A write, unless too many devices are away: a power cut may have been one too many."""
+        if len(self._now.failed) > self._array.tolerates:
+            return
         self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
         self._now.note("write", lbas=range(lba, lba + count), written=count)
 

@@ -94,6 +94,8 @@ class Factory:
 
     def __call__(self, options: dict[str, Any]) -> Target:
         """Return a target with these options. Raises Unusable, and what the target raises."""
+        if IMPOSSIBLE in options and not self.impossible:
+            raise Unusable(f"{self.name} is not asked to refuse options: replay on another target")
         target = self._open({**options, **self.fixed})
         if self.without:
             kept = [name for name in target.hello["capabilities"] if name not in self.without]

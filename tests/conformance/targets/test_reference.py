@@ -8,8 +8,11 @@ import pytest
 from conformance import targets
 from conformance.campaign import batches
 from conformance.campaign.batches import Plan, drive
+from conformance.campaign.driver import Bench
+from conformance.contract.trace import Trace
 from conformance.judging import oracles
 from conformance.targets import reference
+from conformance.targets.base import Unusable
 from refmodel.inplace.disk import InPlaceDisk
 
 FAULTY = "faults"
@@ -95,5 +98,10 @@ def test_an_impossible_disk_that_is_made_is_a_failure(monkeypatch: pytest.Monkey
     factory = targets.resolve("refmodel")
     judges = {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
-    found = [verdict.kind for _, verdict in drive(factory, judges, plan, 0, 60).judged]
-    assert found[-1] == "missing-refusal" and set(found[:-1]) == {""}
+    found = drive(factory, judges, plan, 0, 60).judged
+    kinds = [verdict.kind for _, verdict in found]
+    assert kinds[-1] == "missing-refusal" and set(kinds[:-1]) == {""}
+    last = found[-1][0]
+    assert isinstance(last, Trace)
+    with pytest.raises(Unusable, match="not asked to refuse"):
+        Bench(targets.resolve("model")).drive(last.program, last.seed, last.options)
