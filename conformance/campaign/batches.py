@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.campaign.driver import Bench
 from conformance.contract.coverage import Coverage
+from conformance.contract.source import rarely
 from conformance.contract.trace import Passed, Trace
 from conformance.judging import fault_excuses as faults
 from conformance.judging import oracles
@@ -31,6 +32,7 @@ SLOW, SLOW_PARTS = (
     "tlc",
     2,
 )  # an oracle that is slow to start, and how many times as many traces a part has for it
+IMPOSSIBLE_ONE_IN = 24  # traces of a target that says which options are
 FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is driven
 
 
@@ -141,21 +143,34 @@ def _drive(
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
         turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
-        if turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+        refusable = None if plan.faults else impossible(factory, seed)
+        if refusable is not None:
+            options, program = refusable
+        elif turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
             program = _overlapping(bench, plan, program, options, seed, together)
         trace = bench.drive(program, seed, options)
-        part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
-        part.coverage.add(trace)
-        if verdict.verdict == "pass":  # what goes on from a failure fails again
-            explored.learn(trace)
-        part.counters.update(bench.counters())
+        if refusable is None:  # else there was no disk to learn anything from
+            part.declared |= set(trace.hello["capabilities"])
+            part.coverage.add(trace)
+            if verdict.verdict == "pass":  # what goes on from a failure fails again
+                explored.learn(trace)
+            part.counters.update(bench.counters())
         if verdict.verdict == "inconclusive" and verdict.at == 0:
             raise Unusable(verdict.reason)
         failures += verdict.verdict == "fail"
         if failures >= plan.most_failures or verdict.kind == "hang":
             return
+
+
+def impossible(factory: Factory, seed: int) -> tuple[dict[str, Any], list[Message]] | None:
+    """Return, of one trace in some, options that have to be refused instead, and a program."""
+    choose = random.Random(f"{seed} impossible")
+    options = factory.draw_impossible(choose) if rarely(choose, IMPOSSIBLE_ONE_IN) else None
+    if options is None:
+        return None
+    return options, [{"op": "create", "blocks": options.pop("blocks", 16)}]
 
 
 def _overlapping(

@@ -9,7 +9,7 @@ from conformance.targets.base import Message, TargetFailure
 # Fields of a response that a trace records, besides its message; of which operation.
 KEPT = ("ok", "error")
 KEPT_OF = {
-    "create": (*KEPT, "holds"),
+    "create": (*KEPT, "holds", "snapshots"),
     "read": (*KEPT, "tags", "found"),
     "scrub": (*KEPT, "problems"),
     "stats": (*KEPT, "counters"),

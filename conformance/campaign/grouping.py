@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from conformance.campaign.results import Failure
-from conformance.contract.trace import Trace
+from conformance.contract.trace import IMPOSSIBLE, Trace
 from conformance.judging.explain import Verdict, alike
 
 Outline = tuple[str, str, tuple[str, ...]]
@@ -55,9 +55,12 @@ def _last(failure: Failure) -> str:
 
 
 def _needs(failure: Failure) -> frozenset[str]:
-    """The kinds of operations before the one that failed, but for reads."""
-    before = failure.trace.events[1 : failure.verdict.at]
-    return frozenset(_kind(event["op"]) for event in before) - {"read"}
+    """The kinds of operations before the one that failed, but for reads; and the option that should
+    have been refused.
+    """
+    before, options = failure.trace.events[1 : failure.verdict.at], failure.trace.options
+    kinds = frozenset(_kind(event["op"]) for event in before) - {"read"}
+    return kinds | {options[IMPOSSIBLE]} if IMPOSSIBLE in options else kinds
 
 
 def _kind(op: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.contract.trace import Trace
+from conformance.judging import promises
 from conformance.judging.explain import Verdict
 from conformance.judging.explain_overlap import drawn
 from conformance.programs.shrink import Shrunk, to_failure
@@ -20,6 +21,8 @@ def with_usual_options(found: Shrunk, usual: Mapping[str, Any], attempt: Attempt
     `attempt` sends the program of a trace to a target with other options, and returns its trace and
     verdict if it fails alike, else None. What does not always fail stays as it is."""
     if found.failed < found.repeats or not found.repeats or found.interrupted:
+        return found
+    if promises.impossible(found.trace):  # the options are what fails
         return found
     best = found
     try:

@@ -20,6 +20,8 @@ from refmodel.core.whole_file import replacing
 
 __all__ = ["OVERLAPPING", "BadTrace", "Event", "Passed", "Trace"]
 
+# Option of a disk that cannot be: the name of the option for which `create` has to refuse it.
+IMPOSSIBLE = "impossible"
 LONGEST_LINE = 8 << 20  # bytes
 SCHEMA = Path(__file__).with_name("trace.schema.json")
 

@@ -19,6 +19,8 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
     requests overlap is judged by those of the oracles that search for an order, or by the model if
     none of them does. If none does overlap after all, it is judged as a sequence.
     """
+    if any(promises.impossible(trace) for trace in traces):
+        return _with_impossible(traces, oracles)
     traces = [_in_turn(trace) for trace in traces]
     overlapping = {name: oracle for name, oracle in oracles.items() if name in OF_ORDERS}
     alone = _opinions([trace for trace in traces if not trace.overlapping], oracles)
@@ -29,6 +31,17 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
         _of_orders(trace, next(others)) if trace.overlapping else _together(trace, next(alone))
         for trace in traces
     ]
+
+
+def _with_impossible(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
+    """As judge; of disks that cannot be, it counts only that they are refused."""
+    others = iter(judge([one for one in traces if not promises.impossible(one)], oracles))
+    return [_refused(one) if promises.impossible(one) else next(others) for one in traces]
+
+
+def _refused(trace: Trace) -> Verdict:
+    wrong = promises.accepted(trace)
+    return PASS if wrong is None else broken_promise(wrong)
 
 
 def _in_turn(trace: Trace) -> Trace:

@@ -1,25 +1,38 @@
-"""What a target promises beyond the contract of the specs: `scrub` finds nothing, and `holds`
-blocks fit.
+"""What a target promises beyond the contract of the specs: `scrub` finds nothing, `holds` blocks
+fit, and devices fail and come back when they are told to.
 
 A target that declares `scrub` verifies itself; a problem that it reports while no device is failed
 is a failure. A target that declares `holds` (in `hello` or in the answer to `create`) must not
 answer `no-space` while all views together hold at most that many different blocks, those of the
-request counted besides.
+request counted besides. If it declares `snapshots`, too, it may refuse a snapshot and a revert once
+there are so many.
+
+While no more devices have failed than are tolerated, a device that is there must fail, and one that
+is absent must return or be replaced, as long as no rebuild onto a spare may have begun: such a
+request has no fault. What else these operations are answered is left open.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from conformance.contract import model
-from conformance.contract.trace import OVERLAPPING, Event, Trace
+from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
 from conformance.judging.orders import search
 from conformance.judging.orders.configurations import held
 from conformance.judging.orders.steps import placed, until
 from conformance.judging.orders.walk import UNSEEN
 
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
+ABSENT = "absent"
+BACK = "there"  # also of a device that failed and is back
+REPLACED = "replaced"  # of an absent device: maybe, by a spare
+# operation -> the state of a device in which it has no fault
+DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
+OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
+OF_VIEWS = ("snapshot", "revert")  # of them: they need room for one view more
 
 
 class Broken(NamedTuple):
@@ -33,6 +46,24 @@ class Broken(NamedTuple):
     actual: str
 
 
+def impossible(trace: Trace) -> bool:
+    """Return whether no disk can have the options of the trace: then all that counts is that it is
+    refused.
+    """
+    return IMPOSSIBLE in trace.options
+
+
+def accepted(trace: Trace) -> Broken | None:
+    """Return what is wrong with the answer to the creation of an impossible disk, or None."""
+    event = trace.events[0]
+    result = event["result"] or event.get("failure", {})
+    if result.get("error") == "bad-request":
+        return None
+    actual = "ok" if result.get("ok") else f"{result.get('error')} ({result.get('message', '')})"
+    expected = f"bad-request: no disk has such {trace.options[IMPOSSIBLE]}"
+    return Broken(0, "missing-refusal", expected, actual)
+
+
 def broken(trace: Trace) -> Broken | None:
     """Return the first promise that the trace does not keep, or None.
 
@@ -40,8 +71,9 @@ def broken(trace: Trace) -> Broken | None:
     promised = trace.events[0].get("result") or {}
     most = promised.get("holds", trace.hello.get("holds"))
     scrubbed = _scrubbed(trace)
-    refused = _refused(trace, most) if most is not None else None
-    found = [one for one in (scrubbed, refused) if one is not None]
+    taken = promised.get("snapshots", trace.hello.get("snapshots"))
+    refused = _refused(trace, most, taken) if most is not None else None
+    found = [one for one in (scrubbed, refused, _kept_device(trace)) if one is not None]
     return min(found, key=lambda one: one.at, default=None)
 
 
@@ -72,8 +104,10 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
         return ()
 
 
-def _refused(trace: Trace, most: int) -> Broken | None:
-    """The first request that was refused for want of space while so few blocks were held."""
+def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
+    """The first request that was refused for want of space while so few blocks were held; if it
+    needs a view of its own, and there are limits to these, while fewer snapshots were `taken`.
+    """
     suspects = [
         index
         for index, event in enumerate(trace.events)
@@ -84,9 +118,11 @@ def _refused(trace: Trace, most: int) -> Broken | None:
     repeats = _repeats(trace)
     before = _before_each(trace, suspects)
     for index in suspects:
-        most_held = next(before)
+        most_held, most_taken = next(before)
         if most_held is None:
             continue  # the contract does not allow what came before, or the search gave up
+        if taken is not None and trace.events[index]["op"] in OF_VIEWS and most_taken >= taken:
+            continue
         most_held += repeats + _arriving(trace, index)
         if most_held <= most:
             event = trace.events[index]
@@ -100,22 +136,56 @@ def _refused(trace: Trace, most: int) -> Broken | None:
     return None
 
 
-def _before_each(trace: Trace, suspects: list[int]) -> Iterator[int | None]:
+def _kept_device(trace: Trace) -> Broken | None:
+    """The first refusal of a `fail`, `return` or `replace` that has no fault.
+
+    It looks no further than to such an operation of which nobody knows whether it happened, and to
+    the failure of more devices than are tolerated. A target may call any of these unsupported."""
+    devices, tolerates = trace.hello.get("devices", 0), trace.hello.get("tolerates", 0)
+    gone: dict[int, str] = {}  # device that failed, and is not known to have caught up -> its state
+    for index, event in enumerate(trace.events):
+        op, answer = event["op"], model.answer_of(event)
+        if op in ("tick", "settle"):
+            gone = {one: REPLACED if mode == ABSENT else mode for one, mode in gone.items()}
+        if op == "settle" and answer == "ok":
+            gone = {one: mode for one, mode in gone.items() if mode != BACK}
+        if op not in DUE_OF:
+            continue
+        device, state = event["device"], gone.get(event["device"], BACK)
+        failed = {*gone, device} if op == "fail" else gone
+        if answer in OPEN or len(failed) > tolerates:
+            return None
+        if answer == "ok":
+            if op == "replace" or op == "return" and state == ABSENT:
+                gone[device] = BACK
+            elif op == "fail" and state in (BACK, ABSENT):
+                gone[device] = event["mode"]
+        elif answer != "unsupported" and state == DUE_OF[op] and device < devices:
+            said = f"{answer} ({event['result'].get('message', '')})"
+            return Broken(index, "wrong-refusal", f"ok: the device is {state}", said)
+    return None
+
+
+def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
     """How many blocks all views may have held when each of these requests was called, but for what
-    was in flight then.
+    was in flight then; and how many snapshots there may have been. Where requests overlap nobody
+    counts the snapshots.
     """
     if trace.overlapping:
         events = placed(trace.events)
         for index in suspects:
             before = until(events, events[index]["called"] - 1)
-            yield search.judge(replace(trace, events=before)).held
+            yield search.judge(replace(trace, events=before)).held, math.inf
         return
     states, done = model.init(trace.hello), 0
     for index in suspects:
         for event in trace.events[done:index]:
             states = states and _after(states, event)
         done = index
-        yield max((held(state, UNSEEN) for state in states), default=None)
+        yield (
+            max((held(state, UNSEEN) for state in states), default=None),
+            max((len(state.snaps) for state in states), default=0),
+        )
 
 
 def _arriving(trace: Trace, index: int) -> int:

@@ -119,11 +119,14 @@ def disallowed_inside(at: int, inside: str) -> Verdict:
     )
 
 
+PROMISED = {"scrub": "scrub", "wrong-refusal": "refusal", "missing-refusal": "refusal"}
+
+
 def broken_promise(promise: Broken) -> Verdict:
     """Return the failure of a target that did not keep a promise beyond the contract of the
     specs.
     """
-    clause = CLAUSES["scrub" if promise.kind == "scrub" else "space"]
+    clause = CLAUSES[PROMISED.get(promise.kind, "space")]
     return Verdict("fail", promise.at, promise.kind, clause, promise.expected, promise.actual)
 
 

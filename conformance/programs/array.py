@@ -10,6 +10,7 @@ Request = dict[str, Any]
 Value = TypeVar("Value")
 
 BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
+WRONG_ONE_IN = 12  # failures and returns: of a device that is away, or that is there, already
 MODES = {"return": (ABSENT,), "replace": (ABSENT, DEGRADED)}  # of the devices that may do so
 
 
@@ -27,6 +28,8 @@ class Array:
     def request(self, op: str, now: Situation) -> Request | None:
         """The operation `op`; it is only noted if it is about no device."""
         match op:
+            case "fail" | "return" if now.failed and rarely(self._choose, WRONG_ONE_IN):
+                return self._once_more(now, op)
             case "fail":
                 return self.fail(now)
             case "return" | "replace":
@@ -66,6 +69,17 @@ class Array:
         now.bring_back(device)
         self._back = device
         return {"device": device}
+
+    def _once_more(self, now: Situation, op: str) -> Request | None:
+        """A device that failed fails for good, or one that is there returns."""
+        now.note(op)
+        if op == "return":
+            there = [one for one in range(self.devices) if now.failed.get(one, BACK) == BACK]
+            last = self._back if self._back in there else None
+            return {"device": self._one_of(there) if last is None else last} if there else None
+        device = self._one_of(list(now.failed))
+        now.fail(device, DEGRADED)
+        return {"device": device, "mode": DEGRADED}
 
     def settle(self, now: Situation) -> Request | None:
         """What is back catches up."""

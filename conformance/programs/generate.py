@@ -18,9 +18,9 @@ from typing import Any
 
 from conformance.contract.source import Source
 from conformance.programs.explored import Begun, Explored
+from conformance.programs.full import FullWriter
 from conformance.programs.situation import Asked
 from conformance.programs.wide import WideWriter
-from conformance.programs.writer import Writer
 
 Request = dict[str, Any]
 Hello = dict[str, Any]
@@ -54,7 +54,7 @@ def program(
     out any of them when it shrinks. The program goes on from where `begun` ends, if that is given.
     `wide` programs have the shapes of conformance.programs.wide.
     """
-    kind = WideWriter if wide else Writer
+    kind = WideWriter if wide else FullWriter
     return kind(
         choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked, begun
     ).program(ops, any_length)

@@ -40,6 +40,7 @@ RACING = 0.6  # of the requests of a burst, of the two kinds and of the name tha
 RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is not
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
+FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.6  # of the power cuts: what is in flight when the crash is called is not waited for
@@ -172,6 +173,7 @@ class _Writer:
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
+        self._uncounted = 0
         self._raced: Counter[tuple[str, str]] = Counter()
         self._name_raced = NAMES[0]
         kinds = [kind for kind in WEIGHTS if ("snapshot" if kind == "view" else kind) in able]
@@ -180,7 +182,9 @@ class _Writer:
         weights[kinds.index("write")] += 5
         alone = [kind for kind in ALONE if kind in able]
         self.program: list[Message] = [{"op": "create", "blocks": self._blocks}]
-        while len(self.program) < ops:
+        if "snapshot" in able and choose.randrange(FULL_ONE_IN) == 0:
+            self._fill()
+        while len(self.program) - self._uncounted < ops:
             race = self._race([kind for kind, weight in zip(kinds, weights, strict=True) if weight])
             for at in range(choose.randint(2, max(2, self._longest))):
                 racing = choose.random() < RACING
@@ -193,6 +197,15 @@ class _Writer:
         self._look()
         if "scrub" in able:
             self.program.append({"op": "scrub"})
+
+    def _fill(self) -> None:
+        """Snapshots keep all that is written over: many disks are full then."""
+        for _ in range(self._choose.randint(1, len(NAMES))):
+            tags = list(range(self._tag + 1, self._tag + self._blocks + 1))
+            self._tag += self._blocks
+            self.program.append({"op": "write", "lba": 0, "tags": tags})
+            self._add("snapshot", False)
+        self._uncounted = len(self.program)
 
     def _race(self, kinds: Sequence[str]) -> tuple[str, str]:
         """Two kinds of requests that were in flight together least often so far, and a name."""

@@ -73,6 +73,7 @@ DEVICE_THEMES = (
 )
 CRASHES = (0, 1, 2, 3, 8)  # weights, in a program: a recovery soon after another sees its traces
 # scene -> the capability that it needs. `look` reads every view, and so does the end of any scene.
+# `brim` makes a little room and writes until none is left.
 # `survive` takes away as many sound devices as may be: is there all of it on the others?
 SCENES = {
     "look": None,
@@ -80,6 +81,7 @@ SCENES = {
     "rebuild": "device",
     "outage": "device",
     "survive": "device",
+    "brim": None,
 }
 # A device is rebuilt while something is in snapshots alone; then as many fail as may.
 REBUILD = (
@@ -107,6 +109,7 @@ OUTAGE = (
     "restart",
     "crash",
 )
+ROOM = ("delete", "delete", "unmap", "revert", "clean")  # what may make some
 STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # of a tree of views
 BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 

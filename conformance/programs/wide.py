@@ -10,8 +10,9 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 
 from collections.abc import Sequence
 
+from conformance.programs.full import FullWriter
 from conformance.programs.swarm import NEEDS
-from conformance.programs.writer import TIMES, Request, Writer
+from conformance.programs.writer import TIMES, Request
 
 CROWDS = (17, 17, 33, 65)  # snapshots that are there at once
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
@@ -21,8 +22,8 @@ CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one come
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
-class WideWriter(Writer):
-    """As Writer."""
+class WideWriter(FullWriter):
+    """As FullWriter."""
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
@@ -114,11 +115,6 @@ class WideWriter(Writer):
             self._now.note(op)
             if op == "crash":
                 self._read_back()
-
-    def _write_at(self, lba: int) -> None:
-        """A write of one block."""
-        self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(1)})
-        self._now.note("write", lbas=[lba], written=1)
 
     def _request_of_name(self, op: str, name: str) -> None:
         self._requests.append({"op": op, "name": name})

@@ -79,7 +79,7 @@ class Writer:
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
         self._requests: list[Request] = [{"op": "create", "blocks": self._blocks}]
-        self._looked = 0  # of them, reads of whole views
+        self._uncounted = 0  # of them, reads of whole views, and others beyond what was asked for
         if begun:
             self._requests = list(begun.requests)
             self._tags.go_on_after(self._requests)
@@ -88,7 +88,7 @@ class Writer:
         """Return the whole program, of about `ops` operations besides reads of all views, or of up
         to so many if it may have `any_length`."""
         self._prepare()
-        while len(self._requests) - self._looked <= ops and not (
+        while len(self._requests) - self._uncounted <= ops and not (
             any_length and self._upto(ops) == 0
         ):
             kind = self._next()
@@ -116,11 +116,17 @@ class Writer:
         pieces = range(0, self._blocks, size)
         for lba in pieces if self._upto(1) else reversed(pieces):
             count = min(size, self._blocks - lba)
-            self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
-            self._now.note("write", lbas=range(lba, lba + count), written=count)
+            self._write_at(lba, count)
             for kind in self._one_of(swarm.BETWEEN) if len(pieces) > 1 else ():
                 if NEEDS[kind] in self._capabilities:
                     self._add(kind)
+
+    def _write_at(self, lba: int, count: int = 1) -> None:
+        """A write, unless too many devices are away: a power cut may have been one too many."""
+        if len(self._now.failed) > self._array.tolerates:
+            return
+        self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
+        self._now.note("write", lbas=range(lba, lba + count), written=count)
 
     # What comes next.
 
@@ -228,7 +234,7 @@ class Writer:
         live: Request = {"op": "read", "lba": 0, "count": self._blocks}
         views = (*self._now.views, *self._now.deleted[-MOST_DELETED:])
         self._requests += [live, *({**live, "view": name} for name in views)]
-        self._looked += 1 + len(views)
+        self._uncounted += 1 + len(views)
 
     # The operations: the rest of each request. None where there is nothing to ask.
 

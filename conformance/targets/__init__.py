@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract.source import Source
+from conformance.contract.trace import IMPOSSIBLE
 from conformance.targets.base import Target, Unusable
 from conformance.targets.time_limit import SECONDS, TimeLimited, TooLate, limit
 
@@ -57,8 +58,9 @@ class Factory:
     """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace chooses.
 
     If there are `families`, a trace first chooses one of them, which adds its knobs: an engine, for
-    example. `without` are capabilities that are not asked for though the target has them. `seconds`
-    is the time limit of an answer; None for a target that has its own."""
+    example. `impossible` are pairs of options and of values of others, each of which has to be
+    refused with these options. `without` are capabilities that are not asked for though the target
+    has them. `seconds` is the time limit of an answer; None for a target that has its own."""
 
     name: str
     build: Build
@@ -66,6 +68,7 @@ class Factory:
     knobs: dict[str, list[Any]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     families: tuple[Mapping[str, list[Any]], ...] = ()
+    impossible: tuple[tuple[Mapping[str, Any], Mapping[str, list[Any]]], ...] = ()
     seconds: float | None = None
 
     @property
@@ -80,8 +83,19 @@ class Factory:
         knobs = sorted({**self.knobs, **family}.items())
         return {knob: values[choose.randrange(len(values))] for knob, values in knobs}
 
+    def draw_impossible(self, choose: Source) -> dict[str, Any] | None:
+        """Return options of which one is impossible, and its name; None if none is known."""
+        if not self.impossible:
+            return None
+        options, wrong = self.impossible[choose.randrange(len(self.impossible))]
+        name = sorted(wrong)[choose.randrange(len(wrong))]
+        value = wrong[name][choose.randrange(len(wrong[name]))]
+        return {**options, name: value, IMPOSSIBLE: name}
+
     def __call__(self, options: dict[str, Any]) -> Target:
         """Return a target with these options. Raises Unusable, and what the target raises."""
+        if IMPOSSIBLE in options and not self.impossible:
+            raise Unusable(f"{self.name} is not asked to refuse options: replay on another target")
         target = self._open({**options, **self.fixed})
         if self.without:
             kept = [name for name in target.hello["capabilities"] if name not in self.without]
@@ -137,7 +151,13 @@ def _reference(name: str, rest: str) -> Factory:
     except ImportError as error:
         raise NoSuchTarget(f"the target refmodel cannot be loaded: {error}") from None
     if not rest:
-        return Factory(name, module.ReferenceTarget, families=module.FAMILIES, seconds=SECONDS)
+        return Factory(
+            name,
+            module.ReferenceTarget,
+            families=module.FAMILIES,
+            impossible=module.WRONG,
+            seconds=SECONDS,
+        )
     options = _of_engine(rest, module.KNOBS)
     knobs = module.KNOBS[options.get("engine", module.DEFAULT)]
     for option, value in options.items():

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from conformance.contract.trace import IMPOSSIBLE
 from conformance.targets.base import Message, PowerCut, Unusable
+from refmodel.adapter.dialogue import refused
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
 from refmodel.core import errors
 from refmodel.media.faults import FAULTS
@@ -19,15 +21,15 @@ CACHE: Knobs = {
 }
 REPAIR: Knobs = {
     "spares": [0, 0, 1],
-    "repair_timer": [3600, 3600, 60],
+    "repair_timer": [3600, 3600, 60, 0],
     "repair_share": [30, 30, 1, 99],
 }
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
-    "block_bytes": [512, 512, 1024, 4096],  # 4096: a table has several sectors on small disks
-    "layers": [3, 5, 16, 16],
-    "table_cache": [0, 1, 2, 16],
+    "block_bytes": [512, 512, 1024, 4096],
+    "layers": [3, 4, 5, 16, None],
+    "table_cache": [0, 1, 2, 16, 16],
 }
 IN_PLACE: Knobs = {
     **CACHE,
@@ -35,7 +37,7 @@ IN_PLACE: Knobs = {
     "batch": [False, False, True],
     "block_bytes": [512],
     "strip_blocks": [1, 2, 4],
-    "log_bytes": [1 << 14, (1 << 14) + 512, 1 << 17],
+    "log_bytes": [1 << 14, (1 << 14) + 512, 6144, 6656, 1 << 17, None],
 }
 KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     DEFAULT: {
@@ -45,8 +47,8 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "block_bytes": [512],
         "segment_blocks": [1, 2, 2, 4, 8],
         "fanout": [3, 4, 8, 0],
-        "capacity_percent": [100, 130, 200, 400],
-        "log_bytes": [None, None, 8192, 12288, 1 << 14],
+        "capacity_percent": [100, 100, 130, 200, 400, None],
+        "log_bytes": [None, None, 8192, 12288, 1 << 14, 1 << 16],
         "memory": [None, None, None, 0],
         "pages": [None, None, None, None, None, 256],
         "write_back": [False, False, True],
@@ -55,13 +57,55 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
         "compression": [False, False, True],
         "deduplication": [False, False, True],
     },
-    "redo-vmfs": REDO_LOG,
+    "redo-vmfs": {**REDO_LOG, "block_bytes": [512, 4096]},  # 4096: tables of several sectors
     "redo-se": REDO_LOG,
     "redo-vsan": {name: values for name, values in REDO_LOG.items() if name != "table_cache"},
     "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
+# Everything is as small as it may be, or as few.
+TIGHT: Knobs = {
+    "engine": [DEFAULT],
+    **KNOBS[DEFAULT],
+    "segment_blocks": [1, 2],
+    "log_bytes": [4096, 4608],
+    "fanout": [3, 0],
+    "capacity_percent": [100],
+    "memory": [0],
+    "pages": [None, None, 64],
+    "repair_share": [1],
+}
+# Options that no disk can have, each alone: just below the least or above the most, or of no page.
+ARRAY: Knobs = {
+    "blocks": [0],
+    "block_bytes": [0, 256, 768],
+    "layout": ["raid5-3+1"],
+    "spares": [-1, 9],
+    "repair_timer": [-1],
+    "repair_share": [0, 100],
+}
+CHAIN: Knobs = {
+    "blocks": [0],
+    "block_bytes": [0, 256, 768],
+    "layers": [0, 2, 257],
+    "table_cache": [-2],
+    "cache_block_bytes": [256],
+}
+STRIPES: Knobs = {**ARRAY, "strip_blocks": [0, 65537], "log_bytes": [0, 5632, 6145, 6400]}
+LOG: Knobs = {
+    **ARRAY,
+    "segment_blocks": [0, 65537],
+    "segments": [0, 4],
+    "log_bytes": [0, 3584, 4097, 4352],
+    "pages": [0, 63],
+    "fanout": [-1, 1, 2, 129],
+    "cleaner": ["none"],
+}
+WRONG = tuple(
+    ({"engine": engine, "block_bytes": 512, "cache_bytes": 8192}, wrong)
+    for engine, wrong in ((DEFAULT, LOG), ("redo-se", CHAIN), ("in-place-raid6", STRIPES))
+)
 # One device goes wrong by itself, in the middle of anything: redundancy and checksums are for that.
 # The engine may rebuild it at once.
 ONE_FAULTY: Knobs = {
@@ -77,6 +121,7 @@ FAMILIES: tuple[Knobs, ...] = (
         for engine, knobs in KNOBS.items()
         for _ in range(SHARE.get(engine, 1))
     ),
+    TIGHT,
     ONE_FAULTY,
 )
 # What is not asked of a disk whose media have faults: no device fails by request besides, and a
@@ -90,15 +135,24 @@ class ReferenceTarget(OverlappingAdapter):
     cuts = True
 
     def __init__(self, options: dict[str, Any]) -> None:
+        self._refusal = ""  # why no disk can have the options
+        folder = FAST if FAST.is_dir() else None
+        wanted = {name: value for name, value in options.items() if name != IMPOSSIBLE}
         try:
-            super().__init__(folder=FAST if FAST.is_dir() else None, **options)
+            super().__init__(folder=folder, **wanted)
         except errors.BadRequest as error:  # an option that the engine does not have, or a value
-            raise Unusable(str(error)) from None
+            self.close()
+            if IMPOSSIBLE not in options:
+                raise Unusable(str(error)) from None
+            self._refusal = str(error)
+            super().__init__(folder=folder, engine=options.get("engine", DEFAULT))
         if options.get("faults"):
             asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
             self.hello = {**self.hello, "capabilities": asked}
 
     def request(self, message: Message) -> Message:
+        if self._refusal and message.get("op") == "create":
+            return refused(errors.BadRequest(self._refusal))
         try:
             return _from_the_engine(super().request(message))
         except errors.PowerCut:

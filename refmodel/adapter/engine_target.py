@@ -12,7 +12,7 @@ from typing import Any
 from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer
 from refmodel.adapter.operations import perform, problems
-from refmodel.adapter.shape import created, plan_disk
+from refmodel.adapter.shape import created, holding, plan_disk
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
@@ -26,7 +26,7 @@ from refmodel.media.power_supply import PowerSupply
 from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
-MOST_BATCHED = 4  # blocks
+MOST_BATCHED = 64  # blocks
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
@@ -75,11 +75,11 @@ class Adapter:
         self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
         self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
         self.power = PowerSupply()
+        self._disk: Disk | None = None
+        self._work: Counter[str] = Counter()  # counters of the disk before it was last opened
         self._seed = 0
         self._seconds = 0  # of the repair clock
         self._lost = ""  # why the disk cannot be opened
-        self._disk: Disk | None = None
-        self._work: Counter[str] = Counter()  # counters of the disk before it was last opened
         shape = self._plan(16)
         # The specs know no data reduction, so a disk with it reports no inner events.
         self._reports_events = not getattr(shape, "reduces", False)
@@ -192,9 +192,12 @@ class Adapter:
     def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
         """Return the blocks of a write as writes of their own, out of order.
 
-        Returns none if it is to be one write."""
+        Returns none if it is to be one write: the log has to have room for them together."""
         size = self.hello["block_size"]
-        if not self._batch or len(data) > MOST_BATCHED * size or len(data) % size:
+        most = MOST_BATCHED * size
+        if self._disk is not None and isinstance(self._disk.geometry, Geometry):
+            most = min(most, self._disk.geometry.log_bytes // 2)
+        if not self._batch or len(data) > most or len(data) % size:
             return []
         parts = [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
         return parts[1::2] + parts[::2]
@@ -241,13 +244,7 @@ class Adapter:
             disk = self._open()
         if isinstance(shape, Geometry) and disk is not None and disk.events is not None:
             disk.events.insert(0, created(shape))
-        if not isinstance(shape, Geometry) or (
-            "pages" in self._geometry
-            or shape.reduces
-            or shape.cleaner not in ("cost-benefit", "greedy")  # the others may gain nothing
-        ):
-            return {"ok": True}  # what fits is not known in blocks
-        return {"ok": True, "holds": shape.usable_chunks}
+        return {"ok": True, **holding(shape, few_pages="pages" in self._geometry)}
 
     def _name(self, plant: str) -> str:
         engine = f" {self._engine}" if self._engine != DEFAULT else ""

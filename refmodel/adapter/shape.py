@@ -4,7 +4,9 @@ from typing import Any
 
 from refmodel.array.layout import LAYOUTS
 from refmodel.engine.shape import Shape
+from refmodel.inplace.geometry import InPlaceGeometry
 from refmodel.log_structured.geometry import Geometry, with_reserve
+from refmodel.redolog.geometry import RedoLogGeometry
 from refmodel.registry import DEFAULT, plan
 
 
@@ -27,6 +29,23 @@ def plan_disk(
         whole = -(-blocks * capacity_percent // (100 * shape["segment_blocks"]))
         shape["segments"] = with_reserve(whole)
     return plan(DEFAULT, blocks, **shape)
+
+
+def holding(shape: Shape, *, few_pages: bool) -> dict[str, int]:
+    """Return what the answer to `create` says of space: `holds`, in blocks, and `snapshots`.
+
+    `few_pages` says that the maps may run out of pages first: then what fits is not known.
+    """
+    if isinstance(shape, RedoLogGeometry):  # each layer has room for every block
+        # Of n snapshots and live each may have a layer, and so may each point where they part.
+        # One layer more is kept for revert.
+        return {"holds": shape.layers * shape.blocks, "snapshots": (shape.layers - 1) // 2}
+    if isinstance(shape, InPlaceGeometry):  # a write that is too large for the journal is refused
+        return {"holds": min(shape.longest_write // shape.block_bytes, 2 * shape.blocks)}
+    assert isinstance(shape, Geometry)
+    if few_pages or shape.cleaner not in ("cost-benefit", "greedy"):  # others may gain nothing
+        return {}
+    return {"holds": shape.usable_chunks}
 
 
 def created(shape: Geometry) -> dict[str, Any]:

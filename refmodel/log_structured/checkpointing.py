@@ -90,7 +90,7 @@ class Checkpointer:
             done = self._share(left, self._logged(logged, self.pace.freeze), space, least)
             if done < left - self.pace.little:
                 self.put_waiting(done)
-            elif self._bank_may_be_destaged():
+            elif self._bank_may_be_destaged() or self._bank_fits_deduplicated():
                 done = left
                 self.freeze()
             else:
@@ -185,10 +185,15 @@ class Checkpointer:
         state = self._state
         segments, units = state.segments, state.segments.units
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
-        needed = -(-state.space_usage.bank_units // units) - (-coming // units)
+        banked = -(-state.space_usage.units_to_destage // units)
         if not coming:
-            return segments.free_count >= -(-state.space_usage.bank_units // units)
-        return segments.free_count >= needed + state.chunks.streams.count
+            return segments.free_count >= banked
+        return segments.free_count >= banked - (-coming // units) + state.chunks.streams.count
+
+    def _bank_fits_deduplicated(self) -> bool:
+        """Compare the new chunks of the bank; return whether it may be destaged then."""
+        self._state.chunks.deduplicate()
+        return self._bank_may_be_destaged()
 
     def _logged(self, logged: int, until: int) -> Earned:
         """Return what a record takes of the log that is left until so far."""

@@ -16,7 +16,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.grouping import grouped
 from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
-from conformance.contract.trace import BadTrace, Trace, Unreadable
+from conformance.contract.trace import IMPOSSIBLE, BadTrace, Trace, Unreadable
 from conformance.judging.explain import Verdict
 from conformance.judging.oracles import Oracle
 from conformance.targets import Factory
@@ -73,7 +73,8 @@ class KeptFailures:
             if not self._folder.exists():
                 self._folder.mkdir(parents=True)
                 (self._root / ".gitignore").write_text("*\n", encoding="utf-8")
-            name = f"{shown.verdict.kind}-{_digest(str(shown.trace.program))}.jsonl"
+            same = str(shown.trace.program) + shown.trace.options.get(IMPOSSIBLE, "")
+            name = f"{shown.verdict.kind}-{_digest(same)}.jsonl"
             traces.write(shown.trace, self._folder / name)
             shown.trace.origin = str(self._folder / name)
 

@@ -54,6 +54,13 @@ class SpaceUsage:
         return sum(map(len, self._chunks.bank.values())) // self._addressing.unit_bytes
 
     @property
+    def units_to_destage(self) -> int:
+        """Units that destaging the bank takes, but for duplicates that are found by now."""
+        if not self._deduplicates:
+            return self.bank_units
+        return sum(units for _, units in self._chunks.lengths(self._chunks.bank))
+
+    @property
     def queued_units(self) -> int:
         """Units that the chunks of the bank, and those that move, would take."""
         moving = self._chunks.moving

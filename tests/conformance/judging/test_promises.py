@@ -77,3 +77,80 @@ def test_a_snapshot_keeps_what_was_overwritten_also_where_no_read_tells_the_tags
         ).verdict
         == "fail"
     )
+
+
+def in_turn(*events: Event, options: dict[str, Any] | None = None, **promised: int) -> Verdict:
+    """Of a trace of one request at a time, on a target that promises this in `hello`."""
+    create = {"op": "create", "blocks": 8, "result": OK}
+    trace = Trace({**HELLO, "tolerates": 2, **promised}, [create, *events], options=options or {})
+    return judge([trace], {"model": named("model")})[0]
+
+
+def sent(op: str, result: Any = OK, **more: Any) -> Event:
+    return {"op": op, **more, "result": result}
+
+
+def test_a_snapshot_may_be_refused_only_once_there_are_as_many_as_the_target_promises() -> None:
+    snapshots = [sent("snapshot", name="a"), sent("snapshot", NO_SPACE, name="b")]
+    assert in_turn(*snapshots).kind == "false-no-space"
+    assert in_turn(*snapshots, snapshots=1).verdict == "pass"
+    assert in_turn(*snapshots, snapshots=2).kind == "false-no-space"
+    write = sent("write", NO_SPACE, lba=0, tags=[1])
+    assert in_turn(sent("snapshot", name="a"), write, snapshots=1).kind == "false-no-space"
+
+
+REFUSED = {"ok": False, "error": "bad-request"}
+
+
+def of_devices(*events: Event) -> tuple[str, int | None]:
+    found = in_turn(*events)
+    return found.kind, found.at
+
+
+def test_a_device_does_what_it_is_told_unless_that_has_a_fault() -> None:
+    gone = sent("fail", device=1, mode="absent")
+    assert of_devices(sent("fail", REFUSED, device=1, mode="absent")) == ("wrong-refusal", 1)
+    assert of_devices(gone, sent("return", REFUSED, device=1)) == ("wrong-refusal", 2)
+    assert of_devices(gone, sent("replace", REFUSED, device=1)) == ("wrong-refusal", 2)
+    back = gone, sent("return", device=1)
+    again = sent("fail", REFUSED, device=1, mode="degraded")
+    assert of_devices(gone, sent("crash"), sent("return", REFUSED, device=1)) == (
+        "wrong-refusal",
+        3,
+    )
+    assert of_devices(*back, again) == ("wrong-refusal", 3)
+    assert of_devices(*back, sent("settle"), again) == ("wrong-refusal", 4)
+
+
+def test_nothing_else_is_said_of_what_devices_are_told() -> None:
+    gone = sent("fail", device=1, mode="degraded")
+    refused = sent("return", REFUSED, device=1)
+    assert of_devices(refused, gone, refused, sent("return", device=2)) == ("", None)
+    assert of_devices(gone, sent("fail", REFUSED, device=1, mode="absent")) == ("", None)
+    absent = sent("fail", device=1, mode="absent")
+    for later in sent("tick", seconds=1), sent("settle"):  # a spare may have taken its place
+        assert of_devices(absent, later, refused) == ("", None)
+        assert of_devices(absent, later, sent("replace", REFUSED, device=1)) == ("", None)
+        again = sent("fail", REFUSED, device=1, mode="absent")
+        assert of_devices(absent, later, sent("return", device=1), sent("settle"), again) == (
+            "",
+            None,
+        )
+    assert of_devices(gone, sent("replace", REFUSED, device=1)) == ("", None)
+    lacks = sent("fail", {"ok": False, "error": "unsupported"}, device=1, mode="degraded")
+    assert of_devices(lacks, refused) == ("", None)
+    unknown = {"ok": False, "error": "unknown-outcome"}
+    assert of_devices(sent("fail", unknown, device=1, mode="absent"), refused) == ("", None)
+    many = [sent("fail", device=device, mode="absent") for device in (0, 1)]
+    assert of_devices(*many, sent("fail", REFUSED, device=2, mode="absent")) == ("", None)
+    cut = sent("fail", None, device=1, mode="absent"), sent("crash")
+    assert of_devices(*cut, sent("fail", REFUSED, device=1, mode="absent")) == ("", None)
+
+
+def test_a_disk_that_cannot_be_is_refused_as_that() -> None:
+    for answer, verdict in ((REFUSED, "pass"), (OK, "fail"), (NO_SPACE, "fail")):
+        trace = Trace(HELLO, [sent("create", answer, blocks=8)], options={"impossible": "log"})
+        other = Trace(HELLO, [sent("create", blocks=8)])
+        found = judge([other, trace, other], {"model": named("model")})
+        assert [one.verdict for one in found] == ["pass", verdict, "pass"]
+        assert found[1].kind == ("missing-refusal" if verdict == "fail" else "")

@@ -2,6 +2,7 @@
 same answer or, where the search saw it later, at an earlier one.
 """
 
+import math
 import random
 from collections import Counter
 from itertools import islice
@@ -62,9 +63,15 @@ def agree(traces: list[Trace]) -> Counter[str]:
             continue
         assert (opinion.at is None) == (outcome.at is None), (number, trace.hello)
         if opinion.at is not None and outcome.at is not None:
-            assert opinion.at <= outcome.at, (number, trace.hello)
+            assert answered(trace, opinion.at) <= answered(trace, outcome.at), (number, trace.hello)
         said["accepted" if opinion.at is None else "rejected"] += 1
     return said
+
+
+def answered(trace: Trace, at: int) -> float:
+    """When this event was answered."""
+    position = trace.events[at].get("answered", at)
+    return math.inf if position is None else position
 
 
 def test_both_agree_on_histories_and_on_what_no_disk_could_answer() -> None:

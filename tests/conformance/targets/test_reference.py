@@ -6,8 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import targets
+from conformance.campaign import batches
 from conformance.campaign.batches import Plan, drive
+from conformance.campaign.driver import Bench
+from conformance.contract.trace import Trace
 from conformance.judging import oracles
+from conformance.targets import reference
+from conformance.targets.base import Unusable
 from refmodel.inplace.disk import InPlaceDisk
 
 FAULTY = "faults"
@@ -57,3 +62,46 @@ def test_writes_in_flight_together_to_one_stripe_wait_for_each_other(
     part = drive(factory, judges, plan, 0, 30)
     failed = any(verdict.verdict == "fail" for _, verdict in part.judged)
     assert failed == together
+
+
+def test_options_at_their_limits_make_a_disk_and_those_beyond_are_refused() -> None:
+    factory = targets.resolve("refmodel")
+    for options, wrong in reference.WRONG:
+        at_limits = targets.resolve("refmodel")({**options})
+        assert at_limits.request({"op": "create", "blocks": 16})["ok"]
+        at_limits.close()
+        for name, values in wrong.items():
+            for value in values:
+                blocks = value if name == "blocks" else 16
+                chosen = {} if name == "blocks" else {name: value}
+                target = factory({**options, **chosen, "impossible": name})
+                answer = target.request({"op": "create", "blocks": blocks})
+                assert answer.get("error") == "bad-request", (options, name, value)
+                target.close()
+
+
+def test_impossible_disks_are_all_refused_and_teach_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "IMPOSSIBLE_ONE_IN", 1)
+    factory = targets.resolve("refmodel")
+    judges = {"model": oracles.named("model")}
+    plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
+    part = drive(factory, judges, plan, 0, 20)
+    assert {verdict.verdict for _, verdict in part.judged} == {"pass"}
+    assert not part.coverage.outcomes and not part.counters
+    assert {trace.operations for trace, _ in part.judged} == {0}
+
+
+def test_an_impossible_disk_that_is_made_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "WRONG", (({"engine": "redo-se"}, {"layers": [4]}),))
+    factory = targets.resolve("refmodel")
+    judges = {"model": oracles.named("model")}
+    plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
+    found = drive(factory, judges, plan, 0, 60).judged
+    kinds = [verdict.kind for _, verdict in found]
+    assert kinds[-1] == "missing-refusal" and set(kinds[:-1]) == {""}
+    last = found[-1][0]
+    assert isinstance(last, Trace)
+    with pytest.raises(Unusable, match="not asked to refuse"):
+        Bench(targets.resolve("model")).drive(last.program, last.seed, last.options)

@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refmodel import LogStructuredDisk, open_disk
+from refmodel.array.member import ComponentState
 from refmodel.bench import runner
 from refmodel.bench.results import describe
 from refmodel.bugs.registry import override
@@ -310,6 +312,30 @@ def test_a_duplicate_in_the_bank_is_stored_when_its_primary_is_overwritten(
     disk.checkpoint()
     assert disk.state.segments.live == 3
     assert disk.read(0, 6) == content(2) + content(3) + content(1) * 4 and audit(disk.state) == []
+
+
+def test_a_device_catches_up_though_the_bank_fits_only_once_deduplicated(
+    make: Callable[..., LogStructuredDisk], folder: Path
+) -> None:
+    """After a power cut all that the log holds is in the bank, and nothing of it is compared."""
+    shape = {"layout": "raid5-2+1", "segment_blocks": 2, "segments": with_reserve(32)}
+    disk = make(64, deduplication=True, log_bytes=1 << 17, **shape)
+    for number in range(3):
+        for first in range(0, 64, 16):
+            blocks = range(first, first + 16)
+            disk.write(first, b"".join(content(lba % 5 + number) for lba in blocks))
+        disk.snapshot(f"s{number}")
+    disk.abandon()
+    with closing(open_disk(folder, sync=False)) as disk:
+        assert isinstance(disk, LogStructuredDisk)
+        assert len(disk.state.chunks.bank) > 2 * disk.state.segments.free_count
+        disk.fail(0, "absent")
+        disk.return_(0)
+        disk.settle()
+        assert not disk.array.in_state(ComponentState.STALE)
+        disk.fail(1, "degraded")
+        assert disk.read(0, 5) == b"".join(content(lba + 2) for lba in range(5))
+        assert audit(disk.state) == []
 
 
 def test_data_that_agrees_in_the_key_alone_is_not_taken_for_the_same(
