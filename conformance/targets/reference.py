@@ -5,8 +5,8 @@ from typing import Any
 
 from conformance.targets.base import Message, PowerCut, Unusable
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
+from refmodel.adapter.requested_faults import ON_REQUEST
 from refmodel.core import errors
-from refmodel.media.faults import FAULTS
 from refmodel.media.host import REFUSES
 from refmodel.registry import DEFAULT
 
@@ -22,6 +22,7 @@ REPAIR: Knobs = {
     "repair_timer": [3600, 3600, 60],
     "repair_share": [30, 30, 1, 99],
 }
+FAULTS: Knobs = {"faults": ["", "", ON_REQUEST], "fault_seed": [*range(8)]}
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
@@ -31,6 +32,7 @@ REDO_LOG: Knobs = {
 }
 IN_PLACE: Knobs = {
     **CACHE,
+    **FAULTS,
     **REPAIR,
     "batch": [False, False, True],
     "block_bytes": [512],
@@ -40,6 +42,7 @@ IN_PLACE: Knobs = {
 KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     DEFAULT: {
         **CACHE,
+        **FAULTS,
         "batch": [False, True],
         **REPAIR,
         "block_bytes": [512],
@@ -62,25 +65,13 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     "in-place-raid6": IN_PLACE,
 }
 SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
-# One device goes wrong by itself, in the middle of anything: redundancy and checksums are for that.
-# The engine may rebuild it at once.
-ONE_FAULTY: Knobs = {
-    "engine": [DEFAULT],
-    **KNOBS[DEFAULT],
-    "repair_timer": [3600, 0],
-    "faults": ["vanishing-device", "vanishing-device", *sorted(FAULTS)],
-    "fault_seed": [*range(8)],
-}
-FAMILIES: tuple[Knobs, ...] = (
-    *(
-        {"engine": [engine], **knobs}
-        for engine, knobs in KNOBS.items()
-        for _ in range(SHARE.get(engine, 1))
-    ),
-    ONE_FAULTY,
+FAMILIES: tuple[Knobs, ...] = tuple(
+    {"engine": [engine], **knobs}
+    for engine, knobs in KNOBS.items()
+    for _ in range(SHARE.get(engine, 1))
 )
-# What is not asked of a disk whose media have faults: no device fails by request besides, and a
-# scrub says what it repaired.
+# What is not asked of a disk whose media have faults for its whole life: no device fails by request
+# besides, and a scrub says what it repaired.
 NOT_WITH_FAULTS = frozenset(["device", "scrub"])
 
 
@@ -94,7 +85,7 @@ class ReferenceTarget(OverlappingAdapter):
             super().__init__(folder=FAST if FAST.is_dir() else None, **options)
         except errors.BadRequest as error:  # an option that the engine does not have, or a value
             raise Unusable(str(error)) from None
-        if options.get("faults"):
+        if options.get("faults") not in (None, "", ON_REQUEST):
             asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
             self.hello = {**self.hello, "capabilities": asked}
 
