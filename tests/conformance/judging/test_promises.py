@@ -66,7 +66,8 @@ def test_while_devices_go_wrong_nothing_may_be_beyond_repair() -> None:
     back, new = {"op": "return", "device": 1}, {"op": "replace", "device": 1}
     assert at(wrong(1)) == 2 and at(wrong(1), back) == 3
     assert at(wrong(1), back, away) is None
-    assert at(away, {**wrong(1), "result": {"ok": False, "error": "bad-request"}}) is None
+    assert at(away, wrong(1)) is None
+    assert at({**wrong(1), "result": {"ok": False, "error": "bad-request"}}) is None
     assert at(wrong(1), new) is None
     assert at(wrong(1), wrong(2)) is None
 
