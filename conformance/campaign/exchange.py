@@ -12,6 +12,7 @@ KEPT_OF = {
     "create": (*KEPT, "holds", "snapshots"),
     "read": (*KEPT, "tags", "found"),
     "scrub": (*KEPT, "problems"),
+    "settle": (*KEPT, "problems"),
     "stats": (*KEPT, "counters"),
 }
 LONGEST_MESSAGE = 300  # characters

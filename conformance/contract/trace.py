@@ -283,7 +283,12 @@ def _operations() -> frozenset[str]:
 
 
 NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # of a hello
-RESULTS = {"read": "read_result", "create": "create_result", "scrub": "scrub_result"}
+RESULTS = {
+    "read": "read_result",
+    "create": "create_result",
+    "scrub": "scrub_result",
+    "settle": "settle_result",
+}
 
 
 def check_response(response: Any, op: str) -> str | None:
@@ -344,7 +349,7 @@ def line(event: Event) -> str:
         )
     words += [
         one_word(event[key])
-        for key in ("name", "blocks", "device", "mode", "seconds")
+        for key in ("name", "blocks", "device", "mode", "fault", "seconds")
         if key in event
     ]
     if event.get("view") is not None:

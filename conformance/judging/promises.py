@@ -1,11 +1,12 @@
 """What a target promises beyond the contract of the specs: `scrub` finds nothing, `holds` blocks
 fit, and devices fail and come back when they are told to.
 
-A target that declares `scrub` verifies itself; a problem that it reports while no device is failed
-is a failure. A target that declares `holds` (in `hello` or in the answer to `create`) must not
-answer `no-space` while all views together hold at most that many different blocks, those of the
-request counted besides. If it declares `snapshots`, too, it may refuse a snapshot and a revert once
-there are so many.
+A target that declares `scrub` verifies itself; a problem that it reports while every device is
+there is a failure. Some devices may go wrong meanwhile, no more than it tolerates: then what it
+repairs is no problem, and nothing is beyond repair. A target that declares `holds` (in `hello` or
+in the answer to `create`) must not answer `no-space` while all views together hold at most that
+many different blocks, those of the request counted besides. If it declares `snapshots`, too, it may
+refuse a snapshot and a revert once there are so many.
 
 While no more devices have failed than are tolerated, a device that is there must fail, and one that
 is absent must return or be replaced, as long as no rebuild onto a spare may have begun: such a
@@ -19,6 +20,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from conformance.contract import model
+from conformance.contract.devices import beyond_tolerance
 from conformance.contract.trace import IMPOSSIBLE, OVERLAPPING, Event, Trace
 from conformance.judging.orders import search
 from conformance.judging.orders.configurations import held
@@ -78,22 +80,37 @@ def broken(trace: Trace) -> Broken | None:
 
 
 def _scrubbed(trace: Trace) -> Broken | None:
-    """The first scrub that found problems while every device was sound."""
+    """The first scrub, in `settle` or by itself, that found problems while no device was away."""
     if not any((event["result"] or {}).get("problems") for event in trace.events):
         return None
     states = model.init(trace.hello)
+    faulty: set[int] = set()  # devices that are there, and go wrong or did
     for index, event in enumerate(trace.events):
         if event["op"] in OVERLAPPING:  # devices change by what is sent alone
             continue
+        if _begins_fault(event, states):
+            faulty.add(event["device"])
+        elif event["op"] == "replace" or event["op"] == "fail" and "fault" not in event:
+            faulty.discard(event["device"])
         problems = (event["result"] or {}).get("problems")
-        sound = not any(state.devices.failed or state.devices.lost for state in states)
-        if problems and sound:
+        if problems and all(
+            state.devices.failed <= faulty and not beyond_tolerance(state) for state in states
+        ):
             said = "; ".join(problems[:3]) + ("; ..." if len(problems) > 3 else "")
-            return Broken(index, "scrub", "no problems: every device is sound", said)
+            return Broken(index, "scrub", "no problems: every device is there", said)
         states = _after(states, event)
         if not states:
             return None
     return None
+
+
+def _begins_fault(event: Event, states: tuple[model.State, ...]) -> bool:
+    """Whether a device that was there has a fault from now on."""
+    return (
+        "fault" in event
+        and model.answer_of(event) == "ok"
+        and not any(event["device"] in state.devices.failed for state in states)
+    )
 
 
 def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, ...]:

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from conformance.contract.source import Source, rarely
-from conformance.programs.situation import ABSENT, BACK, DEGRADED, Situation
+from conformance.programs.situation import ABSENT, BACK, DEGRADED, Situation, failure
 
 Request = dict[str, Any]
 Value = TypeVar("Value")
 
 BEYOND_ONE_IN = (12, 12, 12, 2)  # failures, in a program: one device more than is tolerated
 WRONG_ONE_IN = 12  # failures and returns: of a device that is away, or that is there, already
-MODES = {"return": (ABSENT,), "replace": (ABSENT, DEGRADED)}  # of the devices that may do so
+STAYS = {"return": (DEGRADED, BACK), "replace": (BACK,)}  # modes of the devices that do not so
+FAULTY_ONE_IN = (0, 1, 2, 4)  # failures, in a program: the device is there, and goes wrong; 0: none
 
 
 class Array:
@@ -19,11 +20,21 @@ class Array:
     and changes the situation; None if it makes no sense now.
     """
 
-    def __init__(self, choose: Source, devices: int, tolerates: int) -> None:
+    def __init__(
+        self, choose: Source, devices: int, tolerates: int, faults: Sequence[str] = ()
+    ) -> None:
+        """`faults` are those with which a device of the target can stay there."""
         self._choose = choose
+        self._faults = faults
+        self._faulty_one_in = self._one_of(FAULTY_ONE_IN) if faults else 0
         self.devices, self.tolerates = devices, tolerates
         self._beyond_one_in = self._one_of(BEYOND_ONE_IN)
         self._back: int | None = None  # the device that came back last
+
+    @property
+    def faulty(self) -> bool:
+        """Whether devices of this program go wrong while they are there."""
+        return self._faulty_one_in > 0
 
     def request(self, op: str, now: Situation) -> Request | None:
         """The operation `op`; it is only noted if it is about no device."""
@@ -50,18 +61,36 @@ class Array:
             sound = [device for device in range(self.devices) if device not in now.failed]
             if not sound or len(now.failed) > self.tolerates:
                 return None
-            if len(now.failed) == self.tolerates and not rarely(self._choose, self._beyond_one_in):
+            if len(now.failed) == self.tolerates and (
+                not {*now.failed.values()}.isdisjoint(self._faults)
+                or not rarely(self._choose, self._beyond_one_in)
+            ):
                 return None
             others = [device for device in sound if device != self._back]
             device = self._one_of(others if others and self._choose.randrange(2) else sound)
-        mode = self._one_of((ABSENT, ABSENT, DEGRADED))
+        how = self._one_of((ABSENT, ABSENT, DEGRADED))
+        if (
+            self.faulty
+            and len({*now.failed, device}) <= self.tolerates
+            and rarely(self._choose, self._faulty_one_in)
+        ):
+            how = self._one_of(self._faults)
+        return self._failure(now, device, how)
+
+    def go_wrong(self, now: Situation) -> Request | None:
+        """A device goes wrong, if all are sound and the program lets any do so."""
+        if not self.faulty or now.failed:
+            return None
+        return self._failure(now, self._choose.randrange(self.devices), self._one_of(self._faults))
+
+    def _failure(self, now: Situation, device: int, how: str) -> Request:
         now.note("fail")
-        now.fail(device, mode)
-        return {"device": device, "mode": mode}
+        now.fail(device, how)
+        return {"device": device, **failure(how, self._faults)}
 
     def bring_back(self, now: Situation, op: str) -> Request | None:
         """A device returns or is replaced, as `op` says."""
-        devices = [device for device, mode in now.failed.items() if mode in MODES[op]]
+        devices = [device for device, mode in now.failed.items() if mode not in STAYS[op]]
         if not devices:
             return None
         device = self._one_of(devices)

@@ -93,7 +93,7 @@ def follow(now: Situation, event: Event) -> None:
     op, result = event["op"], event["result"]
     if op == "fail":
         now.note(op)
-        now.fail(event["device"], event["mode"])
+        now.fail(event["device"], event.get("fault") or event["mode"])
         return
     if result is None or not result["ok"]:
         return

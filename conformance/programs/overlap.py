@@ -9,6 +9,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
+from conformance.programs.situation import ABSENT, DEGRADED, failure
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
@@ -75,7 +76,8 @@ def written(
         able -= {"fail", "replace"}
     devices = hello.get("devices", 0)
     cuts = cuts and "crash" in able
-    return _Writer(choose, able, devices, ops, most, cuts, schedules).program
+    faults = hello.get("faults", ())
+    return _Writer(choose, able, devices, faults, ops, most, cuts, schedules).program
 
 
 def woven(
@@ -155,6 +157,7 @@ class _Writer:
         choose: random.Random,
         able: Collection[str],
         devices: int,
+        faults: Sequence[str],
         ops: int,
         most: int,
         cuts: bool,
@@ -165,6 +168,7 @@ class _Writer:
         self._schedules = schedules
         self._goes_on = choose.choice(GOES_ON)
         self._devices = devices
+        self._faults = faults
         self._failed: int | None = None  # the device that is failed
         self._durable = choose.choice([0, 0, 0.2]) if "fua" in able else 0
         self._blocks = choose.choice(SIZES)
@@ -258,7 +262,8 @@ class _Writer:
             if self._failed is None:
                 self._failed = self._choose.randrange(self._devices)
             request |= {"device": self._failed}
-            request["mode"] = self._choose.choice(["absent", "degraded"])
+            how = self._choose.choice([ABSENT, DEGRADED, *self._faults])
+            request |= failure(how, self._faults)
         if kind == "replace":
             if self._failed is None:
                 return

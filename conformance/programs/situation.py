@@ -7,13 +7,18 @@ a situation like this one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 
 ABSENT, DEGRADED, BACK = "absent", "degraded", "back"  # of a failed device
 Feature = tuple[object, ...]
 View = str | int | None  # a snapshot, a branching point that was deleted, or the empty disk
 Asked = Counter[tuple[Feature, str]]  # (feature of a situation, operation) -> how often asked
+
+
+def failure(how: str, faults: Collection[str]) -> dict[str, str]:
+    """Return the fields of `fail` that say how a device fails: gone, or there with a fault."""
+    return {"mode": DEGRADED, "fault": how} if how in faults else {"mode": how}
 
 
 class ViewTree:
@@ -129,7 +134,7 @@ class Situation:
 
     def __init__(self, blocks: int) -> None:
         self.blocks = blocks
-        self.failed: dict[int, str] = {}  # device -> ABSENT, DEGRADED, or BACK until it settles
+        self.failed: dict[int, str] = {}  # device -> how; BACK until it settles
         self.deleted: tuple[str, ...] = ()  # snapshots, since it was flushed or closed
         self._tree = ViewTree()
         self._mapped: set[int] = set()  # LBAs that were written, in whatever view
@@ -208,10 +213,10 @@ class Situation:
 
     # Devices. The caller says what becomes of each.
 
-    def fail(self, device: int, mode: str) -> None:
-        """The device is gone: ABSENT or DEGRADED."""
+    def fail(self, device: int, how: str) -> None:
+        """The device is gone, ABSENT or DEGRADED, or it is there and has the fault `how`."""
         self._features = None
-        self.failed[device] = mode
+        self.failed[device] = how
 
     def bring_back(self, device: int) -> None:
         """The device is back, and missed writes."""

@@ -110,6 +110,17 @@ OUTAGE = (
     "crash",
 )
 ROOM = ("delete", "delete", "unmap", "revert", "clean")  # what may make some
+# While a device goes wrong. What is written is on all devices after a checkpoint.
+CHANGES = (
+    *("write",) * 4,
+    *("checkpoint",) * 3,
+    "unmap",
+    "snapshot",
+    "delete",
+    "clean",
+    "restart",
+    "crash",
+)
 STEPS = ("snapshot", "snapshot", "revert", "delete", "delete")  # of a tree of views
 BETWEEN = ((), (), (), ("settle",), ("settle",), ("checkpoint",), ("restart",), ("crash",))
 

@@ -10,7 +10,7 @@ from conformance.programs import names, swarm
 from conformance.programs.array import Array
 from conformance.programs.explored import Begun
 from conformance.programs.ranges import ANYWHERE, Ranges
-from conformance.programs.situation import ABSENT, Asked, Situation
+from conformance.programs.situation import BACK, DEGRADED, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
 from conformance.programs.tags import Tags
 
@@ -60,7 +60,9 @@ class Writer:
             capabilities.discard("crash")
         self._capabilities = capabilities
         self._cuts = cuts and "crash" in capabilities
-        self._array = Array(choose, hello.get("devices", 0), hello.get("tolerates", 0))
+        self._array = Array(
+            choose, hello.get("devices", 0), hello.get("tolerates", 0), hello.get("faults", ())
+        )
         self._blocks = begun.situation.blocks if begun else self._one_of(SIZES)
         self._ranges, self._scattered = [  # the second ones after every second scene
             Ranges(choose, self._blocks, options.values(), hello.get("block_size", 1), mostly)
@@ -101,6 +103,8 @@ class Writer:
         self._read_back()
         if self._now.failed and self._upto(1):
             self._make_whole()
+        if self._array.faulty:
+            self._survive()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})
         if "device" in self._capabilities and self._upto(1):
@@ -156,7 +160,7 @@ class Writer:
     def _make_whole(self) -> None:
         """Every device is brought back and catches up: a scrub finds what it still lacks."""
         for _ in range(len(self._now.failed)):
-            self._add("return" if ABSENT in self._now.failed.values() else "replace")
+            self._add("replace" if {*self._now.failed.values()} <= {DEGRADED, BACK} else "return")
         self._add("settle")
         self._read_back()
 
@@ -167,8 +171,16 @@ class Writer:
         self._take_away()
 
     def _survive(self) -> None:
-        """All catch up. Then some are away for a while, often next to a recovery."""
+        """All catch up, now and then after one went wrong under changes. Then some are away for a
+        while, often next to a recovery.
+        """
         self._make_whole()
+        if (wrong := self._array.go_wrong(self._now)) is not None:
+            self._requests.append({"op": "fail", **wrong})
+            changes = [kind for kind in swarm.CHANGES if NEEDS[kind] in {None, *self._capabilities}]
+            for _ in range(2 + self._upto(10)):
+                self._add(self._one_of(changes))
+            self._make_whole()
         self._take_away()
         self._make_whole()
 

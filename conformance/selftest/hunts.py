@@ -118,15 +118,11 @@ def by_model(hunted: Hunt, factory: Factory, *, traces: int, ops: int, seed: int
 
 
 def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
-    """Random traces, and a scrub after each: operations until it finds something, or `no`.
-
-    Without those where a device goes wrong by itself: there is something to repair then."""
+    """Random traces, and a scrub after each: operations until it finds something, or `no`."""
     bench, operations = Bench(factory), 0
     try:
         cases = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
         for number, (options, program) in enumerate(islice(cases, traces)):
-            if options.get("faults"):
-                continue
             trace = bench.drive(program, trace_seed(seed, number), options)
             operations += trace.operations
             target = bench.on(options)

@@ -7,8 +7,8 @@ from conformance.contract.trace import IMPOSSIBLE
 from conformance.targets.base import Message, PowerCut, Unusable
 from refmodel.adapter.dialogue import refused
 from refmodel.adapter.overlapping import Done, OverlappingAdapter
+from refmodel.adapter.requested_faults import ON_REQUEST
 from refmodel.core import errors
-from refmodel.media.faults import FAULTS
 from refmodel.media.host import REFUSES
 from refmodel.registry import DEFAULT
 
@@ -24,6 +24,7 @@ REPAIR: Knobs = {
     "repair_timer": [3600, 3600, 60, 0],
     "repair_share": [30, 30, 1, 99],
 }
+FAULTS: Knobs = {"faults": ["", "", ON_REQUEST], "fault_seed": [*range(8)]}
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],
@@ -33,6 +34,7 @@ REDO_LOG: Knobs = {
 }
 IN_PLACE: Knobs = {
     **CACHE,
+    **FAULTS,
     **REPAIR,
     "batch": [False, False, True],
     "block_bytes": [512],
@@ -42,6 +44,7 @@ IN_PLACE: Knobs = {
 KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     DEFAULT: {
         **CACHE,
+        **FAULTS,
         "batch": [False, True],
         **REPAIR,
         "block_bytes": [512],
@@ -106,15 +109,6 @@ WRONG = tuple(
     ({"engine": engine, "block_bytes": 512, "cache_bytes": 8192}, wrong)
     for engine, wrong in ((DEFAULT, LOG), ("redo-se", CHAIN), ("in-place-raid6", STRIPES))
 )
-# One device goes wrong by itself, in the middle of anything: redundancy and checksums are for that.
-# The engine may rebuild it at once.
-ONE_FAULTY: Knobs = {
-    "engine": [DEFAULT],
-    **KNOBS[DEFAULT],
-    "repair_timer": [3600, 0],
-    "faults": ["vanishing-device", "vanishing-device", *sorted(FAULTS)],
-    "fault_seed": [*range(8)],
-}
 FAMILIES: tuple[Knobs, ...] = (
     *(
         {"engine": [engine], **knobs}
@@ -122,10 +116,9 @@ FAMILIES: tuple[Knobs, ...] = (
         for _ in range(SHARE.get(engine, 1))
     ),
     TIGHT,
-    ONE_FAULTY,
 )
-# What is not asked of a disk whose media have faults: no device fails by request besides, and a
-# scrub says what it repaired.
+# What is not asked of a disk whose media have faults for its whole life: no device fails by request
+# besides, and a scrub says what it repaired.
 NOT_WITH_FAULTS = frozenset(["device", "scrub"])
 
 
@@ -146,7 +139,7 @@ class ReferenceTarget(OverlappingAdapter):
                 raise Unusable(str(error)) from None
             self._refusal = str(error)
             super().__init__(folder=folder, engine=options.get("engine", DEFAULT))
-        if options.get("faults"):
+        if options.get("faults") not in (None, "", ON_REQUEST):
             asked = [one for one in self.hello["capabilities"] if one not in NOT_WITH_FAULTS]
             self.hello = {**self.hello, "capabilities": asked}
 

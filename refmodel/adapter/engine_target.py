@@ -12,6 +12,7 @@ from typing import Any
 from refmodel import __version__
 from refmodel.adapter.dialogue import Message, data, integer
 from refmodel.adapter.operations import perform, problems
+from refmodel.adapter.requested_faults import ON_REQUEST, RequestedFaults, tolerated
 from refmodel.adapter.shape import created, holding, plan_disk
 from refmodel.bugs import BUGS
 from refmodel.cache.disk import CachedDisk
@@ -61,7 +62,8 @@ class Adapter:
             blocks, without the reserve.
         cache_bytes, cache_block_bytes: a read cache in front of the disk; 0: none.
         memory: bytes that the maps may take in memory; None: as many as the engine likes.
-        faults, fault_seed: faults of refmodel.media.faults, joined by `+`, and where they strike.
+        faults, fault_seed: faults of refmodel.media.faults, joined by `+`, and where they strike;
+            or "on-request": see refmodel.adapter.requested_faults.
         """
         self._engine = engine
         self._root = Path(tempfile.mkdtemp(prefix="refmodel-", dir=folder))
@@ -73,7 +75,10 @@ class Adapter:
         self._memory = memory
         self._bug = BUGS[plant] if plant else None
         self._cache = (cache_bytes, cache_block_bytes if cache_bytes else None)
-        self._faults, self._fault_seed = parse(faults.replace("+", ",")), fault_seed
+        self._on_request = faults == ON_REQUEST
+        self._faults = [] if self._on_request else parse(faults.replace("+", ","))
+        self._fault_seed = fault_seed
+        self._requested: RequestedFaults | None = None  # of the disk, if they come on request
         self.power = PowerSupply()
         self._disk: Disk | None = None
         self._work: Counter[str] = Counter()  # counters of the disk before it was last opened
@@ -96,6 +101,7 @@ class Adapter:
             ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
+            **({"faults": tolerated(shape)} if self._on_request else {}),
             "protocol": 2,
             "in_flight": IN_FLIGHT if engine == DEFAULT else 1,
             "atomic": "request",
@@ -132,7 +138,10 @@ class Adapter:
 
     def scrub(self) -> list[str]:
         """Scrub the open disk, and return a line per problem; none while it cannot be opened."""
-        return [] if self._lost or self._disk is None else problems(self._disk)
+        if self._lost or self._disk is None:
+            return []
+        faulty = self._requested is not None and bool(self._requested.unsound)
+        return problems(self._disk, repairs=not faulty)
 
     def replace_power(self, power: PowerSupply) -> None:
         """Feed the devices from another supply, from the next `crash` on."""
@@ -153,6 +162,8 @@ class Adapter:
         if self._lost:
             return self._answer_closed(message)
         disk = self._disk
+        if self._requested and (answer := self._requested.perform(disk, message)) is not None:
+            return answer
         if (answer := perform(disk, message)) is not None:
             return answer
         match op:
@@ -216,7 +227,7 @@ class Adapter:
         match message.get("op"):
             case "return":
                 put_back(self._root / "disk", integer(message, "device"))
-            case "fail":
+            case "fail" if "fault" not in message:
                 take_out(self._root / "disk", integer(message, "device"))
             case "tick":
                 self._seconds += integer(message, "seconds")
@@ -232,6 +243,9 @@ class Adapter:
         self._abandon()
         shutil.rmtree(self._root / "disk", ignore_errors=True)
         self.power = PowerSupply(shape.sector_bytes)
+        if self._on_request:
+            self.power = FaultySupply(shape.sector_bytes, [], 1, self._fault_seed)
+            self._requested = RequestedFaults(self.power, shape)
         create(
             self._root / "disk", shape, sync=False, cache=CacheSettings.asked(shape, *self._cache)
         )

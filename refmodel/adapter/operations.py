@@ -36,15 +36,32 @@ def perform(disk: Disk, message: Message) -> Message | None:
     return {"ok": True}
 
 
-def problems(disk: Disk) -> list[str]:
+def inner(disk: Disk) -> Disk:
+    """Return the disk behind a read cache; the disk itself if it has none."""
+    return getattr(disk, "disk", disk)
+
+
+def problems(disk: Disk, *, repairs: bool = True) -> list[str]:
     """Scrub a disk, and return a line per problem.
 
-    Returns nothing while devices are gone, or if the engine has no scrub.
+    That something was repaired is one, if `repairs`. Returns nothing while devices are gone, or if
+    the engine has no scrub.
     """
-    disk = getattr(disk, "disk", disk)  # the one behind a read cache
-    if not isinstance(disk, LogStructuredDisk) or not disk.usable or not disk.array.redundant:
+    disk = inner(disk)
+    if not isinstance(disk, LogStructuredDisk) or not disk.array.redundant:
         return []
+    found, repaired = scrubbed(disk)
+    return found + ([f"{repaired} repaired"] if repaired and repairs else [])
+
+
+def scrubbed(disk: Disk) -> tuple[list[str], int]:
+    """Scrub a disk, if its engine can.
+
+    Returns a line for each thing that is lost or contradicts another, and how many were repaired.
+    """
+    if not isinstance(disk, LogStructuredDisk) or not disk.usable:
+        return [], 0
     found = scrub(disk)
     # A repaired checkpoint slot is no problem: a power cut may tear the slot that is written.
-    repaired = found.repaired["page"] + found.repaired["chunk"]
-    return found.contradictions + found.lost + ([f"{repaired} repaired"] if repaired else [])
+    repaired = found.repaired.total() - found.repaired["checkpoint"]
+    return found.contradictions + found.lost, repaired

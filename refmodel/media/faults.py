@@ -2,19 +2,21 @@
 
 A faulty device stands between a disk and a good device. `bit-flip` hits one member of the disk, for
 its whole life; `bit-flip@all` hits every device. A seed decides which member it is, and which of
-its writes go wrong.
+its writes go wrong. A fault may also begin on a device when somebody asks for it, and end.
 """
 
 import errno
 import random
 from abc import abstractmethod
+from collections import defaultdict
 
 from refmodel.core.errors import BadRequest
 from refmodel.media.device import Device
 from refmodel.media.power_supply import SECTOR, PowerSupply
 
 EVERYWHERE = "@all"
-ODDS = 1 / 6  # the probability that a write goes wrong
+WRONG_ONE_IN = 6  # writes
+WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # of a fault that begins on request
 MOST_IOS = 60  # of a device before it vanishes
 
 
@@ -63,7 +65,7 @@ class WrongWrites(FaultyDevice):
 
     def write(self, offset: int, data: bytes | memoryview) -> None:
         """Write bytes at a byte offset, or go wrong."""
-        if self.choose.random() < ODDS:
+        if self.choose.randrange(self.state.get("wrong one in", WRONG_ONE_IN)) == 0:
             self.write_wrong(offset, data)
         else:
             self.below.write(offset, data)
@@ -165,9 +167,14 @@ class FaultySupply(PowerSupply):
         self, sector_bytes: int, faults: list[tuple[str, bool]], members: int, seed: int
     ) -> None:
         super().__init__(sector_bytes)
-        self._faults, self._seed = faults, seed
-        self._faulty = f"device-{seed % members}"
+        self._seed = seed
+        self._everywhere = [name for name, everywhere in faults if everywhere]
+        self._faults: defaultdict[str, list[str]] = defaultdict(list)  # by the name of the device
+        for name, everywhere in faults:
+            if not everywhere:
+                self._faults[_name(seed % members)].append(name)
         self._states: dict[str, tuple[random.Random, dict[str, int]]] = {}
+        self._fed: dict[str, tuple[Device, FaultyDevice]] = {}  # good devices, and what is used
 
     def feed(self, device: Device) -> Device:
         """Return the device with a write cache and its faults."""
@@ -175,7 +182,33 @@ class FaultySupply(PowerSupply):
         choose, state = self._states.setdefault(
             device.name, (random.Random(f"{self._seed} {device.name}"), {})
         )
-        for name, everywhere in self._faults:
-            if everywhere or device.name == self._faulty:
-                fed = FAULTS[name](fed, choose, state)
-        return fed
+        used = FaultyDevice(fed, choose, state)
+        self._fed[device.name] = fed, used
+        self._put_between(device.name)
+        return used
+
+    def begin(self, index: int, fault: str) -> None:
+        """The device with a number has a fault from now on, besides those that it has."""
+        name = _name(index)
+        choose, state = self._states[name]
+        state["wrong one in"] = choose.choice(WRONG_WHILE_ASKED_ONE_IN)
+        self._faults[name].append(fault)
+        self._put_between(name)
+
+    def end(self, index: int) -> None:
+        """The device has no fault of its own any more; what went wrong stays wrong."""
+        name = _name(index)
+        self._faults[name].clear()
+        self._states[name][1].clear()
+        self._put_between(name)
+
+    def _put_between(self, device: str) -> None:
+        """Put the faults of a device between it and whoever uses it, if it was fed."""
+        fed, used = self._fed[device]
+        used.below = fed
+        for name in (*self._everywhere, *self._faults[device]):
+            used.below = FAULTS[name](used.below, used.choose, used.state)
+
+
+def _name(index: int) -> str:
+    return f"device-{index}"

@@ -232,3 +232,14 @@ def test_the_log_of_faulty_media_is_not_followed(honest: list[Trace]) -> None:
     trace = copy.deepcopy(honest[0])
     trace.options["faults"] = "bit-rot"
     assert list(journal.lines(trace)) == []
+    trace.hello["faults"] = ["bit-rot"]  # on request: none came
+    assert list(journal.lines(trace)) == list(journal.lines(honest[0]))
+    fault = {
+        "op": "fail",
+        "device": 0,
+        "mode": "degraded",
+        "fault": "bit-rot",
+        "result": {"ok": True},
+    }
+    trace.events.append(fault)
+    assert list(journal.lines(trace)) == []

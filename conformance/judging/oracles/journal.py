@@ -90,6 +90,12 @@ def shape(header: Line) -> tuple[int, int]:
     return header["mirrors"], len(header["others"])
 
 
+def _had_faults(trace: Trace) -> bool:
+    """Whether the media of some device had a fault, for the whole trace or from a request on."""
+    asked = any("fault" in event for event in trace.events)
+    return asked or "faults" not in trace.hello and bool(trace.options.get("faults"))
+
+
 def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
     """A header, the lines, and where each is from; nothing if the trace does not tell of its log,
     or if the media had faults.
@@ -97,7 +103,7 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
     They end at a command about devices that was cut short.
     """
     geometry = trace.geometry
-    if geometry is None or "log" not in geometry or trace.options.get("faults"):
+    if geometry is None or "log" not in geometry or _had_faults(trace):
         return
     followed = _Follower(trace, geometry)
     found = list(followed.lines())

@@ -47,6 +47,31 @@ def test_a_problem_that_scrub_reports_is_a_failure_while_every_device_is_sound()
     assert verdict(fail, *back, event(12, 13, "scrub", scrub)).kind == "scrub"
 
 
+def test_while_devices_go_wrong_nothing_may_be_beyond_repair() -> None:
+    """In `settle` as in `scrub`; but something may be once more devices go wrong than are
+    tolerated, or while one is away.
+    """
+    lost = {"ok": True, "problems": ["page 3 is lost"]}
+    hello = {**HELLO, "faults": ["bit-flip"]}
+
+    def at(*events: Event) -> int | None:
+        create, settle = {"op": "create", "blocks": 8}, {"op": "settle", "result": lost}
+        trace = Trace(hello, [{"result": OK, **event} for event in (create, *events, settle)])
+        return judge([trace], {"model": named("model")})[0].at
+
+    def wrong(device: int) -> Event:
+        return {"op": "fail", "device": device, "mode": "degraded", "fault": "bit-flip"}
+
+    away = {"op": "fail", "device": 1, "mode": "absent"}
+    back, new = {"op": "return", "device": 1}, {"op": "replace", "device": 1}
+    assert at(wrong(1)) == 2 and at(wrong(1), back) == 3
+    assert at(wrong(1), back, away) is None
+    assert at(away, wrong(1)) is None
+    assert at({**wrong(1), "result": {"ok": False, "error": "bad-request"}}) is None
+    assert at(wrong(1), new) is None
+    assert at(wrong(1), wrong(2)) is None
+
+
 def test_a_power_cut_that_ends_what_is_in_flight_leaves_the_devices_as_they_are() -> None:
     cut = event(8, None, "write", lba=2, tags=[3]), event(9, 10, "crash")
     scrub = event(11, 12, "scrub", {"ok": True, "problems": ["a leak"]})

@@ -1,44 +1,124 @@
-"""The engines of the project as a target: one in some traces has a device that goes wrong."""
+"""The engines of the project as a target: devices of some traces go wrong."""
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from conformance import targets
 from conformance.campaign import batches
-from conformance.campaign.batches import Plan, drive
+from conformance.campaign.batches import Part, Plan, drive
 from conformance.campaign.driver import Bench
-from conformance.contract.trace import Trace
+from conformance.contract.trace import Event, Passed, Trace
 from conformance.judging import oracles
 from conformance.targets import reference
 from conformance.targets.base import Unusable
+from refmodel.adapter import operations
+from refmodel.array.component import Component
+from refmodel.array.leg import Check, Leg
 from refmodel.inplace.disk import InPlaceDisk
+from refmodel.log_structured import scrub
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.scrub import Findings
+from refmodel.media.faults import FAULTS
+from refmodel.registry import DEFAULT
 
-FAULTY = "faults"
 
-
-def test_in_some_traces_a_device_goes_wrong_and_no_other_fails_by_request() -> None:
+def test_in_some_traces_devices_go_wrong_for_a_while() -> None:
     factory = targets.resolve("refmodel")
     drawn = [factory.draw(random.Random(seed)) for seed in range(60)]
-    faulty = [options for options in drawn if FAULTY in options]
-    assert 0 < len(faulty) < len(drawn) / 4
-    for options in faulty[:2]:
+    faulty = [options for options in drawn if options.get("faults")]
+    assert len(drawn) / 6 < len(faulty) < len(drawn) / 2
+    for options in faulty[:6]:
         target = factory(options)
         try:
-            assert not {"device", "scrub"} & set(target.hello["capabilities"])
-            assert target.hello["tolerates"] > 0
+            modes = set(FAULTS) if options["engine"] == DEFAULT else {"vanishing-device"}
+            assert set(target.hello["faults"]) == modes and target.hello["tolerates"] > 0
         finally:
             target.close()
 
 
+def traces(target: str, count: int) -> Part:
+    factory = targets.resolve(target)
+    judges = {"model": oracles.named("model")}
+    plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
+    return drive(factory, judges, plan, 0, count)
+
+
+@pytest.mark.parametrize("layout", ["mirror", "raid6-4+2"])
+def test_what_went_wrong_is_repaired(layout: str) -> None:
+    part = traces(f"refmodel:faults=on-request,layout={layout}", 20)
+    assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 20
+    how = {event.get("fault", event["mode"]) for trace, _ in part.judged for event in failed(trace)}
+    assert how == {"absent", "degraded", *FAULTS}
+
+
+def failed(trace: Trace | Passed) -> list[Event]:
+    events = trace.events if isinstance(trace, Trace) else []
+    return [event for event in events if event["op"] == "fail" and event["result"] == {"ok": True}]
+
+
+def forget_to_repair(self: Leg, component: Component, offset: int, data: bytes) -> None:
+    self.repairs += 1
+
+
+def verify_nothing(self: Leg, *_: object) -> tuple[int, list[Check]]:
+    return 0, []
+
+
+def without_checkpoint(disk: LogStructuredDisk) -> Findings:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LogStructuredDisk, "checkpoint", lambda self: None)
+        return scrub.scrub(disk)
+
+
+@pytest.mark.parametrize(
+    "where, name, instead",
+    [
+        (Leg, "_repair", forget_to_repair),
+        (Leg, "verify", verify_nothing),
+        (operations, "scrub", without_checkpoint),
+    ],
+)
+def test_what_is_not_repaired_is_found(
+    monkeypatch: pytest.MonkeyPatch, where: Any, name: str, instead: Any
+) -> None:
+    monkeypatch.setattr(where, name, instead)
+    part = traces("refmodel:faults=on-request,layout=mirror", 100)
+    assert part.judged[-1][1].verdict == "fail"
+
+
+def test_no_device_goes_wrong_or_fails_beyond_what_is_tolerated() -> None:
+    target = targets.resolve("refmodel:faults=on-request")(
+        {"layout": "mirror", "engine": DEFAULT, "block_bytes": 512}
+    )
+
+    def ask(op: str, device: int = 0, fault: str | None = None) -> Any:
+        request = {"op": op, "device": device, "mode": "degraded" if fault else "absent"}
+        request |= {"fault": fault} if fault else {"blocks": 8}
+        return target.request(request).get("error", "ok")
+
+    try:
+        assert ask("create") == "ok"
+        assert ask("fail", 0, "bit-flip") == "ok"
+        assert ask("fail", 1, "bit-flip") == ask("fail", 1) == "bad-request"
+        assert ask("return", 0) == "ok" and ask("fail", 1) == "bad-request", "not yet repaired"
+        assert ask("settle") == ask("fail", 1) == "ok"
+        assert ask("fail", 0, "lying-flush") == "bad-request"
+        assert ask("return", 1) == ask("settle") == ask("fail", 1, "vanishing-device") == "ok"
+        assert ask("replace", 1) == ask("settle") == "ok"
+    finally:
+        target.close()
+
+
 def test_a_device_that_goes_wrong_is_left_and_its_data_stays() -> None:
-    """In thirty traces a device vanishes in the middle of something, and nothing is lost."""
+    """In fifty traces a device vanishes in the middle of something, and nothing is lost."""
     factory = targets.resolve("refmodel:faults=vanishing-device,layout=raid5-2+1")
     judges = {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, 1, 20, True, tuple(judges), 1)
-    part = drive(factory, judges, plan, 0, 30)
-    assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 30
+    part = drive(factory, judges, plan, 0, 50)
+    assert [verdict.verdict for _, verdict in part.judged] == ["pass"] * 50
     assert part.coverage.inside["fail"] > 5
 
 

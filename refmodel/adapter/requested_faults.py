@@ -1,0 +1,93 @@
+"""Faults of the media that a request begins and another one ends.
+
+`fail` with a `fault` begins it on a device, `return` or `replace` ends it. What the device holds
+wrong by then is repaired by the next `settle`, which scrubs the disk. Until then the device counts
+as failed: beside it no more devices fail than the layout tolerates.
+"""
+
+from typing import Any
+
+from refmodel.adapter.dialogue import Message, integer
+from refmodel.adapter.operations import inner, scrubbed
+from refmodel.array.member import ACTIVE
+from refmodel.core.errors import BadRequest
+from refmodel.engine.array_disk import ArrayDisk
+from refmodel.log_structured.geometry import Geometry
+from refmodel.media.faults import FAULTS, FaultySupply
+from refmodel.registry import Disk, Shape
+
+ON_REQUEST = "on-request"
+VANISHING = "vanishing-device"
+
+
+def tolerated(shape: Shape) -> list[str]:
+    """Return the faults of one device that a disk stands: without checksums, that it is gone."""
+    if "device" not in shape.capabilities:
+        return []
+    return [*FAULTS] if isinstance(shape, Geometry) else [VANISHING]
+
+
+class RequestedFaults:
+    """The faults of the devices of one disk, which `supply` feeds."""
+
+    def __init__(self, supply: FaultySupply, shape: Shape) -> None:
+        self._supply = supply
+        self._begins = tolerated(shape)
+        self._tolerates = shape.m
+        self._faulty: set[int] = set()  # the devices that have a fault now
+        self.unsound: set[int] = set()  # those, and the ones not repaired since
+
+    def perform(self, disk: Disk, message: Message) -> Message | None:
+        """Perform a request; return its answer, or None if it is left to the engine.
+
+        Raises BadRequest, and what the engine raises.
+        """
+        array_disk = inner(disk)
+        if not isinstance(array_disk, ArrayDisk):
+            return None
+        match message.get("op"):
+            case "fail":
+                return self._fail(array_disk, integer(message, "device"), message.get("fault"))
+            case "return" | "replace" if message.get("device") in self._faulty:
+                return self._end(array_disk, message["device"], message["op"] == "replace")
+            case "settle" if self.unsound - self._faulty:
+                disk.settle()
+                problems, _ = scrubbed(array_disk)
+                self.unsound = set(self._faulty)
+                return {"ok": True, "problems": problems}
+        return None
+
+    def _fail(self, disk: ArrayDisk[Any], device: int, fault: Any) -> Message | None:
+        members = disk.array.members
+        gone = {member.index for member in members if member.state is not ACTIVE}
+        failed = len(gone | self.unsound | {device})
+        if fault is not None and fault not in self._begins:
+            raise BadRequest(f"a device cannot have the fault {fault!r}")
+        if (self.unsound or fault) and failed > self._tolerates:
+            raise BadRequest(
+                f"with device {device} more devices would be faulty or gone than are tolerated"
+            )
+        if fault is None:
+            return None
+        if device in gone or device not in {member.index for member in members}:
+            raise BadRequest(f"device {device} is not active")
+        self._supply.begin(device, fault)
+        self._faulty.add(device)
+        self.unsound.add(device)
+        return {"ok": True}
+
+    def _end(self, disk: ArrayDisk[Any], device: int, replaced: bool) -> Message:
+        """The fault of a device ends. The engine may have left it."""
+        self._supply.end(device)
+        self._faulty.remove(device)
+        member = disk.array.roster.member(device)
+        if replaced and member is not None and member.reachable:
+            disk.fail(device, "degraded")
+        elif not replaced and (member is None or not member.reachable):
+            try:
+                disk.return_(device)
+            except BadRequest:  # its label went wrong: nobody can know it again
+                replaced = True
+        if replaced:
+            disk.replace(device)
+        return {"ok": True}
