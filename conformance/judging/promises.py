@@ -177,7 +177,12 @@ def _kept_device(trace: Trace) -> Broken | None:
                 gone[device] = BACK
             elif op == "fail" and state in (BACK, ABSENT):
                 gone[device] = event["mode"]
-        elif answer != "unsupported" and state == DUE_OF[op] and device < devices:
+        elif (
+            answer != "unsupported"
+            and "fault" not in event  # a target begins one where it can
+            and state == DUE_OF[op]
+            and device < devices
+        ):
             said = f"{answer} ({event['result'].get('message', '')})"
             return Broken(index, "wrong-refusal", f"ok: the device is {state}", said)
     return None
