@@ -36,6 +36,7 @@ class RequestedFaults:
         self._tolerates = shape.m
         self._faulty: set[int] = set()  # the devices that have a fault now
         self.unsound: set[int] = set()  # those, and the ones not repaired since
+        self._back: set[int] = set()  # of the latter, the ones that have to be there
 
     def perform(self, disk: Disk, message: Message) -> Message | None:
         """Perform a request; return its answer, or None if it is left to the engine.
@@ -51,9 +52,12 @@ class RequestedFaults:
             case "return" | "replace" if message.get("device") in self._faulty:
                 return self._end(array_disk, message["device"], message["op"] == "replace")
             case "settle" if self.unsound - self._faulty:
+                for device in sorted(self._back):
+                    self._bring_back(array_disk, device)
                 disk.settle()
                 problems, _ = scrubbed(array_disk)
                 self.unsound = set(self._faulty)
+                self._back.clear()
                 return {"ok": True, "problems": problems}
         return None
 
@@ -68,6 +72,9 @@ class RequestedFaults:
                 f"with device {device} more devices would be faulty or gone than are tolerated"
             )
         if fault is None:
+            if device in self._back:
+                self._bring_back(disk, device)
+                self._back.remove(device)
             return None
         if device in gone or device not in {member.index for member in members}:
             raise BadRequest(f"device {device} is not active")
@@ -80,14 +87,24 @@ class RequestedFaults:
         """The fault of a device ends. The engine may have left it."""
         self._supply.end(device)
         self._faulty.remove(device)
+        if not replaced:
+            self._back.add(device)
+            self._bring_back(disk, device)
+            return {"ok": True}
         member = disk.array.roster.member(device)
-        if replaced and member is not None and member.reachable:
+        if member is not None and member.reachable:
             disk.fail(device, "degraded")
-        elif not replaced and (member is None or not member.reachable):
-            try:
-                disk.return_(device)
-            except BadRequest:  # its label went wrong: nobody can know it again
-                replaced = True
-        if replaced:
-            disk.replace(device)
+        disk.replace(device)
         return {"ok": True}
+
+    def _bring_back(self, disk: ArrayDisk[Any], device: int) -> None:
+        """The device is there, if the engine has left it: it returns, or a new one takes its place
+        if its label went wrong, so that nobody can know it again.
+        """
+        member = disk.array.roster.member(device)
+        if member is not None and member.reachable:
+            return
+        try:
+            disk.return_(device)
+        except BadRequest:
+            disk.replace(device)
