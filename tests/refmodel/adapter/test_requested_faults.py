@@ -1,0 +1,40 @@
+"""Faults of the media that begin and end on request."""
+
+from pathlib import Path
+
+import pytest
+
+from refmodel.adapter.dialogue import Message
+from refmodel.adapter.engine_target import Adapter
+from refmodel.array.layout import PAGE
+
+DATA = bytes(range(256)) * 2
+
+
+@pytest.mark.parametrize("then", ["settle", "fail"])
+def test_a_device_that_the_engine_left_after_its_fault_is_back(tmp_path: Path, then: str) -> None:
+    """Its label went wrong, and an opening before the next `settle` did not know it."""
+    target = Adapter(folder=tmp_path, faults="on-request", layout="mirror", block_bytes=512)
+
+    def ask(op: str, **more: object) -> Message:
+        answer = target.request({"op": op, **more})
+        assert answer["ok"], (op, answer)
+        return answer
+
+    try:
+        ask("create", blocks=8)
+        ask("write", lba=0, data=DATA)
+        ask("fail", device=0, mode="degraded", fault="misdirected-write")
+        ask("return", device=0)
+        for device in tmp_path.glob("*/disk/device-0"):
+            with device.open("r+b") as file:
+                file.write(bytes(2 * PAGE))
+        ask("crash")
+        if then == "fail":
+            ask("fail", device=0, mode="degraded")
+            ask("replace", device=0)
+        assert ask("settle")["problems"] == []
+        ask("fail", device=1, mode="absent")
+        assert ask("read", lba=0, count=1)["data"] == DATA
+    finally:
+        target.close()
