@@ -28,6 +28,7 @@ from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
 MOST_BATCHED = 64  # blocks
+PART_BLOCKS = (1, 1, 2, 1, 3)  # of the writes of a batch, in turn
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
@@ -201,7 +202,7 @@ class Adapter:
             disk.write(lba, data)
 
     def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the blocks of a write as writes of their own, out of order.
+        """Return the blocks of a write, one or a few together, as writes of their own, out of order.
 
         Returns none if it is to be one write: the log has to have room for them together."""
         size = self.hello["block_size"]
@@ -210,7 +211,12 @@ class Adapter:
             most = min(most, self._disk.geometry.log_bytes // 2)
         if not self._batch or len(data) > most or len(data) % size:
             return []
-        parts = [(lba + at // size, data[at : at + size]) for at in range(0, len(data), size)]
+        parts: list[tuple[int, bytes]] = []
+        at = 0
+        while at < len(data):
+            end = at + size * PART_BLOCKS[(lba + len(parts)) % len(PART_BLOCKS)]
+            parts.append((lba + at // size, data[at:end]))
+            at = end
         return parts[1::2] + parts[::2]
 
     def _force(self, disk: Disk) -> None:
