@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from refmodel import __version__
-from refmodel.adapter.dialogue import Message, data, integer
+from refmodel.adapter.dialogue import Message, data, integer, text
 from refmodel.adapter.operations import perform, problems
 from refmodel.adapter.requested_faults import ON_REQUEST, RequestedFaults, tolerated
 from refmodel.adapter.shape import created, holding, plan_disk
@@ -28,7 +28,7 @@ from refmodel.observe.counters import work
 from refmodel.registry import DEFAULT, Disk, create, open_disk
 
 MOST_BATCHED = 64  # blocks
-PART_BLOCKS = (1, 1, 2, 1, 3)  # of the writes of a batch, in turn
+PIECES = (1, 1, 2, 1, 3)  # blocks of the writes or reads of a batch, in turn
 IN_FLIGHT = 8  # requests that the log-structured engine is given at a time; it could take more
 
 
@@ -168,6 +168,10 @@ class Adapter:
         if (answer := perform(disk, message)) is not None:
             return answer
         match op:
+            case "read":
+                view = None if message.get("view") is None else text(message, "view")
+                found = self._read(disk, integer(message, "lba"), integer(message, "count"), view)
+                return {"ok": True, "data": found}
             case "write":
                 self._write(disk, integer(message, "lba"), data(message), "cut" in message)
                 if message.get("fua"):
@@ -202,7 +206,7 @@ class Adapter:
             disk.write(lba, data)
 
     def _parts(self, lba: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Return the blocks of a write, one or a few together, as writes of their own, out of order.
+        """Return the blocks of a write as writes of their own, of one or a few, out of order.
 
         Returns none if it is to be one write: the log has to have room for them together."""
         size = self.hello["block_size"]
@@ -211,13 +215,17 @@ class Adapter:
             most = min(most, self._disk.geometry.log_bytes // 2)
         if not self._batch or len(data) > most or len(data) % size:
             return []
-        parts: list[tuple[int, bytes]] = []
-        at = 0
-        while at < len(data):
-            end = at + size * PART_BLOCKS[(lba + len(parts)) % len(PART_BLOCKS)]
-            parts.append((lba + at // size, data[at:end]))
-            at = end
-        return parts[1::2] + parts[::2]
+        blocks = [
+            (at, data[(at - lba) * size : (at - lba + count) * size])
+            for at, count in in_pieces(lba, len(data) // size)
+        ]
+        return blocks[1::2] + blocks[::2]
+
+    def _read(self, disk: Disk, lba: int, count: int, view: str | None) -> bytes:
+        """Read blocks; with `batch` a few together, by reads that are in flight together."""
+        if not self._batch or not 0 < count <= MOST_BATCHED:
+            return disk.read(lba, count, view)
+        return b"".join(disk.read_many(in_pieces(lba, count), view))
 
     def _force(self, disk: Disk) -> None:
         """Make the write just done durable. Raises UnknownOutcome: it is not refused any more."""
@@ -331,3 +339,12 @@ class Adapter:
             self._disk.abandon()
             self._disk = None
         self._work.clear()
+
+
+def in_pieces(lba: int, count: int) -> list[tuple[int, int]]:
+    """Divide blocks into extents of one or a few, in order."""
+    pieces, at = [], lba
+    while at < lba + count:
+        pieces.append((at, min(PIECES[(at + len(pieces)) % len(PIECES)], lba + count - at)))
+        at += pieces[-1][1]
+    return pieces

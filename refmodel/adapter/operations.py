@@ -9,10 +9,6 @@ from refmodel.registry import Disk
 def perform(disk: Disk, message: Message) -> Message | None:
     """Perform a request; return its answer, or None if it is none of these. Raises DiskError."""
     match message.get("op"):
-        case "read":
-            view = None if message.get("view") is None else text(message, "view")
-            data = disk.read(integer(message, "lba"), integer(message, "count"), view)
-            return {"ok": True, "data": data}
         case "unmap":
             disk.unmap(integer(message, "lba"), integer(message, "count"))
         case "flush":
