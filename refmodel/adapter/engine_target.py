@@ -343,7 +343,8 @@ class Adapter:
 
 def in_pieces(lba: int, count: int) -> list[tuple[int, int]]:
     """Divide blocks into extents of one or a few, in order."""
-    pieces, at = [], lba
+    pieces: list[tuple[int, int]] = []
+    at = lba
     while at < lba + count:
         pieces.append((at, min(PIECES[(at + len(pieces)) % len(PIECES)], lba + count - at)))
         at += pieces[-1][1]
