@@ -14,7 +14,6 @@ from typing import Any
 
 from conformance.campaign.driver import Bench
 from conformance.contract.coverage import Coverage
-from conformance.contract.source import rarely
 from conformance.contract.trace import Passed, Trace
 from conformance.judging import fault_excuses as faults
 from conformance.judging import oracles
@@ -139,11 +138,12 @@ def _drive(
         lives=not slow,  # TLC would take minutes to follow one
     )
     for index, (options, program) in enumerate(islice(cases, min(plan.length, most))):
-        seed = trace_seed(plan.seed, number * plan.length + index)
+        trace_number = number * plan.length + index
+        seed = trace_seed(plan.seed, trace_number)
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
         turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
-        refusable = None if plan.faults else impossible(factory, seed)
+        refusable = None if plan.faults else impossible(factory, plan.seed, trace_number)
         if refusable is not None:
             options, program = refusable
         elif turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
@@ -164,12 +164,16 @@ def _drive(
             return
 
 
-def impossible(factory: Factory, seed: int) -> tuple[dict[str, Any], list[Message]] | None:
-    """Return, of one trace in some, options that have to be refused instead, and a program."""
-    choose = random.Random(f"{seed} impossible")
-    options = factory.draw_impossible(choose) if rarely(choose, IMPOSSIBLE_ONE_IN) else None
-    if options is None:
+def impossible(
+    factory: Factory, seed: int, number: int
+) -> tuple[dict[str, Any], list[Message]] | None:
+    """Return, of one trace in some, options that have to be refused instead, and a program. Each is
+    tried once before any is tried again.
+    """
+    if not factory.impossible or number % IMPOSSIBLE_ONE_IN != IMPOSSIBLE_ONE_IN // 2:
         return None
+    order = random.Random(f"{seed} impossible").sample(factory.impossible, len(factory.impossible))
+    options = dict(order[number // IMPOSSIBLE_ONE_IN % len(order)])
     return options, [{"op": "create", "blocks": options.pop("blocks", 16)}]
 
 

@@ -58,9 +58,9 @@ class Factory:
     """Opens targets. `fixed` options hold for all of them; `knobs` are those that a trace chooses.
 
     If there are `families`, a trace first chooses one of them, which adds its knobs: an engine, for
-    example. `impossible` are pairs of options and of values of others, each of which has to be
-    refused with these options. `without` are capabilities that are not asked for though the target
-    has them. `seconds` is the time limit of an answer; None for a target that has its own."""
+    example. `impossible` are options that have to be refused, because of the one that IMPOSSIBLE
+    names. `without` are capabilities that are not asked for though the target has them. `seconds`
+    is the time limit of an answer; None for a target that has its own."""
 
     name: str
     build: Build
@@ -68,7 +68,7 @@ class Factory:
     knobs: dict[str, list[Any]] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
     families: tuple[Mapping[str, list[Any]], ...] = ()
-    impossible: tuple[tuple[Mapping[str, Any], Mapping[str, list[Any]]], ...] = ()
+    impossible: tuple[Mapping[str, Any], ...] = ()
     seconds: float | None = None
 
     @property
@@ -82,15 +82,6 @@ class Factory:
         family = self.families[choose.randrange(len(self.families))] if self.families else {}
         knobs = sorted({**self.knobs, **family}.items())
         return {knob: values[choose.randrange(len(values))] for knob, values in knobs}
-
-    def draw_impossible(self, choose: Source) -> dict[str, Any] | None:
-        """Return options of which one is impossible, and its name; None if none is known."""
-        if not self.impossible:
-            return None
-        options, wrong = self.impossible[choose.randrange(len(self.impossible))]
-        name = sorted(wrong)[choose.randrange(len(wrong))]
-        value = wrong[name][choose.randrange(len(wrong[name]))]
-        return {**options, name: value, IMPOSSIBLE: name}
 
     def __call__(self, options: dict[str, Any]) -> Target:
         """Return a target with these options. Raises Unusable, and what the target raises."""

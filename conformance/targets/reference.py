@@ -82,7 +82,7 @@ TIGHT: Knobs = {
 # Options that no disk can have, each alone: just below the least or above the most, or of no page.
 ARRAY: Knobs = {
     "blocks": [0],
-    "block_bytes": [0, 256, 768],
+    "block_bytes": [256, 768],
     "layout": ["raid5-3+1"],
     "spares": [-1, 9],
     "repair_timer": [-1],
@@ -90,24 +90,26 @@ ARRAY: Knobs = {
 }
 CHAIN: Knobs = {
     "blocks": [0],
-    "block_bytes": [0, 256, 768],
-    "layers": [0, 2, 257],
+    "block_bytes": [256, 768],
+    "layers": [2, 257],
     "table_cache": [-2],
     "cache_block_bytes": [256],
 }
-STRIPES: Knobs = {**ARRAY, "strip_blocks": [0, 65537], "log_bytes": [0, 5632, 6145, 6400]}
+STRIPES: Knobs = {**ARRAY, "strip_blocks": [0, 65537], "log_bytes": [5632, 6145]}
 LOG: Knobs = {
     **ARRAY,
     "segment_blocks": [0, 65537],
-    "segments": [0, 4],
-    "log_bytes": [0, 3584, 4097, 4352],
-    "pages": [0, 63],
-    "fanout": [-1, 1, 2, 129],
+    "segments": [4],
+    "log_bytes": [3584, 4097],
+    "pages": [63],
+    "fanout": [2, 129],
     "cleaner": ["none"],
 }
-WRONG = tuple(
-    ({"engine": engine, "block_bytes": 512, "cache_bytes": 8192}, wrong)
+WRONG: tuple[dict[str, Any], ...] = tuple(
+    {"engine": engine, "block_bytes": 512, "cache_bytes": 8192, name: value, IMPOSSIBLE: name}
     for engine, wrong in ((DEFAULT, LOG), ("redo-se", CHAIN), ("in-place-raid6", STRIPES))
+    for name, values in wrong.items()
+    for value in values
 )
 FAMILIES: tuple[Knobs, ...] = (
     *(
