@@ -53,13 +53,12 @@ class RequestedFaults:
             case "settle" if self.unsound - self._faulty:
                 disk.settle()
                 problems, _ = scrubbed(array_disk)
-                self.unsound = set(self._faulty)
+                self.unsound &= self._faulty | _gone(array_disk)
                 return {"ok": True, "problems": problems}
         return None
 
     def _fail(self, disk: ArrayDisk[Any], device: int, fault: Any) -> Message | None:
-        members = disk.array.members
-        gone = {member.index for member in members if member.state is not ACTIVE}
+        gone = _gone(disk)
         failed = len(gone | self.unsound | {device})
         if fault is not None and fault not in self._begins:
             raise BadRequest(f"a device cannot have the fault {fault!r}")
@@ -69,7 +68,7 @@ class RequestedFaults:
             )
         if fault is None:
             return None
-        if device in gone or device not in {member.index for member in members}:
+        if device in gone or disk.array.roster.member(device) is None:
             raise BadRequest(f"device {device} is not active")
         self._supply.begin(device, fault)
         self._faulty.add(device)
@@ -91,3 +90,8 @@ class RequestedFaults:
         if replaced:
             disk.replace(device)
         return {"ok": True}
+
+
+def _gone(disk: ArrayDisk[Any]) -> set[int]:
+    """Return the devices whose members are away or have not caught up."""
+    return {member.index for member in disk.array.members if member.state is not ACTIVE}
