@@ -103,7 +103,7 @@ class Writer:
         self._read_back()
         if self._now.failed and self._upto(1):
             self._make_whole()
-        if self._array.faulty:
+        for _ in range(1 + self._upto(2) if self._array.faulty else 0):
             self._survive()
         if "scrub" in self._capabilities:
             self._requests.append({"op": "scrub"})

@@ -24,7 +24,7 @@ REPAIR: Knobs = {
     "repair_timer": [3600, 3600, 60, 0],
     "repair_share": [30, 30, 1, 99],
 }
-FAULTS: Knobs = {"faults": ["", "", ON_REQUEST], "fault_seed": [*range(8)]}
+FAULTS: Knobs = {"faults": ["", ON_REQUEST], "fault_seed": [*range(8)]}
 REDO_LOG: Knobs = {
     **CACHE,
     "batch": [False, False, True],

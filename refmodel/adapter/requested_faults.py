@@ -56,14 +56,13 @@ class RequestedFaults:
                     self._bring_back(array_disk, device)
                 disk.settle()
                 problems, _ = scrubbed(array_disk)
-                self.unsound = set(self._faulty)
-                self._back.clear()
+                self.unsound &= self._faulty | _gone(array_disk)
+                self._back &= self.unsound
                 return {"ok": True, "problems": problems}
         return None
 
     def _fail(self, disk: ArrayDisk[Any], device: int, fault: Any) -> Message | None:
-        members = disk.array.members
-        gone = {member.index for member in members if member.state is not ACTIVE}
+        gone = _gone(disk)
         failed = len(gone | self.unsound | {device})
         if fault is not None and fault not in self._begins:
             raise BadRequest(f"a device cannot have the fault {fault!r}")
@@ -76,7 +75,7 @@ class RequestedFaults:
                 self._bring_back(disk, device)
                 self._back.remove(device)
             return None
-        if device in gone or device not in {member.index for member in members}:
+        if device in gone or disk.array.roster.member(device) is None:
             raise BadRequest(f"device {device} is not active")
         self._supply.begin(device, fault)
         self._faulty.add(device)
@@ -108,3 +107,7 @@ class RequestedFaults:
             disk.return_(device)
         except BadRequest:
             disk.replace(device)
+
+def _gone(disk: ArrayDisk[Any]) -> set[int]:
+    """Return the devices whose members are away or have not caught up."""
+    return {member.index for member in disk.array.members if member.state is not ACTIVE}

@@ -108,6 +108,9 @@ def test_no_device_goes_wrong_or_fails_beyond_what_is_tolerated() -> None:
         assert ask("fail", 0, "lying-flush") == "bad-request"
         assert ask("return", 1) == ask("settle") == ask("fail", 1, "vanishing-device") == "ok"
         assert ask("replace", 1) == ask("settle") == "ok"
+        assert ask("fail", 0, "lost-write") == ask("return", 0) == ask("fail", 0) == "ok"
+        assert ask("settle") == ask("return", 0) == "ok", "it was away, so it is not repaired"
+        assert ask("fail", 1) == "bad-request" and ask("settle") == ask("fail", 1) == "ok"
     finally:
         target.close()
 
