@@ -108,6 +108,7 @@ class RequestedFaults:
         except BadRequest:
             disk.replace(device)
 
+
 def _gone(disk: ArrayDisk[Any]) -> set[int]:
     """Return the devices whose members are away or have not caught up."""
     return {member.index for member in disk.array.members if member.state is not ACTIVE}
