@@ -141,8 +141,11 @@ def _drive(
         hello = bench.hello(options)
         together = min(plan.in_flight, hello.get("in_flight", 1))
         turn = (index + index // 4) % 2  # so every second of the wide ones overlaps, too
-        if turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
-            program = _overlapping(bench, plan, program, options, seed, together)
+        if together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+            if turn:
+                program = _overlapping(bench, plan, program, options, seed, together)
+            elif not cuts:
+                program = _woven(bench, program, options, seed, together, in_turn=True)
         trace = bench.drive(program, seed, options)
         part.declared |= set(trace.hello["capabilities"])
         verdict = judged([trace], at_once, plan.faults)[0]
@@ -167,10 +170,9 @@ def _overlapping(
     most: int,
 ) -> list[Message]:
     """The program with up to `most` requests in flight; or, as often, races on a few blocks."""
-    choose, schedules = random.Random(f"{seed} overlap"), bench.schedules(options)
+    choose = random.Random(f"{seed} overlap")
     if choose.randrange(2):
-        tolerates = bench.hello(options).get("tolerates", 0)
-        return overlap.woven(choose, program, most, schedules=schedules, tolerates=tolerates)
+        return _woven(bench, program, options, seed, most)
     return overlap.written(
         choose,
         bench.hello(options),
@@ -178,7 +180,26 @@ def _overlapping(
         most,
         plan.crashes,
         cuts=bench.cuts(options),
-        schedules=schedules,
+        schedules=bench.schedules(options),
+    )
+
+
+def _woven(
+    bench: Bench,
+    program: list[Message],
+    options: dict[str, Any],
+    seed: int,
+    most: int,
+    in_turn: bool = False,
+) -> list[Message]:
+    """The program with up to `most` requests in flight, or but for power cuts one at a time."""
+    return overlap.woven(
+        random.Random(f"{seed} woven"),
+        program,
+        most,
+        schedules=bench.schedules(options),
+        tolerates=bench.hello(options).get("tolerates", 0),
+        in_turn=in_turn,
     )
 
 

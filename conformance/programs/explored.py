@@ -14,6 +14,7 @@ from typing import Any
 from conformance.contract.coverage import Outcome, outcome_of
 from conformance.contract.source import Source
 from conformance.contract.trace import Event, Trace
+from conformance.programs.overlap import CHANGES
 from conformance.programs.situation import BACK, Situation
 
 Request = dict[str, Any]
@@ -51,7 +52,10 @@ class Explored:
 
     def learn(self, trace: Trace) -> None:
         """Keep the trace up to where it showed most that is new, if it showed anything."""
-        if trace.overlapping or any("failure" in event for event in trace.events):
+        if any(
+            "failure" in event or event.get("overlaps") and event["op"] not in (*CHANGES, "crash")
+            for event in trace.events
+        ):
             return
         now = Situation(trace.events[0]["blocks"])
         before: Outcome = ("create", "ok")
