@@ -20,7 +20,7 @@ from conformance.judging import oracles
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
-from conformance.programs import generate, overlap
+from conformance.programs import generate, overlap, woven
 from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Message, Unusable
@@ -193,7 +193,7 @@ def _woven(
     in_turn: bool = False,
 ) -> list[Message]:
     """The program with up to `most` requests in flight, or but for power cuts one at a time."""
-    return overlap.woven(
+    return woven.woven(
         random.Random(f"{seed} woven"),
         program,
         most,

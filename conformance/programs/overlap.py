@@ -1,6 +1,4 @@
-"""Writes programs whose requests overlap: races on a few blocks that all requests meet in, and
-ordinary programs with several requests in flight.
-"""
+"""Writes programs whose requests overlap: races on a few blocks that all requests meet in."""
 
 import random
 from collections import Counter
@@ -43,11 +41,7 @@ GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
-CUT_SHORT = 0.85  # of these: changes are sent just before
-TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
-TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
-HOW = ("overlaps", "schedule")  # a request is sent
 CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
 # Last octal digits of a schedule (docs/traces.md): a process gets the request together with the
 # next one, or an answer is waited for before that.
@@ -80,122 +74,7 @@ def written(
     return _Writer(choose, able, devices, ops, most, cuts, schedules).program
 
 
-def woven(
-    choose: random.Random,
-    program: Sequence[Message],
-    most: int,
-    *,
-    schedules: bool = False,
-    tolerates: int = 0,
-    in_turn: bool = False,
-) -> list[Message]:
-    """Return the program with up to `most` requests in flight: the same requests in the same order.
-
-    What is sent alone stays alone; with `in_turn` all but the power cuts. With `schedules` the
-    others carry a `schedule`. Before most of the crashes changes are sent in addition, so that the
-    power fails in the middle of them; not once more devices lack something than the target
-    `tolerates`. What already says that it `overlaps` stays as it is.
-    """
-    busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
-    cuts = _Cuts(choose, program, most, choose.choice(GOES_ON) if schedules else None)
-    result = list(program[:1])
-    lacking: set[int] = set()  # devices that failed and have not caught up
-    back: set[int] = set()  # of them
-    beyond = False
-    for request in program[1:]:
-        more: dict[str, Any] = {}
-        if request["op"] in OVERLAPPING:
-            if choose.random() < busy:
-                more["overlaps"] = choose.randint(1, most - 1)
-            if busy:
-                more |= cuts.schedule()
-            if request["op"] in CHANGES:
-                cuts.changes.append({k: v for k, v in request.items() if k not in HOW})
-        elif request["op"] == "crash" and "overlaps" not in request and choose.random() < ENDS_ALL:
-            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if cuts.changes and not beyond and choose.random() < CUT_SHORT:
-                more["overlaps"] = most - 1
-                result += cuts.before_a_crash()
-        elif request["op"] == "fail":
-            lacking.add(request["device"])
-            back.discard(request["device"])
-            beyond = beyond or len(lacking) > tolerates
-        elif request["op"] in ("return", "replace"):
-            back.add(request["device"])
-        elif request["op"] == "settle":
-            lacking -= back
-        result.append({**more, **request})
-    return result
-
-
-class _Cuts:
-    """What is in flight when the power fails: some of the earlier changes of a program again."""
-
-    def __init__(
-        self,
-        choose: random.Random,
-        program: Sequence[Message],
-        most: int,
-        goes_on: float | None,
-    ):
-        self._choose, self._most, self._goes_on = choose, most, goes_on
-        self._blocks = program[0]["blocks"]
-        self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
-        self.changes: list[Message] = []  # of the program so far
-
-    def schedule(self) -> Message:
-        """A `schedule`, if the target takes one."""
-        return {} if self._goes_on is None else {"schedule": _schedule(self._choose, self._goes_on)}
-
-    def before_a_crash(self) -> list[Message]:
-        """Changes that the next request, a crash, cuts short.
-
-        Now and then the power fails several times in a row. As often as not the changes are then
-        the same ones: who got no answer asks again."""
-        times = self._choose.choice(TIMES_CUT)
-        drawn = self._drawn()
-        sent = self._sent(drawn)
-        for _ in range(times - 1):
-            sent += [
-                {"op": "crash", "overlaps": self._most - 1},
-                {"op": "read", "lba": 0, "count": self._blocks},
-            ]
-            drawn = self._choose.choice([drawn, self._drawn()])
-            sent += self._sent(drawn)
-        return sent
-
-    def _drawn(self) -> list[Message]:
-        """Mostly one change, of snapshots, or a write, often of all blocks."""
-        return [self._one() for _ in range(min(self._choose.choice(TOGETHER), self._most - 1))]
-
-    def _one(self) -> Message:
-        choose = self._choose
-        named = [change for change in self.changes if "name" in change]
-        change = choose.choice(named if named and choose.randrange(2) else self.changes)
-        if "tags" not in change:
-            return change
-        lba = choose.choice([0, change["lba"] % self._blocks])
-        count = min(choose.choice([len(change["tags"]), self._blocks]), self._blocks - lba)
-        return {**change, "lba": lba, "tags": [0] * count}
-
-    def _sent(self, changes: Sequence[Message]) -> list[Message]:
-        """The changes together, with new tags."""
-        sent = []
-        for number, change in enumerate(changes):
-            again = {**change, **self.schedule()}
-            if number:
-                again["overlaps"] = number
-            if "schedule" in again and self._choose.randrange(4):
-                again["schedule"] = again["schedule"] // 8 * 8 + WITH_THE_NEXT
-            if "tags" in again:
-                count = len(again["tags"])
-                again["tags"] = list(range(self._tag + 1, self._tag + 1 + count))
-                self._tag += count
-            sent.append(again)
-        return sent
-
-
-def _schedule(choose: random.Random, goes_on: float) -> int:
+def schedule(choose: random.Random, goes_on: float) -> int:
     """Octal digits: how many steps come at once, and who takes each of the next ones.
 
     Where nearly all are 7, one process goes on until it waits, and others are left behind."""
@@ -286,7 +165,7 @@ class _Writer:
                 "seed": self._choose.randrange(1 << 20),
             }
         if self._schedules and request["op"] in OVERLAPPING:
-            request["schedule"] = _schedule(self._choose, self._goes_on)
+            request["schedule"] = schedule(self._choose, self._goes_on)
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:
