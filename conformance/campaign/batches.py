@@ -200,6 +200,7 @@ def _woven(
         schedules=bench.schedules(options),
         tolerates=bench.hello(options).get("tolerates", 0),
         in_turn=in_turn,
+        in_a_row=not bench.cuts(options),  # a target that takes `cut` is cut in operations anyway
     )
 
 

@@ -24,16 +24,19 @@ def woven(
     schedules: bool = False,
     tolerates: int = 0,
     in_turn: bool = False,
+    in_a_row: bool = True,
 ) -> list[Message]:
     """Return the program with up to `most` requests in flight: the same requests in the same order.
 
     What is sent alone stays alone; with `in_turn` all but the power cuts. With `schedules` the
     others carry a `schedule`. Before most of the crashes changes are sent in addition, so that the
-    power fails in the middle of them; not once more devices lack something than the target
-    `tolerates`. What already says that it `overlaps` stays as it is.
+    power fails in the middle of them, with `in_a_row` now and then of several and several times.
+    Not once more devices lack something than the target `tolerates`. What already says that it
+    `overlaps` stays as it is.
     """
     busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
-    cuts = _Cuts(choose, program, most, choose.choice(GOES_ON) if schedules else None)
+    goes_on = choose.choice(GOES_ON) if schedules else None
+    cuts = _Cuts(choose, program, most, goes_on, in_a_row)
     result = list(program[:1])
     lacking: set[int] = set()  # devices that failed and have not caught up
     back: set[int] = set()  # of them
@@ -72,8 +75,11 @@ class _Cuts:
         program: Sequence[Message],
         most: int,
         goes_on: float | None,
+        in_a_row: bool,
     ):
         self._choose, self._most, self._goes_on = choose, most, goes_on
+        self._together = TOGETHER if in_a_row else (1,)
+        self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
         self.changes: list[Message] = []  # of the program so far
@@ -97,7 +103,7 @@ class _Cuts:
 
         Now and then the power fails several times in a row. As often as not the changes are then
         the same ones: who got no answer asks again."""
-        times = self._choose.choice(TIMES_CUT)
+        times = self._choose.choice(self._times)
         drawn = self._drawn()
         sent = self._sent(drawn)
         for _ in range(times - 1):
@@ -111,7 +117,9 @@ class _Cuts:
 
     def _drawn(self) -> list[Message]:
         """Mostly one change; of several, each second one begins where the first one does."""
-        drawn = [self._one() for _ in range(min(self._choose.choice(TOGETHER), self._most - 1))]
+        drawn = [
+            self._one() for _ in range(min(self._choose.choice(self._together), self._most - 1))
+        ]
         lbas = [change["lba"] for change in drawn if change.get("lba", self._blocks) < self._blocks]
         return [
             self._at(lbas[0], change) if lbas and self._choose.randrange(2) else change
