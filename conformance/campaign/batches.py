@@ -20,7 +20,7 @@ from conformance.judging import oracles
 from conformance.judging.explain import PASS, Verdict
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, Oracle
-from conformance.programs import generate, overlap
+from conformance.programs import generate, overlap, woven
 from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Message, Unusable
@@ -146,8 +146,11 @@ def _drive(
         refusable = None if plan.faults else impossible(factory, plan.seed, trace_number)
         if refusable is not None:
             options, program = refusable
-        elif turn and together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
-            program = _overlapping(bench, plan, program, options, seed, together)
+        elif together > 1 and not faults.beyond(plan.faults, hello.get("tolerates", 0)):
+            if turn:
+                program = _overlapping(bench, plan, program, options, seed, together)
+            elif not cuts:
+                program = _woven(bench, program, options, seed, together, in_turn=True)
         trace = bench.drive(program, seed, options)
         verdict = judged([trace], at_once, plan.faults)[0]
         part.judged.append((trace, verdict))
@@ -186,10 +189,9 @@ def _overlapping(
     most: int,
 ) -> list[Message]:
     """The program with up to `most` requests in flight; or, as often, races on a few blocks."""
-    choose, schedules = random.Random(f"{seed} overlap"), bench.schedules(options)
+    choose = random.Random(f"{seed} overlap")
     if choose.randrange(2):
-        tolerates = bench.hello(options).get("tolerates", 0)
-        return overlap.woven(choose, program, most, schedules=schedules, tolerates=tolerates)
+        return _woven(bench, program, options, seed, most)
     return overlap.written(
         choose,
         bench.hello(options),
@@ -197,7 +199,27 @@ def _overlapping(
         most,
         plan.crashes,
         cuts=bench.cuts(options),
-        schedules=schedules,
+        schedules=bench.schedules(options),
+    )
+
+
+def _woven(
+    bench: Bench,
+    program: list[Message],
+    options: dict[str, Any],
+    seed: int,
+    most: int,
+    in_turn: bool = False,
+) -> list[Message]:
+    """The program with up to `most` requests in flight, or but for power cuts one at a time."""
+    return woven.woven(
+        random.Random(f"{seed} woven"),
+        program,
+        most,
+        schedules=bench.schedules(options),
+        tolerates=bench.hello(options).get("tolerates", 0),
+        in_turn=in_turn,
+        in_a_row=not bench.cuts(options),  # a target that takes `cut` is cut in operations anyway
     )
 
 

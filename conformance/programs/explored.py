@@ -14,6 +14,7 @@ from typing import Any
 from conformance.contract.coverage import Outcome, outcome_of
 from conformance.contract.source import Source
 from conformance.contract.trace import Event, Trace
+from conformance.programs.overlap import CHANGES
 from conformance.programs.situation import BACK, Situation
 
 Request = dict[str, Any]
@@ -39,6 +40,8 @@ class Explored:
     def __init__(self) -> None:
         self._seen: set[object] = set()
         self._kept: list[Begun] = []
+        # operation -> the last device write of one at which the power was cut so far
+        self.reach: dict[str, int] = {}
 
     def beginning(self, choose: Source) -> Begun | None:
         """Return where the next program begins: of two, the one that was used less. None: anew."""
@@ -51,8 +54,13 @@ class Explored:
 
     def learn(self, trace: Trace) -> None:
         """Keep the trace up to where it showed most that is new, if it showed anything."""
-        if trace.overlapping or any("failure" in event for event in trace.events):
+        if any(
+            "failure" in event or event.get("overlaps") and event["op"] not in (*CHANGES, "crash")
+            for event in trace.events
+        ):
             return
+        if not trace.overlapping:
+            self._reach(trace)
         now = Situation(trace.events[0]["blocks"])
         before: Outcome = ("create", "ok")
         most, best = 0, None
@@ -70,6 +78,13 @@ class Explored:
         if best is not None:
             at, situation = best
             self._kept.append(Begun(trace.options, trace.program[: at + 1], situation))
+
+    def _reach(self, trace: Trace) -> None:
+        """Learn where the power was cut: a cut that did not happen came too late."""
+        for event in trace.events:
+            if "cut" in event and event["result"] is None:
+                op, after = event["op"], event["cut"]["after"]
+                self.reach[op] = max(after, self.reach.get(op, 0))
 
 
 def _shown(now: Situation, before: Outcome, outcome: Outcome, event: Event) -> list[object]:

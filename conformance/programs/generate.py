@@ -43,6 +43,7 @@ def program(
     asked: Asked | None = None,
     any_length: bool = False,
     begun: Begun | None = None,
+    reach: Mapping[str, int] | None = None,
     wide: bool = False,
 ) -> list[Request]:
     """Return a program of about `ops` operations for a target that says `hello`.
@@ -52,12 +53,13 @@ def program(
     begin. `asked` counts what earlier programs asked in which situation, and this one is added to
     it. With `any_length` each operation is the last with a small chance: Hypothesis can then leave
     out any of them when it shrinks. The program goes on from where `begun` ends, if that is given.
+    `reach` says at which device writes of operations the power was cut so far.
     `wide` programs have the shapes of conformance.programs.wide.
     """
     kind = WideWriter if wide else FullWriter
-    return kind(
-        choose, hello, crashes, cuts, options or {}, Counter() if asked is None else asked, begun
-    ).program(ops, any_length)
+    asked = Counter() if asked is None else asked
+    writer = kind(choose, hello, crashes, cuts, options or {}, asked, begun, reach)
+    return writer.program(ops, any_length)
 
 
 def length(choose: Source, ops: int) -> int:
@@ -108,6 +110,7 @@ def cases(
                 options=options,
                 asked=asked,
                 begun=begun,
+                reach=explored.reach if explored else None,
                 wide=widely,
             ),
         )

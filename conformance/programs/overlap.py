@@ -1,6 +1,4 @@
-"""Writes programs whose requests overlap: races on a few blocks that all requests meet in, and
-ordinary programs with several requests in flight.
-"""
+"""Writes programs whose requests overlap: races on a few blocks that all requests meet in."""
 
 import random
 from collections import Counter
@@ -44,8 +42,7 @@ GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
 GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
-ENDS_ALL = 0.6  # of the power cuts: what is in flight when the crash is called is not waited for
-CUT_SHORT = 0.7  # of these: a change is sent just before
+ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
 CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
 # Last octal digits of a schedule (docs/traces.md): a process gets the request together with the
@@ -80,70 +77,7 @@ def written(
     return _Writer(choose, able, devices, faults, ops, most, cuts, schedules).program
 
 
-def woven(
-    choose: random.Random,
-    program: Sequence[Message],
-    most: int,
-    *,
-    schedules: bool = False,
-    tolerates: int = 0,
-) -> list[Message]:
-    """Return the program with up to `most` requests in flight: the same requests in the same order.
-
-    What is sent alone stays alone. With `schedules` the others carry a `schedule`. Before some of
-    the crashes a change is sent in addition, so that the power fails in the middle of it; not once
-    more devices lack something than the target `tolerates`.
-    """
-    busy = choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap what is before it
-    goes_on = choose.choice(GOES_ON)
-    tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
-    result = list(program[:1])
-    changes: list[Message] = []  # of the program so far
-    lacking: set[int] = set()  # devices that failed and have not caught up
-    back: set[int] = set()  # of them
-    beyond = False
-    for request in program[1:]:
-        more: dict[str, Any] = {}
-        if request["op"] in OVERLAPPING:
-            if choose.random() < busy:
-                more["overlaps"] = choose.randint(1, most - 1)
-            if schedules:
-                more["schedule"] = _schedule(choose, goes_on)
-            if request["op"] in CHANGES:
-                changes.append({**request, **more})
-        elif request["op"] == "crash" and choose.random() < ENDS_ALL:
-            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if changes and not beyond and choose.random() < CUT_SHORT:
-                result.append(_change(choose, changes, program[0]["blocks"], tag))
-                tag += len(result[-1].get("tags", ()))
-        elif request["op"] == "fail":
-            lacking.add(request["device"])
-            back.discard(request["device"])
-            beyond = beyond or len(lacking) > tolerates
-        elif request["op"] in ("return", "replace"):
-            back.add(request["device"])
-        elif request["op"] == "settle":
-            lacking -= back
-        result.append({**request, **more})
-    return result
-
-
-def _change(choose: random.Random, changes: Sequence[Message], blocks: int, tag: int) -> Message:
-    """One of the earlier changes again, mostly one of snapshots, or a write, often of all blocks.
-
-    `tag` was written last."""
-    named = [change for change in changes if "name" in change]
-    again = dict(choose.choice(named if named and choose.randrange(2) else changes))
-    if "schedule" in again and choose.randrange(4):
-        again["schedule"] = again["schedule"] // 8 * 8 + WITH_THE_NEXT
-    if "tags" not in again:
-        return again
-    lba = choose.choice([0, again["lba"] % blocks])
-    count = choose.choice([len(again["tags"]), blocks])
-    return {**again, "lba": lba, "tags": list(range(tag + 1, tag + 1 + min(count, blocks - lba)))}
-
-
-def _schedule(choose: random.Random, goes_on: float) -> int:
+def schedule(choose: random.Random, goes_on: float) -> int:
     """Octal digits: how many steps come at once, and who takes each of the next ones.
 
     Where nearly all are 7, one process goes on until it waits, and others are left behind."""
@@ -248,7 +182,7 @@ class _Writer:
                 "seed": self._choose.randrange(1 << 20),
             }
         if self._schedules and request["op"] in OVERLAPPING:
-            request["schedule"] = _schedule(self._choose, self._goes_on)
+            request["schedule"] = schedule(self._choose, self._goes_on)
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:

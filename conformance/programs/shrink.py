@@ -147,14 +147,14 @@ class _Search:
     def _keep_window(self) -> None:
         """Keep the last requests alone, if they fail in any of many shapes.
 
-        A failure that needs one order of many is rare in all shapes of a program, but many shapes
-        of a short program take no longer than a few of a long one. Of a long program, overlapping
-        or not, the last part is tried as it is."""
+        A failure that needs one order of many, or one power cut of many, is rare in all shapes of a
+        program, but many shapes of a short program take no longer than a few of a long one. Of a
+        long program the last part is tried as it is."""
         for window in windows(self._program, len(self._program)):
-            if self._best[0].overlapping and len(window) <= WINDOW:
+            if len(window) <= WINDOW:
                 found = any(self._one_fails(shape) for shape in reshaped(window, SHAPES))
             else:
-                found = len(window) > WINDOW and self._fails(window)
+                found = self._fails(window)
             if found:
                 return
 

@@ -9,6 +9,7 @@ Chosen = Callable[[Request], bool]
 
 MOST_SENT = 120  # requests, in variants of a program that differ in what is in flight together
 LEAST_SHAPES = 2  # variants, of a long program
+MOST_CUTS = 256  # seeds of power cuts
 HINTS = ("clean", "checkpoint", "flush", "restart", "crash")  # they do what otherwise takes time
 CAPABILITIES = {"clean": "clean", "checkpoint": "clean"}  # of hints; the others are named alike
 SHORTEST_WINDOW = 8  # requests
@@ -98,24 +99,34 @@ def simpler(program: list[Request]) -> Iterator[list[Request]]:
 
 
 def reshaped(program: list[Request], least: int = LEAST_SHAPES) -> Iterator[list[Request]]:
-    """Yield the program with other numbers of requests in flight, at least so many variants.
+    """Yield the program with other requests in flight together and other power cuts, at least so
+    many variants; none if it has neither.
 
-    Which step of which request comes first depends on all that is in flight, so a failure may be
-    gone when requests are left out, and come back in another shape."""
+    Which step of which request comes first depends on all that is in flight, and what a power cut
+    in an operation leaves on all that was written before it. So a failure may be gone when requests
+    are left out, and come back in another shape."""
     most = max((request.get("overlaps", 0) for request in program), default=0)
-    if not most:
+    if not most and not any("cut" in request for request in program):
         return
     for seed in range(max(MOST_SENT // len(program), least)):
         choose = random.Random(seed)
         alone = choose.choice([0.0, 0.5, 1.0])  # of the requests that are alone, so many stay so
         yield [
-            _overlapping(
-                {**request, "overlaps": choose.choice([most, choose.randint(0, most)])}, most
-            )
-            if request.get("overlaps") or at and choose.random() >= alone
-            else request
-            for at, request in enumerate(program)
+            _reshaped(request, choose, most, at > 0, alone) for at, request in enumerate(program)
         ]
+
+
+def _reshaped(
+    request: Request, choose: random.Random, most: int, may_overlap: bool, alone: float
+) -> Request:
+    """The request in another shape; what is alone stays so with the probability `alone`."""
+    if most and (request.get("overlaps") or may_overlap and choose.random() >= alone):
+        together = choose.choice([most, choose.randint(0, most)])
+        request = _overlapping({**request, "overlaps": together}, most)
+    if "cut" in request and choose.randrange(2):
+        after = choose.randint(1, 1 + request["cut"]["after"])
+        request = {**request, "cut": {"after": after, "seed": choose.randrange(MOST_CUTS)}}
+    return request
 
 
 def _overlapping(request: Request, most: int) -> Request:

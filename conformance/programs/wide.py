@@ -87,14 +87,14 @@ class WideWriter(FullWriter):
             self._open(ways)
         self._read_back()
 
-    def _add(self, kind: str) -> None:
+    def _add(self, kind: str, cut: bool = False) -> None:
         if kind in AROUND and self._upto(2) == 0:
             read: Request = {"op": "read", **self._read()}
             self._requests.append(read)
-            super()._add(kind)
+            super()._add(kind, cut)
             self._requests.append(dict(read))
             return
-        super()._add(kind)
+        super()._add(kind, cut)
 
     def _crash(self, again: Request | None = None) -> None:
         super()._crash(again)

@@ -9,6 +9,7 @@ from conformance.contract.source import Source, rarely
 from conformance.programs import names, swarm
 from conformance.programs.array import Array
 from conformance.programs.explored import Begun
+from conformance.programs.power_cuts import CUTTABLE, PowerCuts
 from conformance.programs.ranges import ANYWHERE, Ranges
 from conformance.programs.situation import BACK, DEGRADED, Asked, Situation
 from conformance.programs.swarm import BEYOND_TOLERANCE, FUA, NEEDS, SCENES
@@ -17,18 +18,15 @@ from conformance.programs.tags import Tags
 Request = dict[str, Any]
 Value = TypeVar("Value")
 
-CUTTABLE = frozenset(NEEDS) - {"read", "crash"}  # `crash` is cut too: see _crash
 AGAIN = frozenset(["fail", "return", "replace", "settle"])  # sent again where they were cut short
 SIZES = (1, 2, 3, 4, 5, 8, 8, 16, 16, 32, 32, 64, 64, 64, 100, 130, 200, 300)  # blocks
 PIECES = (1, 1, 1, 3, 8)  # in which a disk is filled
 SNAPSHOTS = (1, 2, 4, 4, 6, 6, 8, 8, 12, 20)  # different names in a program
 KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: so trees of them grow
-CUT_AFTER = (1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)  # device writes
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
-CUT_ONE_IN = (0, 6, 6, 20)  # operations, in a program; 0: none
 ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -42,7 +40,7 @@ class Writer:
     """Writes one program for a target that says `hello` and was opened with `options`.
 
     `asked` counts what was asked in which situation, and is counted up. The program goes on where
-    `begun` ends, if that is given."""
+    `begun` ends, if that is given. `reach` is that of conformance.programs.explored."""
 
     def __init__(
         self,
@@ -53,13 +51,13 @@ class Writer:
         options: Mapping[str, Any],
         asked: Asked,
         begun: Begun | None = None,
+        reach: Mapping[str, int] | None = None,
     ) -> None:
         self._choose = choose
         capabilities = set(hello["capabilities"])
         if not crashes or hello["crash_profile"] is None:
             capabilities.discard("crash")
         self._capabilities = capabilities
-        self._cuts = cuts and "crash" in capabilities
         self._array = Array(
             choose, hello.get("devices", 0), hello.get("tolerates", 0), hello.get("faults", ())
         )
@@ -76,7 +74,7 @@ class Writer:
             choose, capabilities, self._array.devices > 0, "crash" in capabilities
         )
         self._durable_one_in = self._one_of(DURABLE_ONE_IN) if FUA in capabilities else 0
-        self._cut_one_in = self._one_of(CUT_ONE_IN) if self._cuts else 0
+        self._cuts = PowerCuts(choose, cuts and "crash" in capabilities, reach or {})
         self._kept = min(self._one_of(KEPT), len(self._names) - 1)
         self._now = begun.situation.copy() if begun else Situation(self._blocks)
         self._asked = asked
@@ -98,6 +96,8 @@ class Writer:
                 self._repeat(ops)
             elif kind in SCENES:
                 self._play(kind)
+            elif kind == "crash" and not self._beyond() and self._cuts.now_and_then(2):
+                self._add(self._one_of([one for one in self._kinds if one in CUTTABLE]), cut=True)
             else:
                 self._add(kind)
         self._read_back()
@@ -124,10 +124,12 @@ class Writer:
             for kind in self._one_of(swarm.BETWEEN) if len(pieces) > 1 else ():
                 if NEEDS[kind] in self._capabilities:
                     self._add(kind)
+            if self._beyond():  # after a power cut
+                return
 
     def _write_at(self, lba: int, count: int = 1) -> None:
         """A write, unless too many devices are away: a power cut may have been one too many."""
-        if len(self._now.failed) > self._array.tolerates:
+        if self._beyond():
             return
         self._requests.append({"op": "write", "lba": lba, "tags": self._tags.next(count)})
         self._now.note("write", lbas=range(lba, lba + count), written=count)
@@ -200,9 +202,11 @@ class Writer:
             for kind in cycle:
                 self._add(kind)
 
-    def _add(self, kind: str) -> None:
-        """One operation, with all that has to follow it; a read if it makes no sense now."""
-        if len(self._now.failed) > self._array.tolerates and kind not in BEYOND_TOLERANCE:
+    def _add(self, kind: str, cut: bool = False) -> None:
+        """One operation, with all that has to follow it; a read if it makes no sense now.
+
+        With `cut` the power fails in the middle of it."""
+        if self._beyond() and kind not in BEYOND_TOLERANCE:
             kind = "read"
         self._asked.update([(feature, kind) for feature in self._now.features()])
         if kind == "crash":
@@ -218,8 +222,8 @@ class Writer:
             self._requests.append({"op": "read", **self._read()})
             return
         request = {"op": kind, **request}
-        if self._cut_one_in and kind in CUTTABLE and rarely(self._choose, self._cut_one_in):
-            self._requests.append({**request, "cut": self._cut()})
+        if cut or self._cuts.falls_into(kind):
+            self._requests.append({**request, "cut": self._cuts.at(kind)})
             self._crash(again=request if kind in AGAIN else None)
             if "device" in self._capabilities and rarely(self._choose, ALONE_ONE_IN):
                 self._leave_alone()
@@ -231,16 +235,16 @@ class Writer:
 
         `again` was cut short and is sent once more first: whether it took effect is not known.
         """
-        while self._cut_one_in and rarely(self._choose, 4):
-            self._requests.append({"op": "crash", "cut": self._cut(CUT_AFTER[:6])})
+        while self._cuts.now_and_then(4):
+            self._requests.append({"op": "crash", "cut": self._cuts.at("crash")})
         self._requests.append({"op": "crash"})
         self._now.note("crash")
         if again is not None:
             self._requests.append(again)
         self._read_back()
 
-    def _cut(self, after: tuple[int, ...] = CUT_AFTER) -> dict[str, int]:
-        return {"after": self._one_of(after), "seed": self._upto(255)}
+    def _beyond(self) -> bool:
+        return len(self._now.failed) > self._array.tolerates
 
     def _read_back(self) -> None:
         live: Request = {"op": "read", "lba": 0, "count": self._blocks}

@@ -15,11 +15,11 @@ from conformance.judging.oracles import inner
 from crosscheck.inner_traces import generated
 
 BUGS = {  # in so many traces it has to be found
-    "victim-freed-early": 20,
+    "victim-freed-early": 42,  # shown by 21 of 200: by none of 42 with a chance of 1 %
     "checkpoint-before-data": 20,
     "dead-segment-reused-early": 12,
     "overwrite-drops-shared": 10,
-    "unmap-in-shared-leaf": 10,
+    "unmap-in-shared-leaf": 30,  # shown by 31 of 200: by none of 30 with a chance of 1 %
     "sequence-starts-again": 3,
     "recovery-miscounts-segments": 20,
     "acknowledged-before-flush": 12,

@@ -16,7 +16,7 @@ from conformance.campaign.random_campaign import campaign
 from conformance.contract import trace as traces
 from conformance.judging.judge import judge
 from conformance.judging.oracles import named
-from conformance.programs import generate, overlap, swarm
+from conformance.programs import generate, overlap, swarm, woven
 from conformance.programs.explored import Explored
 from conformance.reports import folder, machine, terminal
 from conformance.targets import Factory
@@ -196,7 +196,7 @@ def test_answers_by_chance_are_judged_and_generation_goes_on(kind: type, first: 
             if kind is ManyDice and most > 1 and number % 2:
                 weave = number % 4 == 1
                 program = (
-                    overlap.woven(luck, program, most)
+                    woven.woven(luck, program, most)
                     if weave
                     else overlap.written(luck, hello, 40, most, cuts=True)
                 )

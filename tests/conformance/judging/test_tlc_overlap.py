@@ -1,10 +1,14 @@
-"""TLC through specs/TraceOverlappingDisk and the search in Python reject the same traces, at the
-same answer or, where the search saw it later, at an earlier one.
+"""TLC through specs/TraceOverlappingDisk and the search in Python reject the same traces.
+
+The search names the first answer up to which a trace has no order, or a later one if it gave up on
+prefixes. TLC knows at each call what will be answered, so it may stop at an earlier answer, which
+later ones contradict; given only what came up to the answer of the search, it rejects that, too.
+"Earlier" is said of the positions of answers: requests need not be answered in the order of calls.
 """
 
-import math
 import random
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -15,6 +19,7 @@ from conformance.examples.overlapping_disk import Disk
 from conformance.judging.judge import judge
 from conformance.judging.oracles import Opinion, named, tlc
 from conformance.judging.orders import search
+from conformance.judging.orders.steps import until
 from conformance.programs import overlap
 from conformance.selftest import corrupt
 from conformance.selftest.corpus.overlapping import WRONG
@@ -56,6 +61,7 @@ def corrupted(traces: list[Trace], count: int) -> list[Trace]:
 def agree(traces: list[Trace]) -> Counter[str]:
     """Require that both say the same of each trace; count what they say."""
     said: Counter[str] = Counter()
+    prefixes = []
     for number, (trace, opinion) in enumerate(zip(traces, tlc.judge(traces), strict=True)):
         outcome = search.judge(trace)
         if opinion.unsure or outcome.unsure:
@@ -63,15 +69,19 @@ def agree(traces: list[Trace]) -> Counter[str]:
             continue
         assert (opinion.at is None) == (outcome.at is None), (number, trace.hello)
         if opinion.at is not None and outcome.at is not None:
-            assert answered(trace, opinion.at) <= answered(trace, outcome.at), (number, trace.hello)
+            end = answered(trace, outcome.at)
+            assert answered(trace, opinion.at) <= end, (number, trace.hello)
+            prefixes.append(replace(trace, events=until(trace.events, end)))
         said["accepted" if opinion.at is None else "rejected"] += 1
+    assert all(opinion.at is not None or opinion.unsure for opinion in tlc.judge(prefixes))
     return said
 
 
-def answered(trace: Trace, at: int) -> float:
-    """When this event was answered."""
-    position = trace.events[at].get("answered", at)
-    return math.inf if position is None else position
+def answered(trace: Trace, index: int) -> int:
+    """The position of the answer to a request; of a crash cut short, that of the call."""
+    event = trace.events[index]
+    position: int = event["called"] if event["answered"] is None else event["answered"]
+    return position
 
 
 def test_both_agree_on_histories_and_on_what_no_disk_could_answer() -> None:

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from conformance.programs import generate, overlap
+from conformance.programs import generate, overlap, woven
 
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 HELLO = {"capabilities": CAPABILITIES, "crash_profile": "ack"}
@@ -15,13 +15,13 @@ HELLO = {"capabilities": CAPABILITIES, "crash_profile": "ack"}
 def test_ordinary_programs_send_a_change_with_a_power_cut() -> None:
     cut: Counter[str] = Counter()
     for seed, plain in enumerate(islice(generate.programs(HELLO, 60, 1), 150)):
-        woven = overlap.woven(random.Random(seed), plain, 8, schedules=True)
-        rest = iter(woven)
+        sent = woven.woven(random.Random(seed), plain, 8, schedules=True)
+        rest = iter(sent)
         assert all(any(same(one, other) for other in rest) for one in plain)
-        written = [tag for request in woven for tag in request.get("tags", ())]
+        written = [tag for request in sent for tag in request.get("tags", ())]
         more = len(written) - sum(len(request.get("tags", ())) for request in plain)
         assert len(set(written)) >= len({t for r in plain for t in r.get("tags", ())}) + more
-        for before, crash in zip(woven, woven[1:], strict=False):
+        for before, crash in zip(sent, sent[1:], strict=False):
             if crash["op"] == "crash" and crash.get("overlaps"):
                 cut[before["op"]] += 1
     assert all(cut[op] > 5 for op in overlap.CHANGES), cut
@@ -34,7 +34,7 @@ def test_no_change_is_sent_while_too_many_devices_are_away() -> None:
     sent: Counter[str] = Counter()
     for seed, plain in enumerate(islice(generate.programs(hello, 60, 1), 300)):
         lacking: set[int] = set()
-        for request in overlap.woven(random.Random(seed), plain, 8, tolerates=1):
+        for request in woven.woven(random.Random(seed), plain, 8, tolerates=1):
             if request["op"] == "fail":
                 lacking.add(request["device"])
             elif request["op"] == "replace" or request["op"] == "return":

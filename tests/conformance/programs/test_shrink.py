@@ -142,6 +142,22 @@ def test_one_request_stands_in_for_many(wanted: str) -> None:
     assert [event["op"] for event in found.trace.events[1:]] == [wanted, "crash"]
 
 
+def test_another_power_cut_may_show_it_in_a_shorter_program() -> None:
+    """What a cut leaves depends on all that was written before: here on the count of requests."""
+
+    def attempt(program: list[Request]) -> tuple[Trace, Verdict] | None:
+        cut = next((request["cut"] for request in program if "cut" in request), None)
+        if cut is None or (cut["seed"] + len(program)) % 8 or program[-1]["op"] != "crash":
+            return None
+        return traced(program), Verdict("fail", len(program) - 1, "stale")
+
+    writes: list[Request] = [{"op": "write", "lba": at % 8, "tags": [at + 1]} for at in range(29)]
+    program: list[Request] = [{"op": "create", "blocks": 8}, *writes]
+    program += [{"op": "flush", "cut": {"after": 1, "seed": 0}}, {"op": "crash"}]
+    found = shrink(traced(program), Verdict("fail", len(program) - 1, "stale"), attempt)
+    assert [event["op"] for event in found.trace.events] == ["create", "flush", "crash"]
+
+
 def test_a_busy_machine_takes_no_time_from_a_target_in_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

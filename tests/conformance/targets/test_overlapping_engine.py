@@ -12,7 +12,7 @@ from conformance import targets
 from conformance.campaign.driver import Bench
 from conformance.contract.trace import OVERLAPPING, Trace
 from conformance.judging.orders.search import judge
-from conformance.programs import generate, overlap
+from conformance.programs import generate, overlap, woven
 from refmodel.bugs import BUGS
 
 TARGET = "refmodel:log-structured"
@@ -159,7 +159,7 @@ def test_the_program_of_a_trace_gives_the_same_trace(bench: Bench) -> None:
         choose = random.Random(seed)
         hello = bench.hello({})
         plain = generate.program(choose, hello, 40, cuts=True)
-        program = overlap.woven(choose, plain, hello["in_flight"], schedules=True)
+        program = woven.woven(choose, plain, hello["in_flight"], schedules=True)
         trace = bench.drive(program, seed, {})
         again = bench.drive(trace.program, seed, {})
         cut += any("cut" in event and event["result"] is None for event in trace.events)

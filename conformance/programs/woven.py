@@ -1,0 +1,165 @@
+"""Ordinary programs with several requests in flight, and with changes in flight when the power
+fails.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.contract.trace import OVERLAPPING
+from conformance.programs.overlap import CHANGES, ENDS_ALL, GOES_ON, WITH_THE_NEXT, schedule
+from conformance.targets.base import Message
+
+CUT_SHORT = 0.85  # of these: changes are sent just before
+TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
+TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
+HOW = ("overlaps", "schedule")  # a request is sent
+
+
+def woven(
+    choose: random.Random,
+    program: Sequence[Message],
+    most: int,
+    *,
+    schedules: bool = False,
+    tolerates: int = 0,
+    in_turn: bool = False,
+    in_a_row: bool = True,
+) -> list[Message]:
+    """Return the program with up to `most` requests in flight: the same requests in the same order.
+
+    What is sent alone stays alone; with `in_turn` all but the power cuts. With `schedules` the
+    others carry a `schedule`. Before most of the crashes changes are sent in addition, so that the
+    power fails in the middle of them, with `in_a_row` now and then of several and several times.
+    Not once more devices lack something than the target `tolerates`. What already says that it
+    `overlaps` stays as it is.
+    """
+    busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
+    goes_on = choose.choice(GOES_ON) if schedules else None
+    cuts = _Cuts(choose, program, most, goes_on, in_a_row)
+    result = list(program[:1])
+    lacking: set[int] = set()  # devices that failed and have not caught up
+    back: set[int] = set()  # of them
+    beyond = False
+    for request in program[1:]:
+        more: dict[str, Any] = {}
+        if request["op"] in OVERLAPPING:
+            if choose.random() < busy:
+                more["overlaps"] = choose.randint(1, most - 1)
+            if busy:
+                more |= cuts.schedule()
+            cuts.note(request)
+        elif request["op"] == "crash" and "overlaps" not in request and choose.random() < ENDS_ALL:
+            more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
+            if cuts.changes and not beyond and choose.random() < CUT_SHORT:
+                more["overlaps"] = most - 1
+                result += cuts.before_a_crash()
+        elif request["op"] == "fail":
+            lacking.add(request["device"])
+            back.discard(request["device"])
+            beyond = beyond or len(lacking) > tolerates
+        elif request["op"] in ("return", "replace"):
+            back.add(request["device"])
+        elif request["op"] == "settle":
+            lacking -= back
+        result.append({**more, **request})
+    return result
+
+
+class _Cuts:
+    """What is in flight when the power fails: some of the earlier changes of a program again."""
+
+    def __init__(
+        self,
+        choose: random.Random,
+        program: Sequence[Message],
+        most: int,
+        goes_on: float | None,
+        in_a_row: bool,
+    ):
+        self._choose, self._most, self._goes_on = choose, most, goes_on
+        self._together = TOGETHER if in_a_row else (1,)
+        self._times = TIMES_CUT if in_a_row else (1,)
+        self._blocks = program[0]["blocks"]
+        self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
+        self.changes: list[Message] = []  # of the program so far
+        self._names: list[str] = []  # of snapshots, as if every request were granted
+
+    def note(self, request: Message) -> None:
+        """The program sends this next."""
+        if request["op"] in CHANGES:
+            self.changes.append({key: request[key] for key in request if key not in HOW})
+        if request["op"] in ("snapshot", "delete") and request["name"] in self._names:
+            self._names.remove(request["name"])
+        if request["op"] == "snapshot":
+            self._names.append(request["name"])
+
+    def schedule(self) -> Message:
+        """A `schedule`, if the target takes one."""
+        return {} if self._goes_on is None else {"schedule": schedule(self._choose, self._goes_on)}
+
+    def before_a_crash(self) -> list[Message]:
+        """Changes that the next request, a crash, cuts short.
+
+        Now and then the power fails several times in a row. As often as not the changes are then
+        the same ones: who got no answer asks again."""
+        times = self._choose.choice(self._times)
+        drawn = self._drawn()
+        sent = self._sent(drawn)
+        for _ in range(times - 1):
+            sent += [
+                {"op": "crash", "overlaps": self._most - 1},
+                {"op": "read", "lba": 0, "count": self._blocks},
+            ]
+            drawn = self._choose.choice([drawn, self._drawn()])
+            sent += self._sent(drawn)
+        return sent
+
+    def _drawn(self) -> list[Message]:
+        """Mostly one change; of several, each second one begins where the first one does."""
+        drawn = [
+            self._one() for _ in range(min(self._choose.choice(self._together), self._most - 1))
+        ]
+        lbas = [change["lba"] for change in drawn if change.get("lba", self._blocks) < self._blocks]
+        return [
+            self._at(lbas[0], change) if lbas and self._choose.randrange(2) else change
+            for change in drawn
+        ]
+
+    def _at(self, lba: int, change: Message) -> Message:
+        """The change from this block on, up to the end of the disk at most."""
+        most = self._blocks - lba
+        if "tags" in change:
+            return {**change, "lba": lba, "tags": change["tags"][:most]}
+        if "lba" in change:
+            return {**change, "lba": lba, "count": min(change["count"], most)}
+        return change
+
+    def _one(self) -> Message:
+        """One of snapshots, or a write, often of all blocks."""
+        choose = self._choose
+        named = [change for change in self.changes if "name" in change]
+        change = choose.choice(named if named and choose.randrange(2) else self.changes)
+        if change["op"] in ("delete", "revert") and self._names and choose.randrange(2):
+            return {**change, "name": choose.choice(self._names)}
+        if "tags" not in change:
+            return change
+        lba = choose.choice([0, change["lba"] % self._blocks])
+        count = min(choose.choice([len(change["tags"]), self._blocks]), self._blocks - lba)
+        return {**change, "lba": lba, "tags": [0] * count}
+
+    def _sent(self, changes: Sequence[Message]) -> list[Message]:
+        """The changes together, with new tags."""
+        sent = []
+        for number, change in enumerate(changes):
+            again = {**change, **self.schedule()}
+            if number:
+                again["overlaps"] = number
+            if "schedule" in again and self._choose.randrange(4):
+                again["schedule"] = again["schedule"] // 8 * 8 + WITH_THE_NEXT
+            if "tags" in again:
+                count = len(again["tags"])
+                again["tags"] = list(range(self._tag + 1, self._tag + 1 + count))
+                self._tag += count
+            sent.append(again)
+        return sent
