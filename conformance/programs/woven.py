@@ -63,6 +63,8 @@ def woven(
         elif request["op"] == "settle":
             lacking -= back
         result.append({**more, **request})
+        if request["op"] == "crash" and "cut" not in request:
+            result += cuts.reads()
     return result
 
 
@@ -84,6 +86,7 @@ class _Cuts:
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
         self.changes: list[Message] = []  # of the program so far
         self._names: list[str] = []  # of snapshots, as if every request were granted
+        self._open: dict[str, None] = {}  # names of which nobody knows whether snapshots have them
 
     def note(self, request: Message) -> None:
         """The program sends this next."""
@@ -110,10 +113,18 @@ class _Cuts:
             sent += [
                 {"op": "crash", "overlaps": self._most - 1},
                 {"op": "read", "lba": 0, "count": self._blocks},
+                *self.reads(),
             ]
             drawn = self._choose.choice([drawn, self._drawn()])
             sent += self._sent(drawn)
         return sent
+
+    def reads(self) -> list[Message]:
+        """Reads that show which snapshots were taken and deleted by what was cut short.
+
+        Otherwise a judge would have to follow two disks for each."""
+        names, self._open = self._open, {}
+        return [{"op": "read", "lba": 0, "count": self._blocks, "view": name} for name in names]
 
     def _drawn(self) -> list[Message]:
         """Mostly one change; of several, each second one begins where the first one does."""
@@ -161,5 +172,7 @@ class _Cuts:
                 count = len(again["tags"])
                 again["tags"] = list(range(self._tag + 1, self._tag + 1 + count))
                 self._tag += count
+            if again["op"] in ("snapshot", "delete"):
+                self._open[again["name"]] = None
             sent.append(again)
         return sent

@@ -12,7 +12,7 @@ import pytest
 from conformance.campaign.driver import drive
 from conformance.contract.model import NAME, answer_of
 from conformance.judging.oracles.model import judge_one
-from conformance.programs import array, full, generate, names, swarm, writer
+from conformance.programs import array, full, generate, names, power_cuts, swarm, writer
 from conformance.programs.generate import Request
 from conformance.programs.ranges import Ranges, edges
 from conformance.programs.situation import Asked, Situation
@@ -51,7 +51,7 @@ def test_at_most_one_device_too_many_fails_and_then_nothing_is_written(
     if often:  # also by what follows power cuts while a disk is filled
         monkeypatch.setattr(array, "BEYOND_ONE_IN", (1,))
         monkeypatch.setattr(writer, "ALONE_ONE_IN", 1)
-        monkeypatch.setattr(writer, "CUT_ONE_IN", (2,))
+        monkeypatch.setattr(power_cuts, "ONE_IN", (2, 2, 2, 2))
     exceeded = 0
     for program in programs(120, capabilities=["device", "crash"], tolerates=1):
         failed: set[int] = set()
