@@ -156,8 +156,9 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
 def _kept_device(trace: Trace) -> Broken | None:
     """The first refusal of a `fail`, `return` or `replace` that has no fault.
 
-    It looks no further than to such an operation of which nobody knows whether it happened, and to
-    the failure of more devices than are tolerated. A target may call any of these unsupported."""
+    It looks no further than to such an operation of which nobody knows whether it happened, to the
+    failure of more devices than are tolerated, and to a device that goes wrong: beside it a target
+    may refuse what it likes. A target may call any of these unsupported."""
     devices, tolerates = trace.hello.get("devices", 0), trace.hello.get("tolerates", 0)
     gone: dict[int, str] = {}  # device that failed, and is not known to have caught up -> its state
     for index, event in enumerate(trace.events):
@@ -170,19 +171,14 @@ def _kept_device(trace: Trace) -> Broken | None:
             continue
         device, state = event["device"], gone.get(event["device"], BACK)
         failed = {*gone, device} if op == "fail" else gone
-        if answer in OPEN or len(failed) > tolerates:
+        if answer in OPEN or len(failed) > tolerates or "fault" in event:
             return None
         if answer == "ok":
             if op == "replace" or op == "return" and state == ABSENT:
                 gone[device] = BACK
             elif op == "fail" and state in (BACK, ABSENT):
                 gone[device] = event["mode"]
-        elif (
-            answer != "unsupported"
-            and "fault" not in event  # a target begins one where it can
-            and state == DUE_OF[op]
-            and device < devices
-        ):
+        elif answer != "unsupported" and state == DUE_OF[op] and device < devices:
             said = f"{answer} ({event['result'].get('message', '')})"
             return Broken(index, "wrong-refusal", f"ok: the device is {state}", said)
     return None
