@@ -13,6 +13,7 @@ from conformance.targets.base import Message
 CUT_SHORT = 0.85  # of these: changes are sent just before
 TOGETHER = (1, 1, 1, 2, 3, 7)  # so many
 TIMES_CUT = (1, 1, 1, 1, 2, 3, 5)  # in a row
+MOST_ADDED = 60  # requests, in a program: a judge needs longer for each that is cut short
 HOW = ("overlaps", "schedule")  # a request is sent
 
 
@@ -51,7 +52,7 @@ def woven(
             cuts.note(request)
         elif request["op"] == "crash" and "overlaps" not in request and choose.random() < ENDS_ALL:
             more["overlaps"] = choose.choice([most - 1, choose.randint(1, most - 1)])
-            if cuts.changes and not beyond and choose.random() < CUT_SHORT:
+            if cuts.left > 0 and cuts.changes and not beyond and choose.random() < CUT_SHORT:
                 more["overlaps"] = most - 1
                 result += cuts.before_a_crash()
         elif request["op"] == "fail":
@@ -83,6 +84,7 @@ class _Cuts:
         self._together = TOGETHER if in_a_row else (1,)
         self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
+        self.left = MOST_ADDED
         self._tag = max((tag for request in program for tag in request.get("tags", ())), default=0)
         self.changes: list[Message] = []  # of the program so far
         self._names: list[str] = []  # of snapshots, as if every request were granted
@@ -117,6 +119,7 @@ class _Cuts:
             ]
             drawn = self._choose.choice([drawn, self._drawn()])
             sent += self._sent(drawn)
+        self.left -= len(sent)
         return sent
 
     def reads(self) -> list[Message]:

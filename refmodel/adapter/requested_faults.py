@@ -80,6 +80,7 @@ class RequestedFaults:
         self._supply.begin(device, fault)
         self._faulty.add(device)
         self.unsound.add(device)
+        self._back.discard(device)
         return {"ok": True}
 
     def _end(self, disk: ArrayDisk[Any], device: int, replaced: bool) -> Message:

@@ -38,3 +38,22 @@ def test_a_device_that_the_engine_left_after_its_fault_is_back(tmp_path: Path, t
         assert ask("read", lba=0, count=1)["data"] == DATA
     finally:
         target.close()
+
+
+def test_a_device_that_goes_wrong_again_is_not_brought_back(tmp_path: Path) -> None:
+    """It has returned, and vanishes before it is repaired; then it fails for good."""
+    target = Adapter(folder=tmp_path, faults="on-request", layout="mirror", block_bytes=512)
+    vanishing = {"op": "fail", "device": 0, "mode": "degraded", "fault": "vanishing-device"}
+    try:
+        assert target.request({"op": "create", "blocks": 8})["ok"]
+        assert target.request(vanishing)["ok"]
+        assert target.request({"op": "return", "device": 0})["ok"]
+        assert target.request(vanishing)["ok"]
+        for _ in range(40):  # until it has vanished
+            assert target.request({"op": "write", "lba": 0, "data": DATA})["ok"]
+            assert target.request({"op": "crash"})["ok"]
+        target.request({"op": "fail", "device": 0, "mode": "degraded"})
+        assert target.request({"op": "replace", "device": 0})["ok"]
+        assert target.request({"op": "settle"})["problems"] == []
+    finally:
+        target.close()
