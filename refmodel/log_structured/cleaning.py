@@ -11,7 +11,8 @@ write earns a step, and pays for it by a price that rises as room gets scarce:
 - When less room is left, the price is higher by the ratio of span to room. So writers are slowed
   early and alike, and no one of them pays for all.
 - Of the checkpoint, a write does the share of what is left that it takes of the allowance: half of
-  what the cleaning gains. So the writers never take more than a cleaning gains.
+  what the cleaning gains. When the maps are frozen, at least half of the allowance is left, so that
+  no write makes many nodes durable. So the writers take no more than a cleaning gains.
 
 With one stream space is so scarce that a cleaning which begins early would move chunks that are
 about to die. There the disk cleans when it must, one victim and one checkpoint at a time. But a
@@ -30,10 +31,9 @@ WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
 GETS_AHEAD = 2  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
+LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
 LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
-LEAST_BATCH = 10  # dead segments, if there is room, before a checkpoint frees them: of a small disk
-# it writes nearly every node, however few it frees
-MANY = 512  # segments: for so many, cleaning begins one free segment earlier
+MANY = 512  # segments: for so many, cleaning begins one free segment earlier, and frees one more
 
 
 class Phase(Enum):
@@ -58,17 +58,17 @@ class Cleaning:
         geometry = state.geometry
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
-        ahead = 4 if geometry.separates_streams else 2
-        self._begin = state.chunks.streams.count + ahead + geometry.segments // MANY
-        self._batch = max(
-            geometry.cleaning_batch + 1, LEAST_BATCH if geometry.separates_streams else 1
-        )
+        ahead, batch = (4, 3) if geometry.separates_streams else (2, 1)
+        more = geometry.segments // MANY
+        self._begin = state.chunks.streams.count + ahead + more  # free segments
+        self._batch = batch + more  # dead segments, before a checkpoint frees them
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
         # Units that the checkpoint may take: a segment that is not full, and writes before and
         # after it is frozen.
         self._for_checkpoint = 2 * state.segments.units
         self._span = 0  # the room where this cleaning began
+        self._gain = 0  # units that this cleaning gains
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
         self._frees = 0  # the number of the checkpoint that frees what was cleaned
@@ -164,7 +164,8 @@ class Cleaning:
             self.phase = Phase.IDLE
             return
         self.phase, self._filled = Phase.CHECKPOINT, False
-        self._allowance = gained * (self._state.segments.units - self._cleaner.live) // 2
+        self._gain = gained * (self._state.segments.units - self._cleaner.live)
+        self._allowance = self._gain // 2
         self._frees = self._state.checkpoint_number + 1 + self._checkpoints.is_frozen
 
     def _checkpoint(self, paid: Earned, record: Record) -> bool:
@@ -173,10 +174,11 @@ class Cleaning:
         Steps before that move what fills the last segment, so that no write does both.
         """
         state, checkpoints = self._state, self._checkpoints
-        left = paid.left
+        left, least = paid.left, 0
         if not checkpoints.is_frozen:  # two steps more, and it fills a segment
             left -= state.segments.units + 2 * paid.taken
-        paid = Earned(paid.taken, min(left, self._allowance))
+            least = LEAST_MERGES * paid.taken
+        paid = Earned(paid.taken, max(least, min(left, self._allowance)))
         self._allowance -= paid.taken
         if checkpoints.may_freeze(record.stored_bytes):
             if not state.space_usage.mixes_little and left >= state.segments.units:
@@ -190,7 +192,9 @@ class Cleaning:
                 return True
             self._cleaner.top_up()
             checkpoints.freeze()
+            self._allowance = max(self._allowance, self._gain // 4)
             return True
+        self._filled = False  # writes go on: by the freeze it is another segment
         checkpoints.step(record.stored_bytes, paid, blocks=record.count)
         if state.checkpoint_number >= self._frees:
             self.phase = Phase.IDLE
