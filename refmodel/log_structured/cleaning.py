@@ -5,8 +5,8 @@ write earns a step, and pays for it by a price that rises as room gets scarce:
 
 - The room is how many chunks can still be written before a write has to wait for cleaning. The
   span is the room where a cleaning begins.
-- On time, a write of n chunks moves 2 n u / (1 - u) chunks, where u is the live share of the
-  victim, and at least 1.5 n. In the long run cleaning costs half of that, so it gets ahead of the
+- On time, a write of n chunks moves 1.75 n u / (1 - u) chunks, where u is the live share of the
+  victim, and at least 1.5 n. In the long run cleaning costs n u / (1 - u), so it gets ahead of the
   writers.
 - When less room is left, the price is higher by the ratio of span to room. So writers are slowed
   early and alike, and no one of them pays for all.
@@ -28,7 +28,7 @@ from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.state import DiskState
 
 WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
-GETS_AHEAD = 2  # times the price that cleaning has in the long run
+GETS_AHEAD = 1.75  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
@@ -58,7 +58,7 @@ class Cleaning:
         geometry = state.geometry
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
-        ahead, batch = (4, 3) if geometry.separates_streams else (2, 1)
+        ahead, batch = (4, 4) if geometry.separates_streams else (2, 1)
         more = geometry.segments // MANY
         self._begin = state.chunks.streams.count + ahead + more  # free segments
         self._batch = batch + more  # dead segments, before a checkpoint frees them
