@@ -32,6 +32,8 @@ GETS_AHEAD = 1.75  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
+LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
+ONE_DEAD_IN = 12  # segments' worth of space that is not live
 LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
 MANY = 512  # segments: for so many, cleaning begins one free segment earlier, and frees one more
 
@@ -58,10 +60,9 @@ class Cleaning:
         geometry = state.geometry
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
-        ahead, batch = (4, 4) if geometry.separates_streams else (2, 1)
-        more = geometry.segments // MANY
-        self._begin = state.chunks.streams.count + ahead + more  # free segments
-        self._batch = batch + more  # dead segments, before a checkpoint frees them
+        ahead = 4 if geometry.separates_streams else 2
+        self._more = geometry.segments // MANY
+        self._begin = state.chunks.streams.count + ahead + self._more  # free segments
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
         # Units that the checkpoint may take: a segment that is not full, and writes before and
@@ -83,6 +84,19 @@ class Cleaning:
         spare = (state.segments.free_count - 1) * state.segments.units
         return spare - state.space_usage.queued_units - coming
 
+    @property
+    def batch(self) -> int:
+        """Dead segments before a checkpoint frees them, if there is room: fewer the more is live.
+
+        A checkpoint of a small disk writes nearly every node, however few it frees. But segments
+        that are dead hold nothing, so those in use are fuller.
+        """
+        segments, shape = self._state.segments, self._state.geometry
+        if not shape.separates_streams:
+            return 1 + self._more
+        not_live = shape.segments - segments.live // segments.units
+        return max(LEAST_BATCH, min(MOST_BATCH, not_live // ONE_DEAD_IN)) + self._more
+
     @spent_on(CLEANER)
     def step(self, record: Record) -> bool:
         """Do what a write earns. Raises NoSpace, DataLost.
@@ -100,7 +114,7 @@ class Cleaning:
         paid = Earned(record.count * self._state.geometry.chunk_units, self.room)
         if self.phase is Phase.MOVE:
             if (
-                len(segments.dead) >= self._batch
+                len(segments.dead) >= self.batch
                 or paid.left < self._for_checkpoint
                 or not self._move(paid)
             ):
