@@ -108,7 +108,7 @@ class Checkpointer:
 
     def may_freeze(self, logged: int) -> bool:
         """Return whether the next step may freeze the maps, and could wait."""
-        if self.phase is not Phase.MERGE or self.waiting() > 2 * self.pace.little:
+        if self.phase is Phase.NODES or self.waiting() > 2 * self.pace.little:
             return False
         in_time = self._logged(logged, self.pace.freeze).left > logged
         return in_time and self._bank_may_be_destaged()

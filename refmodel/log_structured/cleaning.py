@@ -5,13 +5,14 @@ write earns a step, and pays for it by a price that rises as room gets scarce:
 
 - The room is how many chunks can still be written before a write has to wait for cleaning. The
   span is the room where a cleaning begins.
-- On time, a write of n chunks moves 2 n u / (1 - u) chunks, where u is the live share of the
-  victim, and at least 1.5 n. In the long run cleaning costs half of that, so it gets ahead of the
+- On time, a write of n chunks moves 1.75 n u / (1 - u) chunks, where u is the live share of the
+  victim, and at least 1.5 n. In the long run cleaning costs n u / (1 - u), so it gets ahead of the
   writers.
 - When less room is left, the price is higher by the ratio of span to room. So writers are slowed
   early and alike, and no one of them pays for all.
 - Of the checkpoint, a write does the share of what is left that it takes of the allowance: half of
-  what the cleaning gains. So the writers never take more than a cleaning gains.
+  what the cleaning gains. When the maps are frozen, at least half of the allowance is left, so that
+  no write makes many nodes durable. So the writers take no more than a cleaning gains.
 
 With one stream space is so scarce that a cleaning which begins early would move chunks that are
 about to die. There the disk cleans when it must, one victim and one checkpoint at a time. But a
@@ -27,13 +28,14 @@ from refmodel.log_structured.chunks.cleaner import Cleaner
 from refmodel.log_structured.state import DiskState
 
 WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
-GETS_AHEAD = 2  # times the price that cleaning has in the long run
+GETS_AHEAD = 1.75  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
+LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
+LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
+ONE_DEAD_IN = 12  # segments' worth of space that is not live
 LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
-LEAST_BATCH = 10  # dead segments, if there is room, before a checkpoint frees them: of a small disk
-# it writes nearly every node, however few it frees
-MANY = 512  # segments: for so many, cleaning begins one free segment earlier
+MANY = 512  # segments: for so many, cleaning begins one free segment earlier, and frees one more
 
 
 class Phase(Enum):
@@ -59,16 +61,15 @@ class Cleaning:
         self.stepwise = geometry.separates_streams or bool(geometry.fanout)
         self._least_moved = 1 if geometry.fanout else 16 * geometry.chunk_units
         ahead = 4 if geometry.separates_streams else 2
-        self._begin = state.chunks.streams.count + ahead + geometry.segments // MANY
-        self._batch = max(
-            geometry.cleaning_batch + 1, LEAST_BATCH if geometry.separates_streams else 1
-        )
+        self._more = geometry.segments // MANY
+        self._begin = state.chunks.streams.count + ahead + self._more  # free segments
         # Segments more than are needed, when cleaning at once ends: enough to go on in steps.
         self.spare = 2 if self.stepwise and geometry.separates_streams else 0
         # Units that the checkpoint may take: a segment that is not full, and writes before and
         # after it is frozen.
         self._for_checkpoint = 2 * state.segments.units
         self._span = 0  # the room where this cleaning began
+        self._gain = 0  # units that this cleaning gains
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
         self._frees = 0  # the number of the checkpoint that frees what was cleaned
@@ -82,6 +83,19 @@ class Cleaning:
         coming = sum([record.count for record in state.in_flight]) * state.geometry.chunk_units
         spare = (state.segments.free_count - 1) * state.segments.units
         return spare - state.space_usage.queued_units - coming
+
+    @property
+    def batch(self) -> int:
+        """Dead segments before a checkpoint frees them, if there is room: fewer the more is live.
+
+        A checkpoint of a small disk writes nearly every node, however few it frees. But segments
+        that are dead hold nothing, so those in use are fuller.
+        """
+        segments, shape = self._state.segments, self._state.geometry
+        if not shape.separates_streams:
+            return 1 + self._more
+        not_live = shape.segments - segments.live // segments.units
+        return max(LEAST_BATCH, min(MOST_BATCH, not_live // ONE_DEAD_IN)) + self._more
 
     @spent_on(CLEANER)
     def step(self, record: Record) -> bool:
@@ -100,7 +114,7 @@ class Cleaning:
         paid = Earned(record.count * self._state.geometry.chunk_units, self.room)
         if self.phase is Phase.MOVE:
             if (
-                len(segments.dead) >= self._batch
+                len(segments.dead) >= self.batch
                 or paid.left < self._for_checkpoint
                 or not self._move(paid)
             ):
@@ -164,7 +178,8 @@ class Cleaning:
             self.phase = Phase.IDLE
             return
         self.phase, self._filled = Phase.CHECKPOINT, False
-        self._allowance = gained * (self._state.segments.units - self._cleaner.live) // 2
+        self._gain = gained * (self._state.segments.units - self._cleaner.live)
+        self._allowance = self._gain // 2
         self._frees = self._state.checkpoint_number + 1 + self._checkpoints.is_frozen
 
     def _checkpoint(self, paid: Earned, record: Record) -> bool:
@@ -173,10 +188,11 @@ class Cleaning:
         Steps before that move what fills the last segment, so that no write does both.
         """
         state, checkpoints = self._state, self._checkpoints
-        left = paid.left
+        left, least = paid.left, 0
         if not checkpoints.is_frozen:  # two steps more, and it fills a segment
             left -= state.segments.units + 2 * paid.taken
-        paid = Earned(paid.taken, min(left, self._allowance))
+            least = LEAST_MERGES * paid.taken
+        paid = Earned(paid.taken, max(least, min(left, self._allowance)))
         self._allowance -= paid.taken
         if checkpoints.may_freeze(record.stored_bytes):
             if not state.space_usage.mixes_little and left >= state.segments.units:
@@ -190,7 +206,9 @@ class Cleaning:
                 return True
             self._cleaner.top_up()
             checkpoints.freeze()
+            self._allowance = max(self._allowance, self._gain // 4)
             return True
+        self._filled = False  # writes go on: by the freeze it is another segment
         checkpoints.step(record.stored_bytes, paid, blocks=record.count)
         if state.checkpoint_number >= self._frees:
             self.phase = Phase.IDLE

@@ -301,11 +301,14 @@ class ChunkStore:
         return mbas
 
     def lengths(self, chunks: dict[int, bytes]) -> Iterator[tuple[int, int]]:
-        """Yield each chunk that will be destaged, and its length in units."""
-        is_duplicate = self.deduplication.is_duplicate
-        for mba, stored in chunks.items():
-            if not is_duplicate(mba):
-                yield mba, self._addressing.units_of(stored)
+        """Yield each chunk that will be destaged, and its length in units.
+
+        Those that are expected to die first come first.
+        """
+        for queue in self.queues:
+            for mba, units in queue.items():
+                if mba in chunks:
+                    yield mba, units
 
     def offset(self, pba: int) -> int:
         """Return where the data at a PBA begins, in bytes of the capacity leg."""

@@ -75,7 +75,7 @@ class Cleaner:
         So many units are left for what is `coming` before. Raises NoSpace, DataLost.
         """
         self._chunks.deduplicate()
-        while (room := self._usage.left_in_last_segment - coming) > 0 and self.move(room):
+        while (room := self._usage.left_in_last_segment(coming)) > 0 and self.move(room):
             pass
 
     def move(self, most: int) -> bool:

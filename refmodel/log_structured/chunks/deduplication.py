@@ -97,10 +97,6 @@ class Deduplication:
             return successor
         return None
 
-    def is_duplicate(self, mba: int) -> bool:
-        """Return whether a chunk of the bank waits with a primary."""
-        return mba in self._primary_of
-
     def has_duplicate(self, mba: int) -> bool:
         """Return whether another chunk of the bank has the same data, as far as it is compared."""
         return mba in self._primary_of or bool(self._duplicates.get(mba))

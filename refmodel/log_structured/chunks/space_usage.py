@@ -68,16 +68,15 @@ class SpaceUsage:
             return self.bank_units + len(moving)
         return self.bank_units + sum(map(len, moving.values())) // self._addressing.unit_bytes
 
-    @property
-    def left_in_last_segment(self) -> int:
-        """Units left in the last segment that destaging the bank and `moving` writes.
+    def left_in_last_segment(self, coming: int) -> int:
+        """Return the units left in the last segment that destaging the bank and `moving` writes.
 
-        New chunks must have been deduplicated.
+        So many units are `coming` into the bank before. New chunks must have been deduplicated.
         """
         chunks = self._chunks
         banked = sum(units for _, units in chunks.lengths(chunks.bank))
         moving = sum(units for _, units in chunks.lengths(chunks.moving))
-        return max(0, -banked % self._segments.units - moving)
+        return max(0, -(banked + coming) % self._segments.units - moving)
 
     @property
     def left_in_free_segments(self) -> int:

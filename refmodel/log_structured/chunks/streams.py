@@ -17,11 +17,11 @@ SHORT_LIVES = 4  # a life is short up to so many times the life of a segment of 
 
 
 class Stream(IntEnum):
-    """The classes of chunks."""
+    """The classes of chunks, by the life that is expected."""
 
     SHORT = 0  # new, in place of a chunk that did not live long
-    LONG = 1  # new, or moved and not old
-    MOVED_SHORT = 2  # moved out of a segment of SHORT
+    MOVED_SHORT = 1  # moved out of a segment of SHORT
+    LONG = 2  # new, or moved and not old
     OLD = 3  # moved, and old
 
 
@@ -37,7 +37,7 @@ class Streams:
     def of_new(self, mbas: Sequence[int], replaced: Sequence[int | None]) -> list[list[int]]:
         """Sort new chunks, each in the place of another or of None, into SHORT and LONG.
 
-        Returns one list for each of the two streams; one list if streams are not separate.
+        Returns one list for each stream up to LONG; one list if streams are not separate.
         """
         if not self._separate:
             return [[*mbas]]
@@ -46,7 +46,8 @@ class Streams:
             for mba, before in zip(mbas, replaced, strict=True)
             if before is not None and mba - before < self._short
         ]
-        return [short, sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []]
+        long = sorted({*mbas}.difference(short)) if len(short) < len(mbas) else []
+        return [short, [], long]
 
     def of_moved(self, source: int, age: int) -> int:
         """Return the stream of a chunk, `age` ticks old, that leaves a segment of `source`."""

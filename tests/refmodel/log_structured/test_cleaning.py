@@ -11,12 +11,14 @@ import pytest
 from refmodel import LogStructuredDisk, create, open_disk, plan
 from refmodel.log_structured.audit import audit
 from refmodel.log_structured.chunks.chunk_store import MOST_DROPPED
+from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.cleaning import LEAST_REMOVED, Phase
+from refmodel.log_structured.geometry import MANY_SEGMENTS
 from refmodel.media.power_supply import PowerSupply
 from support.disks import block
 
 
-@pytest.mark.parametrize(("live", "most"), [(0.5, 100), (0.8, 300)])
+@pytest.mark.parametrize(("live", "most"), [(0.5, 32), (0.8, 64)])
 def test_in_the_steady_state_no_write_does_more_than_its_share(
     folder: Path, live: float, most: int
 ) -> None:
@@ -51,7 +53,7 @@ def test_no_write_does_two_large_parts_of_the_work(
 ) -> None:
     """Where a checkpoint is frozen, few chunks move: writes before it did that.
 
-    Where a victim is chosen, few dropped chunks are removed from the maps.
+    Where a victim is chosen, few dropped chunks are removed from the maps. All segments are full.
     """
     count, size = 128, 32
     blocks = int(0.8 * (count - 9) * size)
@@ -80,6 +82,7 @@ def test_no_write_does_two_large_parts_of_the_work(
     counted(segments, "living", lambda segment: 1)
     counted(disk.checkpoints, "freeze", lambda: 1)
     frozen = chosen = 0
+    empty = segments.fillings * size - chunks.destaged - chunks.moved
     for tag in range(2 * blocks):
         filled, made = segments.fillings, disk.state.pages.created
         done.clear()
@@ -94,7 +97,18 @@ def test_no_write_does_two_large_parts_of_the_work(
             chosen += 1
             assert done["remove_many"] <= 2 * LEAST_REMOVED
     assert frozen > 50 and chosen > 150 and disk.cleaning.forced == 0
+    assert segments.fillings * size - chunks.destaged - chunks.moved - empty <= size
     disk.abandon()
+
+
+def test_what_lives_short_is_destaged_first(make: Callable[..., LogStructuredDisk]) -> None:
+    """Where chunks of several streams share a segment."""
+    chunks = make(32, segments=MANY_SEGMENTS, segment_blocks=8).state.chunks
+    for mba, stream in enumerate((Stream.OLD, Stream.LONG, Stream.MOVED_SHORT)):
+        chunks.moving[mba] = b""
+        chunks.queues[stream].add({mba: 1})
+    assert [mba for mba, _ in chunks.lengths(chunks.moving)] == [2, 1, 0]
+    assert not [*chunks.lengths(chunks.bank)]
 
 
 def test_no_write_removes_many_dropped_chunks(folder: Path) -> None:
