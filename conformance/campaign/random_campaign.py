@@ -96,7 +96,7 @@ def campaign(
     bench = Bench(factory)
     workers = workers or InProcess(factory, oracles)
     try:
-        for number, part in workers.parts(plan, first, count):
+        for number, part in () if _enough(result) else workers.parts(plan, first, count):
             _merge(result, part, number * plan.length, plan, bench, oracles)
             result.seconds = before + time.monotonic() - started
             if kept and len(part.judged) == plan.length:

@@ -69,7 +69,7 @@ class Mirror:
                 self.copies[device][lba] = 10**6 if fault else tag
 
     def fail(self, device: int, fault: str | None) -> dict[str, Any]:
-        if self.unsettled:
+        if self.unsettled - {device}:
             return {"ok": False, "error": "bad-request"}
         self.unsettled.add(device)
         if fault is None:
