@@ -23,6 +23,7 @@ from refmodel.core.operation_stats import OperationStats
 from refmodel.engine.disk import Disk
 from refmodel.engine.forwarding_disk import ForwardingDisk
 from refmodel.media.device import FileDevice
+from refmodel.media.host import explained
 
 LEG = "cache"
 HIT, MISS, PARTIAL = "hit", "miss", "partial"
@@ -42,7 +43,7 @@ class CachedDisk(ForwardingDisk):
         self._meter = Meter()
         # on the host that the virtual machine moves to, while it moves
         self._copy: Flash | None = None
-        self.flash = self._cold()
+        self.flash = self._cold(settings)
         self.requests = None if disk.requests is None else CachedRequests(self, disk.requests)
 
     @property
@@ -124,24 +125,24 @@ class CachedDisk(ForwardingDisk):
         """Change the size of the cache, or of its blocks, for this opening and later ones.
 
         The cache is empty then, since a slot holds other blocks. Raises BadRequest for an
-        impossible size, or while the virtual machine moves.
+        impossible size, or while the virtual machine moves; HostRefused, and then nothing changed.
         """
         if self._copy is not None:
             raise BadRequest("the cache cannot be resized while the virtual machine moves")
         settings = CacheSettings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
+        cold = self._cold(settings)
         settings.save(self._folder)
         self._leave(self.flash)
-        self.settings = settings
-        self.flash = self._cold()
+        self.settings, self.flash = settings, cold
 
     def move(self) -> None:
         """The virtual machine begins to move to another host, whose cache is empty.
 
-        Raises BadRequest if it moves already.
+        Raises BadRequest if it moves already, HostRefused if it cannot have a file.
         """
         if self._copy is not None:
             raise BadRequest("the virtual machine moves already")
-        self._copy = self._cold()
+        self._copy = self._cold(self.settings)
 
     def copy_slot(self, slot: int) -> None:
         """Copy a slot to the other host. Raises BadRequest if the virtual machine does not move."""
@@ -268,15 +269,23 @@ class CachedDisk(ForwardingDisk):
         work()
         self.operations.add(name, started)
 
-    def _cold(self) -> Flash:
-        """An empty cache on a device of its own, whose file has no name: nobody else finds it."""
-        handle, path = tempfile.mkstemp(prefix="cache-", dir=self._folder)
-        os.close(handle)
-        os.truncate(path, self.settings.slots * self.settings.block_bytes)
-        device = FileDevice(Path(path), sync=False)
-        os.unlink(path)
-        per_slot = self.settings.block_bytes // self.geometry.block_bytes
-        return Flash(device, self.settings.slots, per_slot, self.geometry.block_bytes, self._meter)
+    def _cold(self, settings: CacheSettings) -> Flash:
+        """An empty cache on a device of its own, whose file has no name: nobody else finds it.
+
+        Raises HostRefused, OSError.
+        """
+        try:
+            handle, path = tempfile.mkstemp(prefix="cache-", dir=self._folder)
+            os.close(handle)
+            try:
+                os.truncate(path, settings.slots * settings.block_bytes)
+                device = FileDevice(Path(path), sync=False)
+            finally:
+                os.unlink(path)
+        except OSError as error:
+            raise explained(error, "the file of a cache") from None
+        per_slot = settings.block_bytes // self.geometry.block_bytes
+        return Flash(device, settings.slots, per_slot, self.geometry.block_bytes, self._meter)
 
     def _leave(self, flash: Flash) -> None:
         """Let go of the cache of a host that the virtual machine leaves."""

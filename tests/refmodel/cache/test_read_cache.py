@@ -1,6 +1,8 @@
 """The read cache: hits and misses, what must not stay in it, resizing and migration."""
 
+import errno
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from refmodel.cache.disk import CachedDisk
 from refmodel.cache.settings import CacheSettings
-from refmodel.core.errors import BadRequest, NoSuchSnapshot, NotADisk, OutOfRange
+from refmodel.core.errors import BadRequest, HostRefused, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.observe.counters import counters, work
 from refmodel.registry import create, open_disk, plan
 from refmodel.runtime.scheduler import Schedule
@@ -203,6 +205,27 @@ def test_migration_with_and_without_the_contents(
     before = backend_reads(disk)
     assert disk.read(0, 32) == b"".join(block(lba + 1) for lba in range(32))
     assert (backend_reads(disk) == before) == contents
+
+
+@pytest.mark.parametrize("move", [CachedDisk.move, lambda disk: disk.resize(1 << 17)])
+def test_a_host_that_refuses_a_file_changes_nothing(
+    cached: Callable[..., CachedDisk],
+    monkeypatch: pytest.MonkeyPatch,
+    move: Callable[[CachedDisk], None],
+) -> None:
+    disk = cached()
+    disk.write(3, block(1))
+    before = backend_reads(disk)
+
+    def too_many(**_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(tempfile, "mkstemp", too_many)
+    with pytest.raises(HostRefused, match="the host refuses the file of a cache"):
+        move(disk)
+    assert disk.read(3) == block(1) and backend_reads(disk) == before
+    monkeypatch.undo()
+    move(disk)
 
 
 def test_a_write_during_a_migration_is_not_stale_on_the_other_host(
