@@ -108,8 +108,10 @@ def write(
 
 
 def killed(kills: int, seed: int = 1, mirrors: int = 0) -> tuple[int, int]:
-    """Kill so many times, on one device or on mirrors. Return how many writes were answered, and how many blocks had a write in
-    flight that had happened. Raises AssertionError if something is lost."""
+    """Kill so many times, on one device or on mirrors.
+
+    Return how many writes were answered, and how many blocks had a write in flight that had
+    happened. Raises AssertionError if something is lost."""
     choose = random.Random(seed)
     answered = happened = 0
     with TemporaryDirectory() as name:

@@ -132,7 +132,9 @@ def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, by
     end.settimeout(10)
     received = b""
     while len(received) < 16 * len(writes):
-        received += end.recv(1 << 16)
+        part = end.recv(1 << 16)
+        assert part, "the server hung up"
+        received += part
     return [reply.error for reply in replies(received, {})]
 
 
