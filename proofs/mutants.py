@@ -30,6 +30,7 @@ NEAREST = {
     "Codec.v": "ProvedDiskRefinement",
     "ByteBlocks.v": "ProvedDiskExecution",
     "Mirrors.v": "MirrorsRefine",
+    "MirroredDiskMachine.v": "MirroredDiskRefinement",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",

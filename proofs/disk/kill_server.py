@@ -2,6 +2,7 @@
 nothing that it answered may be lost.
 
     python proofs/disk/kill_server.py 500
+    python proofs/disk/kill_server.py 500 2     # on two mirrors
 
 After each kill the disk is opened again, and each block is compared: it holds what was answered
 last, or a write that was in flight.
@@ -106,15 +107,18 @@ def write(
     return sent, answered
 
 
-def killed(kills: int, seed: int = 1) -> tuple[int, int]:
-    """Kill so many times. Return how many writes were answered, and how many blocks had a write in
-    flight that had happened. Raises AssertionError if something is lost."""
+def killed(kills: int, seed: int = 1, mirrors: int = 0) -> tuple[int, int]:
+    """Kill so many times, on one device or on mirrors.
+
+    Return how many writes were answered, and how many blocks had a write in flight that had
+    happened. Raises AssertionError if something is lost."""
     choose = random.Random(seed)
     answered = happened = 0
     with TemporaryDirectory() as name:
         folder = Path(name)
         create: list[str | Path] = [PROGRAM, "create", folder / "disk", "--blocks", str(BLOCKS)]
         options = ["--segment-blocks", "8", "--log-records", "16", "--snapshots", "2"]
+        options += ["--mirrors", str(mirrors)] if mirrors else []
         subprocess.run([*create, *options], check=True)
         allowed = [{0} for _ in range(BLOCKS)]
         tags = range(1, 1 << 40)
@@ -136,8 +140,9 @@ def killed(kills: int, seed: int = 1) -> tuple[int, int]:
 def main() -> int:
     """Kill as often as the command line says."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    mirrors = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     began = time.monotonic()
-    answered, happened = killed(kills)
+    answered, happened = killed(kills, mirrors=mirrors)
     print(
         f"{kills} kills, {answered} answered writes, {happened} blocks with a write in flight that "
         f"had happened: nothing lost ({time.monotonic() - began:.0f} s)"

@@ -12,10 +12,12 @@ Variables (size count : nat).
 (** What happens to a machine that is idle, or lost. *)
 Inductive happening :=
   | Asks (q : request) (places : list nat)
+  | AsksAll (ws : list (nat * list block)) (places : list nat)    (* several writes at once *)
   | Fails (i : nat)
   | Returns (i : nat)
   | Settles
   | Cuts (q : request) (places : list nat) (ios : nat)    (* in a request, after so many I/Os *)
+  | CutsAll (ws : list (nat * list block)) (places : list nat) (ios : nat)
   | Opens.
 
 (** The whole program, or so many I/Os of it. *)
@@ -67,6 +69,11 @@ Definition happens_once (e : happening) (c : control) (x : array block) :
       | _ => None
       end
   | Asks q _, Lost => Some ([when_lost q], (Lost, x))
+  | AsksAll ws places, Idle y ms cl =>
+      match ran (mirrored size ms cl (write_group y places ws)) x with
+      | (Finish (ms, cl, (y, true)), x) => Some (Event <$> writes_shown ws Ok, (Idle y ms cl, x))
+      | _ => None
+      end
   | Fails i, (Idle _ _ _ | Lost) => if decide (i < count) then Some ([Fail i Ok], (c, failing i x)) else None
   | Returns i, (Idle _ _ _ | Lost) => if decide (i < count) then Some ([Return i Ok], (c,
     comes_back i x)) else None
@@ -78,6 +85,10 @@ Definition happens_once (e : happening) (c : control) (x : array block) :
   | Cuts q places ios, Idle y ms cl =>
       let x := powerless (ran_partly ios (mirrored size ms cl (perform y places q)) x).2 in
       '(shown, z) ← after_opening false x; Some (Event (event_of q CutShort []) :: shown, z)
+  | CutsAll ws places ios, Idle y ms cl =>
+      let x := powerless (ran_partly ios (mirrored size ms cl (write_group y places ws)) x).2 in
+      '(shown, z) ← after_opening false x;
+      Some (((Event <$> writes_shown ws UnknownOutcome) ++ [Event (Crash CutShort)]) ++ shown, z)
   | Opens, Lost => after_opening true x
   | _, _ => None
   end.
@@ -150,7 +161,8 @@ Proof.
     lives (c, x, []) [Fail i Ok] (c, failing i x, [])) as Hfail.
   { intros i Hi c1 Hc. pose proof (DeviceFails size count c1 i x (failing i x) [] Hi) as Hm. rewrite Hc in Hm.
     apply lives_one, Hm. eexists. split; [|done]. eexists. split; [|done]. intros a. by left. }
-  destruct e as [q places|i|i| |q places ios|], c as [y ms cl| | | | | |]; simpl; try done.
+  destruct e as [q places|ws places|i|i| |q places ios|ws places ios|], c as [y ms cl| | | | | | |];
+    simpl; try done.
   - pose proof (lives_ran (Busy q) (mirrored size ms cl (perform y places q)) x) as Hran.
     destruct (ran _ x) as [[[[ms1 c1] [[y1 r] data]]| | | | | |] x1]; try done; intros [= <- <- <-];
       (eapply lives_quiet; [constructor|]); simpl in Hran.
@@ -159,6 +171,11 @@ Proof.
     + change [when_lost q] with ([] ++ [when_lost q]).
       eapply lives_app; [apply Hran; by constructor|]. apply lives_one. constructor.
   - intros [= <- <- <-]. apply lives_one. constructor.
+  - pose proof (lives_ran (Group ws) (mirrored size ms cl (write_group y places ws)) x) as Hran.
+    destruct (ran _ x) as [[[[ms1 c1] [y1 []]]| | | | | |] x1]; try done. intros [= <- <- <-].
+    eapply lives_quiet; [apply (CallGroup _ _ y ms cl ws places)|].
+    match goal with |- MirroredDiskMachine.lives _ _ _ ?tr _ => change tr with ([] ++ tr) end.
+    eapply lives_app; [apply Hran; by constructor|]. apply lives_one, GroupAnswer.
   - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
   - destruct (decide _); [|done]. intros [= <- <- <-]. by apply Hfail.
   - destruct (decide _); [|done]. intros [= <- <- <-]. apply lives_one. by constructor.
@@ -172,6 +189,12 @@ Proof.
     eapply lives_app; [apply (lives_ran_partly (Busy q) ios); by constructor|].
     eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
     apply lives_one. eapply (PowerCut size count (Busy q _)); [by left|apply loses_powerless].
+  - intros ([shown1 [c1 x1]]&Hopen%lives_opening&[= <- <- <-])%bind_Some.
+    eapply lives_quiet; [apply (CallGroup _ _ y ms cl ws places)|].
+    match goal with |- MirroredDiskMachine.lives _ _ _ ?tr _ => change tr with ([] ++ tr) end.
+    eapply lives_app; [apply (lives_ran_partly (Group ws) ios); by constructor|].
+    eapply lives_app; [|eapply lives_quiet; [apply PowerOn|exact Hopen]].
+    apply lives_one. eapply (PowerCut size count (Group ws _)); [by left|apply loses_powerless].
   - intros Hopen%lives_opening. eapply lives_quiet; [apply Reopen|exact Hopen].
 Qed.
 
@@ -206,8 +229,11 @@ Local Open Scope string_scope.
 
 Definition everything_on_mirrors : list (@happening small) :=
   [Asks (DoWrite 0 [data 1; data 2]) [0; 1]; Asks (DoSnapshot "s") [];
-   Cuts (DoWrite 0 [data 3]) [2] 1;           (* device 0 has the data, device 1 does not *)
-   Fails 0; Asks (DoWrite 0 [data 4]) [3];    (* degraded *)
+   AsksAll [(0, [data 7]); (1, [data 8])] [2; 4];
+   CutsAll [(0, [data 5]); (1, [data 6])] [3; 5] 7;    (* device 0 has the record, device 1 does not *)
+   Asks (DoRead Live 0 2) [];
+   Cuts (DoWrite 0 [data 3]) [2] 1;           (* device 0 has a block of a checkpoint, device 1 does not *)
+   Fails 0; Asks (DoWrite 0 [data 4]) [4];    (* degraded *)
    Fails 1; Asks (DoRead Live 0 1) []; Returns 0; Opens; Asks (DoRead Live 0 1) [];
      (* what is back is stale *)
    Returns 1; Opens; Asks (DoRead Live 0 2) []; Settles;
@@ -215,12 +241,15 @@ Definition everything_on_mirrors : list (@happening small) :=
 
 Definition everything_on_mirrors_shows : list (entry (@block small)) :=
   [Event (Write 0 [data 1; data 2] Ok); Event (Snapshot "s" Ok);
+   Event (Write 0 [data 7] Ok); Event (Write 1 [data 8] Ok);
+   Event (Write 0 [data 5] UnknownOutcome); Event (Write 1 [data 6] UnknownOutcome); Event (Crash CutShort);
+   Event (Crash Ok); Event (Read Live 0 2 Ok [data 5; data 6]);
    Event (Write 0 [data 3] CutShort); Event (Crash Ok);
    Fail 0 Ok; Event (Write 0 [data 4] Ok);
    Fail 1 Ok; Event (Read Live 0 1 (Refused DataLost) []); Return 0 Ok;
    Event (Read Live 0 1 (Refused DataLost) []);
-   Return 1 Ok; Event (Read Live 0 2 Ok [data 4; data 2]); Settle Ok;
-   Fail 1 Ok; Event (Read Live 0 2 Ok [data 4; data 2]); Event (Read (Named "s") 0 2 Ok [data 1; data 2])].
+   Return 1 Ok; Event (Read Live 0 2 Ok [data 4; data 6]); Settle Ok;
+   Fail 1 Ok; Event (Read Live 0 2 Ok [data 4; data 6]); Event (Read (Named "s") 0 2 Ok [data 1; data 2])].
 
 Theorem mirrored_life_exists : ∃ z z', formatted 20 2 4 z ∧ lives 20 2 z everything_on_mirrors_shows z'.
 Proof. apply (mirrored_life_lives 20 2 shape_of_small everything_on_mirrors); [lia|by vm_compute]. Qed.

@@ -14,6 +14,7 @@ Variables (size count : nat).    (* blocks of a device, devices *)
 Inductive control :=
   | Idle (y : memory) (ms : list nat) (c : bool)
   | Busy (q : request) (p : array_program block (list nat * bool * outcome))
+  | Group (ws : list (nat * list block)) (p : array_program block (list nat * bool * (memory * bool)))
   | Upkeep (p : array_program block (list nat * bool * memory))
   | Settling (y : memory) (p : array_program block (list nat * bool))
   | Lost
@@ -26,11 +27,12 @@ Definition powered (c : control) : bool := match c with Off | Recovery false _ =
 (** The last component: who failed since the power cut that nobody was told of yet. *)
 Definition machine : Type := control * array block * list nat.
 
-Definition when_cut (c : control) : entry block :=
+Definition when_cut (c : control) : list (entry block) :=
   match c with
-  | Busy q _ => Event (event_of q CutShort [])
-  | Settling _ _ => Settle CutShort
-  | _ => Event (Crash CutShort)
+  | Busy q _ => [Event (event_of q CutShort [])]
+  | Group ws _ => (Event <$> writes_shown ws UnknownOutcome) ++ [Event (Crash CutShort)]
+  | Settling _ _ => [Settle CutShort]
+  | _ => [Event (Crash CutShort)]
   end.
 
 (** What is answered when no member answers any more. *)
@@ -54,6 +56,8 @@ Definition reopen (x : array block) : array_program block (list nat * bool * opt
 Inductive move : machine → list (entry block) → machine → Prop :=
   | Call y ms c q places x h :
       move (Idle y ms c, x, h) [] (Busy q (mirrored size ms c (perform y places q)), x, h)
+  | CallGroup y ms c ws places x h :
+      move (Idle y ms c, x, h) [] (Group ws (mirrored size ms c (write_group y places ws)), x, h)
   | Maintain y ms c u x h :
       move (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y u)), x, h)
   | StartSettle y ms c x h :
@@ -62,12 +66,17 @@ Inductive move : machine → list (entry block) → machine → Prop :=
       move (Idle y ms c, x, h) [] (Idle y ms true, Array (device_at x) ms true, h)
   (* one I/O *)
   | BusyIo q p x p' x' h : array_io p x p' x' → move (Busy q p, x, h) [] (Busy q p', x', h)
+  | GroupIo ws p x p' x' h : array_io p x p' x' → move (Group ws p, x, h) [] (Group ws p', x', h)
   | UpkeepIo p x p' x' h : array_io p x p' x' → move (Upkeep p, x, h) [] (Upkeep p', x', h)
   | SettleIo y p x p' x' h : array_io p x p' x' → move (Settling y p, x, h) [] (Settling y p', x', h)
   | RecoveryIo on p x p' x' h : array_io p x p' x' → move (Recovery on p, x, h) [] (Recovery on p', x', h)
   (* the end of a program *)
   | Answer q ms c y r data x h :
       move (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h)
+  | GroupAnswer ws ms c y x h :
+      move (Group ws (Finish (ms, c, (y, true))), x, h) (Event <$> writes_shown ws Ok) (Idle y ms c, x, h)
+  | GroupRefused ws ms c y x h :            (* none was performed *)
+      move (Group ws (Finish (ms, c, (y, false))), x, h) [] (Idle y ms c, x, h)
   | UpkeepEnds ms c y x h : move (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
   | Settled y ms c x h : move (Settling y (Finish (ms, c)), x, h) [Settle Ok] (Idle y ms c, x, h)
   | Recovered (on : bool) ms c y x h :
@@ -75,6 +84,7 @@ Inductive move : machine → list (entry block) → machine → Prop :=
         ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, [])
   (* no member answers *)
   | BusyStops q x h : move (Busy q Stop, x, h) [when_lost q] (Lost, x, h)
+  | GroupStops ws x h : move (Group ws Stop, x, h) (Event <$> writes_shown ws UnknownOutcome) (Lost, x, h)
   | UpkeepStops x h : move (Upkeep Stop, x, h) [] (Lost, x, h)
   | SettleStops y x h : move (Settling y Stop, x, h) [Settle (Refused DataLost)] (Lost, x, h)
   | RecoveryStops (on : bool) x h :
@@ -86,7 +96,7 @@ Inductive move : machine → list (entry block) → machine → Prop :=
   | LostHint x h : move (Lost, x, h) [Hint Ok] (Lost, x, h)
   (* the power, at any moment *)
   | PowerCut c x x' h : powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' →
-      move (c, x, h) [when_cut c] (Off, x', h)
+      move (c, x, h) (when_cut c) (Off, x', h)
   | PowerOn x h : move (Off, x, h) [] (Recovery false (reopen x), x, h)
   (* devices *)
   | DeviceFails c i x x' h : i < count → device_fails i x x' →

@@ -17,10 +17,26 @@ Implicit Types (x : array block) (y : memory) (q : request) (ms h : list nat) (z
 
 (** ** The scheduler, and what may happen meanwhile *)
 
-(** Where the data of a request go; nothing, if places must be collected first. *)
-Definition plan y q : option (list nat) :=
-  let places := first_free y (length (data_of q)) in
-  if decide (length places = length (data_of q)) then Some places else None.
+(** Where [n] blocks go; nothing, if places must be collected first. *)
+Definition places_for y (n : nat) : option (list nat) :=
+  let places := first_free y n in if decide (length places = n) then Some places else None.
+Definition plan y q : option (list nat) := places_for y (length (data_of q)).
+
+Lemma places_for_free y n places :
+  places_for y n = Some places → length places = n ∧ is_Some (take_free places (free y)).
+Proof.
+  unfold places_for. destruct (decide _) as [Hlen|]; [|done]. intros [= <-]. split; [done|].
+  apply first_free_taken. unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen.
+  unfold base.size, map_size. lia.
+Qed.
+
+Lemma places_after_collection y n :
+  base.size (used_places (current y)) + n ≤ data_blocks (shape y) → is_Some (places_for (collect y) n).
+Proof.
+  intros Hroom. unfold places_for.
+  destruct (first_free_taken (collect y) n) as [-> _]; [|by rewrite decide_True].
+  pose proof (collected_size (shape y) (current y)). simpl. lia.
+Qed.
 
 (** What it does with the request [q]. *)
 Inductive turn q : machine → list (entry block) → machine → Prop :=
@@ -144,9 +160,6 @@ Proof.
   by apply bool_decide_eq_true_2, Hws.
 Qed.
 
-Lemma put_numbers xs : put_many number xs = xs.
-Proof. induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. Qed.
-
 Lemma characters_length n : length (characters n) = String.length n.
 Proof. induction n as [|c n IH]; simpl; congruence. Qed.
 
@@ -208,11 +221,10 @@ Lemma planned_answered y f d q places :
   (execute (perform y places q) (Medium f [])).1.1.2 = Ok.
 Proof.
   intros Hy Hq Hplan. pose proof Hy as [(m0&rs&_&_&_&_&Hbelow) _].
-  unfold plan in Hplan. destruct (decide _) as [Hlen|]; [|done]. injection Hplan as <-.
-  assert (∀ r, record_of q (first_free y (length (data_of q))) = Some r →
-    (execute (perform y (first_free y (length (data_of q))) q) (Medium f [])).1.1.2 = Ok) as Hchange.
-  { intros r Hr. destruct (first_free_taken y (length (data_of q))) as [_ [fr Hfr]].
-    { unfold first_free in Hlen. rewrite take_length, fmap_length in Hlen. unfold base.size, map_size. lia. }
+  apply places_for_free in Hplan as (Hlen&fr&Hfr).
+  assert (∀ r, record_of q places = Some r →
+    (execute (perform y places q) (Medium f [])).1.1.2 = Ok) as Hchange.
+  { intros r Hr.
     pose proof Hq as [? ? _ _ _ ?]. apply (refusal_has_reason y _ q r fr); try done.
     eapply record_goes_in; try done. intros p Hp. apply take_free_some in Hfr as (_&Hin&_). by apply Hbelow,
       Hin. }
@@ -258,9 +270,7 @@ Qed.
 
 Lemma admissible_collected y q : admissible y q → admissible (collect y) q ∧ is_Some (plan (collect y) q).
 Proof.
-  intros [Hfaults Hone Hroom Hwords Hnumbers Hlog]. split; [by split|]. unfold plan.
-  destruct (first_free_taken (collect y) (length (data_of q))) as [-> _]; [|by rewrite decide_True].
-  pose proof (collected_size (shape y) (current y)). simpl in *. lia.
+  intros [Hfaults Hone Hroom Hwords Hnumbers Hlog]. split; [by split|]. by apply places_after_collection.
 Qed.
 
 Lemma represents_collected y f d : represents y f d → represents (collect y) f d.

@@ -3,7 +3,7 @@ refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
   ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Mirrors MirrorsProgress MirroredDiskMachine
-  MirroredDiskExecution MirroredDiskProgress Progress.
+  MirroredDiskExecution MirroredDiskProgress MirroredDiskGroups Progress.
 Local Open Scope string_scope.
 
 Section Calm.
@@ -166,6 +166,35 @@ Proof.
   destruct (Hn' _ (somebody_up_calm 2 _ _ _ Hup)) as [_ Hall].
   destruct (Hall _ _ (Answers 20 one_snapshot ms1 c1 y1 r read x' [])) as [[read' Hr]|[Hr _]]; [|done].
   injection Hr as ->. done.
+Qed.
+
+(** ** Writes that need more places than there are: the scheduler collects again and again *)
+
+Definition two_writes : list (nat * list (@block small)) := [(0, [data 1]); (2, [data 2])].
+
+Definition no_places_for_two : bool :=
+  match @born small 20 (Geometry 4 2 2 1 2 2) with
+  | Some (y, ms, c, x) => bool_decide (device_blocks (shape y) ≤ 20) && somebody_up x &&
+      bool_decide (plan_group y two_writes = None) && bool_decide (plan_group (collect y) two_writes = None)
+  | None => false
+  end.
+
+Theorem groups_need_places : ∃ y ms c x,
+  formatted 20 2 4 (Idle y ms c, x, []) ∧ device_blocks (shape y) ≤ 20 ∧
+  ∀ n, ¬ ends_well (weather 2) (group_turn 20 two_writes) (group_ok two_writes) n (Idle y ms c, x, []).
+Proof.
+  assert (no_places_for_two = true) as Hb by by vm_compute. unfold no_places_for_two in Hb.
+  destruct (born 20 _) as [[[[y ms] c] x]|] eqn:Hborn; [|done].
+  apply andb_true_iff in Hb as [[[Hsize Hup]%andb_true_iff Hfirst]%andb_true_iff Hagain].
+  apply bool_decide_eq_true in Hsize, Hfirst, Hagain. exists y, ms, c, x.
+  split; [by apply born_formatted in Hborn|]. split; [done|]. intros n.
+  apply (no_progress_refusing _ _ _ (λ z, ∃ y', plan_group y' two_writes = None ∧ collect y' = collect y ∧
+    (z = (Idle y' ms c, x, []) ∨ z = (Upkeep (Finish (ms, c, y')), x, [])))).
+  - intros z (y'&Hnone&Hy'&[-> | ->]); (split; [by apply somebody_up_calm|]); intros es z' Hturn;
+      inversion Hturn; subst; try congruence; try (split; [done|]).
+    + exists (collect y'). split; [congruence|]. split; [done|]. by right.
+    + exists y'. split_and!; [done|done|by left].
+  - exists y. split_and!; [done|done|by left].
 Qed.
 
 (** ** Recovery waits for a member *)

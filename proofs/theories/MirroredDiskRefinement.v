@@ -1,9 +1,8 @@
 (** The proved disk on mirrors keeps the contract, and answers [DataLost] only when all devices failed. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskAppend
-  ProvedDiskRecovery ProvedDiskRequests ProvedDiskRefinement Mirrors MirrorsCorrect MirrorsRefine
-  MirroredDiskMachine.
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskRefinement Mirrors
+  MirrorsCorrect MirrorsRefine MirroredDiskMachine.
 
 Section Refinement.
 Context `{!blocks, !blocks_laws}.
@@ -33,6 +32,8 @@ Definition serves T (c : control) x s : Prop :=
       s = settled (disk_blocks (shape y)) d
   | Busy q p => ∃ g d, s = settled (disk_blocks g) d ∧
       runs T (crash_outcome g s q) (λ T, mirrored_end size count T (answers g s q)) p x
+  | Group ws p => ∃ g d, s = settled (disk_blocks g) d ∧
+      runs T (group_outcome g d ws) (λ T, mirrored_end size count T (group_ends g d ws)) p x
   | Upkeep p => ∃ g d, s = settled (disk_blocks g) d ∧
       runs T (recoverable g d) (λ T, mirrored_end size count T (keeps g d)) p x
   | Settling y p => ∃ f d, s = settled (disk_blocks (shape y)) d ∧ represents y f d ∧
@@ -93,7 +94,7 @@ Proof. intros Hp. exists T. by split. Qed.
 
 Lemma serves_more T T' c x s : (∀ i, i < count → i ∈ T → i ∈ T') → serves T c x s → serves T' c x s.
 Proof.
-  intros HT. destruct c as [y ms c|q p|p|y p| | |[] p]; simpl; intros Hs; destruct_and?;
+  intros HT. destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl; intros Hs; destruct_and?;
     naive_solver eauto using
     mirrors_more, runs_more, protects_more, holds_more.
 Qed.
@@ -103,9 +104,10 @@ Proof. intros Hx (M&HM&Hh). exists M. split; [done|]. by eapply holds_fails. Qed
 
 Lemma serves_fails T c x x' s : fails x x' → serves T c x s → serves T c x' s.
 Proof.
-  intros Hx. destruct c as [y ms c|q p|p|y p| | |[] p]; simpl; intros Hs.
+  intros Hx. destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl; intros Hs.
   - destruct Hs as (f&d&Hm&<-&<-&Hy). destruct (Hx) as (Hm'&Hc'&_). exists f, d.
     split; [by eapply mirrors_fails|done].
+  - naive_solver eauto using runs_fails.
   - naive_solver eauto using runs_fails.
   - naive_solver eauto using runs_fails.
   - naive_solver eauto using runs_fails.
@@ -142,6 +144,69 @@ Proof. induction 1; simpl; [done|]. intros. econstructor; eauto. Qed.
 
 Lemma recorded_one v s e s' : entry_step Ack (count - 1) v s e s' → recorded_run Ack (count - 1) v s [e] s'.
 Proof. intros Hs. econstructor; [done|constructor]. Qed.
+
+(** What a run from [s] shows. *)
+Definition shows v s tr : Prop := ∃ s', recorded_run Ack (count - 1) v s tr s'.
+(** Whatever is shown from [s'] may be shown from [s], behind [es]. *)
+Definition leads v s es s' : Prop := ∀ tr, shows (devices_by v es) s' tr → shows v s (es ++ tr).
+
+Lemma run_leads v s es s' : recorded_run Ack (count - 1) v s es s' → leads v s es s'.
+Proof. intros Hrun tr [s'' Hrest]. exists s''. by eapply recorded_run_app. Qed.
+
+Lemma devices_by_app v es es' : devices_by v (es ++ es') = devices_by (devices_by v es) es'.
+Proof. apply foldl_app. Qed.
+
+Lemma devices_by_writes v ws r : devices_by v (Event <$> writes_shown ws r) = v.
+Proof. unfold devices_by. by induction ws. Qed.
+
+Lemma recorded_writes v s ws r s' : run Ack s (writes_shown ws r) s' →
+  recorded_run Ack (count - 1) v s (Event <$> writes_shown ws r) s'.
+Proof.
+  revert s. induction ws as [|w ws IH]; intros s Hrun; inversion Hrun; subst; [constructor|].
+  econstructor; [by left|by apply IH].
+Qed.
+
+(** A run that begins with the power off goes on from one of the survivors, whatever the others were. *)
+Lemma run_from_survivor tr v s s' :
+  power s = false → survivors s ≠ [] → recorded_run Ack (count - 1) v s tr s' →
+  ∃ o, o ∈ survivors s ∧
+    ∀ s2, power s2 = false → VirtualDisk.size s2 = VirtualDisk.size s → o ∈ survivors s2 → shows v s2 tr.
+Proof.
+  revert v s. induction tr as [|en tr IH]; intros v s Hoff Hsome Hrun.
+  { destruct (survivors s) as [|o os]; [done|]. exists o. split; [by left|]. intros. eexists. constructor. }
+  inversion Hrun as [|? s1 ? ? Hstep Hrest]; subst.
+  destruct en as [e| | | | |]; try (destruct Hstep as [Hon _]; congruence).
+  destruct Hstep as [Hstep|Hlost].
+  - destruct e as [b| | | | | | | | | |[]]; simpl in Hstep; try (destruct Hstep as [Hon _]; congruence);
+      try (destruct Hstep as [[Hon _] _]; congruence); try done.
+    + subst s1. destruct (survivors s) as [|o os]; [done|]. exists o. split; [by left|]. intros.
+      exists s'. econstructor; [by left|exact Hrest].
+    + destruct Hstep as (o&d&Ho&Hd&->). exists o. split; [done|]. intros s2 _ Hsize Ho2. exists s'.
+      econstructor; [|exact Hrest]. left. exists o, d. split_and!; [done|done|by rewrite Hsize].
+    + subst s1. destruct (IH _ (cut s []) eq_refl Hsome Hrest) as (o&Ho&Hall). exists o. split; [done|].
+      intros s2 Hoff2 Hsize Ho2. destruct (Hall (cut s2 []) eq_refl Hsize Ho2) as [s3 Hs3]. exists s3.
+      econstructor; [by left|exact Hs3].
+  - destruct e; try done. destruct r as [|[]| |]; try done. destruct Hlost as (_&Hon&_). congruence.
+Qed.
+
+(** Of writes that the power cut, what comes later decides whether they were performed. *)
+Lemma group_cut_leads g d ws L v :
+  (∀ d', d' ∈ d :: L → run Ack (settled (disk_blocks g) d) (writes_shown ws UnknownOutcome)
+    (settled (disk_blocks g) d')) →
+  leads v (settled (disk_blocks g) d) ((Event <$> writes_shown ws UnknownOutcome) ++ [Event (Crash CutShort)])
+    (cut (settled (disk_blocks g) d) (exactly <$> L)).
+Proof.
+  intros HL tr [s Hrun]. rewrite devices_by_app, devices_by_writes in Hrun.
+  destruct (run_from_survivor _ _ (cut (settled (disk_blocks g) d) (exactly <$> L)) _ eq_refl
+    ltac:(by destruct L) Hrun) as (o&Ho&Hall).
+  assert (∃ d', o = exactly d' ∧ d' ∈ d :: L) as (d'&->&Hd').
+  { simpl in Ho. apply elem_of_app in Ho as [(d'&->&?)%elem_of_list_fmap| ->%elem_of_list_singleton].
+    - exists d'. split; [done|by right].
+    - exists d. split; [done|by left]. }
+  destruct (Hall (cut (settled (disk_blocks g) d') [])) as [s2 Hs2]; [done|done|by left|].
+  exists s2. rewrite <-(assoc_L (++)). eapply recorded_run_app; [by apply recorded_writes, HL|].
+  rewrite devices_by_writes. simpl. econstructor; [by left|exact Hs2].
+Qed.
 
 Lemma elem_of_with i j (l : list nat) : j ∈ with_device i l ↔ j = i ∨ j ∈ l.
 Proof.
@@ -259,21 +324,23 @@ Proof. simpl. by destruct (decide _). Qed.
 (** The power fails. *)
 Lemma serves_cut T c x x' s v :
   serves T c x s → powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' →
-  ∃ s', entry_step Ack (count - 1) v s (when_cut c) s' ∧ serves T Off x' s'.
+  ∃ s', leads v s (when_cut c) s' ∧ serves T Off x' s'.
 Proof.
   intros Hs Hc Hx. assert (∀ R, protects T R x → protects T R x') as Hcut.
   { intros R (M&HM&Hh). exists M. split; [done|]. by eapply holds_power. }
   assert (∀ g d e, s = settled (disk_blocks g) d → protects T (recoverable g d) x →
     e = Event (Crash CutShort) ∨ e = Settle CutShort →
-    ∃ s', entry_step Ack (count - 1) v s e s' ∧ serves T Off x' s') as Hquiet.
+    ∃ s', leads v s [e] s' ∧ serves T Off x' s') as Hquiet.
   { intros g d e -> Hp He. exists (cut (settled (disk_blocks g) d) []).
-    split; [destruct He as [->| ->]; [by left|by split]|]. exists g. split_and!; [done..|]. apply Hcut.
+    split; [apply run_leads, recorded_one; destruct He as [->| ->]; [by left|by split]|].
+    exists g. split_and!; [done..|]. apply Hcut.
     destruct Hp as (M&HM&Hh). exists M. split; [|done]. intros f Hf. exists d. split; [by left|by apply HM]. }
-  destruct c as [y ms c|q p|p|y p| | |[] p]; simpl in Hs; cbn [when_cut].
+  destruct c as [y ms c|q p|ws p|p|y p| | |[] p]; simpl in Hs; cbn [when_cut].
   - destruct Hs as (f&d&[Hh _]&_&_&Hy&->). eapply Hquiet; [done| |by left]. exists (Medium f []).
     split; [|done].
     by apply (safe_represents _ y f d).
-  - destruct Hs as (g&d&->&Hp%runs_now). eexists. split; [left; apply step_answered; [by split|done]|].
+  - destruct Hs as (g&d&->&Hp%runs_now). eexists.
+    split; [apply run_leads, recorded_one; left; apply step_answered; [by split|done]|].
     exists g. split_and!; [done..|]. apply Hcut. destruct Hp as (M&HM&Hh). exists M. split; [|done].
     intros f Hf. destruct (HM f Hf) as (d'&Hd'&Hr). exists d'. split; [|done].
     destruct (step_cut_short (disk_blocks g) d d' q Hd') as (s'&_&_&_). simpl. unfold outcomes in Hd'.
@@ -282,13 +349,26 @@ Proof.
     + apply elem_of_cons in Hd' as [->|Hd']; [by left|]. apply elem_of_list_singleton in Hd' as ->. right.
       by left.
     + apply elem_of_list_singleton in Hd' as ->. by left.
+  - destruct Hs as (g&d&->&Hp%runs_now).
+    set (L := if decide (Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws) then [written_all d ws]
+      else []).
+    exists (cut (settled (disk_blocks g) d) (exactly <$> L)). split.
+    + apply group_cut_leads. intros d' [->|Hd']%elem_of_cons; [apply group_idle|]. unfold L in Hd'.
+      destruct (decide _); [|by apply elem_of_nil in Hd']. apply elem_of_list_singleton in Hd' as ->.
+      apply group_run; by auto.
+    + exists g. split_and!; [done..|]. apply Hcut. destruct Hp as (M&HM&Hh). exists M. split; [|done].
+      intros f Hf. destruct (HM f Hf) as [Hr|[Hrange Hr]].
+      * exists d. split; [|done]. apply elem_of_app. right. by left.
+      * exists (written_all d ws). split; [|done]. apply elem_of_app. left. unfold L.
+        rewrite decide_True by done. by left.
   - destruct Hs as (g&d&->&Hp%runs_now). eapply Hquiet; [done..|by left].
   - destruct Hs as (f&d&->&_&Hp%runs_now). eapply Hquiet; [done..|by right].
   - destruct Hs as (g&f&d&->&Hr&Hh&_). eapply Hquiet; [done| |by left]. exists (Medium f []). split; [|done].
     by apply recoverable_safe.
   - by destruct Hc as [|[? ?]].
   - destruct Hs as (g&d&->&_&Hp%runs_now). eapply Hquiet; [done..|by left].
-  - destruct Hs as (g&Hsize&Hpower&Hp%runs_now). exists (cut s []). split; [by left|]. exists g.
+  - destruct Hs as (g&Hsize&Hpower&Hp%runs_now). exists (cut s []).
+    split; [apply run_leads, recorded_one; by left|]. exists g.
     split_and!; [done..|].
     by apply Hcut.
 Qed.
@@ -312,6 +392,27 @@ What the machine shows in a step, the contract admits; the machine is then relat
 
 Definition simulated (z : machine) (es : list (entry block)) (z' : machine) : Prop := ∀ v s,
   0 < count → related z v s → ∃ s', recorded_run Ack (count - 1) v s es s' ∧ related z' (devices_by v es) s'.
+
+(** Several writes were performed, *)
+Lemma group_answers ws ms c y x h :
+  simulated (Group ws (Finish (ms, c, (y, true))), x, h) (Event <$> writes_shown ws Ok) (Idle y ms c, x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
+  destruct Hs as (g&d&->&(T1&HT1&M&(f&->&<-&Hrange&Hrep)&Hm&Hms&Hc)%runs_ends). cbn [fst snd] in *.
+  exists (settled (disk_blocks (shape y)) (written_all d ws)).
+  split; [apply recorded_writes, group_run; [by apply Hrange|by left]|]. rewrite devices_by_writes.
+  split; [|done]. exists f, (written_all d ws). split_and!; try done. by eapply mirrors_more.
+Qed.
+
+(** or no member answered in the middle of them. *)
+Lemma group_stops ws x h :
+  simulated (Group ws Stop, x, h) (Event <$> writes_shown ws UnknownOutcome) (Lost, x, h).
+Proof.
+  intros v s Hpos (Hs&Hfine&Hh). simpl in Hs. rewrite Hh in * by done. destruct Hs as (g&d&->&Hp%runs_stops).
+  apply stopped_all in Hp as [Hall (f&(d'&Hrun&Hr)%group_unknown&Hx)]; [|apply Hfine].
+  exists (settled (disk_blocks g) d'). split; [by apply recorded_writes|]. rewrite devices_by_writes.
+  split; [|done]. by exists g, f, d'.
+Qed.
 
 (** A resync begins. *)
 Lemma settle_starts y ms c x h :
@@ -420,14 +521,15 @@ Proof.
 Qed.
 
 (** The power fails, and comes back. *)
-Lemma power_is_cut c x x' h :
-  powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' →
-  simulated (c, x, h) [when_cut c] (Off, x', h).
+Lemma power_is_cut c x x' h v s :
+  powered c = true ∨ (∃ p, c = Recovery false p) → loses_power x x' → related (c, x, h) v s →
+  ∃ s', leads v s (when_cut c) s' ∧ related (Off, x', h) (devices_by v (when_cut c)) s'.
 Proof.
-  intros Hc Hx' v s Hpos (Hs&Hfine&Hh). simpl in Hs.
-  destruct (serves_cut _ c x x' s v Hs Hc Hx') as (s'&Hstep&Hs'). exists s'.
-  split; [by apply recorded_one|].
-  assert (devices_by v [when_cut c] = v) as -> by (by destruct c as [| q ? | | | | |]; [|destruct q|..]).
+  intros Hc Hx' (Hs&Hfine&Hh). simpl in Hs.
+  destruct (serves_cut _ c x x' s v Hs Hc Hx') as (s'&Hleads&Hs'). exists s'. split; [done|].
+  assert (devices_by v (when_cut c) = v) as ->.
+  { destruct c as [|q ?|ws ?| | | | |]; try done; [by destruct q|]. cbn [when_cut].
+    by rewrite devices_by_app, devices_by_writes. }
   split; [done|]. split; [|done]. eapply fine_up; [|done]. intros i. destruct Hx' as (_&_&Hd).
   by destruct (Hd i) as (f&_&->).
 Qed.
@@ -453,7 +555,7 @@ Proof.
   pose proof (device_fails_fails _ _ _ Hx') as Hfails. pose proof (serves_fails _ _ _ _ _ Hfails Hs) as Hs'.
   destruct Hfine as [Hdown Hback]. destruct Hx' as (dv&(f&_&->)&->). destruct (powered c) eqn:Hon; simpl.
   + exists s. assert (power s = true) as Hpower.
-    { clear -Hs Hon. destruct c as [| | | | | |[]]; simpl in *; try done; naive_solver. }
+    { clear -Hs Hon. destruct c as [| | | | | | |[]]; simpl in *; try done; naive_solver. }
     split; [by apply recorded_one|]. split; [|split; [|intros _; by apply Hh]].
     * eapply serves_more; [|done]. intros j _. simpl. rewrite !elem_of_app, elem_of_with. tauto.
     * split; intros j; simpl; destruct (decide (j = i)) as [->|Hne].
@@ -512,17 +614,26 @@ Qed.
 
 Lemma related_move z es z' v s :
   0 < count → related z v s → move size count z es z' →
-  ∃ s', recorded_run Ack (count - 1) v s es s' ∧ related z' (devices_by v es) s'.
+  ∃ s', leads v s es s' ∧ related z' (devices_by v es) s'.
 Proof.
-  intros Hpos Hz Hmove. destruct Hmove as [y ms c q places x h|y ms c u x h|y ms c x h|y ms c x h
-    |q p x p' x' h Hio|p x p' x' h Hio|y p x p' x' h Hio|on p x p' x' h Hio
-    |q ms c y r data x h|ms c y x h|y ms c x h|on ms c y x h
-    |q x h|x h|y x h|on x h|q x h|x h|x h|y ms c x h|x h|c x x' h Hc Hx'|x h
+  intros Hpos Hz Hmove.
+  assert ((∃ s', recorded_run Ack (count - 1) v s es s' ∧ related z' (devices_by v es) s') →
+    ∃ s', leads v s es s' ∧ related z' (devices_by v es) s') as Hplain.
+  { intros (s'&Hrun&Hrel). exists s'. split; [by apply run_leads|done]. }
+  destruct Hmove as [y ms c q places x h|y ms c ws places x h|y ms c u x h|y ms c x h|y ms c x h
+    |q p x p' x' h Hio|ws p x p' x' h Hio|p x p' x' h Hio|y p x p' x' h Hio|on p x p' x' h Hio
+    |q ms c y r data x h|ws ms c y x h|ws ms c y x h|ms c y x h|y ms c x h|on ms c y x h
+    |q x h|ws x h|x h|y x h|on x h|q x h|x h|x h|y ms c x h|x h|c x x' h Hc Hx'|x h
     |c i x x' h Hi Hx'|y ms c i x h Hi|i x h Hi|i x h Hi|y ms c i f x h Hi Hms|y ms c i f x h Hi Hms|i f x h
       Hi];
-    pose proof Hz as (Hs&Hfine&Hh); simpl in Hs.
+    match goal with
+    | H : loses_power _ _ |- _ => by eapply power_is_cut
+    | _ => apply Hplain; clear Hplain; pose proof Hz as (Hs&Hfine&Hh); simpl in Hs
+    end.
   - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists (shape y), d.
     split; [done|]. apply runs_start. eapply safe_mirrored; [by apply crash_safe_perform|done..].
+  - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists (shape y), d.
+    split; [done|]. apply runs_start. eapply safe_mirrored; [by apply crash_safe_write_group|done..].
   - destruct Hs as (f&d&Hm&<-&<-&Hy&->). eexists. split; [constructor|]. split; [|done]. exists (shape y), d.
     split; [done|]. apply runs_start. eapply safe_mirrored; [by apply crash_safe_maintain|done..].
   - by apply settle_starts.
@@ -530,6 +641,9 @@ Proof.
     split; [|split; [exact (fine_up v h x (Array (device_at x) (members x) true) (λ _,
       eq_refl) Hfine)|done]]. exists f, d. split; [|done].
     split; [by split|done].
+  - destruct Hs as (g&d&->&Hp). eexists. split; [constructor|].
+    split; [|split; [eapply fine_up; [by intros; eapply array_io_up|done]|done]]. exists g, d.
+      split; [done|]. by eapply runs_io.
   - destruct Hs as (g&d&->&Hp). eexists. split; [constructor|].
     split; [|split; [eapply fine_up; [by intros; eapply array_io_up|done]|done]]. exists g, d.
       split; [done|]. by eapply runs_io.
@@ -549,12 +663,16 @@ Proof.
     assert (devices_by v [Event (event_of q r data)] = v) as -> by by destruct q. split; [|done].
       exists f', d'. split_and!; try done.
     by eapply mirrors_more.
+  - by apply group_answers.
+  - destruct Hs as (g&d&->&(T1&HT1&M&(f&->&<-&_&Hrep)&Hm&Hms&Hc)%runs_ends). cbn [fst snd] in *.
+    eexists. split; [constructor|]. split; [|done]. exists f, d. split_and!; try done. by eapply mirrors_more.
   - destruct Hs as (g&d&->&(T1&HT1&M&(f'&->&<-&Hrep)&Hm&Hms&Hc)%runs_ends). simpl in *.
     eexists. split; [constructor|]. split; [|done]. exists f', d. split_and!; try done.
       by eapply mirrors_more.
   - by apply settle_ends.
   - by apply recovery_ends.
   - by apply request_stops.
+  - by apply group_stops.
   - destruct Hs as (g&d&->&Hp%runs_stops). apply stopped_all in Hp as [Hall (f&Hr&Hx)]; [|apply Hfine].
     eexists. split; [constructor|]. split; [|done]. by exists g, f, d.
   - destruct Hs as (f&d&->&Hy&Hp%runs_stops). apply stopped_all in Hp as [Hall (f'&Hr&Hx)]; [|apply Hfine].
@@ -568,7 +686,6 @@ Proof.
   - destruct Hs as (f&d&?&?&?&?&->). eexists. split; [by apply recorded_one|]. split; [|done]. by exists f, d.
   - destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [by apply recorded_one|]. split; [|done].
     by exists g, f, d.
-  - by apply (power_is_cut _ _ _ _ Hc Hx').
   - by apply power_is_back.
   - by apply (a_device_fails _ _ _ _ _ Hi Hx').
   - destruct Hs as (f&d&[Hm _]&<-&<-&Hy&->). rewrite Hh in * by done. eexists.
@@ -636,10 +753,9 @@ Lemma mirrored_disk_refines n z tr z' :
     admits_recorded Ack (count - 1) (Event (Create n) :: tr).
 Proof.
   intros Hz Hlives. assert (0 < count) as Hpos by by destruct Hz as (?&?&?&?&?&?&_&?&_).
-  assert (∀ v s, related z v s → ∃ s', recorded_run Ack (count - 1) v s tr s') as Hrun.
+  assert (∀ v s, related z v s → shows v s tr) as Hrun.
   { clear Hz. induction Hlives as [z|z es z1 tr z2 Hmove _ IH]; intros v s Hrel; [eexists; constructor|].
-    destruct (related_move _ _ _ _ _ Hpos Hrel Hmove) as (s1&Hrun1&Hrel1).
-    destruct (IH _ _ Hrel1) as (s2&Hrun2). exists s2. by eapply recorded_run_app. }
+    destruct (related_move _ _ _ _ _ Hpos Hrel Hmove) as (s1&Hleads&Hrel1). by apply Hleads, IH. }
   destruct (Hrun all_good (created n)) as [s' Hs']; [by apply formatted_related|]. by exists n, tr, s'.
 Qed.
 

@@ -59,6 +59,198 @@ Qed.
 Lemma hangs_same y w : y ∈ leftovers w → hangs y w w.
 Proof. by split. Qed.
 
+(** *** What one leftover is due to *)
+
+Section Hanging.
+Context (w : @world V) (ya : @leftover V) (Hya : ya ∈ leftovers w).
+
+(** [w'] is what [step] makes of [w], and its leftover [y'] is due to one leftover of [w]. *)
+Definition stems w' y' (step : world → list world) : Prop :=
+  ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → ∃ w0', w0' ∈ step w0 ∧ hangs y' w' w0'.
+Definition stems_from w' y' (z : world → world) : Prop :=
+  ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → hangs y' w' (z w0).
+
+(** Each of the leftovers that [f] gives is due to one leftover of [w]. *)
+Definition traced (f : world → list leftover) : Prop :=
+  ∀ y, y ∈ f w → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ f w0.
+(** [g] depends on no leftover. *)
+Definition independent {A} (g : world → A) : Prop := ∀ y0 w0, hangs y0 w w0 → g w0 = g w.
+Record traced_effect (f : world → effect) : Prop := {
+  makes_independent : independent (λ w, makes (f w));
+  leaves_traced : traced (λ w, leaves (f w));
+  cut_traced : traced (λ w, leaves_cut (f w));
+}.
+
+Lemma seen_independent : independent seen.
+Proof. by intros ? ? [(?&?&?&?&?) ?]. Qed.
+
+Lemma powered_independent : independent powered.
+Proof. by intros ? ? [(?&?&?&?&?) ?]. Qed.
+
+Lemma exists_snap_independent : independent exists_snap.
+Proof. intros ? ? Hw0. unfold exists_snap. by rewrite (seen_independent _ _ Hw0). Qed.
+
+Lemma range_independent lba count : independent (λ w, range_faults w lba count).
+Proof. intros ? ? [(Hb&?&?&?&?) ?]. unfold range_faults. by rewrite Hb. Qed.
+
+Lemma missing_independent n : independent (λ w, missing_faults w n).
+Proof. intros ? ? Hw0. unfold missing_faults. by rewrite (exists_snap_independent _ _ Hw0). Qed.
+
+Lemma taken_independent n : independent (λ w, taken_faults w n).
+Proof. intros ? ? Hw0. unfold taken_faults. by rewrite (exists_snap_independent _ _ Hw0). Qed.
+
+Lemma leftovers_traced : traced leftovers.
+Proof. intros y Hy. exists y. split; [done|]. by intros w0 [_ ?]. Qed.
+
+Lemma traced_app f g : traced f → traced g → traced (λ w, f w ++ g w).
+Proof.
+  intros Hf Hg y [(y0 & ? & Hall)%Hf|(y0 & ? & Hall)%Hg]%elem_of_app; exists y0; (split; [done|]);
+    intros w0 Hw0; apply elem_of_app; auto.
+Qed.
+
+(** *** Effects *)
+
+Lemma recording_traced q (x : world → shape) : independent x → traced_effect (λ w, recording q w (x w)).
+Proof.
+  intros Hx. assert (traced (λ w, Leftover (x w) ∅ :: leftovers w)) as Hcons.
+  { intros y [->|Hy]%elem_of_cons; [exists ya|exists y]; (split; [done|]); intros w0 Hw0;
+      rewrite (Hx _ _ Hw0); [left|right; by destruct Hw0]. }
+  assert (traced (λ w, [Leftover (x w) ∅])) as Hone.
+  { intros y ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 Hw0.
+    rewrite (Hx _ _ Hw0). left. }
+  by destruct q; split.
+Qed.
+
+Lemma buffering_traced q lba data : traced_effect (λ w, buffering q w lba data).
+Proof.
+  set (x w := Shape (put (key lba) data (live_blocks (seen w))) (snap_blocks (seen w))).
+  assert (independent x) as Hx by (intros y0 w0 Hw0; unfold x; by rewrite (seen_independent _ _ Hw0)).
+  destruct q; [exact (recording_traced Ack x Hx)|exact (recording_traced Prefix x Hx)|].
+  assert (traced (λ w, (λ y, Leftover (kept y) (put_since (key lba) data (since y))) <$> leftovers w))
+    as Hall.
+  { intros y (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 [_ Hw0].
+    apply elem_of_list_fmap. by exists z. }
+  by split.
+Qed.
+
+Lemma writing_through_traced q told lba data : traced_effect (λ w, writing_through q told w lba data).
+Proof.
+  destruct (buffering_traced q lba data) as [Hm Hl Hlc].
+  assert (traced (λ w, force (key lba) data <$> leftovers w)) as Hf.
+  { intros y (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 [_ Hw0].
+    apply elem_of_list_fmap. by exists z. }
+  destruct q, told; try (split; [exact Hm|exact Hl|exact Hlc]); (split; [exact Hm|..]);
+    first [exact Hf|exact (traced_app _ _ Hf leftovers_traced)|exact (traced_app _ _ Hf Hl)].
+Qed.
+
+(** *** Steps *)
+
+Lemma stems_one w' y' step z :
+  stems_from w' y' z → (∀ y w0, hangs y w w0 → z w0 ∈ step w0) → stems w' y' step.
+Proof.
+  intros (y & Hy & Hall) Hz. exists y. split; [done|]. intros w0 Hw0. exists (z w0).
+  split; [by eapply Hz|by apply Hall].
+Qed.
+
+Lemma stems_stay w' y' : w' = w → y' ∈ leftovers w' → stems_from w' y' (λ w0, w0).
+Proof. intros -> Hy'. exists y'. split; [done|]. by intros. Qed.
+
+Lemma stems_cut w' y' f :
+  traced f → w' = cut_to w (f w) → y' ∈ leftovers w' → stems_from w' y' (λ w0, cut_to w0 (f w0)).
+Proof.
+  intros Hf -> Hy'. destruct (Hf _ Hy') as (y0 & Hy0 & Hall). exists y0. split; [done|]. intros w0 Hw0.
+  specialize (Hall _ Hw0). destruct Hw0 as [(?&?&?&?&?) ?]. split; [by split_and!|done].
+Qed.
+
+Lemma stems_happening w' y' f :
+  traced_effect f → w' = happening w (f w) → y' ∈ leftovers w' →
+  stems_from w' y' (λ w0, happening w0 (f w0)).
+Proof.
+  intros [Hm Hl _] -> Hy'. destruct (Hl _ Hy') as (y0 & Hy0 & Hall). exists y0. split; [done|].
+  intros w0 Hw0. specialize (Hall _ Hw0). pose proof (Hm _ _ Hw0) as Heq. simpl in Heq.
+  destruct Hw0 as [(?&?&?&?&?) ?]. split; [by split_and!|done].
+Qed.
+
+(** An operation on devices. *)
+Lemma outside_stems r w' y' :
+  let step w := if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w] end else [] in
+  w' ∈ step w → y' ∈ leftovers w' → stems w' y' step.
+Proof.
+  intros step Hin Hy'. unfold step in Hin. destruct (powered w) eqn:Hp; [|by apply elem_of_nil in Hin].
+  assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0.
+  { intros y w0 Hw0. by rewrite (powered_independent _ _ Hw0). }
+  destruct r; apply elem_of_list_singleton in Hin;
+    first [eapply stems_one; [by apply stems_stay|]
+      |eapply stems_one; [by apply (stems_cut _ _ leftovers leftovers_traced)|]];
+    intros y w0 Hw0; unfold step; rewrite (Hp0 _ _ Hw0); by apply elem_of_list_singleton.
+Qed.
+
+(** An operation that changes the disk. *)
+Lemma answering_stems r faults excuses f w' y' :
+  independent faults → traced_effect f →
+  w' ∈ answering w r (faults w) excuses (λ _, f w) → y' ∈ leftovers w' →
+  stems w' y' (λ w0, answering w0 r (faults w0) excuses (λ _, f w0)).
+Proof.
+  intros Hfs Hf [Hp Hr]%answering_spec Hy'.
+  assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0.
+  { intros y w0 Hw0. by rewrite (powered_independent _ _ Hw0). }
+  assert (∀ z, stems_from w' y' z → (∀ y w0, hangs y w w0 → z w0 ∈ answering w0 r (faults w) excuses
+    (λ _, f w0)) → stems w' y' (λ w0, answering w0 r (faults w0) excuses (λ _, f w0))) as Hone.
+  { intros z Hz Hin. apply (stems_one _ _ _ z Hz). intros y w0 Hw0. rewrite (Hfs _ _ Hw0). by eapply Hin. }
+  destruct r as [|cd| |].
+  - destruct Hr as [Hnil Heq]. apply (Hone _ (stems_happening _ _ _ Hf Heq Hy')). intros y w0 Hw0.
+    apply answering_spec. eauto.
+  - destruct Hr as [Hc Heq]. apply (Hone _ (stems_stay _ _ Heq Hy')). intros y w0 Hw0.
+    apply answering_spec. eauto.
+  - destruct Hr as [Heq|[Hnil Heq]]; [apply (Hone _ (stems_stay _ _ Heq Hy'))
+      |apply (Hone _ (stems_happening _ _ _ Hf Heq Hy'))]; intros y w0 Hw0; apply answering_spec; eauto.
+  - assert (traced (λ w0, match faults w with [] => leaves_cut (f w0) | _ => leftovers w0 end)) as Hcut.
+    { destruct (faults w); [apply (cut_traced _ Hf)|apply leftovers_traced]. }
+    apply (Hone _ (stems_cut _ _ _ Hcut Hr Hy')). intros y w0 Hw0. apply answering_spec. eauto.
+Qed.
+
+(** An operation that only looks. *)
+Lemma looking_stems r faults g w' y' :
+  independent faults → (w' ∈ g w → stems w' y' g) → w' ∈ looking w r (faults w) (λ _, g w) →
+  y' ∈ leftovers w' → stems w' y' (λ w0, looking w0 r (faults w0) (λ _, g w0)).
+Proof.
+  intros Hfs Hg [Hp Hr]%looking_spec Hy'.
+  assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0.
+  { intros y w0 Hw0. by rewrite (powered_independent _ _ Hw0). }
+  destruct r as [|cd| |].
+  - destruct Hr as [Hnil (y & Hy & Hall)%Hg]. exists y. split; [done|]. intros w0 Hw0.
+    destruct (Hall w0 Hw0) as (w0' & ? & ?). exists w0'. split; [|done]. apply looking_spec.
+    rewrite (Hfs _ _ Hw0). eauto.
+  - destruct Hr as [Hc Heq]. apply (stems_one _ _ _ _ (stems_stay _ _ Heq Hy')). intros y w0 Hw0.
+    apply looking_spec. rewrite (Hfs _ _ Hw0). eauto.
+  - apply (stems_one _ _ _ _ (stems_stay _ _ Hr Hy')). intros y w0 Hw0. apply looking_spec. eauto.
+  - apply (stems_one _ _ _ _ (stems_cut _ _ _ leftovers_traced Hr Hy')). intros y w0 Hw0.
+    apply looking_spec. eauto.
+Qed.
+
+Lemma flushing_stems r w' y' :
+  let flushed w := [leaving w (seen w) [Leftover (seen w) ∅]] in
+  w' ∈ looking w r [] (λ _, flushed w) → y' ∈ leftovers w' →
+  stems w' y' (λ w0, looking w0 r [] (λ _, flushed w0)).
+Proof.
+  intros flushed Hin Hy'. apply (looking_stems r (λ _, []) flushed); [by intros ? ?| |done|done].
+  intros ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 Hw0.
+  eexists. split; [left|]. rewrite (seen_independent _ _ Hw0). destruct Hw0 as [(?&?&?&?&?) ?]. by split.
+Qed.
+
+Lemma reading_stems from lba count data w' y' :
+  w' ∈ reading w from lba count data → y' ∈ leftovers w' →
+  stems w' y' (λ w0, reading w0 from lba count data).
+Proof.
+  intros Hr Hy'. exists y'. pose proof Hr as (m & ch & _ & _ & _ & Heq)%reading_spec.
+  split; [by rewrite Heq in Hy'|]. intros w0 [(Hb&Hs&Hp&Hc&Hn) Hy0]. revert Hr.
+  unfold reading. rewrite <-Hb, <-Hs, <-Hp, <-Hc, <-Hn.
+  destruct (blocks_of _ _); [|by intros ?%elem_of_nil]. case_decide; [|by intros ?%elem_of_nil].
+  destruct (all_decided _ _ _ _ _); [|by intros ?%elem_of_nil].
+  intros ->%elem_of_list_singleton. eexists. split; [left|]. by split.
+Qed.
+End Hanging.
+
 Lemma entry_hangs p tolerates v en w w' y' :
   leftovers w ≠ [] → w' ∈ entry_worlds p tolerates v en w → y' ∈ leftovers w' →
   ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
@@ -66,203 +258,48 @@ Lemma entry_hangs p tolerates v en w w' y' :
 Proof.
   intros Hne Hin Hy'. assert (∃ ya, ya ∈ leftovers w) as [ya Hya].
   { destruct (leftovers w); [done|]. eexists. left. }
-  clear Hne.
-  assert (∀ f : world → effect, w' = happening w (f w) → (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) →
-    ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → hangs y' w' (happening w0 (f w0))) as Hhap.
-  { intros f -> Hf. destruct (Hf _ Hy') as (y0 & Hy0 & Hall). exists y0. split; [done|]. intros w0 Hw0.
-    destruct (Hall _ Hw0) as [? Hm]. destruct Hw0 as [(?&?&?&?&?) ?].
-    split; [by split_and!|done]. }
-  assert (∀ f : world → list leftover, w' = cut_to w (f w) → (∀ y, y ∈ f w → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ f w0) →
-    ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → hangs y' w' (cut_to w0 (f w0))) as Hcut.
-  { intros f -> Hf. destruct (Hf _ Hy') as (y0 & Hy0 & Hall). exists y0. split; [done|]. intros w0 Hw0.
-    specialize (Hall _ Hw0). destruct Hw0 as [(?&?&?&?&?) ?]. split; [by split_and!|done]. }
-  assert (w' = cut_to w (leftovers w) → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-    hangs y' w' (cut_to w0 (leftovers w0))) as Hcut0.
-  { intros Heq. apply (Hcut leftovers Heq). intros y Hy. exists y. split; [done|]. by intros w0 [_ ?]. }
-  assert (w' = w → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → hangs y' w' w0) as Hstay.
-  { intros ->. exists y'. split; [done|]. by intros. }
-  assert (∀ r, w' ∈ (if powered w then match r with CutShort => [cut_to w (leftovers w)] | _ => [w]
-    end else []) → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → ∃ w0',
-    w0' ∈ (if powered w0 then match r with CutShort => [cut_to w0 (leftovers w0)] | _ => [w0] end else []) ∧
-    hangs y' w' w0') as Hout.
-  { intros r. destruct (powered w) eqn:Hp; [|by intros ?%elem_of_nil].
-    assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0 by (intros ? ? [(?&?&?&?&?) ?]; congruence).
-    destruct r; intros Heq%elem_of_list_singleton;
-      first [destruct (Hcut0 Heq) as (y & ? & Hall)|destruct (Hstay Heq) as (y & ? & Hall)];
-      exists y; (split; [done|]); intros w0 Hw0; rewrite (Hp0 _ _ Hw0); eexists;
-      (split; [by apply elem_of_list_singleton|by apply Hall]). }
-  assert (∀ r (faults : world → list code) excuses (f : world → effect),
-    (∀ y w0, hangs y w w0 → faults w0 = faults w) →
-    (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) →
-    (∀ y, y ∈ leaves_cut (f w) → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ leaves_cut (f w0)) →
-    w' ∈ answering w r (faults w) excuses (λ _, f w) → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-      ∃ w0', w0' ∈ answering w0 r (faults w0) excuses (λ _, f w0) ∧ hangs y' w' w0') as Hans.
-  { intros r faults excuses f Hfs Hl Hlc [Hp Hr]%answering_spec.
-    assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0 by (intros ? ? [(?&?&?&?&?) ?]; congruence).
-    assert (∀ y z, y ∈ leftovers w → (∀ w0, hangs y w w0 → hangs y' w' (z w0)) →
-      (∀ w0, hangs y w w0 → z w0 ∈ answering w0 r (faults w0) excuses (λ _, f w0)) →
-      ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-      ∃ w0', w0' ∈ answering w0 r (faults w0) excuses (λ _, f w0) ∧ hangs y' w' w0') as Hgo by eauto 10.
-    destruct r as [|cd| |].
-    - destruct Hr as [Hf ->]. destruct (Hhap f eq_refl Hl) as (y & Hy & Hall).
-      apply (Hgo y _ Hy Hall). intros w0 Hw0. apply answering_spec. rewrite (Hfs _ _ Hw0). eauto.
-    - destruct Hr as [Hf ->]. destruct (Hstay eq_refl) as (y & Hy & Hall).
-      apply (Hgo y _ Hy Hall). intros w0 Hw0. apply answering_spec. rewrite (Hfs _ _ Hw0). eauto.
-    - destruct Hr as [->|[Hf ->]].
-      + destruct (Hstay eq_refl) as (y & Hy & Hall).
-        apply (Hgo y _ Hy Hall). intros w0 Hw0. apply answering_spec. rewrite (Hfs _ _ Hw0). eauto.
-      + destruct (Hhap f eq_refl Hl) as (y & Hy & Hall).
-        apply (Hgo y _ Hy Hall). intros w0 Hw0. apply answering_spec. rewrite (Hfs _ _ Hw0). eauto.
-    - destruct (Hcut (λ w, match faults w with [] => leaves_cut (f w) | _ => leftovers w end) Hr)
-        as (y & Hy & Hall).
-      { intros y Hy. destruct (faults w) as [|f1 fs] eqn:Hf.
-        - destruct (Hlc y Hy) as (y0 & ? & Hall). exists y0. split; [done|]. intros w0 Hw0.
-          rewrite (Hfs _ _ Hw0). by apply Hall.
-        - exists y. split; [done|]. intros w0 Hw0. rewrite (Hfs _ _ Hw0). by destruct Hw0. }
-      apply (Hgo y _ Hy Hall). intros w0 Hw0. apply answering_spec. rewrite (Hfs _ _ Hw0). eauto. }
-  assert (∀ y0 w0, hangs y0 w w0 → seen w0 = seen w) as Hseen by (by intros ? ? [(?&?&?&?&?) ?]).
-  assert (∀ y0 w0, hangs y0 w w0 → y0 ∈ leftovers w0) as Hin0 by (by intros ? ? [? ?]).
-  assert (∀ q lba data, let f w := buffering q w lba data in
-    (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) ∧
-    (∀ y, y ∈ leaves_cut (f w) → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ leaves_cut (f w0)))
-    as Hbuf.
-  { intros [] lba data; cbn; split; intros y.
-    - intros ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 Hw0.
-      rewrite (Hseen _ _ Hw0). split; [left|done].
-    - intros [->|Hy]%elem_of_cons; [exists ya|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite (Hseen _ _ Hw0); [left|right; by eapply Hin0].
-    - intros [->|Hy]%elem_of_cons; [exists ya|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite (Hseen _ _ Hw0); (split; [|done]); [left|right; by eapply Hin0].
-    - intros [->|Hy]%elem_of_cons; [exists ya|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite (Hseen _ _ Hw0); [left|right; by eapply Hin0].
-    - intros (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 Hw0.
-      rewrite (Hseen _ _ Hw0). split; [|done]. apply elem_of_list_fmap. eauto.
-    - intros (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 Hw0.
-      apply elem_of_list_fmap. eauto. }
-  assert (∀ q told lba data, let f w := writing_through q told w lba data in
-    (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) ∧
-    (∀ y, y ∈ leaves_cut (f w) → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ leaves_cut (f w0)))
-    as Hthr.
-  { intros q told lba data. destruct (Hbuf q lba data) as [Hl Hlc].
-    assert (∀ y, y ∈ force (key lba) data <$> leftovers w → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ force (key lba) data <$> leftovers w0) as Hf.
-    { intros y (z & -> & Hz)%elem_of_list_fmap. exists z. split; [done|]. intros w0 Hw0.
-      apply elem_of_list_fmap. exists z. split; [done|]. by eapply Hin0. }
-    assert (∀ y0 w0, hangs y0 w w0 → makes (buffering q w lba data) = makes (buffering q w0 lba data)) as Hm.
-    { intros y0 w0 Hw0. pose proof (Hseen _ _ Hw0) as Heq. by destruct q; cbn; rewrite Heq. }
-    destruct q, told; try done; split; intros y; cbn -[buffering]; rewrite ?elem_of_app.
-    - intros (y0 & ? & Hall)%Hf. exists y0. split; [done|]. intros w0 Hw0. split; [auto|by eapply Hm].
-    - intros [(y0 & ? & Hall)%Hf|Hy]; [exists y0|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite elem_of_app; [left; auto|right; by eapply Hin0].
-    - intros [(y0 & ? & Hall)%Hf|(y0 & ? & Hall)%Hl]; exists y0; (split; [done|]); intros w0 Hw0;
-        rewrite elem_of_app; (split; [|by eapply Hm]); [left; auto|right; by apply Hall].
-    - intros [(y0 & ? & Hall)%Hf|(y0 & ? & Hall)%Hl]; exists y0; (split; [done|]); intros w0 Hw0;
-        rewrite elem_of_app; [left; auto|right; by apply Hall].
-    - intros (y0 & ? & Hall)%Hf. exists y0. split; [done|]. intros w0 Hw0. split; [auto|by eapply Hm].
-    - intros [(y0 & ? & Hall)%Hf|Hy]; [exists y0|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite elem_of_app; [left; auto|right; by eapply Hin0]. }
-  assert (∀ q (x : world → shape), (∀ y0 w0, hangs y0 w w0 → x w0 = x w) → let f w := recording q w (x w) in
-    (∀ y, y ∈ leaves (f w) → ∃ y0, y0 ∈ leftovers w ∧
-      ∀ w0, hangs y0 w w0 → y ∈ leaves (f w0) ∧ makes (f w) = makes (f w0)) ∧
-    (∀ y, y ∈ leaves_cut (f w) → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0, hangs y0 w w0 → y ∈ leaves_cut (f w0)))
-    as Hrec.
-  { intros q x Hx. assert (∀ y, y ∈ Leftover (x w) ∅ :: leftovers w → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0,
-      hangs y0 w w0 → y ∈ Leftover (x w0) ∅ :: leftovers w0) as Hcons.
-    { intros y [->|Hy]%elem_of_cons; [exists ya|exists y]; (split; [done|]); intros w0 Hw0;
-        rewrite (Hx _ _ Hw0); [left|right; by eapply Hin0]. }
-    assert (∀ y, y ∈ [Leftover (x w) ∅] → ∃ y0, y0 ∈ leftovers w ∧ ∀ w0,
-      hangs y0 w w0 → y ∈ [Leftover (x w0) ∅] ∧ x w = x w0) as Hone.
-    { intros y ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 Hw0.
-      rewrite (Hx _ _ Hw0). split; [left|done]. }
-    destruct q; cbn; (split; [|done]); [done| |done].
-    intros y (y0 & ? & Hall)%Hcons. exists y0. split; [done|]. intros w0 Hw0. split; [by apply Hall|].
-    by rewrite (Hx _ _ Hw0). }
-  assert (∀ y0 w0, hangs y0 w w0 → exists_snap w0 = exists_snap w) as Hex.
-  { intros ? ? Hw0. unfold exists_snap. by rewrite (Hseen _ _ Hw0). }
-  assert (∀ lba count y0 w0, hangs y0 w w0 → range_faults w0 lba count = range_faults w lba count) as Hrange.
-  { intros ? ? ? ? [(Hb&?&?&?&?) ?]. unfold range_faults. by rewrite Hb. }
-  assert (∀ n y0 w0, hangs y0 w w0 → missing_faults w0 n = missing_faults w n) as Hmissing.
-  { intros ? ? ? Hw0. unfold missing_faults. by rewrite (Hex _ _ Hw0). }
-  assert (∀ n y0 w0, hangs y0 w w0 → taken_faults w0 n = taken_faults w n) as Htaken.
-  { intros ? ? ? Hw0. unfold taken_faults. by rewrite (Hex _ _ Hw0). }
-  assert (∀ r (faults : world → list code) (f : world → list world),
-    (∀ y w0, hangs y w w0 → faults w0 = faults w) →
-    (w' ∈ f w → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → ∃ w0', w0' ∈ f w0 ∧ hangs y' w' w0') →
-    w' ∈ looking w r (faults w) (λ _, f w) → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-      ∃ w0', w0' ∈ looking w0 r (faults w0) (λ _, f w0) ∧ hangs y' w' w0') as Hlook.
-  { intros r faults f Hfs Hf [Hp Hr]%looking_spec.
-    assert (∀ y w0, hangs y w w0 → powered w0 = true) as Hp0 by (intros ? ? [(?&?&?&?&?) ?]; congruence).
-    destruct r as [|cd| |].
-    - destruct Hr as [Hnil (y & Hy & Hall)%Hf]. exists y. split; [done|]. intros w0 Hw0.
-      destruct (Hall w0 Hw0) as (w0' & ? & ?). exists w0'. split; [|done]. apply looking_spec.
-      rewrite (Hfs _ _ Hw0). eauto.
-    - destruct Hr as [Hfa Heq]. destruct (Hstay Heq) as (y & Hy & Hall). exists y. split; [done|].
-      intros w0 Hw0. exists w0. split; [|by apply Hall]. apply looking_spec. rewrite (Hfs _ _ Hw0). eauto.
-    - destruct (Hstay Hr) as (y & Hy & Hall). exists y. split; [done|].
-      intros w0 Hw0. exists w0. split; [|by apply Hall]. apply looking_spec. eauto.
-    - destruct (Hcut0 Hr) as (y & Hy & Hall). exists y. split; [done|].
-      intros w0 Hw0. eexists. split; [|by apply Hall]. apply looking_spec. eauto. }
-  assert (∀ r, w' ∈ looking w r [] (λ _, [leaving w (seen w) [Leftover (seen w) ∅]]) →
-    ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 → ∃ w0',
-      w0' ∈ looking w0 r [] (λ _, [leaving w0 (seen w0) [Leftover (seen w0) ∅]]) ∧ hangs y' w' w0') as Hflush.
-  { intros r. apply (Hlook r (λ _, []) (λ w, [leaving w (seen w) [Leftover (seen w) ∅]])); [done|].
-    intros ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 Hw0.
-    eexists. split; [left|]. pose proof (Hseen _ _ Hw0) as Hs0. rewrite Hs0.
-    destruct Hw0 as [(?&?&?&?&?) ?]. by split. }
-  assert (∀ lba data r, w' ∈ answering w r (range_faults w lba (length data)) [NoSpace]
-      (λ _, buffering p w lba data) → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-      ∃ w0', w0' ∈ answering w0 r (range_faults w0 lba (length data)) [NoSpace] (λ _, buffering p w0 lba data)
-        ∧ hangs y' w' w0') as Hwrite.
-  { intros lba data r. destruct (Hbuf p lba data).
-    by apply (Hans r (λ w, range_faults w lba (length data)) _ (λ w, buffering p w lba data));
-      [apply Hrange|..]. }
-  revert Hin. destruct en as [e|d r|d r|d r|r|r]; try apply Hout.
+  change (stems w w' y' (entry_worlds p tolerates v en)).
+  destruct en as [e|d r|d r|d r|r|r]; try exact (outside_stems w r w' y' Hin Hy').
   destruct e as [blocks|lba data r|lba data told r|lba count r|n r|n r|n r|r|r|from lba count r data|r];
-    try (apply Hwrite); try (apply Hflush).
-  - cbn. intros ->%elem_of_list_singleton. exists ya. split; [done|]. intros w0 _.
+    try exact (flushing_stems w ya Hya r w' y' Hin Hy').
+  - apply elem_of_list_singleton in Hin as ->. exists ya. split; [done|]. intros w0 _.
     eexists. split; [left|]. by apply hangs_same.
-  - cbn. destruct (Hthr p told lba data).
-    by apply (Hans r (λ w, range_faults w lba (length data)) _ (λ w, writing_through p told w lba data));
-      [apply Hrange|..].
-  - specialize (Hwrite lba (replicate count zero) r). cbn. by rewrite replicate_length in Hwrite.
-  - cbn. set (x w := Shape (live_blocks (seen w)) ((n, live_blocks (seen w)) :: snap_blocks (seen w))).
-    destruct (Hrec p x) as [? ?]; [intros ? ? Hw0; unfold x; by rewrite (Hseen _ _ Hw0)|].
-    by apply (Hans r (λ w, taken_faults w n) _ (λ w, recording p w (x w))); [apply Htaken|..].
-  - cbn. set (x w := Shape (live_blocks (seen w)) (drop_name n (snap_blocks (seen w)))).
-    destruct (Hrec p x) as [? ?]; [intros ? ? Hw0; unfold x; by rewrite (Hseen _ _ Hw0)|].
-    by apply (Hans r (λ w, missing_faults w n) _ (λ w, recording p w (x w))); [apply Hmissing|..].
-  - cbn. set (x w := Shape (default (live_blocks (seen w)) (find n (snap_blocks (seen w))))
+  - exact (answering_stems w r _ _ _ w' y' (range_independent w lba (length data))
+      (buffering_traced w ya Hya p lba data) Hin Hy').
+  - exact (answering_stems w r _ _ _ w' y' (range_independent w lba (length data))
+      (writing_through_traced w ya Hya p told lba data) Hin Hy').
+  - exact (answering_stems w r _ _ _ w' y' (range_independent w lba count)
+      (buffering_traced w ya Hya p lba (replicate count zero)) Hin Hy').
+  - set (x w := Shape (live_blocks (seen w)) ((n, live_blocks (seen w)) :: snap_blocks (seen w))).
+    assert (independent w x) as Hx by (intros y0 w0 Hw0; unfold x; by rewrite (seen_independent w _ _ Hw0)).
+    exact (answering_stems w r _ _ _ w' y' (taken_independent w n)
+      (recording_traced w ya Hya p x Hx) Hin Hy').
+  - set (x w := Shape (live_blocks (seen w)) (drop_name n (snap_blocks (seen w)))).
+    assert (independent w x) as Hx by (intros y0 w0 Hw0; unfold x; by rewrite (seen_independent w _ _ Hw0)).
+    exact (answering_stems w r _ _ _ w' y' (missing_independent w n)
+      (recording_traced w ya Hya p x Hx) Hin Hy').
+  - set (x w := Shape (default (live_blocks (seen w)) (find n (snap_blocks (seen w))))
       (snap_blocks (seen w))).
-    destruct (Hrec p x) as [? ?]; [intros ? ? Hw0; unfold x; by rewrite (Hseen _ _ Hw0)|].
-    by apply (Hans r (λ w, missing_faults w n) _ (λ w, recording p w (x w))); [apply Hmissing|..].
-  - assert (w' ∈ advance_one p (Read from lba count r data) w → ∃ y, y ∈ leftovers w ∧ ∀ w0, hangs y w w0 →
-      ∃ w0', w0' ∈ advance_one p (Read from lba count r data) w0 ∧ hangs y' w' w0') as Hread.
-    { apply (Hlook r (λ w, range_faults w lba count ++ view_faults w from)
-        (λ w, reading w from lba count data)).
-      - intros y0 w0 Hw0. rewrite (Hrange _ _ _ _ Hw0). f_equal. destruct from; [done|].
-        by eapply Hmissing.
-      - intros Hr. exists y'. pose proof Hr as (m & ch & _ & _ & _ & Heq)%reading_spec.
-        split; [by rewrite Heq in Hy'|]. intros w0 [(Hb&Hs&Hp&Hc&Hn) Hy0]. revert Hr.
-        unfold reading. rewrite <-Hb, <-Hs, <-Hp, <-Hc, <-Hn.
-        destruct (blocks_of _ _); [|by intros ?%elem_of_nil]. case_decide; [|by intros ?%elem_of_nil].
-        destruct (all_decided _ _ _ _ _); [|by intros ?%elem_of_nil].
-        intros ->%elem_of_list_singleton. eexists. split; [left|]. by split. }
-    destruct r as [|[]| |]; try apply Hread. cbn.
-    destruct (powered w && beyond tolerates v) eqn:Hb; [|by intros ?%elem_of_nil].
-    intros Heq%elem_of_list_singleton. destruct (Hstay Heq) as (y & Hy & Hall). exists y. split; [done|].
-    intros w0 Hw0. exists w0. split; [|by apply Hall]. destruct Hw0 as [(?&?&Hp0&?&?) ?].
-    rewrite <-Hp0, Hb. left.
-  - cbn. destruct r; try (by intros ?%elem_of_nil).
-    + intros (y & -> & Hy)%elem_of_list_fmap. exists y. split; [done|]. intros w0 [(Hb&Hs&Hp&Hc&Hn) Hy0].
-      exists (resuming w0 y). split; [apply elem_of_list_fmap; eauto|].
+    assert (independent w x) as Hx by (intros y0 w0 Hw0; unfold x; by rewrite (seen_independent w _ _ Hw0)).
+    exact (answering_stems w r _ _ _ w' y' (missing_independent w n)
+      (recording_traced w ya Hya p x Hx) Hin Hy').
+  - assert (w' ∈ advance_one p (Read from lba count r data) w →
+      stems w w' y' (advance_one p (Read from lba count r data))) as Hread.
+    { intros Hr. assert (independent w (λ w, range_faults w lba count ++ view_faults w from)) as Hfs.
+      { intros y0 w0 Hw0. cbn beta. f_equal; [exact (range_independent w lba count _ _ Hw0)|].
+        destruct from as [|n]; [done|exact (missing_independent w n _ _ Hw0)]. }
+      exact (looking_stems w r _ (λ w, reading w from lba count data) w' y' Hfs
+        (λ Hin', reading_stems w from lba count data w' y' Hin' Hy') Hr Hy'). }
+    destruct r as [|[]| |]; try exact (Hread Hin). cbn in Hin.
+    destruct (powered w && beyond tolerates v) eqn:Hb; [|by apply elem_of_nil in Hin].
+    apply elem_of_list_singleton in Hin. apply (stems_one w _ _ _ _ (stems_stay w _ _ Hin Hy')).
+    intros y w0 Hw0. cbn. rewrite (powered_independent w _ _ Hw0), Hb. left.
+  - destruct r; cbn in Hin; try (by apply elem_of_nil in Hin).
+    + apply elem_of_list_fmap in Hin as (y & -> & Hy). exists y. split; [done|].
+      intros w0 [(Hb&Hs&Hp&Hc&Hn) Hy0]. exists (resuming w0 y). split; [apply elem_of_list_fmap; eauto|].
       unfold resuming. rewrite <-Hb, <-Hc, <-Hn. by apply hangs_same.
-    + intros Heq%elem_of_list_singleton. destruct (Hcut0 Heq) as (y & Hy & Hall). exists y. split; [done|].
-      intros w0 Hw0. eexists. split; [left|]. by apply Hall.
+    + apply elem_of_list_singleton in Hin.
+      apply (stems_one w _ _ _ _ (stems_cut w _ _ _ (leftovers_traced w) Hin Hy')). intros y w0 _. left.
 Qed.
 
 (** ** Merging *)

@@ -21,6 +21,8 @@ Definition request_ios g q : nat :=
   | _ => slot_blocks g + length (data_of q) + 6
   end.
 
+Definition group_ios g (ws : list (nat * list block)) : nat := slot_blocks g + length (blocks_of ws) + 6.
+
 Lemma within_write_all {A} n ws (k : program block A) m :
   (∀ a, a ∈ ws.*1 → a < size) → (∀ m, runs_within n k m) → runs_within (length ws + n) (write_all ws k) m.
 Proof.
@@ -96,13 +98,21 @@ Proof.
   rewrite <-(Nat.add_0_r (length (data_of q) + 3)). by eapply within_append.
 Qed.
 
-Lemma within_change places q m :
-  runs_within (slot_blocks (shape y0) + length (data_of q) + 6) (with_room y0 (λ y, update y places q)) m.
+Lemma within_room {A} n (k : memory → program block A) m :
+  (∀ y m, shape y = shape y0 → free y = free y0 → runs_within (n + 3) (k y) m) →
+  runs_within (slot_blocks (shape y0) + n + 6) (with_room y0 k) m.
 Proof.
-  unfold with_room. destruct (has_room y0).
-  - apply runs_within_more with (length (data_of q) + 3); [lia|by apply within_update].
-  - apply runs_within_more with (slot_blocks (shape y0) + 3 + (length (data_of q) + 3)); [lia|].
-    apply within_checkpoint; [done..|]. intros. by apply within_update.
+  intros Hk. unfold with_room. destruct (has_room y0).
+  - apply runs_within_more with (n + 3); [lia|by apply Hk].
+  - apply runs_within_more with (slot_blocks (shape y0) + 3 + (n + 3)); [lia|]. by apply within_checkpoint.
+Qed.
+
+Lemma within_group places ws m : runs_within (group_ios (shape y0) ws) (write_group y0 places ws) m.
+Proof.
+  apply within_room. clear m. intros y m Hshape Hfree. cbv beta zeta.
+  destruct (take_free _ (free y)) as [fr|] eqn:Hplaces; [|done]. destruct (decide _) as [Hlen|]; [|done].
+  destruct (forallb _ _); [|done]. rewrite <-(Nat.add_0_r (length (blocks_of ws) + 3)).
+  rewrite <-(fmap_length snd (blocks_of ws)) at 1. by eapply within_append.
 Qed.
 End Changes.
 
@@ -152,7 +162,8 @@ Lemma within_perform y f d places q :
 Proof.
   intros Hy Hsize. pose proof Hy as [(m0&rs&_&_&_&Hmid&Hbelow) _]. unfold perform.
   destruct (faults_of y q); [|by destruct (request_ios _ _)].
-  destruct q as [lba data|lba count|n|n|n| | |from lba count]; try by apply within_change.
+  destruct q as [lba data|lba count|n|n|n| | |from lba count];
+    try (apply within_room; [done..|]; intros; by apply (within_update y)).
   - done.
   - cbn [request_ios]. rewrite <-(Nat.add_0_r (recovery_ios (shape y))). eapply within_recover; [done..|].
     done.
@@ -161,5 +172,12 @@ Proof.
     rewrite <-(fmap_length (λ l, place_of (current y) (map_of (current y) from) l) (seq lba count)) at 1.
     apply within_read_places; [|done]. intros p (l&Hp&_)%elem_of_list_fmap. unfold place_of in Hp.
     symmetry in Hp. apply bind_Some in Hp as (x&_&Hp%Hmid). unfold data_address, device_blocks in *. lia.
+Qed.
+
+Lemma within_write_group y f d places ws :
+  represents y f d → device_blocks (shape y) ≤ size →
+  runs_within (group_ios (shape y) ws) (write_group y places ws) (Medium f []).
+Proof.
+  intros [(m0&rs&_&_&_&_&Hbelow) _] Hsize. by apply within_group.
 Qed.
 End Bounds.

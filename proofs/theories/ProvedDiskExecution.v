@@ -470,7 +470,9 @@ Theorem full_disk_refuses :
   match device_of (Geometry 4 2 2 1 2 2) with
   | (Some y, m) =>
       (execute (perform (collect y) (first_free (collect y) 2) (@DoWrite small 0 [data 1; data 2])) m).1.1.2 =
-      Refused NoSpace
+      Refused NoSpace ∧
+      (execute (write_group (collect y) (first_free (collect y) 2) [(0, [data 1]); (2, [data 2])]) m).1.2 =
+      false
   | _ => False
   end.
 Proof. by vm_compute. Qed.

@@ -50,6 +50,17 @@ Proof.
     f_equal. f_equal. lia.
 Qed.
 
+(** A program that needs room in the log gets it, with nothing else changed that it looks at. *)
+Lemma execute_with_room {A} y (k : memory → program block A) m : log_can_go_on y → ∃ y' m',
+  execute (with_room y k) m = execute (k y') m' ∧ has_room y' = true ∧ shape y' = shape y ∧ free y' = free y ∧
+  snap_maps (current y') = snap_maps (current y) ∧ next_record y' = next_record y.
+Proof.
+  unfold with_room. destruct (has_room y) eqn:Hroom; [by exists y, m|].
+  intros [|(Hpos&bs&Hbs&header&Hheader)]; [congruence|]. unfold checkpoint. rewrite Hbs, Hheader.
+  match goal with |- context [write_all ?ws ?p] => destruct (execute_write_all ws p m) as (m'&->&_) end.
+  simpl. do 2 eexists. split; [done|]. split_and!; try done. apply bool_decide_eq_true_2. simpl. lia.
+Qed.
+
 (** A request that changes a view is answered [Ok], but for these reasons: a fault of the request, a snapshot
 too many, places that are not free, distinct and as many as the data, a record that is longer than a block,
 and maps that do not go into a slot. *)
@@ -60,26 +71,39 @@ Theorem refusal_has_reason y places q r fr m :
   (execute (perform y places q) m).1.1.2 = Ok.
 Proof.
   intros Hfaults Hone Hr Hfree Hlen Hfits Hlog. unfold perform. rewrite Hfaults, (take_ge places) by lia.
-  assert (∀ y' m, free y' = free y → snap_maps (current y') = snap_maps (current y) → shape y' = shape y →
-    next_record y' = next_record y → has_room y' = true →
-      (execute (update y' places q) m).1.1.2 = Ok) as Hupdate.
-  { intros y' m' Hfree' Hsnaps Hshape Hnext Hroom. unfold update.
+  destruct (execute_with_room y (λ y, update y places q) m Hlog)
+    as (y'&m'&Hex&Hroom&Hshape&Hfree'&Hsnaps&Hnext).
+  assert ((execute (with_room y (λ y, update y places q)) m).1.1.2 = Ok) as Hok.
+  { rewrite Hex. unfold update.
     assert (one_too_many y' q = false) as -> by (destruct q; try done; simpl in *; by rewrite Hsnaps, Hshape).
     rewrite Hr, Hfree', Hfree, decide_True by done. cbv beta iota zeta.
     match goal with |- context [append _ _ _ _ ?refused ?k] =>
-      destruct (execute_append y' r places (data_of q) refused k m') as (m1&Hex&_) end; [|done..|].
+      destruct (execute_append y' r places (data_of q) refused k m') as (m1&Hex1&_) end; [|done..|].
     - by unfold record_fits; rewrite Hnext.
-    - unfold outcome in *. by rewrite Hex. }
-  assert ((execute (with_room y (λ y, update y places q)) m).1.1.2 = Ok) as Hok.
-  { unfold with_room. destruct (has_room y) eqn:Hroom; [by apply Hupdate|].
-    destruct Hlog as [|(Hpos&bs&Hbs&header&Hheader)]; [by rewrite Hroom in *|]. unfold checkpoint.
-    rewrite Hbs, Hheader.
-    destruct (execute_write_all (zip (body_address (shape y) (negb (slot y)) <$> seq 0 (length bs)) bs)
-      (FlushBlocks (WriteBlock (header_address (negb (slot y))) header (FlushBlocks (update (Memory (shape y)
-        (Maps (live_map (current y)) (snap_maps (current y)) (used_middle (current y)) (next_mba (current y)))
-        (free y) (next_record y) (next_record y) (S (serial y)) (negb (slot y))) places q)))) m) as (m'&->&_).
-    simpl. apply Hupdate; try done. unfold has_room. simpl. apply bool_decide_eq_true_2. lia. }
+    - unfold outcome in *. by rewrite Hex1. }
   by destruct q; simplify_eq/=.
+Qed.
+
+(** Several writes are performed at once, but for these reasons: one that is out of range, places that are not
+free, distinct and as many as the blocks, a record that is longer than a block, and maps that do not go into a
+slot. *)
+Theorem group_refusal_has_reason y places ws fr m :
+  let bs := blocks_of ws in
+  Forall (λ w, fits (disk_blocks (shape y)) w.1 (length w.2)) ws → length places = length bs →
+  take_free places (free y) = Some fr → record_fits y (LogGroup (zip bs.*1 places)) → log_can_go_on y →
+  (execute (write_group y places ws) m).1.2 = true.
+Proof.
+  intros bs Hfit Hlen Hfree Hrecord Hlog. unfold write_group. fold bs.
+  match goal with |- context [with_room y ?k] =>
+    destruct (execute_with_room y k m Hlog) as (y'&m'&->&Hroom&Hshape&Hfree'&_&Hnext) end.
+  cbv zeta. rewrite (take_ge places), Hfree', Hfree, decide_True by (done || lia).
+  assert (forallb (λ w, bool_decide (fits (disk_blocks (shape y')) w.1 (length w.2))) ws = true) as ->.
+  { apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
+    rewrite Forall_forall in Hfit. rewrite Hshape. by apply Hfit. }
+  match goal with |- context [append y' ?r ?at_ ?data ?refused ?k] =>
+    destruct (execute_append y' r at_ data refused k m') as (m1&->&_) end;
+    [|done|by rewrite fmap_length|done].
+  unfold record_fits. by rewrite Hnext.
 Qed.
 
 (** Of a proposal, no more counts than there are data to place: nothing for what is no write. *)
@@ -188,6 +212,9 @@ Proof.
     apply elem_of_list_fmap in Hp as ([p' u]&->&Hp%elem_of_map_to_list). by eexists.
 Qed.
 
+Lemma put_numbers xs : put_many number xs = xs.
+Proof. induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. Qed.
+
 (** A write's record goes into a block that has room for its places. *)
 Lemma write_record_fits y lba places :
   length places + 5 ≤ words → length places + 1 < limit → next_record y < limit → lba < limit →
@@ -196,9 +223,7 @@ Proof.
   intros Hlen Hlimit Hnext Hlba Hplaces. unfold record_fits, pack.
   assert (put log_codec (next_record y, LogWrite lba places) =
     next_record y :: 1 :: S (length places) :: lba :: places ++ [0]) as ->.
-  { assert (∀ xs, put_many number xs = xs) as Hnumbers.
-    { induction xs as [|x xs IH]; [done|]. by rewrite put_many_cons, IH. }
-    simpl. by rewrite Hnumbers. }
+  { simpl. by rewrite put_numbers. }
   rewrite bool_decide_eq_true_2 by (simpl; rewrite app_length; simpl; lia).
   match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
   unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
@@ -230,6 +255,57 @@ Proof.
   - apply write_record_fits; simpl; [lia|lia|done| |].
     + destruct Hfits. unfold g in *. lia.
     + intros p Hp%first_free_below. unfold g in *. lia.
+Qed.
+
+(** So does the record of several writes. *)
+Lemma group_record_fits y blocks :
+  2 * length blocks + 4 ≤ words → 256 ≤ limit → 2 * length blocks < limit → next_record y < limit →
+  (∀ b, b ∈ blocks → b.1 < limit ∧ b.2 < limit) → record_fits y (LogGroup blocks).
+Proof.
+  intros Hlen Hlimit Hmany Hnext Hblocks. unfold record_fits, pack.
+  assert (length (flat blocks) = 2 * length blocks) as Hflat.
+  { clear. induction blocks as [|[l p] blocks IH]; simpl; [done|]. lia. }
+  assert (put log_codec (next_record y, LogGroup blocks) =
+    next_record y :: 7 :: length (flat blocks) :: flat blocks ++ [0]) as ->.
+  { simpl. by rewrite put_numbers. }
+  rewrite bool_decide_eq_true_2 by (simpl; rewrite app_length; simpl; lia).
+  match goal with |- context [small ?ws] => assert (small ws = true) as ->; [|by eexists] end.
+  unfold small. apply forallb_forall. intros w Hw%elem_of_list_In. apply bool_decide_eq_true_2.
+  rewrite !elem_of_cons, elem_of_app, elem_of_list_singleton in Hw.
+  destruct Hw as [->|[->|[->|[Hin| ->]]]]; [lia..| |lia].
+  clear -Hin Hblocks. induction blocks as [|[l p] blocks IH]; simpl in Hin; [by apply elem_of_nil in Hin|].
+  destruct (Hblocks (l, p)) as [Hl Hp]; [by left|]. rewrite !elem_of_cons in Hin.
+  destruct Hin as [->|[->|Hin]]; [done..|]. apply IH; [|done]. intros b Hb. apply Hblocks. by right.
+Qed.
+
+Lemma blocks_in_range n ws l : Forall (λ w, fits n w.1 (length w.2)) ws → l ∈ (blocks_of ws).*1 → l < n.
+Proof.
+  intros Hws Hl. apply elem_of_list_fmap in Hl as ([l' b]&->&Hl).
+  apply elem_of_list_In in Hl. unfold blocks_of in Hl. apply in_concat in Hl as (xs&Hxs&Hl).
+  apply elem_of_list_In, elem_of_list_fmap in Hxs as (w&->&Hw). apply elem_of_list_In in Hl.
+  apply elem_of_zip_l, elem_of_seq in Hl. rewrite Forall_forall in Hws. destruct (Hws w Hw). simpl. lia.
+Qed.
+
+(** Several writes are performed if the places that views use leave room for all of them: after a collection,
+with the first free places. Their record must have room for two numbers per block; the rest is as for one
+write. *)
+Theorem group_is_taken y ws m :
+  let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
+  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
+  base.size (used_places (current y)) + n ≤ data_blocks g → 2 * n + 4 ≤ words →
+  256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  log_can_go_on y →
+  (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
+Proof.
+  intros n g y' Hfits Hroom Hwords Hlimit Hn Hdisk Hdata Hnext Hlog.
+  destruct (first_free_taken y' n) as [Hlen [fr Hfree]].
+  { pose proof (collected_size g (current y)). simpl. unfold g in *. lia. }
+  apply (group_refusal_has_reason _ _ _ fr); try done. apply group_record_fits; try done.
+  - rewrite zip_with_length, fmap_length. lia.
+  - rewrite zip_with_length, fmap_length. lia.
+  - intros [l p] Hb. split; simpl.
+    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hfits Hb). lia.
+    + apply elem_of_zip_r, first_free_below in Hb. unfold g in *. lia.
 Qed.
 
 (** No more places are in use than blocks are mapped, by all views together. *)

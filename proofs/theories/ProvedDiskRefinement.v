@@ -89,6 +89,15 @@ Qed.
 Lemma group_idle n d ws : run Ack (settled n d) (writes_shown ws UnknownOutcome) (settled n d).
 Proof. induction ws; [constructor|]. econstructor; [|done]. split; [done|by left]. Qed.
 
+(** Performed or not, as what survived of them says. *)
+Lemma group_unknown g d ws f : group_outcome g d ws f → ∃ d',
+  run Ack (settled (disk_blocks g) d) (writes_shown ws UnknownOutcome) (settled (disk_blocks g) d') ∧
+  recoverable g d' f.
+Proof.
+  intros [?|[? ?]]; [exists d|exists (written_all d ws)]; split; try done;
+    [apply group_idle|apply group_run; by auto].
+Qed.
+
 Lemma related_cut c m s f : related (c, m) s → c ≠ Off → survives m f →
   ∃ s', run Ack s (shown_by_cut c) s' ∧ related (Off, Medium f []) s'.
 Proof.
@@ -101,10 +110,7 @@ Proof.
     destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
       [by apply Hone|]. by exists g, f, d'.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now).
-    assert (∃ d', run Ack (settled (disk_blocks g) d) (writes_shown ws UnknownOutcome)
-      (settled (disk_blocks g) d') ∧ recoverable g d' f) as (d'&Hrun&Hrec).
-    { destruct (Hp f Hf) as [?|[? ?]]; [exists d|exists (written_all d ws)]; split; try done;
-        [apply group_idle|apply group_run; by auto]. }
+    destruct (group_unknown _ _ _ _ (Hp f Hf)) as (d'&Hrun&Hrec).
     exists (cut (settled (disk_blocks g) d') []).
     split; [apply run_app; eexists; split; [done|by apply Hone]|].
     exists g, f, d'. split_and!; [done|done|by left|done].

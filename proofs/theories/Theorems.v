@@ -545,6 +545,19 @@ Theorem mirrored_requests_answered `{blocks} size count n z tr y ms c x h q :
 Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.requests_are_answered _ _ _ _ _ _ _ _ _ _ _ Hz
   Hlives). Qed.
 
+(** 18. Several writes at once within the stated sizes ([admissible_group]) are performed, all of them: the
+bound is that of one request with as many I/Os ([group_ios]). *)
+Theorem mirrored_groups_performed `{blocks} size count n z tr y ms c x h ws :
+  blocks_laws → MirroredDiskMachine.formatted size count n z →
+  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size → MirroredDiskGroups.admissible_group y ws →
+  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskGroups.group_turn size ws)
+    (MirroredDiskGroups.group_ok ws) (MirroredDiskGroups.group_turns (shape y) (length ms) ws)
+    (MirroredDiskMachine.Idle y ms c, x, h).
+Proof.
+  intros ? Hz Hlives. exact (MirroredDiskGroups.groups_are_performed _ _ _ _ _ _ _ _ _ _ _ Hz Hlives).
+Qed.
+
 (** 18. Recovery ends, after a power cut and where all members were gone, and the disk is open. *)
 Theorem mirrored_recovery_ends `{blocks} size count n z tr c x h :
   blocks_laws → MirroredDiskMachine.formatted size count n z →
@@ -640,6 +653,16 @@ Theorem write_is_taken `{blocks} y lba data m :
   (execute (perform y' (first_free y' n) (DoWrite lba data)) m).1.1.2 = Ok.
 Proof. apply ProvedDiskProgress.write_is_taken. Qed.
 
+(** And so are several writes at once, of n blocks together. Their record has two numbers per block. *)
+Theorem group_is_taken `{blocks} y ws m :
+  let n := length (blocks_of ws) in let g := shape y in let y' := collect y in
+  Forall (λ w, fits (disk_blocks g) w.1 (length w.2)) ws →
+  base.size (used_places (current y)) + n ≤ data_blocks g → 2 * n + 4 ≤ words →
+  256 ≤ limit → 2 * n < limit → disk_blocks g < limit → data_blocks g < limit → next_record y < limit →
+  ProvedDiskProgress.log_can_go_on y →
+  (execute (write_group y' (first_free y' n) ws) m).1.2 = true.
+Proof. apply ProvedDiskProgress.group_is_taken. Qed.
+
 (** No more places are in use than blocks are mapped, by all views together. *)
 Theorem used_at_most_mapped m : base.size (used_places m) ≤ ProvedDiskProgress.mapped m.
 Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
@@ -658,8 +681,9 @@ Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecut
     ProvedDiskExecution.served_shows tr q.
 Proof. apply ProvedDiskExecution.served_life_exists. Qed.
 
-(** And on two mirrors: a power cut that leaves them different, a degraded write, all devices gone, one that
-comes back stale, the other one, resync, and the loss of the device that was never stale. *)
+(** And on two mirrors: writes that are performed together, a power cut while two more are, which both
+happened since one device has their record; a degraded write, all devices gone, one that comes back stale, the
+other one, resync, and the loss of the device that was never stale. *)
 Theorem mirrored_disk_execution : ∃ z z',
   MirroredDiskMachine.formatted 20 2 4 z ∧
   MirroredDiskMachine.lives 20 2 z MirroredDiskExecution.everything_on_mirrors_shows z'.
@@ -688,10 +712,11 @@ Definition all_theorems :=
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
    @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
-   @mirrored_requests_answered, @mirrored_recovery_ends, @mirrored_resync_ends,
+   @mirrored_requests_answered, @mirrored_groups_performed, @mirrored_recovery_ends, @mirrored_resync_ends,
    @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
+   @group_is_taken,
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution).
 Print Assumptions all_theorems.
@@ -718,7 +743,8 @@ Definition all_counterexamples :=
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
    @MirroredDiskProgressWitnesses.small_devices_block,
-   @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.recovery_needs_a_member,
+   @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.groups_need_places,
+   @MirroredDiskProgressWitnesses.recovery_needs_a_member,
   @MirroredDiskResync.resync_needs_members,
   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,

@@ -132,7 +132,9 @@ def sent_together(server: Server, end: socket.socket, writes: list[tuple[int, by
     end.settimeout(10)
     received = b""
     while len(received) < 16 * len(writes):
-        received += end.recv(1 << 16)
+        part = end.recv(1 << 16)
+        assert part, "the server hung up"
+        received += part
     return [reply.error for reply in replies(received, {})]
 
 
@@ -196,6 +198,24 @@ def test_requests_fail_while_no_member_answers_and_go_on_when_it_is_back(
     assert asked(disk, {"op": "settle"})["ok"]
     asked(disk, {"op": "fail", "device": 1})
     assert client.one(READ, 0, BLOCK).content == b"d" * BLOCK
+
+
+def test_writes_that_arrive_together_share_a_record_on_mirrors(
+    mirrors: tuple[Server, Client], tmp_path: Path
+) -> None:
+    (server, _), disk = mirrors, tmp_path / "disk"
+    client, end = connected(tmp_path)
+    with closing(end):
+        before = counted(disk)
+        writes = [(lba, bytes([lba]) * BLOCK) for lba in range(1, 13)]
+        assert not any(sent_together(server, end, writes))
+        assert counted(disk) - before == Counter(device_writes=26, device_flushes=4)
+        for device in (0, 1):
+            asked(disk, {"op": "fail", "device": device})
+        assert sent_together(server, end, [(lba, b"b" * BLOCK) for lba in (1, 2)]) == [5, 5]
+        for device in (0, 1):
+            asked(disk, {"op": "return", "device": device})
+        assert client.one(READ, BLOCK, 12 * BLOCK).content == b"".join(data for _, data in writes)
 
 
 def test_a_server_that_ends_while_no_member_answers_leaves_the_record_alone(

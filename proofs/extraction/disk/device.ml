@@ -43,7 +43,7 @@ let seek device address = ignore (Unix.lseek device.file (address * block_bytes)
 let rec transfer operation file bytes from =
   if from < block_bytes then
     match operation file bytes from (block_bytes - from) with
-    | 0 -> ()  (* past the end of the file: zeroes *)
+    | 0 -> Bytes.fill bytes from (block_bytes - from) '\000'  (* past the end of the file: zeroes *)
     | n -> transfer operation file bytes (from + n)
 
 let tick device =
@@ -58,7 +58,7 @@ let read device address =
   match Hashtbl.find_opt device.latest address with
   | Some bytes -> bytes
   | None ->
-      let bytes = Bytes.make block_bytes '\000' in
+      let bytes = Bytes.create block_bytes in
       seek device address;
       transfer Unix.read device.file bytes 0;
       bytes

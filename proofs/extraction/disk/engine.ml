@@ -4,7 +4,7 @@ open Proved_core
 exception Not_a_disk
 
 (* Whatever runs a program for one device. *)
-type medium = { run : 'a. (block, 'a) program -> 'a; groups : bool  (* several writes at once *) }
+type medium = { run : 'a. (block, 'a) program -> 'a }
 
 type t = {
   medium : medium;
@@ -21,7 +21,7 @@ let rec run device = function
       run device next
   | FlushBlocks next -> Device.flush device; run device next
 
-let on device = { run = (fun program -> run device program); groups = true }
+let on device = { run = (fun program -> run device program) }
 
 let with_memory medium = function
   | Some memory -> { medium; memory; scheduler = Scheduler.create (); deleted = Hashtbl.create 8 }
@@ -56,16 +56,16 @@ let rec perform ?(looked = false) disk request =
       Scheduler.give_back disk.scheduler places; (answer, data)
   | _ -> if answer <> Ok || looked || request = DoRestart then Scheduler.forget disk.scheduler; (answer, data)
 
-(* Several writes in one record; false if none of them was performed. *)
-let write_group disk writes =
+(* Several writes in one record; false if none of them was performed. The same: `group_is_taken`. *)
+let rec write_group ?(looked = false) disk writes =
   let blocks = List.fold_left (fun sum (_, data) -> sum + List.length data) 0 writes in
-  disk.medium.groups && List.compare_length_with writes 1 > 0 && begin
+  List.compare_length_with writes 1 > 0 && begin
     prepare disk blocks;
-    let places = Scheduler.propose disk.scheduler disk.memory blocks in
-    let memory, all = disk.medium.run (write_group Bytes_blocks.blocks disk.memory places writes) in
-    disk.memory <- memory;
-    if not all then Scheduler.forget disk.scheduler;
-    all
+    let places = (if looked then first_free else Scheduler.propose disk.scheduler) disk.memory blocks in
+    let program = Proved_core.write_group Bytes_blocks.blocks disk.memory places writes in
+    let memory, all = disk.medium.run program in disk.memory <- memory;
+    if looked || not all then Scheduler.forget disk.scheduler;
+    all || not looked && (maintain disk Collect; write_group ~looked:true disk writes)
   end
 
 (* As much of cleaning as the scheduler finds to do. *)

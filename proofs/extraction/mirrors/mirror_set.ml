@@ -75,7 +75,7 @@ let rec run set = function
 let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
 
 let medium set =
-  { Engine.groups = false; run = (fun program -> if set.lost then raise Lost else
+  { Engine.run = (fun program -> if set.lost then raise Lost else
       remember set (run set (mirrored set.size set.members set.clean program))) }
 
 let settle set =

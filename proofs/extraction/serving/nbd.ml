@@ -50,11 +50,11 @@ let block_written disk lba data at from until =
 
 (* Performs the writes that wait. *)
 let commit disk =
-  let writes = List.rev disk.waiting in
-  disk.waiting <- [];
-  let all = Engine.write_group disk.engine (List.map fst writes) in
+  let writes = List.rev disk.waiting in disk.waiting <- [];
   let alone (lba, data) = try ignore (perform disk (DoWrite (lba, data))); 0 with Failed error -> error in
-  List.iter (fun (write, answered) -> answered (if all then 0 else alone write)) writes
+  let each = try if Engine.write_group disk.engine (List.map fst writes) then fun _ -> 0 else alone
+    with Mirror_set.Lost -> fun _ -> eio in
+  List.iter (fun (write, answered) -> answered (each write)) writes
 
 let wait disk data at from length answered =
   let block i = Bytes_blocks.to_block (Bytes.sub data (at + (i * size)) size) in

@@ -1,0 +1,125 @@
+(** Progress of several writes at once, on mirrors: as long as some member answers they are performed after a
+bounded number of turns, while other devices fail between any two I/Os. The scheduler is that of
+[MirroredDiskProgress.v]. *)
+From stdpp Require Import gmap strings.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Mirrors
+  MirrorsCorrect MirrorsRefine MirrorsProgress MirroredDiskMachine MirroredDiskRefinement Progress
+  MirroredDiskProgress.
+
+Section Groups.
+Context `{!blocks}.
+Variables (size count : nat).
+Implicit Types (x : array block) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
+
+Definition plan_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
+
+(** What the scheduler does with the writes [ws]. *)
+Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
+  | CollectsFirst y ms c x h :
+      plan_group y ws = None →
+      group_turn ws (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y Collect)), x, h)
+  | CollectedFirst ms c y x h : group_turn ws (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
+  | CallsAll y ms c places x h :
+      plan_group y ws = Some places →
+      group_turn ws (Idle y ms c, x, h) [] (Group ws (mirrored size ms c (write_group y places ws)), x, h)
+  | PerformsAll p x p' x' h : array_io p x p' x' → group_turn ws (Group ws p, x, h) [] (Group ws p', x', h)
+  | AnswersAll ms c y x h :
+      group_turn ws (Group ws (Finish (ms, c, (y, true))), x, h) (Event <$> writes_shown ws Ok)
+        (Idle y ms c, x, h).
+
+Lemma group_turn_is_move ws z es z' : group_turn ws z es z' → move size count z es z'.
+Proof. destruct 1; by constructor. Qed.
+
+(** The stated sizes: all writes are in range, there is a place for each of their blocks, their record goes
+into a block, numbers are below the limit of words, and the log has room or the maps go into a slot. *)
+Record admissible_group y ws : Prop := {
+  all_in_range : in_range (shape y) ws;
+  places_for_all : base.size (used_places (current y)) + length (blocks_of ws) ≤ data_blocks (shape y);
+  one_record : 2 * length (blocks_of ws) + 4 ≤ words;
+  numbers_small : 256 ≤ limit ∧ 2 * length (blocks_of ws) < limit ∧ disk_blocks (shape y) < limit ∧
+    data_blocks (shape y) < limit ∧ next_record y < limit;
+  log_of_all : log_can_go_on y;
+}.
+
+Definition group_ok ws (es : list (entry block)) (_ : machine) : Prop := es = Event <$> writes_shown ws Ok.
+
+(** Four turns, and those of the I/Os. *)
+Definition group_turns (g : geometry) (w : nat) ws : nat := 4 + ios_on w (group_ios g ws).
+
+Context `{!blocks_laws}.
+
+Lemma planned_group_taken y f d ws places m :
+  represents y f d → admissible_group y ws → plan_group y ws = Some places →
+  (execute (write_group y places ws) m).1.2 = true.
+Proof.
+  intros [(m0&rs&_&_&_&_&Hbelow) _] [Hrange _ Hrecord (Hlimit&Hmany&Hdisk&Hdata&Hnext) Hlog] Hplan.
+  apply places_for_free in Hplan as (Hlen&fr&Hfree).
+  apply (group_refusal_has_reason _ _ _ fr); try done. apply group_record_fits; try done.
+  - rewrite zip_with_length, fmap_length. lia.
+  - rewrite zip_with_length, fmap_length. lia.
+  - intros [l p] Hb. split; simpl.
+    + apply elem_of_zip_l in Hb. pose proof (blocks_in_range _ _ _ Hrange Hb). lia.
+    + apply elem_of_zip_r in Hb. apply take_free_some in Hfree as (_&Hin&_).
+      pose proof (Hbelow p (proj1 (Hin p Hb))). lia.
+Qed.
+
+Lemma planned_group_ends y f d ms c x h ws places :
+  represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws → plan_group y ws = Some places →
+  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  ends_well (weather count) (group_turn ws) (group_ok ws)
+    (S (ios_on (length ms) (group_ios (shape y) ws) + 1)) (Idle y ms c, x, h).
+Proof.
+  intros Hy Hsize Hws Hplan Hx Hms Hdup [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply CallsAll|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
+  apply (machine_ends _ (group_turn ws) (group_ok ws) (Group ws) _ _ (λ r _, r.2.2 = true)); [| | |lia|].
+  - intros. by apply PerformsAll.
+  - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
+  - intros [[ms2 c2] [y2 all]] x2 h2 Hr [[c3 x3] h3] [Hc3 H3]%weather_tolerable. simpl in Hc3, H3. subst c3.
+    specialize (Hr _ H3). simpl in Hr. subst all. split; [do 2 eexists; by apply AnswersAll|].
+    intros es z2 Hstep. left. inversion Hstep; subst; [|done].
+    match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
+  - eapply (ends_mirrored size _ _ _ _ (Medium f [])); [|done..|].
+    + by eapply within_write_group.
+    + intros x2 ms2 c2 _. by eapply planned_group_taken.
+Qed.
+
+Lemma admissible_group_collected y ws :
+  admissible_group y ws → admissible_group (collect y) ws ∧ is_Some (plan_group (collect y) ws).
+Proof.
+  intros [Hrange Hroom Hrecord Hnumbers Hlog]. split; [by split|]. by apply places_after_collection.
+Qed.
+
+Lemma group_ends_well y f d ms c x h ws :
+  represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws →
+  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
+    (Idle y ms c, x, h).
+Proof.
+  intros Hy Hsize Hws Hx Hms Hdup. unfold group_turns. destruct (plan_group y ws) as [places|] eqn:Hplan.
+  { eapply ends_well_more; [|by eapply planned_group_ends]. lia. }
+  intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
+  split; [do 2 eexists; by apply CollectsFirst|]. intros es z Hz. right. inversion Hz; simplify_eq.
+  split; [done|]. intros [[c2 x2] h2] [Hc [H2 _]]%weather_tolerable. simpl in Hc, H2. subst c2.
+  apply (each_up_fails _ _ _ _ H2) in Hx. destruct H2 as (Hm2&_&_). rewrite Hm1 in Hm2.
+  split; [do 2 eexists; apply CollectedFirst|]. intros es z Hz2. right. inversion Hz2; simplify_eq.
+  split; [done|]. destruct (admissible_group_collected y ws Hws) as [Hws' [places Hplaces]].
+  eapply ends_well_more; [|eapply (planned_group_ends (collect y)); try done; by apply represents_collected].
+  simpl. lia.
+Qed.
+
+Theorem groups_are_performed n z tr y ms c x h ws :
+  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  device_blocks (shape y) ≤ size → admissible_group y ws →
+  ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
+    (Idle y ms c, x, h).
+Proof.
+  intros Hz Hlives Hsize Hws. destruct (lives_related _ _ _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
+  destruct Hserves as (f&d&[Hholds Hreads]&Hms&_&Hy&_). eapply group_ends_well; try done.
+  - by rewrite <-Hms.
+  - rewrite <-Hms. apply (holds_distinct _ _ _ _ _ Hholds).
+Qed.
+
+End Groups.
