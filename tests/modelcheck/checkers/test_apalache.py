@@ -61,6 +61,19 @@ def test_a_violation_is_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert done.exit_code == 1 and re.search("--length=1 .*: violated", done.stderr)
 
 
+def test_what_holds_is_kept_and_what_does_not_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'echo "$@" >> {tmp_path}/given; case "$*" in *length=1*) exit 12;; esac'
+    stand_in(tmp_path, monkeypatch, script)
+    for _ in range(2):
+        assert CliRunner().invoke(main, ["apalache", "Redundancy"]).exit_code == 1
+    given = (tmp_path / "given").read_text().splitlines()
+    assert [line.count("length=1") for line in given].count(1) == 2
+    (run,) = [run for run in models.runs(tool="apalache") if run.name == "Redundancy-apalache"]
+    assert len(given) == len(run.steps) + 1
+
+
 def test_without_apalache_every_run_is_named_as_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
