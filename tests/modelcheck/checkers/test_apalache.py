@@ -1,6 +1,10 @@
 """Running Apalache: how it ended is understood, and what could not run is no success."""
 
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -53,6 +57,28 @@ def test_the_step_is_what_apalache_is_given(
 def test_what_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, monkeypatch, "exec sleep 60")
     assert apalache.check(TINY, 0, timeout=0.2).status == "timeout"
+
+
+def test_who_ends_the_command_ends_the_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    command = [sys.executable, "-m", "modelcheck", "apalache", "--jobs", "1", "Redundancy"]
+    with subprocess.Popen(command) as running:
+        pid = waited(tmp_path / "pid")
+        running.terminate()
+        assert running.wait(60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def waited(file: Path) -> int:
+    """The number in a file, once it is there."""
+    for _ in range(600):
+        if file.exists() and (text := file.read_text()).strip():
+            return int(text)
+        time.sleep(0.1)
+    raise AssertionError(f"{file} was not written within a minute")
 
 
 def test_a_violation_is_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
