@@ -1,5 +1,7 @@
 """Running the checkers of the specs: `python -m modelcheck`."""
 
+import signal
+
 from modelcheck.commands.group import Commands
 
 NAMES = ("specs", "mutants", "apalache", "explain", "distributed", "mutation")
@@ -14,4 +16,5 @@ main = Commands(
 )
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it ends the checkers too
     main(prog_name="python -m modelcheck")

@@ -31,10 +31,10 @@ Underway ==     \* What is on its way is needed no more, or is right.
         /\ x.stripe \in missed[x.to] => x.value = Stored(x.stripe)
 
 Agree ==        \* InSync, of any two: Apalache may choose another component each time that Stored is asked.
-    \A c, d \in Component : \A s \in Stripe \ (missed[c] \union missed[d]) : piece[c][s] = piece[d][s]
+    \A c, d \in Component : \A s \in StripeNumber \ (missed[c] \union missed[d]) : piece[c][s] = piece[d][s]
 
 Whole ==        \* Who lacks nothing of a stripe holds a piece of one.
-    \A c \in Component : \A s \in Stripe \ missed[c] : piece[c][s] # Junk
+    \A c \in Component : \A s \in StripeNumber \ missed[c] : piece[c][s] # Junk
 
 IndInv ==       \* In the order in which it is cheapest to enumerate.
     /\ on \in [Component -> Device]
@@ -42,15 +42,15 @@ IndInv ==       \* In the order in which it is cheapest to enumerate.
     /\ away \in SUBSET Device
     /\ Apart
     /\ state \in [Component -> {"active", "absent", "degraded", "stale", "resyncing"}]
-    /\ missed \in [Component -> SUBSET Stripe]
+    /\ missed \in [Component -> SUBSET StripeNumber]
     /\ clock \in [Component -> 0 .. Timer]
     /\ Lacks
     /\ Recoverable
-    /\ piece \in [Component -> [Stripe -> Value \union {Junk}]]
+    /\ piece \in [Component -> [StripeNumber -> Value \union {Junk}]]
     /\ Agree
     /\ Whole
     /\ copy \in {{}} \union
-            {{[to |-> c, stripe |-> s, value |-> v]} : c \in Component, s \in Stripe, v \in Value}
+            {{[to |-> c, stripe |-> s, value |-> v]} : c \in Component, s \in StripeNumber, v \in Value}
     /\ Underway
 
 Safety == InSync /\ NeverStale /\ Recoverable /\ Served /\ Apart

@@ -16,7 +16,7 @@ EXTENDS LogStructuredDiskRefinement
 
 CONSTANTS K, M, Device, Timer, Junk     \* Redundancy's.
 
-VARIABLES piece, spare, away, on, health, missed, clock, copy   \* Redundancy's, whose `state` is `health` here.
+VARIABLES piece, spare, away, on, health, missed, clock, copy  \* Redundancy's, whose `state` is `health` here.
 
 leg == <<piece, spare, away, on, health, missed, clock, copy>>
 
@@ -68,7 +68,8 @@ Fetches(c) == Leg!Fetch(c) /\ UNCHANGED vars
 Resyncs(c) == Leg!Resync(c) /\ UNCHANGED vars
 
 AllActive ==            \* The leg at first, of what the segments hold.
-    /\ piece = [c \in Leg!Component |-> [t \in Leg!Stripe |-> [i \in 1 .. Stripe |-> data[<<t + 1, i>>]]]]
+    /\ piece = [c \in Leg!Component |->
+        [t \in Leg!StripeNumber |-> [i \in 1 .. Stripe |-> data[<<t + 1, i>>]]]]
     /\ on = [c \in Leg!Component |-> c]
     /\ spare = Device \ Leg!Component /\ away = {}
     /\ health = [c \in Leg!Component |-> "active"]

@@ -145,6 +145,10 @@ OnlyReplay ==   \* Recovery loads, replays one record a step, and comes up: it d
 
 FullStays ==    \* Nothing is gained by moving what is in a full segment.
     [][\A s \in Segment : usage[s] = Stripe => (DOMAIN bank' \ DOMAIN bank) \intersect Housed(middle, s) = {}]_vars
+
+OneDropped ==   \* However many chunks a view held that goes, a step drops one at most: Reclaim, one by one.
+    [][phase' # "down" =>
+        Cardinality((DOMAIN middle \union DOMAIN bank) \ (DOMAIN middle' \union DOMAIN bank')) <= 1]_vars
 ----------------------------------------------------------------------------
 (* Liveness, once operations and crashes have ended.                       *)
 

@@ -239,6 +239,27 @@ Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
 
+Pages == Page \union {Nil}
+
+NodeOK(n) == n.born >= 0 /\ n.kids \in [LBA -> Pages] /\ n.value \in Value
+
+MapsOK(m) ==        \* Of memory, of the slot, or of the checkpoint on its way.
+    m.live \in Pages /\ DOMAIN m.snaps \subseteq Name /\ \A n \in DOMAIN m.snaps : m.snaps[n] \in Pages
+
+TypeOK ==
+    /\ DOMAIN disk = Page /\ \A p \in Page : NodeOK(disk[p])
+    /\ DOMAIN before \subseteq Page /\ \A p \in DOMAIN before : NodeOK(before[p])
+    /\ DOMAIN cache \subseteq Page /\ \A p \in DOMAIN cache : NodeOK(cache[p])
+    /\ MapsOK(maps) /\ MapsOK(slot) /\ slot.epoch >= 1 /\ epoch >= 0
+    /\ Len(log) <= Room /\ replayed \in 0 .. Len(log)
+    /\ \A i \in DOMAIN log : log[i].op \in {"write", "snapshot", "delete"}
+    /\ phase \in {"up", "down", "replay"}
+    /\ free \subseteq Page /\ limbo \subseteq Page
+    /\ Cardinality(pending) <= 1
+    /\ \A c \in pending :
+        /\ MapsOK(c) /\ c.epoch >= 1 /\ c.from \in 0 .. Len(log)
+        /\ c.retired \subseteq Page /\ c.todo \subseteq Page
+
 Retired == UNION {c.retired : c \in pending}
 
 Exact ==        \* Every page is held by a view, freed or free, and only one of these.
@@ -265,5 +286,5 @@ Obeys ==        \* And each action does what the contract's of its name does.
        /\ \A name \in Name : DoDelete(name) => Contract!Delete(name, "ok")
        /\ Recover => Contract!Crash("ok")]_vars
 
-THEOREM Spec => Refines /\ Obeys /\ FrozenSlot /\ [](Exact /\ Durable /\ RoomToReplay)
+THEOREM Spec => Refines /\ Obeys /\ FrozenSlot /\ [](TypeOK /\ Exact /\ Durable /\ RoomToReplay)
 =============================================================================

@@ -5,6 +5,8 @@
 (* numbers go round, as in MCLogStructuredDisk, and power cuts are few.    *)
 (* MCDegradedDisk-near takes one block, and no more steps than it takes to *)
 (* clean a segment and free it while a component fails and catches up.     *)
+(* MCDegradedDisk-real is for simulation: a disk that is written, with     *)
+(* snapshots, under prefix.                                                *)
 (***************************************************************************)
 EXTENDS MCLogStructuredDisk, DegradedDisk
 
@@ -29,6 +31,15 @@ HalfWritten ==          \* HalfFull, of blocks that differ.
 Begins == HalfWritten /\ AllActive
 
 AloneSpec == Begins /\ [][Unasked /\ generation' <= Crashes + 1]_<<vars, leg>>
+
+AskedSpec == Begins /\ [][NextOnLeg]_<<vars, leg>>     \* With operations, and any number of power cuts.
+
+(* What comes together with a failure is told once each: see Tells.        *)
+ASSUME TLCSet(2, {})
+
+TellsFailures ==
+    LET new == {f \in Features : Leg!Failed # {}} \ TLCGet(2)
+    IN  new # {} => TLCSet(2, TLCGet(2) \union new) /\ \A f \in new : PrintT(<<"reached", {"failures", f}>>)
 
 (* A bound, since there are too many states: all that is at most so near.  *)
 Near == TLCGet("level") < 12

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* What TLC needs to exhaust MirroredLog: how often things go wrong.       *)
 (***************************************************************************)
-EXTENDS MirroredLog
+EXTENDS MirroredLogProperties
 
 CONSTANTS
     Operations, \* How many operations there may be,

@@ -20,7 +20,7 @@ EndingFail(device, mode) ==
 EndingNext ==
     \/ \E d \in Device, mode \in {"absent", "degraded"} : EndingFail(d, mode)
     \/ /\ failed' = failed
-       /\ \/ \E s \in Stripe : Unmap(s) \/ \E value \in Value : Write(s, value)
+       /\ \/ \E s \in StripeNumber : Unmap(s) \/ \E value \in Value : Write(s, value)
           \/ \E d \in Device : Return(d)
           \/ Tick
           \/ \E c \in Component : Rebuild(c) \/ Fetch(c) \/ Resync(c)

@@ -38,8 +38,6 @@
 (* found, or let Load heal no slot; then run MCMirroredLog.                *)
 (***************************************************************************)
 EXTENDS MirroredLogMembers
-
-Contract == INSTANCE DurableLog WITH Room <- Size
 ----------------------------------------------------------------------------
 (* The log and the slots, while it is up.                                  *)
 
@@ -276,39 +274,4 @@ Trouble ==              \* What happens to it.
 
 Next == Work \/ Trouble
 Spec == Init /\ [][Next]_vars
-----------------------------------------------------------------------------
-(* What it promises.                                                       *)
-
-Remembered == phase = "up" => contents = held
-
-Durable(d) ==           \* The device has the newest checkpoint, and every record behind it that is durable.
-    /\ slots[d][newest.number % 2] = newest
-    /\ \A s \in newest.sequence .. log.flushed : ring[d][Slot(s)].sequence = s
-
-Mirrored ==             \* Every current mirror has all that is durable, unless it has decayed.
-    phase = "up" /\ trouble.damages = 0 => \A c \in Active : Durable(record.on[c])
-
-Known ==                \* A majority of the voters has the record that memory goes by.
-    phase \notin {"down", "promising", "assembled"} /\ ~ Saving =>
-        2 * Cardinality({v \in On(Member) \union Others : book[v] = record}) > Voters
-
-Faithful ==             \* To open the log changes nothing that is on record, but for the term.
-    [][phase = "down" /\ phase' # "down" =>
-        \E r \in Found : /\ record'.on = r.on /\ record'.current = r.current
-                         /\ \A other \in Found : Later(r, other)]_vars
-
-OneRecord ==            \* Of one term and number there is one record, whoever wrote it, and however few have it.
-    \A v, w \in Voter :
-        book[v].term = book[w].term /\ book[v].number = book[w].number =>
-            book[v].on = book[w].on /\ book[v].current = book[w].current
-
-Unharmed == phase # "damaged"   \* Within tolerance the log is never taken for damaged.
-
-NotSilently ==          \* What was durable is given up only where nothing says that it was.
-    [][phase = "replay" /\ phase' = "up" /\ Len(contents) < durable =>
-        ~ \E r \in Behind : r.sequence > log.sequence /\ r.flushed >= log.sequence]_vars
-
-Refines == Contract!Spec
-
-THEOREM Spec => Refines /\ Faithful /\ [](Remembered /\ Mirrored /\ Known /\ OneRecord /\ Unharmed)
 =============================================================================

@@ -168,6 +168,25 @@ Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
 
+Places == Segment \union {InMemory}
+
+MapsOK(m) == DOMAIN m = LBA /\ \A l \in LBA : m[l].segment \in Places
+
+WriteOK(w) == w.lba \in LBA /\ w.segment \in Places
+
+RecordsOK(records) ==
+    \A i \in DOMAIN records :
+        records[i].id \in 1 .. issued /\ \A j \in DOMAIN records[i].writes : WriteOK(records[i].writes[j])
+
+TypeOK ==
+    /\ RecordsOK(log) /\ RecordsOK(tail) /\ Len(log) + Len(tail) <= Room
+    /\ DOMAIN data = Segment
+    /\ MapsOK(maps) /\ MapsOK(saved.maps) /\ saved.count \in 0 .. issued
+    /\ unflushed \subseteq Segment
+    /\ Cardinality(placing) <= 1 /\ \A w \in placing : WriteOK(w)
+    /\ up \in BOOLEAN
+    /\ Len(asked) = issued
+
 Right ==        \* Reads return what the operations that count have written, whole and in their order.
     up => \A l \in LBA : Content(maps[l]) = Asked([k \in LBA |-> Zero], held)[l]
 
@@ -177,5 +196,5 @@ Intact ==       \* Every segment that recovery may need is flushed, and holds wh
 
 Refines == Contract!Spec
 
-THEOREM Spec => Refines /\ [](Right /\ Intact)
+THEOREM Spec => Refines /\ [](TypeOK /\ Right /\ Intact)
 =============================================================================

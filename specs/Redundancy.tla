@@ -72,7 +72,7 @@ leg == <<on, state, missed, clock, copy>>
 vars == <<devices, leg>>
 
 Component == 1 .. K + M
-Stripe == 0 .. Stripes - 1
+StripeNumber == 0 .. Stripes - 1
 
 ASSUME Zero \in Value /\ Junk \notin Value
 ASSUME Cardinality(Device) >= K + M
@@ -91,12 +91,12 @@ Given(s) == piece[CHOOSE c \in Readable(s) : TRUE][s]   \* What a read gives; an
 
 Stored(s) == piece[CHOOSE c \in Component : s \notin missed[c]][s]
 
-NoSnaps == [n \in {} |-> [s \in Stripe |-> Zero]]
+NoSnaps == [n \in {} |-> [s \in StripeNumber |-> Zero]]
 
 Contract == INSTANCE VirtualDisk WITH   \* A reliable store: no snapshot, no power cut.
     Size <- Stripes, Name <- {}, Profile <- "ack", Holds <- 0, power <- TRUE,
-    disk <- [live |-> [s \in Stripe |-> Stored(s)], snaps |-> NoSnaps],
-    survivors <- {[live |-> [s \in Stripe |-> {Stored(s)}], snaps |-> NoSnaps]}
+    disk <- [live |-> [s \in StripeNumber |-> Stored(s)], snaps |-> NoSnaps],
+    survivors <- {[live |-> [s \in StripeNumber |-> {Stored(s)}], snaps |-> NoSnaps]}
 ----------------------------------------------------------------------------
 (* Reads and writes.                                                       *)
 
@@ -163,11 +163,11 @@ Tick ==
 Due(c) == state[c] = "degraded" \/ (state[c] = "absent" /\ Waited(c))
 
 Begin(c, device) ==     \* From nothing; Fetch and Resync do the rest.
-    /\ \A s \in Stripe : Enough(Readable(s))
-    /\ piece' = [piece EXCEPT ![c] = [s \in Stripe |-> Junk]]
+    /\ \A s \in StripeNumber : Enough(Readable(s))
+    /\ piece' = [piece EXCEPT ![c] = [s \in StripeNumber |-> Junk]]
     /\ on' = [on EXCEPT ![c] = device]
     /\ state' = [state EXCEPT ![c] = "resyncing"]
-    /\ missed' = [missed EXCEPT ![c] = Stripe]
+    /\ missed' = [missed EXCEPT ![c] = StripeNumber]
     /\ clock' = [clock EXCEPT ![c] = 0]
     /\ copy' = copy
 
@@ -207,7 +207,7 @@ Resync(c) ==            \* One stripe; unless a write came first, which is newer
         /\ UNCHANGED <<spare, away, on, clock>>
 ----------------------------------------------------------------------------
 Init ==
-    /\ piece = [c \in Component |-> [s \in Stripe |-> Zero]]
+    /\ piece = [c \in Component |-> [s \in StripeNumber |-> Zero]]
     /\ on \in {f \in [Component -> Device] : \A c, d \in Component : c # d => f[c] # f[d]}
     /\ spare = Device \ {on[c] : c \in Component}
     /\ away = {}
@@ -217,7 +217,7 @@ Init ==
     /\ copy = {}
 
 Next ==
-    \/ \E s \in Stripe :
+    \/ \E s \in StripeNumber :
         \/ \E value \in Value : Write(s, value)
         \/ Unmap(s)
     \/ \E d \in Device :
@@ -236,32 +236,32 @@ Spec == Init /\ [][Next]_vars /\ Repairs
 (* What it promises.                                                       *)
 
 InSync ==       \* Who lacks nothing of a stripe holds a piece of its last write.
-    \A c \in Component : \A s \in Stripe \ missed[c] : piece[c][s] = Stored(s)
+    \A c \in Component : \A s \in StripeNumber \ missed[c] : piece[c][s] = Stored(s)
 
 NeverStale ==   \* What may be read is in sync.
-    \A s \in Stripe : \A c \in Readable(s) : s \notin missed[c] /\ c \in Reachable
+    \A s \in StripeNumber : \A c \in Readable(s) : s \notin missed[c] /\ c \in Reachable
 
 TypeOK ==
-    /\ piece \in [Component -> [Stripe -> Value \union {Junk}]]
+    /\ piece \in [Component -> [StripeNumber -> Value \union {Junk}]]
     /\ spare \in SUBSET Device /\ away \in SUBSET Device
     /\ on \in [Component -> Device]
     /\ state \in [Component -> {"active", "absent", "degraded", "stale", "resyncing"}]
-    /\ missed \in [Component -> SUBSET Stripe]
+    /\ missed \in [Component -> SUBSET StripeNumber]
     /\ clock \in [Component -> 0 .. Timer]
-    /\ \A x \in copy : x.to \in Component /\ x.stripe \in Stripe /\ x.value \in Value
+    /\ \A x \in copy : x.to \in Component /\ x.stripe \in StripeNumber /\ x.value \in Value
     /\ Cardinality(copy) <= 1
 
 Recoverable ==  \* Every stripe is where k components do not lack it, reachable or not.
-    \A s \in Stripe : Enough({c \in Component : s \notin missed[c]})
+    \A s \in StripeNumber : Enough({c \in Component : s \notin missed[c]})
 
 Failed ==       \* What counts against tolerance: it cannot be reached, or it lacks something.
     {c \in Component : c \notin Reachable \/ missed[c] # {}}
 
 Served ==       \* Within tolerance everything can be read, and written.
-    Cardinality(Failed) <= M => Writable /\ \A s \in Stripe : Enough(Readable(s))
+    Cardinality(Failed) <= M => Writable /\ \A s \in StripeNumber : Enough(Readable(s))
 
 Returns ==      \* If all devices are back, all can be read, whatever had failed and in what order.
-    Reachable = Component => \A s \in Stripe : Enough(Readable(s))
+    Reachable = Component => \A s \in StripeNumber : Enough(Readable(s))
 
 Apart ==        \* No device has two uses.
     /\ \A c, d \in Component : c # d => on[c] # on[d]
@@ -270,7 +270,7 @@ Apart ==        \* No device has two uses.
 
 Prompt ==       \* What is degraded is rebuilt at once: as soon as there is a device, and data to read.
     \A c \in In({"degraded"}) :
-        spare # {} /\ (\A s \in Stripe : Enough(Readable(s))) => ENABLED Rebuild(c)
+        spare # {} /\ (\A s \in StripeNumber : Enough(Readable(s))) => ENABLED Rebuild(c)
 
 Patient ==      \* What is absent is rebuilt elsewhere no sooner than the repair timer says.
     [][\A c \in Component :
@@ -285,7 +285,7 @@ Reusable ==     \* A device that was only absent may be used again, and no other
 Refines == Contract!Spec
 
 Obeys ==        \* And each action does what the contract's of its name does.
-    [][\A s \in Stripe :
+    [][\A s \in StripeNumber :
         /\ \A value \in Value : Write(s, value) => Contract!Write(s, [i \in {1} |-> value], "ok")
         /\ Unmap(s) => Contract!Unmap(s, 1, "ok")]_vars
 

@@ -278,6 +278,23 @@ Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
 
+\* @type: $stMaps => Bool;
+MapsOK(m) ==
+    /\ \A v \in DOMAIN m.view :
+        /\ Nil < v /\ v <= m.live
+        /\ m.view[v].root \in Address \union {Nil} /\ m.view[v].parent \in DOMAIN m.view \union {Nil}
+    /\ DOMAIN m.names \subseteq Name /\ \A n \in DOMAIN m.names : m.names[n] \in DOMAIN m.view
+    /\ \A i \in DOMAIN m.queue : m.queue[i] \in DOMAIN m.view
+    /\ m.cursor \in LBA /\ m.free \subseteq Address
+
+TypeOK ==
+    /\ DOMAIN node = Address
+    /\ \A a \in Address :
+        /\ Nil <= node[a].born /\ node[a].data \in Value
+        /\ DOMAIN node[a].kids = Slot /\ \A i \in Slot : node[a].kids[i] \in Address \union {Nil}
+    /\ MapsOK(maps) /\ MapsOK(saved)
+    /\ limbo \subseteq Address
+
 \* @type: ($stMaps, Int) => Set(<<Int, Int>>);
 Places(m, v) == {p \in LBA \X Height : ~Passed(m, v, p[1], p[2])}
 
@@ -327,6 +344,6 @@ Obeys ==        \* And each action does what the contract's of its name does.
 
 THEOREM Spec =>
     /\ Refines /\ Obeys
-    /\ [](Exact /\ Durable /\ Named /\ Downwards)
+    /\ [](TypeOK /\ Exact /\ Durable /\ Named /\ Downwards)
     /\ FrozenNodes /\ FreedOnce /\ FreeSnapshots
 =============================================================================

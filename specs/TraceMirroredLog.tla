@@ -47,7 +47,7 @@
 (*                                                                         *)
 (* How to break it: leave out a device of an append event.                 *)
 (***************************************************************************)
-EXTENDS MirroredLog, TraceFile, TLC
+EXTENDS MirroredLogProperties, TraceFile, TLC
 
 VARIABLES
     trace,      \* Which of the traces this is.

@@ -258,7 +258,7 @@ Untold ==       \* A change is on record once enough members are left.
 TraceInit ==
     /\ trace \in DOMAIN Traces
     /\ next = 1 /\ part = 0 /\ needed = {} /\ ailing = {} /\ untold = {} /\ broken = {}
-    /\ piece = [c \in Component |-> [s \in Stripe |-> Zero]]
+    /\ piece = [c \in Component |-> [s \in StripeNumber |-> Zero]]
     /\ on = [c \in Component |-> c - 1]
     /\ spare = Header.members .. Header.devices - 1
     /\ away = {}

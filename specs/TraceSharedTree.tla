@@ -74,9 +74,9 @@ Ignored(d) == survivors' = survivors    \* What a crash may leave is the contrac
 ----------------------------------------------------------------------------
 (* What is told.                                                           *)
 
-Kept == {saved} \union {f.maps : f \in frozen}      \* The checkpoints whose nodes are needed.
+Checkpoints == {saved} \union {f.maps : f \in frozen}      \* The checkpoints whose nodes are needed.
 
-Needed == Listed(UNION {Held(m) : m \in Kept})
+Needed == Listed(UNION {Held(m) : m \in Checkpoints})
 
 InUse == Listed(Address \ (maps.free \union limbo))
 

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from modelcheck.checkers import process
 from modelcheck.checkers.tlc import BUILD, Unavailable
@@ -20,7 +21,7 @@ STATUS = {
 FAST = {
     "JVM_ARGS": "-Xmx4g -XX:TieredStopAtLevel=1"
 }  # most checks are over before Java's second compiler pays
-LONGEST = 3600.0  # seconds, for one check on a busy machine
+LONGEST = 3600  # seconds of processor time, for one check
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,13 @@ def command() -> str:
     return found
 
 
-def check(run: Run, number: int, *, timeout: float = LONGEST) -> Outcome:
-    """Do the step of that number (from 0) of a run; `timeout` in seconds.
+def kept() -> Path:
+    """The file that lists the checks that hold, so that a run that was cut off goes on."""
+    return BUILD / "apalache.jsonl"
+
+
+def check(run: Run, number: int, *, timeout: float | None = None) -> Outcome:
+    """Do the step of that number (from 0) of a run; `timeout` in seconds, none where it is None.
 
     Apalache's files, with the counterexample, stay in build/apalache/<run>-<number>.
     Raises Unavailable."""
@@ -72,13 +78,15 @@ def check(run: Run, number: int, *, timeout: float = LONGEST) -> Outcome:
         exit_status, printed = process.run(
             arguments,
             timeout,
+            most=LONGEST,
             folder=run.module_path.parent,
             environment=FAST | os.environ | {"TMPDIR": scratch},
         )
+    seconds = time.monotonic() - started
     if exit_status is None:
-        return Outcome("timeout", f"stopped after {timeout:.0f} s", timeout)
+        return Outcome("timeout", f"stopped after {seconds:.0f} s", seconds)
     status = STATUS.get(exit_status, "error")
-    return Outcome(status, "" if status == "ok" else _problem(printed), time.monotonic() - started)
+    return Outcome(status, "" if status == "ok" else _problem(printed), seconds)
 
 
 def _problem(output: str) -> str:

@@ -1,12 +1,17 @@
 """`modelcheck apalache`: types, and inductive invariants."""
 
+import hashlib
+import json
 import sys
+from pathlib import Path
 
 import click
 
 from modelcheck.checkers import apalache as symbolic
 from modelcheck.checkers import tlc
+from modelcheck.checkers.apalache import Outcome
 from modelcheck.commands.output import console, done, jobs_option, table
+from modelcheck.mutation import planted
 from modelcheck.runs import models
 from modelcheck.runs.models import Run
 
@@ -27,7 +32,10 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
     NAMES are the beginnings of runs' names; without them all are checked.
 
     Apalache is APALACHE_MC, or apalache-mc on the PATH. If a check could not run, the command names
-    it and ends with status 3."""
+    it and ends with status 3.
+
+    What holds is kept in build/apalache.jsonl, so that a run that was cut off goes on: a check is
+    done again only if it, a module that it reads, or the program has changed."""
     chosen = [
         run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
     ]
@@ -40,7 +48,7 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
             click.echo(f"NOT RUN  {run.name}: {run.purpose}", err=True)
         raise
     steps = [(run, number) for run in chosen for number in range(len(run.steps))]
-    outcomes = done(lambda step: symbolic.check(*step), steps, jobs, lambda step: _name(*step))
+    outcomes = done(_checked, steps, jobs, lambda step: _name(*step))
     rows = table("run", "check", "result", "seconds", "for")
     wrong: list[str] = []
     for run, number in steps:
@@ -60,6 +68,30 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
     for line in wrong:
         click.echo(line, err=True)
     sys.exit(1 if wrong else 0)
+
+
+def _checked(step: tuple[Run, int]) -> Outcome:
+    """The outcome of a check: the one that is kept, or that of Apalache."""
+    kept, key = symbolic.kept(), _key(*step)
+    lines = kept.read_text().splitlines() if kept.exists() else []
+    for line in map(json.loads, lines):
+        if line["key"] == key:
+            return Outcome("ok", "", line["seconds"])
+    outcome = symbolic.check(*step)
+    if outcome.status == "ok":
+        with kept.open("a") as out:
+            line = {"key": key, "check": _name(*step), "seconds": outcome.seconds}
+            out.write(json.dumps(line) + "\n")
+    return outcome
+
+
+def _key(run: Run, number: int) -> str:
+    """Of a check, the modules that it reads, and the program."""
+    modules = sorted(planted.needed(run.module))
+    texts = [(tlc.SPECS / f"{module}.tla").read_text() for module in modules]
+    program = Path(symbolic.command())
+    parts = [*run.steps[number], *texts, str(program), str(program.stat().st_mtime)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _name(run: Run, number: int) -> str:

@@ -1,6 +1,10 @@
 """Running Apalache: how it ended is understood, and what could not run is no success."""
 
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,10 +59,45 @@ def test_what_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.Monk
     assert apalache.check(TINY, 0, timeout=0.2).status == "timeout"
 
 
+def test_who_ends_the_command_ends_the_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    command = [sys.executable, "-m", "modelcheck", "apalache", "--jobs", "1", "Redundancy"]
+    with subprocess.Popen(command) as running:
+        pid = waited(tmp_path / "pid")
+        running.terminate()
+        assert running.wait(60) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def waited(file: Path) -> int:
+    """The number in a file, once it is there."""
+    for _ in range(600):
+        if file.exists() and (text := file.read_text()).strip():
+            return int(text)
+        time.sleep(0.1)
+    raise AssertionError(f"{file} was not written within a minute")
+
+
 def test_a_violation_is_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, monkeypatch, 'case "$*" in *length=1*) exit 12;; esac')
     done = CliRunner().invoke(main, ["apalache", "Redundancy"])
     assert done.exit_code == 1 and re.search("--length=1 .*: violated", done.stderr)
+
+
+def test_what_holds_is_kept_and_what_does_not_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'echo "$@" >> {tmp_path}/given; case "$*" in *length=1*) exit 12;; esac'
+    stand_in(tmp_path, monkeypatch, script)
+    for _ in range(2):
+        assert CliRunner().invoke(main, ["apalache", "Redundancy"]).exit_code == 1
+    given = (tmp_path / "given").read_text().splitlines()
+    assert [line.count("length=1") for line in given].count(1) == 2
+    (run,) = [run for run in models.runs(tool="apalache") if run.name == "Redundancy-apalache"]
+    assert len(given) == len(run.steps) + 1
 
 
 def test_without_apalache_every_run_is_named_as_not_run(
