@@ -72,12 +72,15 @@ class Checkpointer:
         self._frozen: Checkpoint | None = None
 
     @spent_on(CHECKPOINT)
-    def step(self, logged: int, space: Earned | None = None, *, blocks: int = 1) -> bool:
+    def step(
+        self, logged: int, space: Earned | None = None, *, blocks: int = 1, freezes: bool = True
+    ) -> bool:
         """Do what an operation on so many blocks earns, with a record of so many bytes of the log.
 
-        `space` is what it takes of the room, if the checkpoint is to make room. Returns False if
-        nothing could be done: the freeze may have to wait for requests in flight. Raises NoSpace,
-        DataLost.
+        `space` is what it takes of the room, if the checkpoint is to make room. Without `freezes`
+        the freeze, which destages the bank, is left to a later operation while the log has time.
+        Returns False if nothing could be done: the freeze may have to wait for requests in flight.
+        Raises NoSpace, DataLost.
         """
         log = self._state.log
         if self.phase is Phase.IDLE:
@@ -90,6 +93,8 @@ class Checkpointer:
             done = self._share(left, self._logged(logged, self.pace.freeze), space, least)
             if done < left - self.pace.little:
                 self.put_waiting(done)
+            elif not freezes and self._in_time(logged):
+                return False
             elif self._bank_may_be_destaged() or self._bank_fits_deduplicated():
                 done = left
                 self.freeze()
@@ -110,8 +115,10 @@ class Checkpointer:
         """Return whether the next step may freeze the maps, and could wait."""
         if self.phase is Phase.NODES or self.waiting() > 2 * self.pace.little:
             return False
-        in_time = self._logged(logged, self.pace.freeze).left > logged
-        return in_time and self._bank_may_be_destaged()
+        return self._in_time(logged) and self._bank_may_be_destaged()
+
+    def _in_time(self, logged: int) -> bool:
+        return self._logged(logged, self.pace.freeze).left > logged
 
     @property
     def is_frozen(self) -> bool:

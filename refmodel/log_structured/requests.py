@@ -27,7 +27,7 @@ from refmodel.engine.array_disk import ArrayDisk
 from refmodel.engine.requests import joined
 from refmodel.journal.record import OPERATIONS, Record, RecordKind
 from refmodel.log_structured.checkpointing import Checkpointer
-from refmodel.log_structured.cleaning import Cleaning
+from refmodel.log_structured.cleaning import WRITES, Cleaning
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.loading import loaded
 from refmodel.log_structured.space_reservation import SpaceReservation
@@ -279,7 +279,8 @@ class Requests:
         self._state.merge(record.count)
         try:
             if not self._cleaning.step(record):
-                self._checkpoints.step(record.stored_bytes, blocks=record.count)
+                writes = record.kind in WRITES
+                self._checkpoints.step(record.stored_bytes, blocks=record.count, freezes=writes)
         except HostRefused:
             pass  # it is tried again, and must be done only when the log is full
         for _ in range(RECLAIM_STEPS if self._state.views.deleted else 0):

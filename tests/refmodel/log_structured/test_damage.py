@@ -79,7 +79,7 @@ def test_scrub_of_an_open_disk_leaves_nothing_that_only_one_device_has(
     log, nodes that only the checkpoint before refers to, chunks.
     """
     twice = [(at, at + PAGE) for at in (20, MEMBERSHIP_BASE + 20)]  # all copies on the device
-    places = [*twice, *((at,) for at in used_bytes(filled / "device-0", 97))]
+    places = [*twice, *((at,) for at in used_bytes(filled / "device-0", 83))]
     assert len(places) > 80
     for wrong in places:
         folder = tmp_path / "copy"
