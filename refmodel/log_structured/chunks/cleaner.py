@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 from refmodel.log_structured.chunks.chunk_store import ChunkStore, Emit
-from refmodel.log_structured.chunks.segments import SegmentUsage
+from refmodel.log_structured.chunks.sealed_segments import SegmentUsage
 from refmodel.log_structured.chunks.space_usage import SpaceUsage
 
 
@@ -49,9 +49,11 @@ class Cleaner:
         self._usage = usage
         self._cost = POLICIES[policy]
         self._emit = emit
-        self._victim: tuple[int, SegmentUsage] | None = None  # what is left of it: chunks.leaving
+        # A victim as it was chosen; what is left of it: chunks.leaving
+        self._victim: tuple[int, SegmentUsage] | None = None
         self._unreadable: list[int] = []  # chunks of the victim whose data is lost
-        self._emptied: dict[int, SegmentUsage] = {}  # victims, all of whose live chunks are moving
+        # Victims, all of whose live chunks are moving, and when they were filled
+        self._emptied: dict[int, int] = {}
         self.compared = 0  # candidates, since the disk was opened
 
     def clean(self) -> bool:
@@ -119,12 +121,14 @@ class Cleaner:
         if self._victim is None:
             return False
         segment, usage = self._victim
-        return self._segments.sealed.get(segment) is usage
+        return self._is_sealed(segment, usage.filled)
 
     @property
     def live(self) -> int:
         """Units that live in the victim; 0 if there is none. Raises DataLost."""
-        return self._victim[1].live if self._choose() and self._victim is not None else 0
+        if not self._choose() or self._victim is None:
+            return 0
+        return self._segments.sealed[self._victim[0]].live
 
     @property
     def emptied_count(self) -> int:
@@ -139,7 +143,7 @@ class Cleaner:
         self._chunks.streams.cleaned(usage.stream, self._segments.clock.now - usage.filled)
         if segment in self._segments.victims:
             self._forget_dead()
-            self._emptied[segment] = usage
+            self._emptied[segment] = usage.filled
             self._segments.victims.discard(segment)
 
     def victim(self) -> int | None:
@@ -177,9 +181,13 @@ class Cleaner:
         return True
 
     def _forget_dead(self) -> None:
-        sealed = self._segments.sealed
         self._emptied = {
-            segment: usage
-            for segment, usage in self._emptied.items()
-            if sealed.get(segment) is usage
+            segment: filled
+            for segment, filled in self._emptied.items()
+            if self._is_sealed(segment, filled)
         }
+
+    def _is_sealed(self, segment: int, filled: int) -> bool:
+        """Return whether a segment is sealed that was filled at this time."""
+        usage = self._segments.sealed.get(segment)
+        return usage is not None and usage.filled == filled

@@ -6,10 +6,10 @@ segment becomes free only when a durable checkpoint does not refer to it.
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from refmodel.core.errors import DataLost, NoSpace
 from refmodel.log_structured.chunks.physical_address import Addressing
+from refmodel.log_structured.chunks.sealed_segments import SealedSegments, SegmentUsage
 from refmodel.log_structured.chunks.streams import Stream
 from refmodel.log_structured.chunks.victims import Victims
 from refmodel.log_structured.geometry import Geometry
@@ -19,15 +19,6 @@ from refmodel.log_structured.maps.page_store import PageStore
 
 READ_AT_OPENING = 1024  # segments: so many are known when a disk is open
 LEARNED = 128  # segments that are looked at in one step after that
-
-
-@dataclass(slots=True)
-class SegmentUsage:
-    """What is known of a sealed segment."""
-
-    live: int  # units of space: chunks, where they are not compressed
-    filled: int  # when it was written, by the disk's clock
-    stream: int = Stream.LONG  # not stored, so unknown after a restart
 
 
 class Segments:
@@ -42,7 +33,7 @@ class Segments:
         self.owners: Tree[int] = Tree(pages, MapKind.SEGMENT_OWNERS, fanout=geometry.fanout)
         # segment -> live units, when it was filled
         self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
-        self.sealed: dict[int, SegmentUsage] = {}
+        self.sealed = SealedSegments()
         self.victims = Victims(self.units)  # of the sealed ones
         self.dead: list[int] = []
         self._dead_before = 0  # how many of them were dead when the maps were frozen
@@ -182,12 +173,14 @@ class Segments:
         self.owners.remove_many(pbas)
         for segment, gone in counted.items():
             self.live -= gone
-            usage = self.sealed[segment]
-            usage.live -= gone
+            before, filled, stream = self.sealed[segment]
+            live = before - gone
             self._changed.add(segment)
-            if segment in self.victims or usage.live + gone == self.units:
-                self.victims.put(segment, usage.live, usage.filled)
-            if usage.live == 0:
+            if segment in self.victims or before == self.units:
+                self.victims.put(segment, live, filled)
+            if live:
+                self.sealed[segment] = SegmentUsage(live, filled, stream)
+            else:
                 del self.sealed[segment]
                 self.dead.append(segment)
 
@@ -198,7 +191,7 @@ class Segments:
 
     def usage(self) -> list[tuple[int, int]]:
         """Return each sealed segment, and how many units live in it. Raises DataLost."""
-        known = [(segment, usage.live) for segment, usage in self.sealed.items()]
+        known = [*zip(self.sealed, self.sealed.lives(), strict=True)]
         if not self._unknown:
             return known
         stored = self.table.items(self._unknown[0], self._unknown[-1] + 1)
@@ -260,7 +253,7 @@ class Segments:
             return
         for segment, usage in self.table.items():
             self._note(segment, usage)
-        self.live = sum(usage.live for usage in self.sealed.values())
+        self.live = sum(self.sealed.lives())
         self._fresh = self.first_unused()
         self._free = [segment for segment in range(self._fresh) if segment not in self.sealed]
 

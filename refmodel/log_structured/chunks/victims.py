@@ -8,6 +8,9 @@ import heapq
 from collections.abc import Iterator
 from random import Random
 
+from refmodel.log_structured.maps.sparse_column import SparseColumn
+
+MANY = 1 << 40  # segments are fewer, so that an entry of a bucket is one number
 KEPT_STALE = 16  # entries of a bucket that may be out of date, besides as many as are not
 
 
@@ -19,46 +22,46 @@ class Victims:
     """
 
     def __init__(self, units: int) -> None:
-        self._buckets: list[list[tuple[int, int]]] = [[] for _ in range(units)]  # filled, segment
+        self._buckets: list[list[int]] = [[] for _ in range(units)]  # filled * MANY + segment
         self._sizes = [0] * units  # without the entries that are out of date
-        self._known: dict[int, tuple[int, int]] = {}  # segment -> what lives in it, when filled
-        self._list: list[int] = []  # the same segments
-        self._place: dict[int, int] = {}  # segment -> where it is in the list
+        self._live = SparseColumn("I")  # by segment; 0: it may not be cleaned
+        self._filled = SparseColumn("Q")
 
     def __contains__(self, segment: int) -> bool:
         """Return whether a segment may be cleaned."""
-        return segment in self._known
+        return self._live[segment] != 0
 
     def __len__(self) -> int:
         """Return how many segments may be cleaned."""
-        return len(self._known)
+        return sum(self._sizes)
 
     def put(self, segment: int, live: int, filled: int) -> None:
         """Note how many units live in a segment, and when it was filled."""
         self.discard(segment)
         if not 0 < live < len(self._buckets):
             return
-        self._known[segment] = live, filled
-        self._place[segment] = len(self._list)
-        self._list.append(segment)
+        self._live[segment], self._filled[segment] = live, filled
         self._sizes[live] += 1
         bucket = self._buckets[live]
-        heapq.heappush(bucket, (filled, segment))
+        heapq.heappush(bucket, filled * MANY + segment)
         if len(bucket) > 2 * self._sizes[live] + KEPT_STALE:
             bucket[:] = [entry for entry in set(bucket) if self._is_current(live, entry)]
             heapq.heapify(bucket)
 
     def discard(self, segment: int) -> None:
         """Note that a segment is not to be cleaned, or not any more."""
-        if (known := self._known.pop(segment, None)) is not None:
-            self._sizes[known[0]] -= 1
-            last, place = self._list.pop(), self._place.pop(segment)
-            if last != segment:
-                self._list[place], self._place[last] = last, place
+        if live := self._live[segment]:
+            self._sizes[live] -= 1
+            self._live[segment] = 0
 
     def any(self, choose: Random) -> int | None:
         """Return one of the segments by chance, or None if there is none."""
-        return choose.choice(self._list) if self._list else None
+        if not any(self._sizes):
+            return None
+        live = choose.choices(range(len(self._sizes)), self._sizes)[0]
+        while not self._is_current(live, entry := choose.choice(self._buckets[live])):
+            pass
+        return entry % MANY
 
     def oldest(self) -> Iterator[tuple[int, int, int]]:
         """Yield of each bucket how many units live, and the oldest segment: when filled, number."""
@@ -68,7 +71,8 @@ class Victims:
             bucket = self._buckets[live]
             while not self._is_current(live, bucket[0]):
                 heapq.heappop(bucket)
-            yield live, *bucket[0]
+            yield live, *divmod(bucket[0], MANY)
 
-    def _is_current(self, live: int, entry: tuple[int, int]) -> bool:
-        return self._known.get(entry[1]) == (live, entry[0])
+    def _is_current(self, live: int, entry: int) -> bool:
+        filled, segment = divmod(entry, MANY)
+        return self._live[segment] == live and self._filled[segment] == filled

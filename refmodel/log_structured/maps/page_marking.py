@@ -16,6 +16,7 @@ from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.cow_btree import LAST
 from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
+from refmodel.log_structured.maps.sparse_column import SparseColumn
 
 READ_AHEAD = 192  # nodes that are read while a disk is opened, if there is memory for them
 LITTLE_AHEAD = 16  # of these before no leaf is read any more, where nodes are small so that a
@@ -45,7 +46,7 @@ class PageMarking:
         self.read = read
         self._mark = mark
         self._mark_damaged = mark_damaged
-        self._found: set[int] = set()
+        self._found = SparseColumn("B")  # 1: the page was found
         self._left: list[Subtree] = []  # the next one last
 
     def add(self, root: int, kind: MapKind, low: int = 0) -> None:
@@ -65,9 +66,9 @@ class PageMarking:
         """
         while self._left:
             page, kind, low, end, is_leaf = self._left.pop()
-            if page in self._found:
+            if self._found[page]:
                 continue
-            self._found.add(page)
+            self._found[page] = 1
             if leaves or not is_leaf:
                 self._visit(page, kind, low, end)
                 return

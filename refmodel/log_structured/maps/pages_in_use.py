@@ -5,17 +5,23 @@ may be freed before. How many are in use is always known.
 """
 
 from collections import Counter
+from collections.abc import Iterator, MutableMapping
 
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.maps.free_pages import FreePages
 from refmodel.log_structured.maps.node import MapKind
+from refmodel.log_structured.maps.sparse_column import SparseColumn
+
+KINDS = {int(kind): kind for kind in MapKind}
 
 
-class PagesInUse(dict[int, tuple[MapKind, int]]):
+class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
     """The marked pages in use: page -> its map, and when its node was born."""
 
     def __init__(self, unused: FreePages) -> None:
-        super().__init__()
+        self._kinds = SparseColumn("B")  # 0: not marked
+        self._births = SparseColumn("q")
+        self._marked = 0
         self.all_marked = True
         self.counts: Counter[MapKind] = Counter()  # marked or not
         self.total = 0  # of these counts
@@ -23,6 +29,30 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
         self._unused = unused
         self._unmarked: dict[int, MapKind] = {}  # what is not marked, for events
         self._gone: set[int] = set()  # pages freed before all were marked
+
+    def __contains__(self, page: object) -> bool:
+        """Return whether a page is marked."""
+        return isinstance(page, int) and self._kinds[page] != 0
+
+    def __getitem__(self, page: int) -> tuple[MapKind, int]:
+        return KINDS[self._kinds[page]], self._births[page]
+
+    def __setitem__(self, page: int, entry: tuple[MapKind, int]) -> None:
+        self._marked += not self._kinds[page]
+        self._kinds[page], self._births[page] = entry
+
+    def __delitem__(self, page: int) -> None:
+        if not self._kinds[page]:
+            raise KeyError(page)
+        self._kinds[page] = 0
+        self._marked -= 1
+
+    def __iter__(self) -> Iterator[int]:
+        return self._kinds.places()
+
+    def __len__(self) -> int:
+        """Return how many pages are marked."""
+        return self._marked
 
     def load(self, counts: Counter[MapKind]) -> None:
         """Let no page be marked, but so many be in use of each map."""
@@ -37,9 +67,9 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
 
     def remove(self, page: int, kind: MapKind) -> None:
         """Note that a page is free. Raises DataLost if it was not in use: then maps are wrong."""
-        if self.pop(page, None) is None and (
-            self.all_marked or page in self._gone or page not in self._unused.unknown
-        ):
+        if self._kinds[page]:
+            del self[page]
+        elif self.all_marked or page in self._gone or page not in self._unused.unknown:
             raise DataLost(f"the maps contradict each other: page {page} had two owners")
         self.counts[kind] -= 1
         self.total -= 1
@@ -72,7 +102,8 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
 
     def count(self) -> None:
         """Count the marked pages: all that are in use, if nothing is damaged."""
-        self.counts, self.total = Counter(kind for kind, _ in self.values()), len(self)
+        self.counts = Counter(map(KINDS.__getitem__, self._kinds.numbers()))
+        self.total = self._marked
 
     def foresee(self, unmarked: dict[int, MapKind]) -> None:
         """Let events tell of pages that are in use and not yet marked."""
@@ -81,4 +112,4 @@ class PagesInUse(dict[int, tuple[MapKind, int]]):
     def maps(self) -> dict[int, MapKind]:
         """Return each page and its map; pages that are not marked only if they are foreseen."""
         unmarked = {page: kind for page, kind in self._unmarked.items() if page not in self._gone}
-        return unmarked | {page: kind for page, (kind, _) in self.items()}
+        return unmarked | {page: KINDS[self._kinds[page]] for page in self._kinds.places()}

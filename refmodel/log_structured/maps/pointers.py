@@ -8,6 +8,8 @@ In memory the page alone is a reference, and the checksums are here.
 
 from collections.abc import Iterable
 
+from refmodel.log_structured.maps.sparse_column import SparseColumn
+
 MANY = 1 << 32  # pages are fewer, so one fits half of a pointer
 
 
@@ -15,27 +17,30 @@ class Checksums:
     """The checksums of nodes on the media, by page, as pointers to them say."""
 
     def __init__(self) -> None:
-        self._checksums: dict[int, int] = {}
+        self._pointers = SparseColumn("Q")  # by page; 0: none is known
 
     def expected(self, page: int) -> int:
         """Return the checksum of the node in a page; -1, which no node has, if none is known."""
-        return self._checksums.get(page, -1)
+        pointer = self._pointers[page]
+        return pointer // MANY if pointer else -1
 
     def written(self, page: int, checksum: int) -> None:
         """Note that a node is in a page from now on."""
-        self._checksums[page] = checksum
+        self._pointers[page] = checksum * MANY + page
 
     def learn(self, pointers: Iterable[int]) -> None:
         """Note what pointers say of pages of which nothing is known."""
+        known = self._pointers
         for pointer in pointers:
-            self._checksums.setdefault(pointer % MANY, pointer // MANY)
+            if not known[pointer % MANY]:
+                known[pointer % MANY] = pointer
 
     def pointer(self, page: int) -> int:
         """Return how the media refer to the node in a page; 0 stays 0, an empty tree.
 
         What reclaim has freed before it was written has no checksum: nobody follows that pointer.
         """
-        return self._checksums.get(page, 0) * MANY + page if page else 0
+        return self._pointers[page] or page
 
     def refer(self, pointer: int) -> int:
         """Return the page that a pointer refers to, and note what it says."""

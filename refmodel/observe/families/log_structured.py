@@ -32,9 +32,7 @@ def _segment_states(disk: LogStructuredDisk) -> Samples:
 
 def _utilisation(disk: LogStructuredDisk) -> Samples:
     segments = disk.state.segments
-    found = Counter(
-        -(-10 * usage.live // segments.units) * 10 for usage in segments.sealed.values()
-    )
+    found = Counter(-(-10 * live // segments.units) * 10 for live in segments.sealed.lives())
     return [((str(percent),), found[percent]) for percent in sorted(found)]
 
 

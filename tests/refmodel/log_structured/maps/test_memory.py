@@ -1,6 +1,8 @@
 """Maps that do not fit in memory: what is forgotten, what is loaded again, and how often."""
 
+import gc
 import random
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -218,3 +220,35 @@ def test_a_mapped_block_takes_few_bytes(wide: Path) -> None:
             disk.state.pages.get(page, kind)
         assert disk.state.pages.has_all
         assert len(disk.state.pages.nodes) * NODE_BYTES < 64 * WIDE
+
+
+def known(path: Path, blocks: int) -> tuple[int, int, int]:
+    """Open a disk with little memory for nodes, and end its survey.
+
+    Returns the bytes of memory that it takes then, and how many pages and segments are in use.
+    """
+    sizes = plan(blocks, block_bytes=512, fanout=8, segment_blocks=8)
+    LogStructuredDisk.create(path, sizes, sync=False)
+    with closing(LogStructuredDisk.open(path, sync=False)) as disk:
+        for lba in range(0, blocks, FILLED):
+            disk.write(lba, bytes(FILLED * 512))
+        for lba in range(0, blocks, 8):  # leaves every segment partly dead
+            disk.write(lba, bytes(512))
+        disk.checkpoint()
+    gc.collect()
+    tracemalloc.start()
+    with closing(LogStructuredDisk.open(path, sync=False, memory=0)) as disk:
+        disk.state.survey.finish()
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(disk.state.segments.victims) >= blocks // 8
+        return taken, disk.state.pages.used_count, disk.state.segments.sealed_count
+
+
+def test_what_is_always_in_memory_takes_few_bytes_a_page_and_a_segment(tmp_path: Path) -> None:
+    """A page in use takes at most 24 bytes, and a segment 96, whatever the size of the disk."""
+    few, many = known(tmp_path / "few", 2048), known(tmp_path / "many", 8192)
+    taken, pages, segments = (large - small for large, small in zip(many, few, strict=True))
+    assert pages > 2000 and segments > 700
+    assert taken <= 24 * pages + 96 * segments
