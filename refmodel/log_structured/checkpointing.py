@@ -7,7 +7,8 @@ step. When all are on the media, the slot is written, and the log is truncated t
 
 Each operation earns a step. How much a step does follows from how much is left, and from how much
 the log can still take. So the checkpoint ends before the log is full, and no operation pays for it
-alone.
+alone. Nodes are written at least as fast as writes at many places make them, else they would fill
+the memory.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,6 @@ class Pace(NamedTuple):
     end: int = 16  # the same when it counts
 
 
-BLOCKS_OF_A_NODE = 64  # written side by side, they fill about one node of all maps together
 USUAL = Pace(least=16, little=32, begin=12, freeze=14)
 SMALL = Pace(
     least=1, little=2, begin=1, freeze=6
@@ -70,6 +70,7 @@ class Checkpointer:
         self.pace = SMALL if state.geometry.fanout else USUAL
         self._on_commit = on_commit
         self._frozen: Checkpoint | None = None
+        self._created = 0  # nodes, by the last step
 
     @spent_on(CHECKPOINT)
     def step(
@@ -82,9 +83,10 @@ class Checkpointer:
         Returns False if nothing could be done: the freeze may have to wait for requests in flight.
         Raises NoSpace, DataLost.
         """
-        log = self._state.log
+        log, pages = self._state.log, self._state.pages
+        made, self._created = pages.created - self._created, pages.created
         if self.phase is Phase.IDLE:
-            asked = space is not None or self._state.pages.crowded
+            asked = space is not None or pages.crowded
             if not asked and 16 * log.used < self.pace.begin * log.size:
                 return False
             self.phase = Phase.MERGE
@@ -101,8 +103,9 @@ class Checkpointer:
             else:
                 return False
         else:
-            left = self._state.pages.frozen_count
-            least = self.pace.least * max(1, blocks // BLOCKS_OF_A_NODE)
+            left = pages.frozen_count
+            # Twice what was made meanwhile: so the next checkpoint has at most half as many.
+            least = max(self.pace.least, min(2 * made, self.pace.least * blocks))
             done = self._share(left, self._logged(logged, self.pace.end), space, least)
             self.write(done)
             if done >= left:

@@ -170,6 +170,20 @@ def test_large_writes_keep_to_the_memory(tmp_path: Path) -> None:
         assert disk.state.checkpoint_number >= 2 and most <= few
 
 
+def test_writes_of_many_places_keep_to_the_memory(
+    wide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of their blocks makes nodes, so a step writes as many."""
+    monkeypatch.setattr(logical_map, "MOST_RECENT", 64)
+    monkeypatch.setattr(chunk_store, "MOST_DROPPED", 64)
+    choose, few, most = random.Random(7), 300, 0  # of some 850 nodes
+    with closing(LogStructuredDisk.open(wide, sync=False, memory=few * NODE_BYTES)) as disk:
+        for _ in range(100):
+            disk.write_many([(lba, block(1)) for lba in choose.sample(range(WIDE), 16)])
+            most = max(most, len(disk.state.pages.nodes))
+        assert most <= 1.25 * few
+
+
 def test_a_change_that_needs_a_lost_node_changes_nothing(
     disk: LogStructuredDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
