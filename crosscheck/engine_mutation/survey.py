@@ -9,7 +9,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,6 +27,8 @@ UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
 UNFOUND = BY[3:]  # by the kit
+
+Mutant = tuple[str, Change]  # a module's name and a change of it
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Tried:
         return self.by not in UNFOUND or self.seconds >= seconds
 
 
-def population() -> list[tuple[str, Change]]:
+def population() -> list[Mutant]:
     """Return every change of every module of the engines, in a fixed order."""
     return [
         (name, change)
@@ -63,17 +65,21 @@ def population() -> list[tuple[str, Change]]:
     ]
 
 
+def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
+    """Return `count` mutants drawn by seed, of modules whose name contains `only`."""
+    some = [one for one in population() if only in one[0]]
+    return random.Random(seed).sample(some, min(count, len(some)))
+
+
 def survey(
-    count: int, seed: int, seconds: float, jobs: int, unit_tests: bool, only: str = ""
+    mutants: Iterable[Mutant], seed: int, seconds: float, jobs: int, unit_tests: bool
 ) -> Iterator[Tried]:
-    """Try `count` mutants, each for at most `seconds` of the processor. Yields each when it is
-    done, in their order.
+    """Try each mutant for at most `seconds` of the processor, with the programs of this seed.
+    Yields each when it is done, in their order.
     """
-    chosen = [one for one in population() if only in one[0]]
-    chosen = random.Random(seed).sample(chosen, min(count, len(chosen)))
     known, kit = _known(), fingerprint()
 
-    def attempt(one: tuple[str, Change]) -> Tried:
+    def attempt(one: Mutant) -> Tried:
         name, change = one
         key = f"{kit} {name} {change.number} {seed}"
         tried = known.get(key)
@@ -84,7 +90,7 @@ def survey(
         return tried
 
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(attempt, chosen)
+        yield from pool.map(attempt, mutants)
 
 
 def _tried(name: str, change: Change, seconds: float, seed: int) -> Tried:

@@ -95,6 +95,17 @@ def test_each_survivor_that_is_explained_is_one_change_that_exists() -> None:
     assert not [one for one in severity.explained() if times[one] != 1]
 
 
+def test_the_survivors_of_a_class_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, cost = survey.drawn(2, 1)
+    known = {
+        (data[0], str(data[1])): severity.Explained(severity.DATA, "because"),
+        (cost[0], str(cost[1])): severity.Explained(severity.COST, "because"),
+    }
+    monkeypatch.setattr(severity, "explained", lambda: known)
+    assert severity.survivors([severity.DATA]) == [data]
+    assert severity.survivors([severity.COST, severity.DATA]) == [cost, data]
+
+
 def of(by: str, how: str, *, module: str = "refmodel.none", seconds: float = 20.0) -> Tried:
     return Tried(module, 0, 1, "a  ->  b", by, how, 10, seconds, True, "")
 
@@ -131,11 +142,12 @@ def test_a_run_with_more_seconds_tries_only_the_survivors_again(
 
     monkeypatch.setattr(survey, "KEPT", tmp_path / "build" / "kept.jsonl")
     monkeypatch.setattr(survey, "_tried", tried)
-    first = list(survey.survey(20, 1, 5.0, 1, False))
-    assert list(survey.survey(20, 1, 5.0, 1, False)) == first and len(asked) == 20
+    mutants = survey.drawn(20, 1)
+    first = list(survey.survey(mutants, 1, 5.0, 1, False))
+    assert list(survey.survey(mutants, 1, 5.0, 1, False)) == first and len(asked) == 20
     survivors = {(one.module, one.number) for one in first if one.by == "nothing"}
     assert 0 < len(survivors) < 20
-    again = list(survey.survey(20, 1, 9.0, 1, False))
+    again = list(survey.survey(mutants, 1, 9.0, 1, False))
     assert [one.by for one in again] == [one.by for one in first]
     assert {(name, number) for name, number, seconds in asked if seconds == 9.0} == survivors
     assert len(asked) == 20 + len(survivors)
