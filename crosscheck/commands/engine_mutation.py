@@ -14,6 +14,7 @@ from modelcheck.commands.output import console, table
 @click.command("engine-mutation")
 @click.option("--count", default=300, show_default=True, help="How many mutants.")
 @click.option("--seed", default=1, show_default=True, help="Which ones, and programs.")
+@click.option("--target", default="refmodel", show_default=True, help="As of `conformance run`.")
 @click.option("--seconds", default=90.0, show_default=True, help="Of the processor, per mutant.")
 @click.option("--jobs", default=2, show_default=True, help="How many at a time.")
 @click.option("--only", default="", help="Of modules whose name contains this.")
@@ -31,6 +32,7 @@ from modelcheck.commands.output import console, table
 def engine_mutation(
     count: int,
     seed: int,
+    target: str,
     seconds: float,
     jobs: int,
     only: str,
@@ -40,7 +42,7 @@ def engine_mutation(
 ) -> None:
     """Change the engines mechanically, one small thing at a time, and see what finds each change.
 
-    Each mutant is driven as `conformance run --target refmodel` does. What came of it is kept in
+    Each mutant is driven as `conformance run --target TARGET` does. What came of it is kept in
     build/engine-mutation.jsonl: a run that was cut off goes on where it was, and a run with more
     seconds tries only the survivors again. crosscheck/engine_mutation/explained.toml says of each
     survivor how bad it is, and why. One that is not explained counts as one that loses data.
@@ -50,7 +52,7 @@ def engine_mutation(
     """
     tried = []
     mutants = severity.survivors(kinds) if kinds else survey.drawn(count, seed, only)
-    for one in survey.survey(mutants, seed, seconds, jobs, unit_tests):
+    for one in survey.survey(mutants, target, seed, seconds, jobs, unit_tests):
         tried.append(one)
         cost = f"{one.operations:,} ops, {one.seconds:.0f} s"
         _print(f"{one.by:10} {one.how:20} {cost:20} {_where(one)}")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from signal import SIGXCPU
 from tempfile import TemporaryDirectory
 
 from crosscheck.engine_mutation.changes import Change, changes
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("log_structured", "journal", "array", "inplace", "redolog", "cache", "media", "engine")
 EQUIPMENT = ("power_supply", "faults")  # of the kit: they fail devices on purpose
 KEPT = ROOT / "build" / "engine-mutation.jsonl"
-HANG_FACTOR = 6  # a process that takes so many times its seconds hangs, on a machine that is busy
+LONGEST = 7200  # seconds by the wall: a process that takes them waits for ever
 UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
@@ -72,19 +73,19 @@ def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
 
 
 def survey(
-    mutants: Iterable[Mutant], seed: int, seconds: float, jobs: int, unit_tests: bool
+    mutants: Iterable[Mutant], target: str, seed: int, seconds: float, jobs: int, unit_tests: bool
 ) -> Iterator[Tried]:
-    """Try each mutant for at most `seconds` of the processor, with the programs of this seed.
-    Yields each when it is done, in their order.
+    """Try each mutant for at most `seconds` of the processor, with the programs of this seed for
+    the target. Yields each when it is done, in their order.
     """
     known, kit = _known(), fingerprint()
 
     def attempt(one: Mutant) -> Tried:
         name, change = one
-        key = f"{kit} {name} {change.number} {seed}"
+        key = f"{kit} {name} {change.number} {target} {seed}"
         tried = known.get(key)
         if tried is None or not tried.settles(seconds):
-            tried = _keep(key, _tried(name, change, seconds, seed))
+            tried = _keep(key, _tried(name, change, target, seconds, seed))
         if tried.by == "nothing" and unit_tests and _fails_unit_tests(name, change):
             tried = _keep(key, replace(tried, by="unit tests"))
         return tried
@@ -93,24 +94,26 @@ def survey(
         yield from pool.map(attempt, mutants)
 
 
-def _tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
+def _tried(name: str, change: Change, target: str, seconds: float, seed: int) -> Tried:
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with TemporaryDirectory(prefix="mutant-", dir=memory) as folder:
-        words = [name, change.number, seconds, seed, folder]
+        words = [name, change.number, target, seconds, seed, folder]
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "crosscheck.engine_mutation.trial", *map(str, words)],
                 capture_output=True,
                 text=True,
                 cwd=ROOT,
-                timeout=60 + HANG_FACTOR * seconds,
+                timeout=LONGEST,
             )
-            found = json.loads(done.stdout.splitlines()[-1])
+            hangs, said, error = done.returncode == -SIGXCPU, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
-            found = {"how": "hang", "operations": 0, "seconds": 0.0, "reached": True, "message": ""}
-        except (IndexError, ValueError):  # it ended without a word: out of memory, or killed
-            found = {"how": "exit", "operations": 0, "seconds": 0.0, "reached": True}
-            found["message"] = done.stderr[-300:]
+            hangs, said, error = True, "", ""
+    if said:
+        found = json.loads(said.splitlines()[-1])
+    else:  # it hangs, was out of memory, or was killed
+        found = {"how": "hang" if hangs else "exit", "operations": 0, "seconds": 0.0}
+        found |= {"reached": True, "message": error[-300:]}
     how = found["how"]
     by = {"survived": "nothing", "scrub": "scrub", "exit": "crash", "hang": "crash"}.get(
         how, "contract"
