@@ -13,10 +13,18 @@ from modelcheck.commands.output import console, table
 
 @click.command("engine-mutation")
 @click.option("--count", default=300, show_default=True, help="How many mutants.")
-@click.option("--seed", default=1, show_default=True, help="Which ones.")
+@click.option("--seed", default=1, show_default=True, help="Which ones, and programs.")
+@click.option("--target", default="refmodel", show_default=True, help="As of `conformance run`.")
 @click.option("--seconds", default=90.0, show_default=True, help="Of the processor, per mutant.")
 @click.option("--jobs", default=2, show_default=True, help="How many at a time.")
 @click.option("--only", default="", help="Of modules whose name contains this.")
+@click.option(
+    "--survivors",
+    "kinds",
+    multiple=True,
+    type=click.Choice(list(severity.WORDS)),
+    help="Instead of drawing: the survivors that are explained as of this class.",
+)
 @click.option(
     "--unit-tests", is_flag=True, help="Try the engine's unit tests on those that survive."
 )
@@ -24,15 +32,17 @@ from modelcheck.commands.output import console, table
 def engine_mutation(
     count: int,
     seed: int,
+    target: str,
     seconds: float,
     jobs: int,
     only: str,
+    kinds: tuple[str, ...],
     unit_tests: bool,
     file: Path | None,
 ) -> None:
     """Change the engines mechanically, one small thing at a time, and see what finds each change.
 
-    Each mutant is driven as `conformance run --target refmodel` does. What came of it is kept in
+    Each mutant is driven as `conformance run --target TARGET` does. What came of it is kept in
     build/engine-mutation.jsonl: a run that was cut off goes on where it was, and a run with more
     seconds tries only the survivors again. crosscheck/engine_mutation/explained.toml says of each
     survivor how bad it is, and why. One that is not explained counts as one that loses data.
@@ -41,20 +51,21 @@ def engine_mutation(
     break the contract otherwise; else 1.
     """
     tried = []
-    for one in survey.survey(count, seed, seconds, jobs, unit_tests, only):
+    mutants = severity.survivors(kinds) if kinds else survey.drawn(count, seed, only)
+    for one in survey.survey(mutants, target, seed, seconds, jobs, unit_tests):
         tried.append(one)
         cost = f"{one.operations:,} ops, {one.seconds:.0f} s"
         _print(f"{one.by:10} {one.how:20} {cost:20} {_where(one)}")
-    mutants = severity.sort(tried)
-    _print_survivors(mutants)
-    rows = severity.table(mutants)
+    judged = severity.sort(tried)
+    _print_survivors(judged)
+    rows = severity.table(judged)
     shown = table("class", *survey.BY, "found by the kit")
     for kind, row in rows.items():
         words = f"{severity.share(row):.0%}" if kind in severity.SHARE_WANTED else ""
         shown.add_row(severity.WORDS[kind], *(str(row[by]) for by in survey.BY), words)
     console.print(shown)
     if file is not None:
-        file.write_text(json.dumps(_as_json(seed, seconds, mutants), indent=1) + "\n")
+        file.write_text(json.dumps(_as_json(seed, seconds, judged), indent=1) + "\n")
     sys.exit(0 if severity.enough(rows) else 1)
 
 

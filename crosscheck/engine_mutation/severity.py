@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conformance.judging.verdict import WRONG_DATA
-from crosscheck.engine_mutation.survey import BY, UNFOUND, Tried
+from crosscheck.engine_mutation.survey import BY, UNFOUND, Mutant, Tried, population
 
 EXPLAINED = Path(__file__).with_name("explained.toml")
 DATA, CONTRACT, COST, EQUIVALENT = "data", "contract", "cost", "equivalent"
@@ -60,6 +60,13 @@ def explained() -> dict[tuple[str, str], Explained]:
         if one["kind"] not in WORDS:
             raise ValueError(f"{EXPLAINED.name}: there is no class {one['kind']!r}")
     return {(one["module"], one["change"]): Explained(one["kind"], one["why"]) for one in listed}
+
+
+def survivors(kinds: Iterable[str]) -> list[Mutant]:
+    """Return the mutants that are explained as survivors of these classes, class by class."""
+    known = explained()
+    here = {(name, str(change)): (name, change) for name, change in population()}
+    return [here[one] for kind in kinds for one, why in known.items() if why.kind == kind]
 
 
 def sort(tried: Iterable[Tried]) -> list[Sorted]:

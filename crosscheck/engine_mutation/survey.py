@@ -9,10 +9,11 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from signal import SIGXCPU
 from tempfile import TemporaryDirectory
 
 from crosscheck.engine_mutation.changes import Change, changes
@@ -22,11 +23,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("log_structured", "journal", "array", "inplace", "redolog", "cache", "media", "engine")
 EQUIPMENT = ("power_supply", "faults")  # of the kit: they fail devices on purpose
 KEPT = ROOT / "build" / "engine-mutation.jsonl"
-HANG_FACTOR = 6  # a process that takes so many times its seconds hangs, on a machine that is busy
+LONGEST = 7200  # seconds by the wall: a process that takes them waits for ever
 UNIT_TESTS_SECONDS = 900
 MEMORY_FOLDER = Path("/dev/shm")
 BY = ("contract", "scrub", "crash", "unit tests", "nothing")
 UNFOUND = BY[3:]  # by the kit
+
+Mutant = tuple[str, Change]  # a module's name and a change of it
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Tried:
         return self.by not in UNFOUND or self.seconds >= seconds
 
 
-def population() -> list[tuple[str, Change]]:
+def population() -> list[Mutant]:
     """Return every change of every module of the engines, in a fixed order."""
     return [
         (name, change)
@@ -63,48 +66,54 @@ def population() -> list[tuple[str, Change]]:
     ]
 
 
+def drawn(count: int, seed: int, only: str = "") -> list[Mutant]:
+    """Return `count` mutants drawn by seed, of modules whose name contains `only`."""
+    some = [one for one in population() if only in one[0]]
+    return random.Random(seed).sample(some, min(count, len(some)))
+
+
 def survey(
-    count: int, seed: int, seconds: float, jobs: int, unit_tests: bool, only: str = ""
+    mutants: Iterable[Mutant], target: str, seed: int, seconds: float, jobs: int, unit_tests: bool
 ) -> Iterator[Tried]:
-    """Try `count` mutants, each for at most `seconds` of the processor. Yields each when it is
-    done, in their order.
+    """Try each mutant for at most `seconds` of the processor, with the programs of this seed for
+    the target. Yields each when it is done, in their order.
     """
-    chosen = [one for one in population() if only in one[0]]
-    chosen = random.Random(seed).sample(chosen, min(count, len(chosen)))
     known, kit = _known(), fingerprint()
 
-    def attempt(one: tuple[str, Change]) -> Tried:
+    def attempt(one: Mutant) -> Tried:
         name, change = one
-        key = f"{kit} {name} {change.number} {seed}"
+        key = f"{kit} {name} {change.number} {target} {seed}"
         tried = known.get(key)
         if tried is None or not tried.settles(seconds):
-            tried = _keep(key, _tried(name, change, seconds, seed))
+            tried = _keep(key, _tried(name, change, target, seconds, seed))
         if tried.by == "nothing" and unit_tests and _fails_unit_tests(name, change):
             tried = _keep(key, replace(tried, by="unit tests"))
         return tried
 
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(attempt, chosen)
+        yield from pool.map(attempt, mutants)
 
 
-def _tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
+def _tried(name: str, change: Change, target: str, seconds: float, seed: int) -> Tried:
     memory = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
     with TemporaryDirectory(prefix="mutant-", dir=memory) as folder:
-        words = [name, change.number, seconds, seed, folder]
+        words = [name, change.number, target, seconds, seed, folder]
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "crosscheck.engine_mutation.trial", *map(str, words)],
                 capture_output=True,
                 text=True,
                 cwd=ROOT,
-                timeout=60 + HANG_FACTOR * seconds,
+                timeout=LONGEST,
             )
-            found = json.loads(done.stdout.splitlines()[-1])
+            hangs, said, error = done.returncode == -SIGXCPU, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
-            found = {"how": "hang", "operations": 0, "seconds": 0.0, "reached": True, "message": ""}
-        except (IndexError, ValueError):  # it ended without a word: out of memory, or killed
-            found = {"how": "exit", "operations": 0, "seconds": 0.0, "reached": True}
-            found["message"] = done.stderr[-300:]
+            hangs, said, error = True, "", ""
+    if said:
+        found = json.loads(said.splitlines()[-1])
+    else:  # it hangs, was out of memory, or was killed
+        found = {"how": "hang" if hangs else "exit", "operations": 0, "seconds": 0.0}
+        found |= {"reached": True, "message": error[-300:]}
     how = found["how"]
     by = {"survived": "nothing", "scrub": "scrub", "exit": "crash", "hang": "crash"}.get(
         how, "contract"

@@ -1,13 +1,14 @@
-"""One mutant on trial, in a process of its own: the campaign of `conformance run --target
-refmodel`, until it fails.
+"""One mutant on trial, in a process of its own: the campaign of `conformance run --target TARGET`,
+until it fails.
 
-    python -m crosscheck.engine_mutation.trial MODULE NUMBER SECONDS SEED FOLDER
+    python -m crosscheck.engine_mutation.trial MODULE NUMBER TARGET SECONDS SEED FOLDER
 
 prints one JSON object: how it was found (the class of the failure, or "survived"), after how many
 operations and seconds of the processor, and whether the changed statement ran at all.
 """
 
 import json
+import math
 import resource
 import sys
 import time
@@ -19,17 +20,20 @@ from typing import Any
 from crosscheck.engine_mutation.plant import plant
 
 MEMORY = 4 << 30  # bytes
+HANGS = 60  # seconds of the processor: what takes so many more than it should is killed
 OPS = 30  # operations of a trace, as by default
 
 
-def main(module: str, number: str, seconds: str, seed: str, folder: str) -> None:
+def main(module: str, number: str, target: str, seconds: str, seed: str, folder: str) -> None:
     """Try one mutant, and print what came of it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit = math.ceil(float(seconds)) + HANGS
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + HANGS))
     planted = plant(module, int(number))
     found: dict[str, Any] = {"how": "survived", "operations": 0, "message": ""}
     started = time.process_time()
     try:
-        _campaign(found, started + float(seconds), int(seed), Path(folder))
+        _campaign(target, found, started + float(seconds), int(seed), Path(folder))
     except Exception as error:  # the engine cannot even be imported or opened
         found["how"], found["message"] = "exit", f"{type(error).__name__}: {error}"
         found["output"] = traceback.format_exc()[-2000:]
@@ -38,14 +42,14 @@ def main(module: str, number: str, seconds: str, seed: str, folder: str) -> None
     print(json.dumps(found))
 
 
-def _campaign(found: dict[str, Any], ends: float, seed: int, folder: Path) -> None:
+def _campaign(target: str, found: dict[str, Any], ends: float, seed: int, folder: Path) -> None:
     from conformance import targets
     from conformance.campaign.batches import Plan, drive
     from conformance.judging import oracles
     from conformance.targets import reference
 
     reference.FAST = folder
-    factory, judges = targets.resolve("refmodel"), {"model": oracles.named("model")}
+    factory, judges = targets.resolve(target), {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, seed, OPS, True, tuple(judges), 1)
     for part_number in count():
         part = drive(factory, judges, plan, part_number, plan.length)

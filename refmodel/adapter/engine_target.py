@@ -98,7 +98,7 @@ class Adapter:
             "capabilities": [
                 *shape.capabilities,
                 "fua",
-                *(["scrub"] if engine == DEFAULT else []),
+                *(["scrub"] if engine not in IN_PLACE else []),
             ],
             "devices": shape.devices if "device" in shape.capabilities else 0,
             "tolerates": shape.m,
@@ -186,7 +186,7 @@ class Adapter:
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
                     disk.migrate(contents=op == "clean")
-            case "scrub" if self._engine == DEFAULT:
+            case "scrub" if "scrub" in self.hello["capabilities"]:
                 return {"ok": True, "problems": self.scrub()}
             case "stats":
                 return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}

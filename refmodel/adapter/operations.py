@@ -3,6 +3,8 @@
 from refmodel.adapter.dialogue import Message, integer, text
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import scrub
+from refmodel.redolog.check import check
+from refmodel.redolog.disk import RedoLogDisk
 from refmodel.registry import Disk
 
 
@@ -44,7 +46,7 @@ def problems(disk: Disk, *, repairs: bool = True) -> list[str]:
     the engine has no scrub.
     """
     disk = inner(disk)
-    if not isinstance(disk, LogStructuredDisk) or not disk.array.redundant:
+    if isinstance(disk, LogStructuredDisk) and not disk.array.redundant:
         return []
     found, repaired = scrubbed(disk)
     return found + ([f"{repaired} repaired"] if repaired and repairs else [])
@@ -55,9 +57,11 @@ def scrubbed(disk: Disk) -> tuple[list[str], int]:
 
     Returns a line for each thing that is lost or contradicts another, and how many were repaired.
     """
-    if not isinstance(disk, LogStructuredDisk) or not disk.usable:
+    if not disk.usable:
+        return [], 0
+    if isinstance(disk, RedoLogDisk):
+        return check(disk), 0
+    if not isinstance(disk, LogStructuredDisk):
         return [], 0
     found = scrub(disk)
-    # A repaired checkpoint slot is no problem: a power cut may tear the slot that is written.
-    repaired = found.repaired.total() - found.repaired["checkpoint"]
-    return found.contradictions + found.lost, repaired
+    return found.contradictions + found.lost, found.repaired.total()

@@ -58,8 +58,9 @@ class Array(Generic[G]):
         self.members = self.roster.members
         self.meters: defaultdict[tuple[str, int], Meter] = defaultdict(Meter)  # by leg and device
         k, m = geometry.k, geometry.m
-        self.performance = self._leg("performance", 1, m, PAGE, geometry.performance_base)
-        self.capacity = self._leg("capacity", k, m, geometry.segment_bytes, geometry.capacity_base)
+        base, end = geometry.capacity_base, geometry.device_bytes
+        self.performance = self._leg("performance", 1, m, PAGE, geometry.performance_base, base)
+        self.capacity = self._leg("capacity", k, m, geometry.segment_bytes, base, end)
 
     def label_devices(self) -> None:
         """Put the members of a new disk on record, and label its devices.
@@ -262,9 +263,9 @@ class Array(Generic[G]):
         """Whether so many components of both legs are written that data can be read again."""
         return self.roster.enough and bool(self.performance.active())
 
-    def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int) -> Leg:
+    def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int, end: int) -> Leg:
         components = [
-            Component(member, base, self.meters[name, member.index])
+            Component(member, base, end - base, self.meters[name, member.index])
             for member in self.members[: k + m]
         ]
         return Leg(name, k, m, stripe_bytes, components, self._lost, self._leg_events)

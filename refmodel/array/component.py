@@ -31,9 +31,10 @@ class Component:
     Offsets and lengths are bytes of the component.
     """
 
-    def __init__(self, member: Member, base: int, meter: Meter) -> None:
+    def __init__(self, member: Member, base: int, size: int, meter: Meter) -> None:
         self.member = member
         self.base = base  # byte offset of the component on its device
+        self.size = size  # bytes of the device that are its own
         self.meter = meter
         self.missed: set[int] = set()  # stripes that it lacks, while it is stale or resyncing
 
@@ -51,6 +52,7 @@ class Component:
         self.meter.bytes_written[cause] += len(data)
         device = self.member.device
         assert device is not None, "only components of reachable members are written"
+        assert offset + len(data) <= self.size, "a write goes beyond its component"
         device.write(self.base + offset, data)
 
     def allocate(self, offset: int, length: int) -> None:

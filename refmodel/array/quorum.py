@@ -18,7 +18,7 @@ from refmodel.array import membership as records
 from refmodel.array.layout import MEMBERSHIP_BASE
 from refmodel.array.member import Member
 from refmodel.array.membership import DeviceId, Membership
-from refmodel.core.errors import DataLost
+from refmodel.core.errors import DataLost, HostRefused
 from refmodel.media.device import Device
 from refmodel.media.enclosure import Enclosure
 
@@ -107,6 +107,26 @@ class Quorum:
                 except OSError as error:
                     return self._failed(member, error)
         self._count(votes + self._tell_witness(page))
+
+    def verify(self) -> tuple[int, int]:
+        """Rewrite the record of each voter that is present where a copy is not the newest record.
+
+        Returns how many voters were looked at, and how many were wrong. Raises DataLost if the disk
+        cannot go on without a device.
+        """
+        page, seats, wrong = records.encode(self._record), self._seats(), 0
+        for seat in seats:
+            try:
+                if not records.is_on(seat.device, page, seat.base):
+                    wrong += 1
+                    records.write(seat.device, page, seat.base)
+            except HostRefused:
+                continue
+            except OSError as error:
+                if seat.member is not None:
+                    self._failed(seat.member, error)  # this stored a newer record
+                    break
+        return len(seats), wrong
 
     def uncounted(self) -> DataLost:
         """Return the error that says that the newest record does not count."""

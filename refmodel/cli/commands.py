@@ -187,12 +187,17 @@ def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
     disk.close()
 
 
+def behind_cache(disk: Disk) -> Disk:
+    """The disk behind a read cache; the disk itself if it has none."""
+    return disk.disk if isinstance(disk, CachedDisk) else disk
+
+
 def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
     """The disk behind its cache, for a command that only the log-structured engine has.
 
     Raises Unsupported if the disk is of another engine.
     """
-    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    engine = behind_cache(disk)
     if not isinstance(engine, LogStructuredDisk):
         raise Unsupported(
             f"only the engine {DEFAULT} has the command {command}; "
@@ -203,7 +208,7 @@ def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
 
 def array_disk(disk: Disk) -> ArrayDisk[Any]:
     """The disk behind its cache, for a command on devices. Raises Unsupported if none may fail."""
-    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    engine = behind_cache(disk)
     if not isinstance(engine, ArrayDisk):
         raise Unsupported(f"the engine {disk.geometry.engine} has no devices that may fail")
     return engine

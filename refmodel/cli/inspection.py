@@ -8,10 +8,13 @@ from typing import IO
 import click
 from rich.live import Live
 
-from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
+from refmodel.cli.commands import DISK, behind_cache, disk_at, fail, log_structured, main
+from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
 from refmodel.observe.describe import describe
+from refmodel.redolog.check import check
+from refmodel.redolog.disk import RedoLogDisk
 from refmodel.serving import live_top
 from refmodel.serving.exit_status import DAMAGED
 
@@ -95,9 +98,15 @@ def inspect(disk: Path, html: IO[str] | None, svg: str | None) -> None:
 @main.command(epilog="Exit status: 5 if data is lost or the maps contradict each other.")
 @DISK
 def scrub(disk: Path) -> None:
-    """Verify every stored copy, and repair wrong ones."""
+    """Verify every stored copy, and repair wrong ones.
+
+    Of a redo-log chain there is one copy: its tables are compared with each other.
+    """
     with disk_at(disk) as opened:
-        found = scrub_disk(log_structured(opened, "scrub"))
+        if isinstance(engine := behind_cache(opened), RedoLogDisk):
+            found = Findings(contradictions=check(engine))
+        else:
+            found = scrub_disk(log_structured(opened, "scrub"))
     for what, count in found.verified.items():
         click.echo(f"{count} {what}s verified, {found.repaired[what]} copies repaired")
     for line in (*found.lost, *found.contradictions):

@@ -226,6 +226,8 @@ class DurableLog:
             for record in records:
                 record.position = self.head + len(raw)
                 raw += encode(record)
+        stored = sum([record.stored_bytes for record in records])
+        assert len(raw) == stored, "a record is not as long as the room that was made for it"
         parts = self._ring_parts(raw)
         reached = [self._leg.write(offset, part, self._cause) for offset, part in parts]
         if self._events.record is not None:

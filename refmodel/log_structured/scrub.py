@@ -2,8 +2,7 @@
 
 It begins with a checkpoint: after that nothing in the log is needed, nor any node that only an
 older checkpoint refers to. So all that is needed is read, also where a device goes wrong while the
-disk is open. The record of the members is not read: it is on every member, and an opening makes the
-copies equal.
+disk is open.
 """
 
 import operator
@@ -50,8 +49,12 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         for member in disk.array.members:
             found.verified["label"] += member.reachable
             found.repaired["label"] += disk.array.verify_label(member)
+        if disk.array.writable:
+            present, wrong = disk.array.roster.quorum.verify()
+            found.verified["membership record"] += present
+            found.repaired["membership record"] += wrong
     except DataLost as lost:
-        found.contradictions.append(f"a label cannot be written: {lost}")
+        found.contradictions.append(f"a label or a record of the members cannot be written: {lost}")
 
     def verify(what: str, leg: Leg, stripe: int, checks: list[Check], names: list[str]) -> None:
         found.verified[what] += len(checks)

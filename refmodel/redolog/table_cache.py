@@ -34,7 +34,12 @@ class TableCache:
         while self._limit != ALL and len(self._sectors) > self._limit:
             self._sectors.popitem(last=False)
 
+    def held(self, first: int, end: int) -> "dict[int, array[int]]":
+        """Return the sectors in a range of the device, by offset, and count nothing."""
+        return {offset: held for offset, held in self._sectors.items() if first <= offset < end}
+
     def forget(self, first: int, end: int) -> None:
         """Forget the sectors in a range of the device: another layer is about to use it."""
-        for offset in [offset for offset in self._sectors if first <= offset < end]:
+        assert first < end, "a layer has a region"
+        for offset in self.held(first, end):
             del self._sectors[offset]

@@ -15,6 +15,7 @@ import pytest
 from crosscheck.engine_mutation import severity, survey
 from crosscheck.engine_mutation.changes import REACHED, Change, changed, changes
 from crosscheck.engine_mutation.survey import Tried
+from crosscheck.engine_mutation.trial import HANGS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = '''
@@ -72,7 +73,7 @@ def test_all_engines_have_changes_and_what_fails_them_on_purpose_has_none() -> N
 def trial(module: str, text: str, tmp_path: Path) -> dict[str, Any]:
     source = (ROOT / Path(*module.split(".")).with_suffix(".py")).read_text()
     number = next(change.number for change in changes(source) if str(change) == text)
-    words = [module, str(number), "20", "1", str(tmp_path)]
+    words = [module, str(number), "refmodel", "20", "1", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "crosscheck.engine_mutation.trial", *words],
         capture_output=True,
@@ -90,9 +91,29 @@ def test_a_trial_finds_a_bug_and_says_that_it_ran(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "the devices of its disks are cleared away"
 
 
+def test_a_process_that_takes_more_of_the_processor_than_it_should_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "KEPT", tmp_path / "build" / "kept.jsonl")
+    mutants = survey.drawn(1, 1, "refmodel.media")
+    (one,) = survey.survey(mutants, "refmodel", 1, 1 - HANGS, 1, False)
+    assert (one.how, one.by) == ("hang", "crash")
+
+
 def test_each_survivor_that_is_explained_is_one_change_that_exists() -> None:
     times = Counter((name, str(change)) for name, change in survey.population())
     assert not [one for one in severity.explained() if times[one] != 1]
+
+
+def test_the_survivors_of_a_class_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, cost = survey.drawn(2, 1)
+    known = {
+        (data[0], str(data[1])): severity.Explained(severity.DATA, "because"),
+        (cost[0], str(cost[1])): severity.Explained(severity.COST, "because"),
+    }
+    monkeypatch.setattr(severity, "explained", lambda: known)
+    assert severity.survivors([severity.DATA]) == [data]
+    assert severity.survivors([severity.COST, severity.DATA]) == [cost, data]
 
 
 def of(by: str, how: str, *, module: str = "refmodel.none", seconds: float = 20.0) -> Tried:
@@ -124,18 +145,19 @@ def test_a_run_with_more_seconds_tries_only_the_survivors_again(
 ) -> None:
     asked = []
 
-    def tried(name: str, change: Change, seconds: float, seed: int) -> Tried:
+    def tried(name: str, change: Change, target: str, seconds: float, seed: int) -> Tried:
         asked.append((name, change.number, seconds))
         by, how = ("contract", "stale") if change.number % 2 else ("nothing", "survived")
         return Tried(name, change.number, change.line, str(change), by, how, 1, seconds, True, "")
 
     monkeypatch.setattr(survey, "KEPT", tmp_path / "build" / "kept.jsonl")
     monkeypatch.setattr(survey, "_tried", tried)
-    first = list(survey.survey(20, 1, 5.0, 1, False))
-    assert list(survey.survey(20, 1, 5.0, 1, False)) == first and len(asked) == 20
+    mutants = survey.drawn(20, 1)
+    first = list(survey.survey(mutants, "refmodel", 1, 5.0, 1, False))
+    assert list(survey.survey(mutants, "refmodel", 1, 5.0, 1, False)) == first and len(asked) == 20
     survivors = {(one.module, one.number) for one in first if one.by == "nothing"}
     assert 0 < len(survivors) < 20
-    again = list(survey.survey(20, 1, 9.0, 1, False))
+    again = list(survey.survey(mutants, "refmodel", 1, 9.0, 1, False))
     assert [one.by for one in again] == [one.by for one in first]
     assert {(name, number) for name, number, seconds in asked if seconds == 9.0} == survivors
     assert len(asked) == 20 + len(survivors)

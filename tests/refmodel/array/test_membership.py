@@ -11,6 +11,8 @@ from refmodel.array import membership as records
 from refmodel.array.layout import MEMBERSHIP_BASE, PAGE
 from refmodel.array.member import Member
 from refmodel.core.errors import DataLost, PowerCut
+from refmodel.log_structured.disk import LogStructuredDisk
+from refmodel.log_structured.scrub import scrub
 from refmodel.media.device import Device, FileDevice
 from refmodel.media.enclosure import WITNESS
 from refmodel.media.power_supply import PowerSupply
@@ -201,3 +203,41 @@ def test_a_disk_that_could_not_write_without_a_device_does_not_open_without_it(
     one.disk.settle()
     assert one.disk.array.redundant
     one.disk.abandon()
+
+
+def test_scrub_rewrites_what_a_voter_has_wrong(bay: Bay) -> None:
+    assert isinstance(bay.disk, LogStructuredDisk)
+    bay.disk.fail(1)
+    bay.disk.return_(1)
+    bay.disk.settle()
+    page = records.encode(bay.record(0))
+    assert scrub(bay.disk).repaired.total() == 0
+    for file, at in (("device-0", MEMBERSHIP_BASE), ("device-1", MEMBERSHIP_BASE + PAGE)):
+        with closing(FileDevice(bay.folder / file, sync=False)) as device:
+            device.write(at + 20, b"\xff")
+    with closing(FileDevice(bay.folder / WITNESS, sync=False)) as device:
+        device.write(0, bytes(2 * PAGE))
+    found = scrub(bay.disk)
+    assert found.verified["membership record"] == found.repaired["membership record"] == 3
+    assert scrub(bay.disk).repaired.total() == 0
+    for file, base in (("device-0", MEMBERSHIP_BASE), ("device-1", MEMBERSHIP_BASE), (WITNESS, 0)):
+        with closing(FileDevice(bay.folder / file, sync=False)) as device:
+            assert records.is_on(device, page, base)
+
+
+def test_a_device_that_fails_while_scrub_looks_at_its_record_is_absent(
+    bay: Bay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(bay.disk, LogStructuredDisk)
+    looked_at = records.is_on
+
+    def failing(device: Device, page: bytes, base: int = MEMBERSHIP_BASE) -> bool:
+        if device.name == "device-0":
+            raise OSError("gone")
+        return looked_at(device, page, base)
+
+    monkeypatch.setattr(records, "is_on", failing)
+    assert scrub(bay.disk).clean
+    assert [str(member.state) for member in bay.disk.array.members] == ["absent", "active"]
+    assert bay.record(1).members[0].state == "absent"
+    assert bay.disk.read(0) == block(1)

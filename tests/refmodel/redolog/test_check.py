@@ -1,0 +1,74 @@
+"""The check of a redo-log chain: what it finds, and that it finds nothing else."""
+
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from refmodel.redolog.check import check
+from refmodel.redolog.disk import RedoLogDisk
+from refmodel.redolog.geometry import SECTOR, SECTOR_ENTRIES, TABLE_SECTORS
+from refmodel.redolog.store import METADATA
+from refmodel.registry import create, open_disk, plan
+from support.disks import block
+
+BLOCKS = 8192  # two grain tables
+
+
+@pytest.fixture(params=["redo-vmfs", "redo-se", "redo-vsan"])
+def disk(folder: Path, request: pytest.FixtureRequest) -> Iterator[RedoLogDisk]:
+    """A disk with a snapshot, on which live has two blocks of each table."""
+    shape = plan(request.param, BLOCKS, block_bytes=512, layers=4)
+    create(folder, shape, sync=False)
+    disk = open_disk(folder, sync=False)
+    assert isinstance(disk, RedoLogDisk)
+    disk.snapshot("s")
+    for lba in (3, 4, BLOCKS // 2 + 3, BLOCKS // 2 + 4):
+        disk.write(lba, block(lba))
+    assert check(disk) == []
+    yield disk
+    disk.abandon()
+
+
+def change(disk: RedoLogDisk, sector: int, at: int, entry: int) -> None:
+    """Change one entry of live's layer, in the directory or a table, and read it again."""
+    geometry, slot = disk.geometry, disk.tree.descriptor.live
+    offset = geometry.layers_base + slot * geometry.layer_bytes + sector * SECTOR
+    entries = array("I", disk.store.read(METADATA, offset, SECTOR, "scrub"))
+    assert entries[at] not in (0, entry)
+    entries[at] = entry
+    disk.store.write(METADATA, offset, entries.tobytes(), "scrub")
+    disk.tree.tables.forget(0, geometry.device_bytes)
+
+
+def tables(disk: RedoLogDisk) -> list[int]:
+    """Return where the tables of live's layer are."""
+    geometry, slot = disk.geometry, disk.tree.descriptor.live
+    offset = geometry.layers_base + slot * geometry.layer_bytes
+    return list(array("I", disk.store.read(METADATA, offset, SECTOR, "scrub"))[: geometry.tables])
+
+
+def test_two_blocks_in_one_place_are_found(disk: RedoLogDisk) -> None:
+    first, _ = tables(disk)
+    other = first - 1 if first > disk.geometry.directory_sectors else first + TABLE_SECTORS
+    change(disk, first, 4, other)
+    assert check(disk) == [f"layer 1: sector {other} is used twice"]
+
+
+def test_a_block_in_a_table_and_a_table_beyond_the_layer_are_found(disk: RedoLogDisk) -> None:
+    first, second = tables(disk)
+    change(disk, second, 3, first)
+    assert check(disk) == [f"layer 1: sector {first} is used twice"]
+    size = disk.geometry.layer_sectors
+    change(disk, 0, 1, size)
+    assert check(disk) == [f"layer 1: sector {size + TABLE_SECTORS - 1} is used, and it has {size}"]
+
+
+def test_memory_that_differs_from_the_device_is_found(disk: RedoLogDisk) -> None:
+    first, _ = tables(disk)
+    geometry = disk.geometry
+    offset = geometry.layers_base + disk.tree.descriptor.live * geometry.layer_bytes
+    offset += first * SECTOR
+    disk.tree.tables.put(offset, array("I", bytes(4 * SECTOR_ENTRIES)))
+    assert check(disk) == [f"layer 1: memory differs from the device at byte {offset}"]
