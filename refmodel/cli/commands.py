@@ -115,14 +115,12 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, here or in the process that has the disk open."""
         try:
-            return super().invoke(ctx)
-        except DiskBusy as busy:
-            if _served.get() is not None:  # this is the process that has the disk open
-                fail(*explained(busy))
-            answer = command_socket.forward(busy.path, ctx.obj.arguments, ctx.obj.stdin)
-            if answer is None:
-                fail(*explained(busy))
+            try:
+                return super().invoke(ctx)
+            except DiskBusy as busy:
+                answer = _forwarded(busy, ctx.obj)
             sys.stdout.buffer.write(answer.stdout)
+            sys.stdout.flush()
             sys.stderr.buffer.write(answer.stderr)
             sys.exit(answer.status)
         except (DiskError, NotADisk, OSError) as error:
@@ -131,6 +129,15 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order in which `--help` shows them."""
         return list(self.commands)
+
+
+def _forwarded(busy: DiskBusy, call: Call) -> Answer:
+    """The answer of the process that has the disk open. Raises `busy` if that does not listen."""
+    served_here = _served.get() is not None
+    answer = None if served_here else command_socket.forward(busy.path, call.arguments, call.stdin)
+    if answer is None:
+        raise busy
+    return answer
 
 
 @click.group(
@@ -215,7 +222,8 @@ def array_disk(disk: Disk) -> ArrayDisk[Any]:
 
 
 def fail(message: str, status: int) -> NoReturn:
-    """Print one line on stderr, and end the command with an exit status."""
+    """Print one line on stderr, none for "", and end the command with an exit status."""
     standard_output.give_up_if_unwritable()
-    click.echo(f"refmodel: {message}", err=True)
+    if message:
+        click.echo(f"refmodel: {message}", err=True)
     sys.exit(status)

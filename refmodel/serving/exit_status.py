@@ -8,7 +8,14 @@ DAMAGED = 5  # data is lost or damaged
 
 
 def explained(error: Exception) -> tuple[str, int]:
-    """Return the line to print for an error, and the exit status that it ends the process with."""
+    """Return the line to print for an error, and the exit status that it ends the process with.
+
+    The line is "" where nobody reads the output any more, as behind `head`.
+    """
     if isinstance(error, DiskError):
         return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED
+    if isinstance(error, BrokenPipeError):
+        return "", REFUSED
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'output'}: {error.strerror}", REFUSED
     return str(error), BUSY if isinstance(error, DiskBusy) else REFUSED

@@ -138,7 +138,25 @@ def test_help_that_cannot_be_written_is_one_line(words: list[str]) -> None:
             [*ENGINE, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
     assert done.returncode == 1
-    assert done.stderr == "refmodel: [Errno 28] No space left on device\n"
+    assert done.stderr == "refmodel: output: No space left on device\n"
+
+
+def test_nobody_reads_the_output(disk: Path) -> None:
+    for words in (["stats"], ["inspect"], ["read", "3"]):
+        with subprocess.Popen(
+            [*ENGINE, words[0], str(disk), *words[1:]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as command:
+            assert command.stdout and command.stderr
+            command.stdout.close()
+            assert command.stderr.read() == b""
+        assert command.returncode == 1
+
+
+def test_an_error_of_the_host_names_the_path() -> None:
+    done = run("create", "/proc/d", "--blocks", 64)
+    assert (done.returncode, done.stderr) == (1, b"refmodel: /proc/d: No such file or directory\n")
 
 
 def test_the_shell_completes_commands_and_options() -> None:
