@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ HOW = (
     "--tuning-options",
     "--smt-encoding",
 )  # how Apalache goes about it, not what it checks
+STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|\\\*[^\n]*|\(\*.*?\*\)', re.DOTALL)
 
 
 @click.command()
@@ -35,7 +37,8 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
     it and ends with status 3.
 
     What holds is kept in build/apalache.jsonl, so that a run that was cut off goes on: a check is
-    done again only if it, a module that it reads, or the program has changed."""
+    done again only if it, a module that it reads (but for its comments), or the program has
+    changed."""
     chosen = [
         run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
     ]
@@ -88,10 +91,20 @@ def _checked(step: tuple[Run, int]) -> Outcome:
 def _key(run: Run, number: int) -> str:
     """Of a check, the modules that it reads, and the program."""
     modules = sorted(planted.needed(run.module))
-    texts = [(tlc.SPECS / f"{module}.tla").read_text() for module in modules]
+    texts = [without_prose((tlc.SPECS / f"{module}.tla").read_text()) for module in modules]
     program = Path(symbolic.command())
     parts = [*run.steps[number], *texts, str(program), str(program.stat().st_mtime)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def without_prose(module: str) -> str:
+    """Return the text of a module without its comments, but for those that give types."""
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if found[0].startswith('"') or "@type" in found[0] else ""
+
+    lines = STRING_OR_COMMENT.sub(kept, module).splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def _name(run: Run, number: int) -> str:

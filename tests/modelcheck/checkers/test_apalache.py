@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from modelcheck.__main__ import main
 from modelcheck.checkers import apalache, tlc
+from modelcheck.commands.apalache import without_prose
 from modelcheck.runs import models
 from modelcheck.runs.models import Run
 
@@ -98,6 +99,20 @@ def test_what_holds_is_kept_and_what_does_not_is_not(
     assert [line.count("length=1") for line in given].count(1) == 2
     (run,) = [run for run in models.runs(tool="apalache") if run.name == "Redundancy-apalache"]
     assert len(given) == len(run.steps) + 1
+
+
+def test_what_holds_stays_so_when_prose_changes_and_not_when_types_do() -> None:
+    module = """
+(* About this (* module *)
+VARIABLE
+  \\* @type: Int;
+  x  \\* a number
+Init == x = "a \\* string"  (* the beginning *)
+"""
+    text = without_prose(module)
+    assert text == without_prose(module.replace("a number", "x > 0"))
+    assert text != without_prose(module.replace("Int", "Str"))
+    assert text != without_prose(module.replace("string", "word"))
 
 
 def test_without_apalache_every_run_is_named_as_not_run(
