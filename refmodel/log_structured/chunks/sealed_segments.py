@@ -50,6 +50,17 @@ class SealedSegments(MutableMapping[int, SegmentUsage]):
         """Return how many segments are sealed."""
         return self._count
 
+    def lose(self, segment: int, units: int) -> tuple[int, int]:
+        """Note that so many units of a segment are dead; if all are, it is not sealed any more.
+
+        Returns how many live, and when it was filled.
+        """
+        live = self._live[segment] - units
+        assert live >= 0
+        self._live[segment] = live
+        self._count -= not live
+        return live, self._filled[segment]
+
     def lives(self) -> Iterator[int]:
         """Yield how many units live in each segment."""
         return self._live.numbers()

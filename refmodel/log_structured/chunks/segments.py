@@ -173,15 +173,11 @@ class Segments:
         self.owners.remove_many(pbas)
         for segment, gone in counted.items():
             self.live -= gone
-            before, filled, stream = self.sealed[segment]
-            live = before - gone
+            live, filled = self.sealed.lose(segment, gone)
             self._changed.add(segment)
-            if segment in self.victims or before == self.units:
+            if live + gone == self.units or segment in self.victims:
                 self.victims.put(segment, live, filled)
-            if live:
-                self.sealed[segment] = SegmentUsage(live, filled, stream)
-            else:
-                del self.sealed[segment]
+            if not live:
                 self.dead.append(segment)
 
     def living(self, segment: int) -> list[tuple[int, int]]:

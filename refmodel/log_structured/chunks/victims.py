@@ -37,8 +37,10 @@ class Victims:
 
     def put(self, segment: int, live: int, filled: int) -> None:
         """Note how many units live in a segment, and when it was filled."""
-        self.discard(segment)
+        if before := self._live[segment]:
+            self._sizes[before] -= 1
         if not 0 < live < len(self._buckets):
+            self._live[segment] = 0
             return
         self._live[segment], self._filled[segment] = live, filled
         self._sizes[live] += 1

@@ -60,15 +60,17 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
         self.all_marked = False
 
     def add(self, page: int, kind: MapKind, born: int) -> None:
-        """Note that a page is in use from now on."""
-        self[page] = kind, born
+        """Note that a page is in use from now on, which was free."""
+        self._kinds[page], self._births[page] = kind, born
+        self._marked += 1
         self.counts[kind] += 1
         self.total += 1
 
     def remove(self, page: int, kind: MapKind) -> None:
         """Note that a page is free. Raises DataLost if it was not in use: then maps are wrong."""
         if self._kinds[page]:
-            del self[page]
+            self._kinds[page] = 0
+            self._marked -= 1
         elif self.all_marked or page in self._gone or page not in self._unused.unknown:
             raise DataLost(f"the maps contradict each other: page {page} had two owners")
         self.counts[kind] -= 1

@@ -7,7 +7,9 @@ little, and so does a wrong number of a page far behind the others.
 from array import array
 from collections.abc import Iterator
 
-PART = 512  # numbers
+BITS = 9  # of a place within its part
+PART = 1 << BITS  # numbers
+WITHIN = PART - 1
 
 
 class SparseColumn:
@@ -21,14 +23,13 @@ class SparseColumn:
         self._parts: dict[int, array[int]] = {}
 
     def __getitem__(self, at: int) -> int:
-        part = self._parts.get(at // PART)
-        return 0 if part is None else part[at % PART]
+        part = self._parts.get(at >> BITS)
+        return part[at & WITHIN] if part else 0
 
     def __setitem__(self, at: int, number: int) -> None:
-        part = self._parts.get(at // PART)
-        if part is None:
-            part = self._parts[at // PART] = self._zeroes[:]
-        part[at % PART] = number
+        if not (part := self._parts.get(at >> BITS)):
+            part = self._parts[at >> BITS] = self._zeroes[:]
+        part[at & WITHIN] = number
 
     def places(self) -> Iterator[int]:
         """Yield in order where numbers other than 0 are."""
