@@ -165,7 +165,7 @@ def histories(target: str = "refmodel") -> Iterator[Trace]:
 
 
 def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[Trace]:
-    """So many traces of a target, as a campaign makes them."""
+    """Return `count` traces of a target, generated as a campaign does."""
     factory = targets.resolve(target)
     bench = Bench(factory)
     try:

@@ -37,12 +37,12 @@ class Cost:
 
     @property
     def alone(self) -> float:
-        """Of the kit without the engine."""
+        """The cost of the kit without the engine."""
         return self.generator + self.kit
 
     @property
     def together(self) -> float:
-        """Of the kit and the engine."""
+        """The cost of the kit and the engine."""
         return self.alone + self.target
 
     @property

@@ -37,7 +37,7 @@ FAST = frozenset(["model"])  # oracles that judge a trace as soon as it is drive
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign is, in words that mean the same in every process."""
+    """The parameters of a campaign, as values that any process or machine can use."""
 
     target: str
     without: frozenset[str]
@@ -59,8 +59,8 @@ class Plan:
 
 @dataclass
 class Part:
-    """What came of one: its traces (those that passed shortened to nothing but their length) and
-    what they showed.
+    """The result of one part: its traces and what they showed. Of most traces that passed, only the
+    length is kept.
     """
 
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Part:
 
 
 def in_worker(plan: Plan, number: int, most: int) -> Part:
-    """As drive, in a process that has only the plan."""
+    """Do what `drive` does, in a process that has only the plan."""
     factory = resolve(plan.target)
     judges = {
         name: oracle

@@ -149,7 +149,7 @@ class _Run:
         self._dark = True
 
     def _end(self) -> None:
-        """Nothing that is in flight is answered any more."""
+        """Record that no request in flight is answered any more."""
         self.flying.clear()
         self._calls.cut()
 

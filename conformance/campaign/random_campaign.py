@@ -28,7 +28,7 @@ SHRINK_CONTRACT, SHRINK_DIALOGUE = (
 
 
 def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int | None:
-    """How many parts such a campaign of `count` traces has; None if it has no end."""
+    """Return the number of parts of a campaign of `count` traces; None if `count` is None."""
     return count and -(-count // Plan("", frozenset(), 0, ops, True, tuple(oracles), 0).length)
 
 
@@ -164,14 +164,16 @@ def _merge(
 
 
 def _never(result: Campaign) -> None:
-    """What might have happened of what was declared, and did not, is a row too; what was not
-    declared was skipped.
+    """Add outcomes that never happened, though the target declares their operations, with count 0.
+
+    Capabilities that it does not declare were skipped. If no trace ran, neither is known.
     """
     for kind, need in swarm.NEEDS.items():
         if need is None or need in result.declared:
             for outcome in OUTCOMES[kind]:
                 result.coverage[kind, outcome] += 0
-    result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
+    if result.judged:
+        result.skipped = [name for name in swarm.CAPABILITIES if name not in result.declared]
 
 
 def _enough(result: Campaign) -> bool:

@@ -5,11 +5,13 @@ give the same parts.
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import count as numbers
-from typing import Any, Protocol
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn, Protocol
 
 from conformance.campaign.batches import Part, Plan, drive, in_worker
 from conformance.judging.oracles import Oracle
@@ -90,27 +92,57 @@ def on_this_machine(jobs: int) -> Elsewhere:
         places.put(
             {processors[number % len(processors)]} if jobs >= len(processors) else processors
         )
-    pool = ProcessPoolExecutor(jobs, context, _stay, (places,))
-    return Elsewhere(
-        lambda *call: pool.submit(_interruptible, *call),
-        jobs,
-        lambda: pool.shutdown(cancel_futures=True),
-    )
+    campaign, end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, _stay, (places, campaign))
+
+    def close() -> None:
+        end.close()
+        pool.shutdown(cancel_futures=True)
+
+    return Elsewhere(lambda *call: pool.submit(_interruptible, *call), jobs, close)
 
 
-def _stay(places: Any) -> None:
-    """Keep this worker on its processors. Ctrl-C is for the parent, and for a call under way."""
+_ended = threading.Event()  # in a worker: the campaign is over
+
+
+def _stay(places: Any, campaign: Connection) -> None:
+    """Keep this worker on its processors.
+
+    Ctrl-C is for the parent, and for a call under way. So is the end of the campaign, when the
+    parent closes its end of the pipe `campaign`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.sched_setaffinity(0, places.get())
+    worker = threading.get_ident()
+
+    def interrupt_at_end() -> None:
+        campaign.poll(None)
+        _ended.set()
+        signal.pthread_kill(worker, signal.SIGINT)
+
+    threading.Thread(target=interrupt_at_end, daemon=True).start()
 
 
 def _interruptible(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it; Ctrl-C ends the call with KeyboardInterrupt, and does not end the process."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Call it; Ctrl-C ends the call with KeyboardInterrupt, and does not end the process.
+
+    The pool cannot take back a call that it has handed to this process. Such a call does not begin
+    when the campaign is over or was interrupted.
+    """
+    signal.signal(signal.SIGINT, _interrupted)
     try:
+        if _ended.is_set():
+            raise KeyboardInterrupt
         return call(*arguments)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interrupted(number: int, frame: Any) -> NoReturn:
+    """End the call under way, once: what it does to tidy up is not interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _ended.set()
+    raise KeyboardInterrupt
 
 
 def on_cluster(address: str) -> Elsewhere:

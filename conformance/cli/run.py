@@ -255,7 +255,7 @@ def _again(
     judges: dict[str, Any],
     faulty: tuple[str, ...],
 ) -> Again:
-    """What the failures of earlier runs do now. Kept failures that cannot be read are no error."""
+    """Send the failures of earlier runs again. Kept failures that cannot be read are no error."""
     if kept is None:
         return Again([], 0)
     try:
@@ -275,7 +275,7 @@ def _keep(kept: KeptFailures | None, result: Campaign) -> None:
 
 
 def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:
-    """Who drives so many parts; nobody else where there is one only."""
+    """Return the workers for so many parts; None if this process drives them."""
     if scheduler is not None:
         return workers.on_cluster(scheduler)
     jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs

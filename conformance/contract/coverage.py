@@ -21,7 +21,7 @@ def outcome_of(event: Event) -> str:
 
 @dataclass
 class Coverage:
-    """How often. `outcomes` and `inside` are of single ones, the others of two in a row."""
+    """Counts of outcomes and of events inside: of single ones, and of two in a row."""
 
     outcomes: Counter[Any] = field(default_factory=Counter)  # Outcome -> times
     pairs: Counter[Any] = field(default_factory=Counter)  # (Outcome, Outcome) -> times

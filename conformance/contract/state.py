@@ -80,8 +80,9 @@ class Rules(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """Which devices are not, or not yet again, good for their data; counted so as never to accuse
-    wrongly.
+    """The devices whose data is not good, or not yet again.
+
+    In doubt a device counts as not good: an honest target must never be accused.
     """
 
     failed: frozenset[int] = frozenset()

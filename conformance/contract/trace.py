@@ -55,7 +55,7 @@ class Trace:
 
     @property
     def crashes(self) -> int:
-        """How many power cuts."""
+        """The number of power cuts."""
         return sum(event["op"] == "crash" for event in self.events)
 
     @property
@@ -128,7 +128,7 @@ class Trace:
 
 
 class Passed(NamedTuple):
-    """What is left of a trace that nobody needs any more: how long it was."""
+    """The length of a trace whose events were dropped because it passed."""
 
     operations: int
     crashes: int

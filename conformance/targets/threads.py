@@ -96,7 +96,7 @@ class Gate:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """In this block nobody is alone."""
+        """While this block runs, no thread is in `alone`; others may be in `together`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._claimed)
             self._inside += 1
@@ -109,7 +109,7 @@ class Gate:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """In this block nobody else is inside."""
+        """While this block runs, no other thread is in `alone` or `together`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._claimed)
             self._claimed = True
@@ -131,7 +131,7 @@ class Ranges:
 
     @contextmanager
     def held(self, first: int, count: int) -> Iterator[None]:
-        """In this block nobody else holds any of these blocks."""
+        """While this block runs, no other thread holds any of these blocks of the disk."""
         mine = range(first, first + count)
         with self._changed:
             self._changed.wait_for(

@@ -90,7 +90,7 @@ def check(run: Run, number: int, *, timeout: float | None = None) -> Outcome:
 
 
 def _problem(output: str) -> str:
-    """In one line, why it does not hold."""
+    """Return one line that says why the check does not hold."""
     said = [line.split(" E@")[0].strip() for line in output.splitlines() if " E@" in line]
     return (
         " ".join(said)

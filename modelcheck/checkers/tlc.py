@@ -39,7 +39,7 @@ class State:
 
 @dataclass
 class Result:
-    """What a run of TLC came to.
+    """The result of a run of TLC.
 
     `status` is "ok", "violated" (see `violated`), "timeout" or "error" (see `message`). Only "ok"
     means that the whole state space was searched."""
@@ -277,7 +277,7 @@ def _trace(output: str) -> tuple[list[State], int | None]:
 
 
 def _problem(output: str) -> str:
-    """In one line, why TLC came to no verdict."""
+    """Return one line that says why TLC came to no verdict."""
     lines = [line.strip() for line in output.splitlines()]
     for start, line in enumerate(lines):
         if line.startswith(("***Parse Error***", "*** Errors:", "Fatal errors")):

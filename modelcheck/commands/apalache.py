@@ -89,7 +89,7 @@ def _checked(step: tuple[Run, int]) -> Outcome:
 
 
 def _key(run: Run, number: int) -> str:
-    """Of a check, the modules that it reads, and the program."""
+    """Return a digest of a check, the modules that it reads, and the program."""
     modules = sorted(planted.needed(run.module))
     texts = [without_prose((tlc.SPECS / f"{module}.tla").read_text()) for module in modules]
     program = Path(symbolic.command())

@@ -23,7 +23,7 @@ HOW = ("property", "error", "equivalent", "survived")
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one mutant.
+    """The result for one mutant.
 
     `how` is "property" (one fails, a deadlock is reached, or an action that the runs take is never
     taken), "error" (TLC cannot evaluate the mutant), "equivalent" (specs/mutation.toml says why) or
@@ -132,7 +132,7 @@ def _counted(states: int | None, depth: int | None) -> str:
 
 
 def _known(kept: Path) -> dict[str, tuple[str, str, str]]:
-    """What came of a mutant, by its key: how, by what, and what its runs read then."""
+    """Return earlier results by the mutant's key: how, by what, and what its runs read then."""
     if not kept.exists():
         return {}
     lines = (json.loads(line) for line in kept.read_text().splitlines())
@@ -140,13 +140,13 @@ def _known(kept: Path) -> dict[str, tuple[str, str, str]]:
 
 
 def _read(subject: Subject, runs: dict[str, Run]) -> str:
-    """Of all modules that the runs of a subject read."""
+    """Return a digest of all modules that the runs of a subject read."""
     modules = {name for run in subject.runs for name in planted.needed(runs[run].module)}
     return hashlib.sha256(b"\0".join(_source(name) for name in sorted(modules))).hexdigest()
 
 
 def _key(subject: Subject, edit: Edit, runs: dict[str, Run]) -> str:
-    """Of the mutant and all that it is tried on."""
+    """Return a digest of the mutant and of all that it is tried on."""
     parts = [edit.apply(_source(subject.spec))]
     for name in subject.runs:
         if name not in runs:

@@ -97,7 +97,7 @@ def _differences(run: Run, result: Result, counts: tuple[str, ...]) -> Iterator[
 
 
 def _unsound(run: Run, result: Result) -> Iterator[str]:
-    """What leaves out states, and may not here."""
+    """Yield each setting that leaves out states though this run must not leave out any."""
     for name in tlc_config.unjustified(run.config_path, run.module_path):
         yield f"{run.config_path.name} uses {name}, and no comment at its definition says why"
     if result.liveness:

@@ -31,7 +31,7 @@ ROUNDS = 40  # each disk gets a tenth of its blocks in a round
 
 
 class Cost(NamedTuple):
-    """Of a write."""
+    """The cost of a write."""
 
     processor: float  # seconds of CPU time
     device_bytes: float  # written to all devices, per byte of the user

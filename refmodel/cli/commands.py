@@ -77,7 +77,7 @@ UNSYNCED = click.option(
 
 @dataclass
 class Call:
-    """What this process was called with."""
+    """The command line of this process, and its input."""
 
     arguments: list[str]
     stdin: bytes = b""  # what the command has read from it

@@ -28,10 +28,18 @@ BUGS = {  # in so many traces it has to be found
 }
 
 
+LARGEST = 130  # blocks: for the few larger disks TLC takes longer than for all others together
+
+
+def of_small_disks(target: str, count: int) -> list[Trace]:
+    """Generated traces of a target, without those of disks of more than LARGEST blocks."""
+    return [trace for trace in generated(target, count) if trace.events[0]["blocks"] <= LARGEST]
+
+
 @pytest.fixture(scope="module")
 def honest() -> list[Trace]:
     """Traces that tell of the inside: a disk that reduces data does not."""
-    told = [trace for trace in generated("refmodel:log-structured", 80) if trace.geometry]
+    told = [trace for trace in of_small_disks("refmodel:log-structured", 80) if trace.geometry]
     assert len(told) >= 20
     return told
 
@@ -134,7 +142,7 @@ def test_changed_events_are_no_behaviour(honest: list[Trace]) -> None:
 
 
 def test_planted_bugs_are_found_inside() -> None:
-    traces = {bug: generated(f"refmodel:plant={bug}", count) for bug, count in BUGS.items()}
+    traces = {bug: of_small_disks(f"refmodel:plant={bug}", count) for bug, count in BUGS.items()}
     opinions = iter(inner.judge([trace for some in traces.values() for trace in some]))
     found = {bug for bug, some in traces.items() for _ in some if next(opinions).inside}
     assert found == set(BUGS)

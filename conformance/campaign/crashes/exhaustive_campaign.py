@@ -44,7 +44,7 @@ def _states(factory: Factory) -> ModuleType:
 
 
 def total(factory: Factory, longest: int) -> int:
-    """How many workloads there are."""
+    """Return the number of workloads."""
     return sum(1 for _ in _states(factory).workloads(factory.fixed, longest))
 
 

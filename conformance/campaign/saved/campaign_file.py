@@ -1,5 +1,6 @@
-"""A campaign on file, so that it can go on where it was: what came of the parts so far, rewritten
-after each.
+"""A file with the result of a campaign so far, so that it can continue where it stopped.
+
+The file is rewritten after each part.
 """
 
 import json
@@ -29,7 +30,7 @@ HOW = (
 
 
 class BadKept(Exception):
-    """A file that is no campaign, or not this one. One line."""
+    """The file holds no campaign, or another one. The message is one line."""
 
 
 class Kept:
@@ -39,8 +40,9 @@ class Kept:
         self._path = path
 
     def resume(self, plan: Plan, result: Campaign, oracles: Mapping[str, Oracle]) -> int:
-        """Put what the file holds into the result; the number of the part that comes next. Raises
-        BadKept.
+        """Put what the file holds into the result. Returns the number of the part that comes next.
+
+        Raises BadKept.
         """
         if not self._path.exists():
             return 0

@@ -1,5 +1,6 @@
-"""A file of what has been done, so that long work can go on where it was: JSON Lines, a header and
-a line for each thing done.
+"""A file that records finished work, so that a long run can continue where it stopped.
+
+It is JSON Lines: a header, then a line for each piece of work that is done.
 """
 
 import json
@@ -11,14 +12,14 @@ Done = TypeVar("Done")
 
 
 class BadProgress(Exception):
-    """A file that is no record of this work. One line."""
+    """The file does not record this work. The message is one line."""
 
 
 class Progress(Generic[Done]):
-    """The file; without a path nothing is kept. `done` is what `read` makes of its lines, and
-    raises ValueError or the like of others.
+    """The file at `path`; if `path` is None, nothing is kept.
 
-    Raises BadProgress if the file is of other work, which the header tells, or damaged; OSError.
+    `read` parses one line, and raises ValueError or the like if the line is invalid. `done` has
+    what it returned. Raises BadProgress if the file is damaged or has another header, and OSError.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Progress(Generic[Done]):
             path.write_text("\n".join([first, *lines[:-1], ""]), encoding="utf-8")
 
     def add(self, lines: Iterable[Any]) -> None:
-        """These are done."""
+        """Record more work as done. Raises OSError."""
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(line) + "\n" for line in lines)

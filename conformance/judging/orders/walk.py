@@ -82,7 +82,7 @@ class Search:
 
     @property
     def taken(self) -> int:
-        """How many steps the search has taken."""
+        """The number of steps that the search has taken."""
         return self._budget.taken
 
     def run(self) -> int | None:

@@ -82,10 +82,7 @@ class Request(NamedTuple):
 
 
 def requests(access: Access, blocks: int, count: int, choose: random.Random) -> Iterator[Request]:
-    """So many requests to a disk of so many blocks.
-
-    Whole requests only: a disk must hold at least one.
-    """
+    """Yield `count` requests to a disk of `blocks` blocks, which must hold at least one request."""
     places = max(1, int(blocks * access.span) // access.blocks)
     weights = (
         list(accumulate((place + 1) ** -access.skew for place in range(places)))

@@ -82,11 +82,11 @@ class Export(Protocol):
 
     @property
     def size(self) -> int:
-        """Its size."""
+        """The size of the export."""
 
     @property
     def flags(self) -> ExportFlag:
-        """What it can do."""
+        """The transmission flags of the export."""
 
     @property
     def block_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -103,6 +104,30 @@ def test_one_process_for_each_processor_stays_there(
     finally:
         pool.close()
     assert set().union(*places) == set(some) and {len(place) for place in places} == {each}
+
+
+def wait_long(begun: Path) -> None:
+    begun.touch()
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("ends", ["closed", "interrupted"])
+def test_what_was_handed_to_a_process_ends_with_the_campaign(tmp_path: Path, ends: str) -> None:
+    pool, begun = workers.on_this_machine(1), tmp_path / "begun"
+    try:
+        process = pool._submit(os.getpid).result()
+        calls = [pool._submit(wait_long, begun) for _ in range(3)]
+        while not begun.exists():
+            time.sleep(0.01)
+        started = time.monotonic()
+        if ends == "interrupted":
+            os.kill(process, signal.SIGINT)
+            for call in calls:
+                with pytest.raises(KeyboardInterrupt):
+                    call.result()
+    finally:
+        pool.close()
+    assert time.monotonic() - started < 30
 
 
 def test_and_on_a_cluster() -> None:
