@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from refmodel.cli import main
 from refmodel.redolog.check import check
 from refmodel.redolog.disk import RedoLogDisk
 from refmodel.redolog.geometry import SECTOR, SECTOR_ENTRIES, TABLE_SECTORS
 from refmodel.redolog.store import METADATA
 from refmodel.registry import create, open_disk, plan
+from refmodel.serving.exit_status import DAMAGED
 from support.disks import block
 
 BLOCKS = 8192  # two grain tables
@@ -72,3 +75,15 @@ def test_memory_that_differs_from_the_device_is_found(disk: RedoLogDisk) -> None
     offset += first * SECTOR
     disk.tree.tables.put(offset, array("I", bytes(4 * SECTOR_ENTRIES)))
     assert check(disk) == [f"layer 1: memory differs from the device at byte {offset}"]
+
+
+def test_the_command_says_what_is_wrong(disk: RedoLogDisk, folder: Path) -> None:
+    disk.close()
+    assert CliRunner().invoke(main, ["scrub", str(folder)]).exit_code == 0
+    opened = open_disk(folder, sync=False)
+    assert isinstance(opened, RedoLogDisk)
+    first, second = tables(opened)
+    change(opened, second, 3, first)
+    opened.abandon()
+    result = CliRunner().invoke(main, ["scrub", str(folder)])
+    assert result.exit_code == DAMAGED and f"sector {first} is used twice" in result.stderr
