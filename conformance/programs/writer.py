@@ -26,6 +26,7 @@ KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: s
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
+SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
 ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
@@ -70,6 +71,7 @@ class Writer:
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         if begun:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
+        self._named = ""  # in the last change of a snapshot
         self._kinds = swarm.kinds(
             choose, capabilities, self._array.devices > 0, "crash" in capabilities
         )
@@ -278,6 +280,7 @@ class Writer:
     def _snapshot(self) -> Request:
         name = self._name([name for name in self._names if name not in self._now.views])
         if name in self._names and name not in self._now.views:
+            self._named = name
             self._now.note("snapshot", name)
         return {"name": name}
 
@@ -292,6 +295,7 @@ class Writer:
             return None
         name = self._led_name(op)
         if name in self._now.views:
+            self._named = name
             self._now.note(op, name)
         return {"name": name}
 
@@ -303,9 +307,11 @@ class Writer:
 
     def _led_name(self, op: str) -> str:
         """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
-        made.
+        made, unless the last one is named again.
         """
         fitting = list(self._now.views)
+        if self._named in fitting and rarely(self._choose, SAME_ONE_IN):
+            return self._named
         if len(fitting) < 2:
             return self._name(fitting)
         ways = [self._one_of(fitting) for _ in range(2)]
