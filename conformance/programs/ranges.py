@@ -58,7 +58,7 @@ class Ranges:
         if place == 15:
             return self._past_the_end(count)
         if place == 14:
-            return self._between_borders()
+            return self.between_borders()
         if self._edges and rarely(choose, 4):
             return self._at_an_edge(self._edges, count)
         if self._usual and rarely(choose, 8):
@@ -81,7 +81,7 @@ class Ranges:
             self._choose.randrange(4)
         ], count
 
-    def _between_borders(self) -> tuple[int, int]:
+    def between_borders(self) -> tuple[int, int]:
         """What earlier ranges put into a map is taken whole, from inside, together with what is
         next to it, or all of it up to a border.
         """

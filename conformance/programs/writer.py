@@ -28,6 +28,7 @@ OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
 SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
+PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -101,6 +102,8 @@ class Writer:
             elif kind == "crash" and not self._beyond() and self._cuts.now_and_then(2):
                 self._add(self._one_of([one for one in self._kinds if one in CUTTABLE]), cut=True)
             else:
+                if kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
+                    self._promise()
                 self._add(kind)
         self._read_back()
         if self._now.failed and self._upto(1):
@@ -231,6 +234,21 @@ class Writer:
                 self._leave_alone()
         else:
             self._requests.append(request)
+
+    def _promise(self) -> None:
+        """What came last is made durable, or a write of any length: the power cut that comes next
+        must not lose it.
+        """
+        ways = [way for way in (FUA, "flush") if way in self._capabilities]
+        if not ways or self._beyond():
+            return
+        way = self._one_of(ways)
+        if way == FUA or self._upto(1):
+            self._write_at(*self._ranges.between_borders())
+        if way == FUA:
+            self._requests[-1]["fua"] = True
+        else:
+            self._add("flush")
 
     def _crash(self, again: Request | None = None) -> None:
         """A crash, now and then cut short itself; then all views are read back.

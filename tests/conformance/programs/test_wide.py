@@ -51,7 +51,7 @@ def test_holes_are_cut_up_to_a_border_and_written_in() -> None:
         for hole, write in pairwise(program):
             if hole["op"] == "unmap" and hole["count"] >= 4 and write["op"] == "write":
                 into = write["lba"] - hole["lba"]
-                inside += 0 <= into and into + len(write["tags"]) <= hole["count"]
+                inside += into >= 0 and into + len(write["tags"]) <= hole["count"]
     assert inside > 20, inside
 
 
