@@ -7,12 +7,12 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
+from conformance.programs.schedules import FIRST_ANSWER, WITH_THE_NEXT, Schedules
 from conformance.programs.situation import ABSENT, DEGRADED, failure
 from conformance.targets.base import Message
 
 SIZES = (2, 3, 5, 8, 16)  # blocks of the disk
 NAMES = ("a", "b", "c")
-CHOICES = 20  # digits of a schedule
 WEIGHTS = {
     "write": 30,
     "read": 15,
@@ -40,14 +40,10 @@ RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is n
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
-GOES_ON = (0, 0.5, 0.9, 1)  # of the steps: they are of the process that took the last one
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
 CHANGES = ("write", "write", "unmap", "snapshot", "delete", "revert")  # that are seen
-# Last octal digits of a schedule (docs/traces.md): a process gets the request together with the
-# next one, or an answer is waited for before that.
-WITH_THE_NEXT, FIRST_ANSWER = 0, 5
 
 
 def written(
@@ -77,14 +73,6 @@ def written(
     return _Writer(choose, able, devices, faults, ops, most, cuts, schedules).program
 
 
-def schedule(choose: random.Random, goes_on: float) -> int:
-    """Octal digits: how many steps come at once, and who takes each of the next ones.
-
-    Where nearly all are 7, one process goes on until it waits, and others are left behind."""
-    digits = [7 if choose.random() < goes_on else choose.randrange(8) for _ in range(CHOICES)]
-    return sum(digit << 3 * place for place, digit in enumerate([choose.randrange(8), *digits]))
-
-
 class _Writer:
     def __init__(
         self,
@@ -99,8 +87,7 @@ class _Writer:
     ):
         self._choose, self._able, self._most = choose, able, most
         self._cuts = choose.choice([0, 0.05, 0.2]) if cuts else 0
-        self._schedules = schedules
-        self._goes_on = choose.choice(GOES_ON)
+        self._schedules = Schedules(choose) if schedules else None
         self._devices = devices
         self._faults = faults
         self._failed: int | None = None  # the device that is failed
@@ -109,6 +96,7 @@ class _Writer:
         self._present: list[str] = []  # names of snapshots, as if requests took effect in order
         self._tag = 0
         self._busy = choose.choice([0.7, 0.95, 1.0])  # of a burst: may overlap what is before it
+        self._least = choose.choice([1, 1, max(1, most - 1)])  # of what a request may overlap
         self._looks = choose.choice([0.2, 0.6, 1.0])  # of the bursts: all views are read after it
         self._longest = choose.choice([most // 2 + 1, most, 4 * most])
         self._uncounted = 0
@@ -175,14 +163,14 @@ class _Writer:
         if kind == "write" and self._choose.random() < self._durable:
             request["fua"] = True
         if overlapping and self._most > 1 and self._choose.random() < self._busy:
-            request["overlaps"] = self._choose.randint(1, self._most - 1)
+            request["overlaps"] = self._choose.randint(self._least, self._most - 1)
         if self._cuts and self._choose.random() < self._cuts:
             request["cut"] = {
                 "after": self._choose.choice([1, 1, 2, 2, 3, 5, 9]),
                 "seed": self._choose.randrange(1 << 20),
             }
         if self._schedules and request["op"] in OVERLAPPING:
-            request["schedule"] = schedule(self._choose, self._goes_on)
+            request["schedule"] = self._schedules.next()
         self.program.append(request)
 
     def _pause(self, kind: str) -> None:

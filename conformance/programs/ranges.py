@@ -1,7 +1,8 @@
 """Ranges of blocks: mostly short, often hot, one behind the other, or at an edge of a structure;
-now and then past the end of the disk.
+now and then from where one range began or ended to where another did, or past the end of the disk.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from conformance.contract.source import Source, rarely
@@ -12,7 +13,10 @@ SHORT = (1, 1, 1, 2, 2, 3, 4)  # blocks
 COUNTS = (SHORT, SHORT, SHORT, (1,))  # of a program: records of one length take each other's place
 WHOLE_ONE_IN = (8, 8, 8, 64)  # ranges, in a program: the whole disk. What views share lasts longer
 # where it is seldom written whole.
-USUAL = (8, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
+USUAL = (4, 8, 16, 32, 64, 128, 256)  # blocks in a structure, such as a word of a bitmap
+BORDERS = 8  # of ranges that are remembered
+ANYWHERE_ONE_IN = 4  # points between which a range lies: no such border
+BESIDE_ONE_IN = 3  # ranges at an edge of a structure: they begin one block before it
 
 
 class Ranges:
@@ -37,15 +41,24 @@ class Ranges:
         self._whole_one_in = WHOLE_ONE_IN[choose.randrange(len(WHOLE_ONE_IN))]
         self._hot = [choose.randrange(blocks) for _ in range(2)]
         self._behind = choose.randrange(blocks)  # the last range
+        self._borders: deque[int] = deque(maxlen=BORDERS)  # of the last ranges
 
     def next(self) -> tuple[int, int]:
         """Return an LBA and a count of blocks."""
+        lba, count = self._next()
+        if lba + count <= self._blocks:
+            self._borders += (lba, lba + count)
+        return lba, count
+
+    def _next(self) -> tuple[int, int]:
         choose, blocks = self._choose, self._blocks
         whole = rarely(choose, self._whole_one_in)
         count = blocks if whole else self._counts[choose.randrange(len(self._counts))]
         place = choose.randrange(16)
         if place == 15:
             return self._past_the_end(count)
+        if place == 14:
+            return self.between_borders()
         if self._edges and rarely(choose, 4):
             return self._at_an_edge(self._edges, count)
         if self._usual and rarely(choose, 8):
@@ -68,13 +81,31 @@ class Ranges:
             self._choose.randrange(4)
         ], count
 
+    def between_borders(self) -> tuple[int, int]:
+        """What earlier ranges put into a map is taken whole, from inside, together with what is
+        next to it, or all of it up to a border.
+        """
+        begin, end = sorted([self._point(), self._point()])
+        begin = min(begin, self._blocks - 1)
+        return begin, max(1, end - begin)
+
+    def _point(self) -> int:
+        """Where one of the last ranges began or ended, or the disk does; or anywhere."""
+        choose = self._choose
+        if rarely(choose, ANYWHERE_ONE_IN):
+            return choose.randrange(self._blocks + 1)
+        points = (0, *self._borders, self._blocks)
+        return points[choose.randrange(len(points))]
+
     def _at_an_edge(self, edges: Sequence[int], count: int) -> tuple[int, int]:
         """Where a structure begins or ends, for as long as it is, or several of it."""
         choose, blocks = self._choose, self._blocks
         edge = edges[choose.randrange(len(edges))]
-        count = (count, edge - 1, edge, edge + 1, 2 * edge, 3 * edge)[choose.randrange(6)]
+        count = (count, edge - 1, edge, edge, edge, edge + 1, 2 * edge, 3 * edge)[
+            choose.randrange(8)
+        ]
         count = max(1, min(count, blocks))
-        lba = edge * choose.randrange(blocks // edge + 1) - choose.randrange(2)
+        lba = edge * choose.randrange(blocks // edge + 1) - rarely(choose, BESIDE_ONE_IN)
         return max(0, min(lba, blocks - count)), count
 
 

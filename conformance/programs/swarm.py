@@ -177,7 +177,7 @@ def _walk(choose: Source) -> list[str]:
     for _ in range(6 + choose.randrange(18)):
         walk.append(STEPS[choose.randrange(len(STEPS))])
         walk += ["write"] * choose.randrange(3)
-        if rarely(choose, 6):
+        if rarely(choose, 4):
             walk += BETWEEN[choose.randrange(len(BETWEEN))]
     return walk
 

@@ -1,7 +1,9 @@
 """Programs of another manner: shapes that the usual ones hardly ever have. Every fourth program of
 a campaign is such a one (conformance.programs.generate.cases), unless TLC judges.
 
-- The disk is filled in pieces, so that a map of extents has many entries.
+- The disk is filled in pieces, so that a map of extents has many entries. Then holes are cut into
+  it, and written in.
+- Much of what an engine may put off is left to do when the next change, opening or power cut comes.
 - Many snapshots are there at once, through an opening.
 - A change and an opening follow each other more often than a small counter counts.
 - A request that changes what a view is comes between two reads of the same blocks.
@@ -19,6 +21,8 @@ STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
 OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
+# What comes while much is left to do; `open` stands for an opening.
+LATER = (*("revert",) * 2, *("delete",) * 3, "snapshot", "write", "unmap", *("open",) * 2)
 AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean", "settle"])
 
 
@@ -27,9 +31,16 @@ class WideWriter(FullWriter):
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:
-            (self._fill_in_pieces, self._crowd, self._open_again_and_again, self._fill_in_pieces)[
-                self._upto(3)
-            ]()
+            self._one_of(
+                (
+                    self._fill_in_pieces,
+                    self._crowd,
+                    self._open_again_and_again,
+                    self._fill_in_pieces,
+                    self._put_off,
+                )
+            )()
+            self._uncounted = len(self._requests)  # the program goes on for as long as any other
         super()._prepare()
 
     def _fill_in_pieces(self) -> None:
@@ -42,6 +53,48 @@ class WideWriter(FullWriter):
             lbas.sort(key=lambda lba: self._upto(1000))
         for lba in lbas:
             self._write_at(lba)
+        if lbas and "unmap" in self._capabilities and self._upto(2):
+            self._cut_up(sorted(lbas))
+
+    def _cut_up(self, lbas: Sequence[int]) -> None:
+        """Holes from one piece to another, often from the first one on, each with a write in it."""
+        for _ in range(1 + self._upto(5)):
+            points = [
+                0 if self._upto(1) else self._one_of(lbas),
+                self._one_of((*lbas, self._blocks)),
+            ]
+            begin, end = sorted(points)
+            self._unmap_at(begin, max(1, end - begin))
+            if self._upto(3):
+                self._write_at(begin + self._upto(max(0, end - begin - 1)))
+            if self._upto(3) == 0:
+                self._open()
+        self._read_back()
+
+    def _put_off(self) -> None:
+        """Snapshots that differ in all blocks are reverted to and deleted, often the same ones,
+        with few other changes in between.
+        """
+        if "snapshot" not in self._capabilities:
+            return
+        names = ("m0", "m1", "m2")[self._upto(1) :]
+        later = [op for op in LATER if NEEDS.get(op) in {None, *self._capabilities}]
+        for _ in range(1 + self._upto(2)):
+            for name in names:
+                self._write_at(0, self._blocks)
+                self._request_of_name("snapshot", name)
+            self._write_at(0, -(-self._blocks // self._one_of((1, 2))))
+            name = self._one_of(names)
+            for _ in range(2 + self._upto(6)):
+                op = self._one_of(later)
+                if op == "open":
+                    self._open()
+                elif op in ("write", "unmap"):
+                    self._add(op)
+                else:
+                    name = self._one_of((name, self._one_of(names)))
+                    self._request_of_name(op, name)
+            self._read_back()
 
     def _crowd(self) -> None:
         """Many snapshots, small writes between some, an opening; then most of them are deleted."""
@@ -116,7 +169,15 @@ class WideWriter(FullWriter):
             if op == "crash":
                 self._read_back()
 
+    def _unmap_at(self, lba: int, count: int) -> None:
+        if self._beyond():
+            return
+        self._requests.append({"op": "unmap", "lba": lba, "count": count})
+        self._now.note("unmap", lbas=range(lba, lba + count))
+
     def _request_of_name(self, op: str, name: str) -> None:
+        if self._beyond():
+            return
         self._requests.append({"op": op, "name": name})
         if (op == "snapshot") != (name in self._now.views):
             self._now.note(op, name)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.contract.trace import OVERLAPPING
-from conformance.programs.overlap import CHANGES, ENDS_ALL, GOES_ON, WITH_THE_NEXT, schedule
+from conformance.programs.overlap import CHANGES, ENDS_ALL
+from conformance.programs.schedules import WITH_THE_NEXT, Schedules
 from conformance.targets.base import Message
 
 CUT_SHORT = 0.85  # of these: changes are sent just before
@@ -36,8 +37,9 @@ def woven(
     `overlaps` stays as it is.
     """
     busy = 0 if in_turn else choose.choice([0.3, 0.7, 0.95])  # of the requests: may overlap
-    goes_on = choose.choice(GOES_ON) if schedules else None
-    cuts = _Cuts(choose, program, most, goes_on, in_a_row)
+    least = choose.choice([1, 1, most - 1])
+    pace = Schedules(choose) if schedules else None
+    cuts = _Cuts(choose, program, most, pace, in_a_row)
     result = list(program[:1])
     lacking: set[int] = set()  # devices that failed and have not caught up
     back: set[int] = set()  # of them
@@ -46,7 +48,7 @@ def woven(
         more: dict[str, Any] = {}
         if request["op"] in OVERLAPPING:
             if choose.random() < busy:
-                more["overlaps"] = choose.randint(1, most - 1)
+                more["overlaps"] = choose.randint(least, most - 1)
             if busy:
                 more |= cuts.schedule()
             cuts.note(request)
@@ -77,10 +79,10 @@ class _Cuts:
         choose: random.Random,
         program: Sequence[Message],
         most: int,
-        goes_on: float | None,
+        pace: Schedules | None,
         in_a_row: bool,
     ):
-        self._choose, self._most, self._goes_on = choose, most, goes_on
+        self._choose, self._most, self._pace = choose, most, pace
         self._together = TOGETHER if in_a_row else (1,)
         self._times = TIMES_CUT if in_a_row else (1,)
         self._blocks = program[0]["blocks"]
@@ -101,7 +103,7 @@ class _Cuts:
 
     def schedule(self) -> Message:
         """A `schedule`, if the target takes one."""
-        return {} if self._goes_on is None else {"schedule": schedule(self._choose, self._goes_on)}
+        return {} if self._pace is None else {"schedule": self._pace.next()}
 
     def before_a_crash(self) -> list[Message]:
         """Changes that the next request, a crash, cuts short.

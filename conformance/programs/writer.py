@@ -26,7 +26,9 @@ KEPT = (0, 0, 0, 2, 3, 6)  # snapshots, of which a program seldom deletes one: s
 LEFT_OUT = 12  # one step of a scene in so many
 OFFERED = 5  # operations, of which the one is sent that was asked least often
 FREE = 8  # one operation in so many is not led
+SAME_ONE_IN = 3  # names: that of the last change of a snapshot, if it fits
 DURABLE_ONE_IN = (0, 0, 2, 8)  # writes, in a program; 0: none
+PROMISED_ONE_IN = 3  # power cuts between operations: right behind what was made durable
 ALONE_ONE_IN = 4  # power cuts in an operation, after which devices are taken away
 RECOVERED: tuple[tuple[str, ...], ...] = ((), ("crash",), ("restart",))
 REPEATS_FROM = 300  # operations of a program that repeats some
@@ -70,6 +72,7 @@ class Writer:
         self._names = names.some(choose, self._one_of(SNAPSHOTS))
         if begun:
             self._names = list(dict.fromkeys([*begun.situation.views, *self._names]))
+        self._named = ""  # in the last change of a snapshot
         self._kinds = swarm.kinds(
             choose, capabilities, self._array.devices > 0, "crash" in capabilities
         )
@@ -99,6 +102,8 @@ class Writer:
             elif kind == "crash" and not self._beyond() and self._cuts.now_and_then(2):
                 self._add(self._one_of([one for one in self._kinds if one in CUTTABLE]), cut=True)
             else:
+                if kind == "crash" and rarely(self._choose, PROMISED_ONE_IN):
+                    self._promise()
                 self._add(kind)
         self._read_back()
         if self._now.failed and self._upto(1):
@@ -230,6 +235,21 @@ class Writer:
         else:
             self._requests.append(request)
 
+    def _promise(self) -> None:
+        """What came last is made durable, or a write of any length: the power cut that comes next
+        must not lose it.
+        """
+        ways = [way for way in (FUA, "flush") if way in self._capabilities]
+        if not ways or self._beyond():
+            return
+        way = self._one_of(ways)
+        if way == FUA or self._upto(1):
+            self._write_at(*self._ranges.between_borders())
+        if way == FUA:
+            self._requests[-1]["fua"] = True
+        else:
+            self._add("flush")
+
     def _crash(self, again: Request | None = None) -> None:
         """A crash, now and then cut short itself; then all views are read back.
 
@@ -278,6 +298,7 @@ class Writer:
     def _snapshot(self) -> Request:
         name = self._name([name for name in self._names if name not in self._now.views])
         if name in self._names and name not in self._now.views:
+            self._named = name
             self._now.note("snapshot", name)
         return {"name": name}
 
@@ -292,6 +313,7 @@ class Writer:
             return None
         name = self._led_name(op)
         if name in self._now.views:
+            self._named = name
             self._now.note(op, name)
         return {"name": name}
 
@@ -303,9 +325,11 @@ class Writer:
 
     def _led_name(self, op: str) -> str:
         """As _name; of two snapshots, the one whose `op` makes a tree of views that was seldom
-        made.
+        made, unless the last one is named again.
         """
         fitting = list(self._now.views)
+        if self._named in fitting and rarely(self._choose, SAME_ONE_IN):
+            return self._named
         if len(fitting) < 2:
             return self._name(fitting)
         ways = [self._one_of(fitting) for _ in range(2)]

@@ -227,6 +227,19 @@ def test_ranges_begin_and_end_where_structures_do() -> None:
     assert share((4096,)) > 1.25 * share(())
 
 
+def test_power_cuts_come_right_behind_what_was_made_durable() -> None:
+    lengths: Counter[int] = Counter()
+    flushed = 0
+    for program in programs(100, capabilities=["fua", "flush", "crash", "snapshot"]):
+        for durable, crash in pairwise(program):
+            if crash["op"] == "crash" and "cut" not in durable:
+                if "fua" in durable:
+                    lengths[len(durable["tags"])] += 1
+                flushed += durable["op"] == "flush"
+    assert flushed > 30
+    assert sum(lengths.values()) > 30 and sum(n > 4 for n in lengths.elements()) > 15, lengths
+
+
 def test_what_was_seldom_asked_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of operations that follow each other, in as many requests. Scenes and the reads of whole
     views are not led, and left out. Both counts are in the message.

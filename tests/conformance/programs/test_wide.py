@@ -45,6 +45,25 @@ def test_the_shapes_are_in_them() -> None:
     assert around > 30 and pieces > 5
 
 
+def test_holes_are_cut_up_to_a_border_and_written_in() -> None:
+    inside = 0
+    for program in programs(60):
+        for hole, write in pairwise(program):
+            if hole["op"] == "unmap" and hole["count"] >= 4 and write["op"] == "write":
+                into = write["lba"] - hole["lba"]
+                inside += into >= 0 and into + len(write["tags"]) <= hole["count"]
+    assert inside > 20, inside
+
+
+def test_a_snapshot_goes_as_soon_as_live_is_what_it_was() -> None:
+    gone = 0
+    for program in programs(120):
+        for revert, delete in pairwise(program):
+            if (revert["op"], delete["op"]) == ("revert", "delete"):
+                gone += revert["name"] == delete["name"]
+    assert gone > 8, gone
+
+
 def test_every_fourth_program_of_a_campaign_is_wide() -> None:
     usual, mixed = (
         [
