@@ -76,7 +76,7 @@ Apply(r) ==     \* What a write or an unmap replaces is dropped; a view that goe
 ----------------------------------------------------------------------------
 (* Destage.                                                                *)
 
-Fits(n) == IF n < Room(1) THEN n ELSE Room(1)
+InOneSegment(n) == IF n < Room(1) THEN n ELSE Room(1)    \* As many of n chunks as one segment takes.
 
 Choices == SUBSET Waiting       \* What a segment may be opened for.
 
@@ -86,7 +86,7 @@ Open(s) ==      \* A full-stripe write into a free segment begins, of as much as
     /\ Waiting # {}
     /\ FreeSegments # {} /\ s = Least(FreeSegments)
     /\ \E chosen \in Choices :
-        /\ Cardinality(chosen) = Fits(Cardinality(Waiting))
+        /\ Cardinality(chosen) = InOneSegment(Cardinality(Waiting))
         /\ stripe' = InOrder(chosen)
     /\ state' = [state EXCEPT ![s] = "open"]
     /\ UNCHANGED <<media, inFlight, phase, end, maps, middle, bank, orphans, usage, pending, requests>>

@@ -64,15 +64,25 @@ OneRecord ==            \* Of one term and number there is one record, whoever w
         book[v].term = book[w].term /\ book[v].number = book[w].number =>
             book[v].on = book[w].on /\ book[v].current = book[w].current
 
-OnRecord == Active \subseteq record.current     \* Nobody is taken for current who is not on record as current.
+OnRecord ==             \* Who is taken for current is on record as current, and somebody is.
+    /\ Active \subseteq record.current
+    /\ phase # "down" => record.current # {}
 
 Supported ==            \* Whoever opens the log has a current mirror to load it from.
     phase \in {"promising", "assembled", "load", "loaded", "replay"} => Active # {}
 
-NotHeldUp ==            \* A voter that is away holds up no record, and a log that may be opened can be.
+Voting ==               \* Voters are told as long as the log is assembled, and none is while it is down.
+    /\ phase \in {"promising", "assembled"} => Saving
+    /\ phase = "down" => ~ Saving
+
+AsNew(r, s) == IF r.term = s.term THEN r.number >= s.number ELSE r.term > s.term
+
+NotHeldUp ==            \* No record waits for who is away; who is back returns; a log that may be opened can be.
     /\ Saving /\ Answering => ENABLED (Tell \/ Counted)
+    /\ phase = "up" /\ ~ Saving => \A c \in Member :
+        state[c] = "absent" /\ record.on[c] \in here => ENABLED <<Return(c)>>_vars
     /\ phase = "down" => \A r \in Found :
-        /\ \A s \in Found : Later(r, s)
+        /\ \A s \in Found : AsNew(r, s)
         /\ 2 * Cardinality(VotersOf(r) \intersect here) > Voters
         /\ \E c \in r.current : r.on[c] \in here
         => ENABLED Open
@@ -82,7 +92,7 @@ NotHeldUp ==            \* A voter that is away holds up no record, and a log th
 Faithful ==             \* To open the log changes nothing that is on record, but for the term.
     [][phase = "down" /\ phase' # "down" =>
         \E r \in Found : /\ record'.on = r.on /\ record'.current = r.current
-                         /\ \A other \in Found : Later(r, other)]_vars
+                         /\ \A other \in Found : AsNew(r, other)]_vars
 
 Assembled ==            \* It is opened only where more than half of the voters are there.
     [][phase = "down" /\ phase' # "down" =>
@@ -92,11 +102,27 @@ Follows ==              \* Phase -> the phases that may come next, besides "down
     [down |-> {"promising", "load"}, promising |-> {"assembled"}, assembled |-> {"load"}, load |-> {"loaded"},
      loaded |-> {"replay"}, replay |-> {"up", "damaged"}, up |-> {}, damaged |-> {}]
 
-InTurn == [][phase' \in {phase, "down"} \union Follows[phase]]_vars    \* It is opened in this order.
+InTurn ==               \* It is opened in this order, and until it is up no operation happens or is lost.
+    [][/\ phase' \in {phase, "down"} \union Follows[phase]
+       /\ phase' # "up" => UNCHANGED history]_vars
 
-Replaced ==             \* A new device is on record, and its mirror is not current.
+Closed ==               \* It is closed by a power cut, for want of votes, or for want of a current mirror.
+    [][phase # "down" /\ phase' = "down" =>
+        trouble'.crashes > trouble.crashes \/ Saving \/ Active' = {}]_vars
+
+NotInVain ==            \* No record is written but for a change, and no term is begun where all voters agree.
+    [][/\ record' # record => <<phase, state, record.on>>' # <<phase, state, record.on>>
+       /\ phase = "down" /\ phase' = "promising" => \A r \in Found :
+            (\A other \in Found : AsNew(r, other)) => \E v \in VotersOf(r) : v \notin here \/ book[v] # r]_vars
+
+OneAtATime ==           \* While voters are told a record, another one follows only because a member fails.
+    [][Saving /\ record' # record =>
+        phase' # phase \/ \E c \in Reachable : state'[c] = "absent"]_vars
+
+Replaced ==             \* A new device is there and on record, and its mirror is not current.
     [][\A c \in Member, d \in Device :
-        Replace(c, d) => /\ record'.on = [record.on EXCEPT ![c] = d]
+        Replace(c, d) => /\ d \in here'
+                         /\ record'.on = [record.on EXCEPT ![c] = d]
                          /\ c \notin record'.current /\ state'[c] = "stale"]_vars
 ----------------------------------------------------------------------------
 Contract == INSTANCE DurableLog WITH Room <- Size
@@ -104,7 +130,7 @@ Contract == INSTANCE DurableLog WITH Room <- Size
 Refines == Contract!Spec
 
 THEOREM Spec =>
-    /\ Refines /\ Faithful /\ Assembled /\ InTurn /\ Replaced
+    /\ Refines /\ Faithful /\ Assembled /\ InTurn /\ Closed /\ NotInVain /\ OneAtATime /\ Replaced
     /\ [](TypeOK /\ Remembered /\ Mirrored /\ Unharmed)
-    /\ [](Known /\ OneRecord /\ OnRecord /\ Supported /\ NotHeldUp)
+    /\ [](Known /\ OneRecord /\ OnRecord /\ Supported /\ Voting /\ NotHeldUp)
 =============================================================================

@@ -51,7 +51,7 @@ Contract == INSTANCE VirtualDisk WITH
 ----------------------------------------------------------------------------
 (* Chunks.                                                                 *)
 
-Fits(value) == value = sum          \* Its checksum is the one that the map has.
+Verifies(value) == value = sum          \* Its checksum is the one that the map has.
 
 Write(value) ==         \* A new chunk, on all copies.
     /\ phase = "up"
@@ -63,17 +63,17 @@ Write(value) ==         \* A new chunk, on all copies.
 Read(value) ==          \* From the first copy that fits; those that were tried before it are rewritten.
     /\ phase = "up"
     /\ \E c \in Copy :
-        /\ Fits(chunk[c])
+        /\ Verifies(chunk[c])
         /\ answer' = value /\ value = chunk[c]
-        /\ \E tried \in SUBSET {d \in Copy : ~ Fits(chunk[d])} :
+        /\ \E tried \in SUBSET {d \in Copy : ~ Verifies(chunk[d])} :
             chunk' = [d \in Copy |-> IF d \in tried THEN chunk[c] ELSE chunk[d]]
     /\ UNCHANGED <<sum, record, newest, repair, phase, written>>
 
 Scrub(c) ==             \* It finds a copy that is wrong, and one that is right.
     /\ phase = "up"
     /\ repair = {}
-    /\ ~ Fits(chunk[c])
-    /\ \E d \in Copy : Fits(chunk[d]) /\ repair' = {[to |-> c, value |-> chunk[d], sum |-> sum]}
+    /\ ~ Verifies(chunk[c])
+    /\ \E d \in Copy : Verifies(chunk[d]) /\ repair' = {[to |-> c, value |-> chunk[d], sum |-> sum]}
     /\ UNCHANGED <<chunk, sum, record, newest, phase, written, answer>>
 
 Repair ==               \* It rewrites the wrong one, unless the place was written meanwhile.
@@ -177,7 +177,7 @@ TypeOK ==
     /\ phase \in {"up", "down", "found"}
 
 OneLeft ==      \* Neither reading nor scrub destroys the last right copy.
-    /\ \E c \in Copy : Fits(chunk[c])
+    /\ \E c \in Copy : Verifies(chunk[c])
     /\ phase # "down" => \E c \in Copy : Holds(c)
 
 Newest ==       \* While it is up, nothing is newer than what memory has.

@@ -1,16 +1,20 @@
 ---------------------------- MODULE VirtualDisk ----------------------------
 (***************************************************************************)
-(* The contract of a virtual disk with snapshots: what whoever sends it    *)
-(* requests may rely on, whatever stands behind it.                        *)
+(* The contract of a virtual disk with snapshots: what its clients may     *)
+(* rely on, however it is built.                                           *)
 (*                                                                         *)
 (* A disk is what its live view and each of its snapshots read as.  Every  *)
 (* operation is an action that takes its answer `r` as its last argument:  *)
 (* "ok", an error code, "unknown-outcome" (it happened whole or not at     *)
 (* all, and nobody knows), or "cut" (the power failed before it answered). *)
 (*                                                                         *)
-(* What a power cut may leave behind is a set of images, `survivors`.  In  *)
-(* an image a block holds any one of a set of values, each block its own;  *)
-(* that is all it takes to state the three crash profiles.                 *)
+(* `survivors` is a set of images: a power cut leaves one of them.  In an  *)
+(* image each block of the live view has a set of values, and holds one of *)
+(* these, whatever the other blocks hold.  The crash profiles differ in    *)
+(* how an operation changes `survivors`:  "ack" keeps all that was         *)
+(* answered, "prefix" the first ones of the operations since the last      *)
+(* flush, "block" any value that a block had since the last flush or       *)
+(* snapshot operation.                                                     *)
 (*                                                                         *)
 (* Left out: devices and their failures (Redundancy), requests that        *)
 (* overlap in time, and how any of it is done (LogStructuredDisk).         *)
@@ -116,10 +120,11 @@ Forced(lba, data) ==    \* The survivors, once data is durable in all of them.
 Recorded(d) ==      \* The survivors once the disk is d by a snapshot operation.
     IF Profile = "prefix" THEN survivors \union {Exactly(d)} ELSE {Exactly(d)}
 ----------------------------------------------------------------------------
-(* Answers.  A refusal changes nothing.  It is due, with one of the faults *)
-(* of the request as its code, if and only if there is a fault; only the   *)
-(* codes in `excuses` may come without one.  The one excuse is that the    *)
-(* disk holds as much as it promised, with what the request adds.          *)
+(* Answers.  A request that has faults must be refused, with one of them   *)
+(* as the code.  A request without a fault may be refused only with a code *)
+(* in `excuses`.  A refusal changes nothing.  The only excuse is           *)
+(* "no-space", where what the disk holds and what the request adds exceed  *)
+(* `Holds`.                                                                *)
 
 Happens(d, left) == disk' = d /\ survivors' = left /\ power' = power
 
@@ -225,6 +230,9 @@ Next ==
         \/ \E name \in Name : Snapshot(name, r) \/ Delete(name, r) \/ Revert(name, r)
         \/ Flush(r) \/ Restart(r) \/ Crash(r)
         \/ \E lba \in 0 .. Size, data \in Data : WriteThrough(lba, data, r)
+
+\* Read is not in Next: it changes nothing, and a power cut during it is Crash("cut").  Nor is Create, which
+\* begins a trace.
 
 Spec == Init /\ [][Next]_vars
 ----------------------------------------------------------------------------
