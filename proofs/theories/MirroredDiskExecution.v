@@ -136,8 +136,7 @@ Qed.
 Lemma loses_powerless x : loses_power x (powerless x).
 Proof.
   split_and!; [done|done|]. intros i. simpl. eexists. split; [|done]. destruct (decide (i = 0)); [|by left].
-  intros a. unfold read_block. induction (unflushed _) as [|[a' b] u IH]; simpl; [by left|].
-  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH; [by left|right; by right].
+  intros a. apply read_may_hold.
 Qed.
 
 Lemma lives_opening (on : bool) x shown c' x' :

@@ -506,14 +506,14 @@ Module Running.
 Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
 
 (** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is
-not flushed any subset of blocks survives; whatever the scheduler proposes. The hypothesis: words that were
-put into a block are read back. *)
-Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
+not flushed any subset of blocks survives, and data and the maps of a checkpoint may tear; whatever the
+scheduler proposes. The hypothesis: words that were put into a block are read back. *)
+Theorem proved_disk_refines_contract `{blocks} {torn : tearing} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
 (** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time, or
 several writes at once. *)
-Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
+Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} n c h tr q :
   blocks_laws → fresh proved_disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk c) h tr q →
@@ -669,13 +669,15 @@ Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
 
 (** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
 though it was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
-Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+Theorem proved_disk_execution : ∃ x x',
+  fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
 
 (** And served: two writes in flight that are performed together and answered, a power cut while two more are,
 which both happened, one in a write that is performed alone, which did not, and a read. *)
-Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+Theorem served_disk_execution : ∃ x tr q,
+  fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk x)
     ProvedDiskExecution.served_shows tr q.
@@ -739,7 +741,8 @@ Definition all_counterexamples :=
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
-   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.served_round_trip_needed,
+   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.whole_records_needed,
+   @ProvedDiskExecution.served_round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
    @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
    @MirroredDiskProgressWitnesses.small_devices_block,
