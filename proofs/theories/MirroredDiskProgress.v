@@ -359,7 +359,8 @@ Lemma found_sizes T M x (R : contents block → Prop) g :
   0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) → somebody x →
   devices_suffice x → ∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
 Proof.
-  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f (survives_leaves _ _ Hf))) as (d&y&Hg&Hy).
+  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f (survives_leaves _ _ Hf)))
+    as (d&y&Hg&Hy).
   exists y, d.
     split; [done|].
   apply (Hsize i); [done|]. rewrite Hg.
