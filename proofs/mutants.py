@@ -31,6 +31,8 @@ NEAREST = {
     "ByteBlocks.v": "ProvedDiskExecution",
     "Mirrors.v": "MirrorsRefine",
     "MirroredDiskMachine.v": "MirroredDiskRefinement",
+    "ParityLeg.v": "ParityLegRefine",
+    "ParityLegMachine.v": "ParityLegTheorem",
     "OverlappingDiskChecker.v": "OverlappingDiskSwaps",
     "OverlappingDiskProposals.v": "OverlappingDiskProposals",
     "OverlappingDiskQueue.v": "OverlappingDiskQueue",

@@ -43,3 +43,13 @@ def open_mirrors(options: dict[str, Any]) -> CuttingTarget:
 
 
 open_mirrors.knobs = {"mirrors": [2, 3, 1], "records": [4, 1, 16]}  # type: ignore[attr-defined]
+
+
+def open_raid5(options: dict[str, Any]) -> CuttingTarget:
+    """Start it on devices with parity, of which one may fail. `devices` is their number."""
+    devices = options.get("devices", 3)
+    records = options.get("records", 4)
+    return CuttingTarget(f"{PROGRAM} adapter --raid5 {devices} --log-records {records}")
+
+
+open_raid5.knobs = {"devices": [3, 4, 6], "records": [4, 1, 16]}  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ ORDER = [
     "plan",
     "words",
     "adapter",
+    "xor_pieces",
     "mirror_set",
     "mirror_adapter",
     "mirror_commands",

@@ -2,11 +2,15 @@
 
 A write is volatile until a flush. A power cut leaves each block as the last flush left it, or as any write
 since then left it, each block on its own: any subset of the unflushed blocks survives. A block is written
-whole. *)
+whole, unless it is one that tears: of such a block, once it was written, a power cut before the flush leaves
+anything. *)
 From stdpp Require Import list.
 
+(** The addresses of the blocks that tear. *)
+Class tearing := tears : nat → Prop.
+
 Section Medium.
-Context {B : Type}.
+Context {B : Type} {torn : tearing}.
 
 Definition contents := nat → B.
 
@@ -23,8 +27,13 @@ Definition read_block (m : medium) (a : nat) : B := overlay (unflushed m) (stabl
 Definition write_block (m : medium) (a : nat) (b : B) : medium := Medium (stable m) ((a, b) :: unflushed m).
 Definition flush_blocks (m : medium) : medium := Medium (read_block m) [].
 
-(** What a power cut may leave. *)
-Definition survives (m : medium) (f : contents) : Prop := ∀ a, f a = stable m a ∨ (a, f a) ∈ unflushed m.
+(** What a power cut may leave: at an address, and everywhere, if all blocks are written whole; *)
+Definition may_hold (m : medium) (a : nat) (b : B) : Prop := b = stable m a ∨ (a, b) ∈ unflushed m.
+Definition survives (m : medium) (f : contents) : Prop := ∀ a, may_hold m a (f a).
+(** and if some tear. *)
+Definition may_be (m : medium) (a : nat) (b : B) : Prop :=
+  may_hold m a b ∨ tears a ∧ a ∈ (unflushed m).*1.
+Definition may_leave (m : medium) (f : contents) : Prop := ∀ a, may_be m a (f a).
 
 (** ** Programs *)
 
@@ -58,7 +67,7 @@ Fixpoint execute {A} (p : program A) (m : medium) : A * medium :=
 
 (** ** Crash safety: whenever the power fails, [P] is true of what is left; in the end, [Q]. *)
 
-Definition safe (P : contents → Prop) (m : medium) : Prop := ∀ f, survives m f → P f.
+Definition safe (P : contents → Prop) (m : medium) : Prop := ∀ f, may_leave m f → P f.
 
 Fixpoint crash_safe {A} (P : contents → Prop) (Q : A → medium → Prop) (p : program A) (m : medium) : Prop :=
   safe P m ∧
@@ -84,8 +93,20 @@ Lemma crash_safe_mono {A} P (Q Q' : A → medium → Prop) p m :
   (∀ x m, Q x m → Q' x m) → crash_safe P Q p m → crash_safe P Q' p m.
 Proof. intros HQ. revert m. induction p; simpl; intros m [? ?]; split; auto. Qed.
 
+Lemma read_may_hold m a : may_hold m a (read_block m a).
+Proof.
+  unfold may_hold, read_block. induction (unflushed m) as [|[a' b] u IH]; simpl; [by left|].
+  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
+Qed.
+
+Lemma survives_leaves m f : survives m f → may_leave m f.
+Proof. intros Hf a. by left. Qed.
+
+Lemma leaves_stable f f' : may_leave (Medium f []) f' → ∀ a, f' a = f a.
+Proof. intros Hs a. by destruct (Hs a) as [[|?%elem_of_nil]|[_ ?%elem_of_nil]]. Qed.
+
 Lemma survives_stable f f' : survives (Medium f []) f' → ∀ a, f' a = f a.
-Proof. intros Hs a. destruct (Hs a) as [|Hin]; [done|by apply elem_of_nil in Hin]. Qed.
+Proof. intros Hf. by apply leaves_stable, survives_leaves. Qed.
 
 Lemma overlay_out ws f a : a ∉ ws.*1 → overlay ws f a = f a.
 Proof.
@@ -103,8 +124,9 @@ Qed.
 Lemma safe_within (P : contents → Prop) (S : nat → Prop) u f :
   (∀ f', (∀ a, ¬ S a → f' a = f a) → P f') → (∀ a, a ∈ u.*1 → S a) → safe P (Medium f u).
 Proof.
-  intros HP Hu f' Hf'. apply HP. intros a Ha. destruct (Hf' a) as [|Hin]; [done|].
-  destruct Ha. apply Hu, elem_of_list_fmap. by exists (a, f' a).
+  intros HP Hu f' Hf'. apply HP. intros a Ha. destruct (Hf' a) as [[|Hin]|[_ Hin]]; [done|..]; destruct Ha.
+  - apply Hu, elem_of_list_fmap. by exists (a, f' a).
+  - by apply Hu.
 Qed.
 
 Lemma crash_safe_write_all {A} (P : contents → Prop) (Q : A → medium → Prop) (S : nat → Prop) ws u f k :
@@ -133,17 +155,19 @@ Proof.
     + intros a Ha. apply overlay_out. by rewrite fmap_reverse, elem_of_reverse.
 Qed.
 
-(** One block is written and flushed: until then either content may survive. *)
+(** One block that does not tear is written and flushed: until then either content may survive. *)
 Lemma crash_safe_commit {A} (P : contents → Prop) (Q : A → medium → Prop) a b f k :
+  ¬ tears a →
   (∀ f', (∀ a', a' ≠ a → f' a' = f a') → f' a = f a ∨ f' a = b → P f') →
   (∀ f', f' a = b → (∀ a', a' ≠ a → f' a' = f a') → crash_safe P Q k (Medium f' [])) →
   crash_safe P Q (WriteBlock a b (FlushBlocks k)) (Medium f []).
 Proof.
-  intros HP Hk. simpl. split; [|split].
-  - intros f' Hf'. apply HP; intros; [|left]; by apply survives_stable.
-  - intros f' Hf'. simpl in Hf'. apply HP.
-    + intros a' Ha'. destruct (Hf' a') as [|[[= ->]|?%elem_of_nil]%elem_of_cons]; done.
-    + destruct (Hf' a) as [|[[= ->]|?%elem_of_nil]%elem_of_cons]; [by left|by right|done].
+  intros Ha HP Hk. simpl. split; [|split].
+  - intros f' Hf'. apply HP; intros; [|left]; by apply leaves_stable.
+  - intros f' Hf'. apply HP.
+    + intros a' Ha'. destruct (Hf' a') as [[|[[= ->]|?%elem_of_nil]%elem_of_cons]|[_ Hin]]; [done..|].
+      by apply elem_of_list_singleton in Hin.
+    + destruct (Hf' a) as [[|[[= ->]|?%elem_of_nil]%elem_of_cons]|[Ht _]]; [by left|by right|done..].
   - apply Hk; unfold read_block; simpl; [by rewrite decide_True|intros; by rewrite decide_False].
 Qed.
 

@@ -5,6 +5,42 @@ From LogDisk Require Import VirtualDisk RecordedTrace Checker CheckerCorrect Med
   ProvedDisk.
 From LogDisk Require Import ProvedDiskRequests ProvedDiskExecution Mirrors MirroredDiskMachine.
 
+(** ** Programs and devices that do as they are told *)
+
+Section Runs.
+Context {C A : Type}.
+
+(** The whole program, or so many I/Os of it. *)
+Fixpoint ran (p : array_program C A) (x : array C) : array_program C A * array C :=
+  match p with
+  | Finish _ | Stop | PastEnd => (p, x)
+  | ReadFrom i a k => ran (k (answer_of_read x i a)) x
+  | WriteTo i a b k => if up (device_at x i) then ran (k true) (written x i a b) else ran (k false) x
+  | FlushOf i k => if up (device_at x i) then ran (k true) (flushed x i) else ran (k false) x
+  | SetMembers ms c k => ran k (Array (device_at x) ms c)
+  end.
+Fixpoint ran_partly (n : nat) (p : array_program C A) (x : array C) :
+    array_program C A * array C :=
+  match n, p with
+  | 0, _ | _, (Finish _ | Stop | PastEnd) => (p, x)
+  | S n, ReadFrom i a k => ran_partly n (k (answer_of_read x i a)) x
+  | S n, WriteTo i a b k =>
+      if up (device_at x i) then ran_partly n (k true) (written x i a b) else ran_partly n (k false) x
+  | S n, FlushOf i k =>
+      if up (device_at x i) then ran_partly n (k true) (flushed x i) else ran_partly n (k false) x
+  | S n, SetMembers ms c k => ran_partly n k (Array (device_at x) ms c)
+  end.
+
+(** Device 0 keeps what it had not flushed, the others lose it. *)
+Definition powerless (x : array C) : array C :=
+  Array (λ i, Device (up (device_at x i))
+    (Medium (if decide (i = 0) then read_block (store (device_at x i)) else stable (store (device_at x i)))
+      []))
+    (members x) (clean x).
+Definition failing (i : nat) (x : array C) : array C :=
+  put_device x i (Device false (Medium (stable (store (device_at x i))) [])).
+End Runs.
+
 Section Scripts.
 Context `{!blocks}.
 Variables (size count : nat).
@@ -19,36 +55,6 @@ Inductive happening :=
   | Cuts (q : request) (places : list nat) (ios : nat)    (* in a request, after so many I/Os *)
   | CutsAll (ws : list (nat * list block)) (places : list nat) (ios : nat)
   | Opens.
-
-(** The whole program, or so many I/Os of it. *)
-Fixpoint ran {A} (p : array_program block A) (x : array block) : array_program block A * array block :=
-  match p with
-  | Finish _ | Stop | PastEnd => (p, x)
-  | ReadFrom i a k => ran (k (answer_of_read x i a)) x
-  | WriteTo i a b k => if up (device_at x i) then ran (k true) (written x i a b) else ran (k false) x
-  | FlushOf i k => if up (device_at x i) then ran (k true) (flushed x i) else ran (k false) x
-  | SetMembers ms c k => ran k (Array (device_at x) ms c)
-  end.
-Fixpoint ran_partly {A} (n : nat) (p : array_program block A) (x : array block) :
-    array_program block A * array block :=
-  match n, p with
-  | 0, _ | _, (Finish _ | Stop | PastEnd) => (p, x)
-  | S n, ReadFrom i a k => ran_partly n (k (answer_of_read x i a)) x
-  | S n, WriteTo i a b k =>
-      if up (device_at x i) then ran_partly n (k true) (written x i a b) else ran_partly n (k false) x
-  | S n, FlushOf i k =>
-      if up (device_at x i) then ran_partly n (k true) (flushed x i) else ran_partly n (k false) x
-  | S n, SetMembers ms c k => ran_partly n k (Array (device_at x) ms c)
-  end.
-
-(** Device 0 keeps what it had not flushed, the others lose it. *)
-Definition powerless (x : array block) : array block :=
-  Array (λ i, Device (up (device_at x i))
-    (Medium (if decide (i = 0) then read_block (store (device_at x i)) else stable (store (device_at x i)))
-      []))
-    (members x) (clean x).
-Definition failing (i : nat) (x : array block) : array block :=
-  put_device x i (Device false (Medium (stable (store (device_at x i))) [])).
 
 Definition after_opening (on : bool) (x : array block) : option (list (entry block) * (control * array
   block)) :=
@@ -133,11 +139,10 @@ Proof.
     (eapply lives_quiet; [apply Hio|apply IH]); by constructor; auto; left.
 Qed.
 
-Lemma loses_powerless x : loses_power x (powerless x).
+Lemma loses_powerless {C} (x : array C) : loses_power x (powerless x).
 Proof.
   split_and!; [done|done|]. intros i. simpl. eexists. split; [|done]. destruct (decide (i = 0)); [|by left].
-  intros a. unfold read_block. induction (unflushed _) as [|[a' b] u IH]; simpl; [by left|].
-  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH; [by left|right; by right].
+  intros a. apply read_may_hold.
 Qed.
 
 Lemma lives_opening (on : bool) x shown c' x' :

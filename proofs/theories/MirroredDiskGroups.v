@@ -9,6 +9,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
 
 Section Groups.
 Context `{!blocks}.
+Local Existing Instance untorn.
 Variables (size count : nat).
 Implicit Types (x : array block) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
 

@@ -12,6 +12,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
 
 Section Progress.
 Context `{!blocks}.
+Local Existing Instance untorn.
 Variables (size count : nat).
 Implicit Types (x : array block) (y : memory) (q : request) (ms h : list nat) (z : machine).
 
@@ -358,14 +359,17 @@ Lemma found_sizes T M x (R : contents block → Prop) g :
   0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) → somebody x →
   devices_suffice x → ∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
 Proof.
-  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f Hf)) as (d&y&Hg&Hy). exists y, d.
+  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f (survives_leaves _ _ Hf)))
+    as (d&y&Hg&Hy).
+  exists y, d.
     split; [done|].
   apply (Hsize i); [done|]. rewrite Hg.
-  pose proof (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_be _ _)) as Hb.
+  pose proof (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as Hb.
   set (b := read_block _ superblock) in *. set (f' := λ a, if decide (a = superblock) then b else f a).
   assert (survives M f') as Hf'.
   { intros a. unfold f'. destruct (decide (a = superblock)) as [->|]; [done|apply Hf]. }
-  destruct (HR f' (HM f' Hf')) as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
+  destruct (HR f' (HM f' (survives_leaves _ _ Hf')))
+    as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
   exact Hsuper.
 Qed.
 

@@ -6,6 +6,7 @@ From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Pr
 
 Section Refinement.
 Context `{!blocks, !blocks_laws}.
+Local Instance untorn : tearing := λ _, False.
 Variables (size count : nat).
 Implicit Types (x : array block) (d : disk block) (f : contents block) (s : state block).
 Implicit Types (v : devices) (T h : list nat) (q : request).
@@ -275,7 +276,7 @@ Qed.
 Lemma mirrors_settled T f x : holds T (Medium f []) x → mirrors T (Medium f []) x.
 Proof.
   intros Hx. split; [done|]. intros i Hi Hup a Ha.
-  destruct (holds_within _ _ _ _ _ Hx i Hi a _ Ha (read_may_be _ a)) as [->|Hin%elem_of_nil]; done.
+  destruct (holds_within _ _ _ _ _ Hx i Hi a _ Ha (read_may_hold _ a)) as [->|Hin%elem_of_nil]; done.
 Qed.
 
 Lemma holds_replaced T M i f c x :
@@ -516,7 +517,7 @@ Proof.
   destruct Hs as (g&f&d&->&Hr&Hx&Hall). eexists. split; [constructor|]. split; [|done]. exists g, d.
   split_and!; [done..|]. apply runs_start. eapply safe_opened; [by apply recoverable_safe|done..|].
   intros f' x' ms c Hf' Hm <- <-. eapply safe_mirrored; [|done..]. eapply recover_on; [|done|].
-  + by apply (recoverable_safe g d f).
+  + apply (recoverable_safe g d f); [done|by apply survives_leaves].
   + intros y m Hk. by exists y.
 Qed.
 
@@ -540,7 +541,8 @@ Proof.
   intros v s Hpos (Hs&Hfine&Hh). simpl in Hs.
   destruct Hs as (g&Hsize&Hpower&(M&HM&Hx)). exists s. split; [constructor|]. split; [|done]. exists g.
   split_and!; [done..|]. apply runs_start. eapply safe_opened; [done..|]. intros f x' ms c Hf Hm <- <-.
-  eapply safe_mirrored; [|done..]. destruct (HM f Hf) as (d&Hd&Hr). eapply recover_on; [done| |].
+  eapply safe_mirrored; [|done..]. destruct (HM f (survives_leaves _ _ Hf)) as (d&Hd&Hr).
+  eapply recover_on; [done| |].
   + intros f' Hf'. by exists d.
   + intros y m Hk. by exists y, d.
 Qed.
@@ -735,7 +737,7 @@ Proof.
       (format g) (Medium f [])) as Hformat.
     { apply crash_safe_any. intros y' Hy'. destruct (execute (format g) _) as [r m] eqn:Hex. simpl in *.
       subst r.
-      by apply format_represents in Hex. }
+      apply format_represents in Hex; [done|by intros a _ []]. }
     pose proof (safe_mirrored size count _ _ _ _ _ _ (seq 0 count) false Hformat Hx eq_refl eq_refl) as Hsafe.
     eapply array_safe_complete in Hsafe; [|by rewrite Hend]. rewrite Hend in Hsafe.
     destruct Hsafe as (M&Hq&Hm&Hms&Hc). simpl in *.

@@ -51,6 +51,7 @@ End Program.
 
 Section Resync.
 Context `{!blocks, !blocks_laws}.
+Local Existing Instance untorn.
 Variables (size count : nat).
 Implicit Types (x : array block) (y : memory) (ms h : list nat) (z : machine).
 

@@ -4,7 +4,7 @@ From stdpp Require Import list.
 From LogDisk Require Import Medium Mirrors.
 
 Section Correct.
-Context {B : Type}.
+Context {B : Type} {torn : tearing}.
 Implicit Types (x : array B) (d : device B) (m M : medium B) (ms todo kept T : list nat).
 
 (** ** Whenever devices fail, [P] is true of the array; [Q] in the end; [S] where no member answers *)
@@ -82,10 +82,7 @@ Qed.
 
 Variables (size count : nat).
 
-(** What a power cut may leave at an address. *)
-Definition may_be m (a : nat) (b : B) : Prop := b = stable m a ∨ (a, b) ∈ unflushed m.
-
-Definition within M m : Prop := ∀ a b, a < size → may_be m a b → may_be M a b.
+Definition within M m : Prop := ∀ a b, a < size → may_hold m a b → may_hold M a b.
 Definition reads_as (f : contents B) m : Prop := ∀ a, a < size → read_block m a = f a.
 Definition holds_only (f : contents B) m : Prop := within (Medium f []) m.
 
@@ -107,11 +104,11 @@ Record holds T M x : Prop := {
 (** And who reads any member reads [M]. *)
 Definition mirrors T M x : Prop := holds T M x ∧ each_up (members x) (reads_as (read_block M)) x.
 
-Lemma may_be_survives m f a b : survives m f → may_be (Medium f []) a b → may_be m a b.
+Lemma may_hold_survives m f a b : survives m f → may_hold (Medium f []) a b → may_hold m a b.
 Proof. intros Hf [->|Hin]; [|by apply elem_of_nil in Hin]. apply Hf. Qed.
 
 Lemma within_survives M m f : within M m → survives m f → within M (Medium f []).
-Proof. intros Hm Hf a b Ha Hb. apply Hm; [done|]. by eapply may_be_survives. Qed.
+Proof. intros Hm Hf a b Ha Hb. apply Hm; [done|]. by eapply may_hold_survives. Qed.
 
 Lemma each_up_fails L φ x x1 : fails x x1 → each_up L φ x → each_up L φ x1.
 Proof.
@@ -170,10 +167,10 @@ Lemma holds_stopped T M (R : contents B → Prop) x :
 Proof.
   intros HR [Hwithin Hclean Hmem Hdup Hdown] Hone Hup. split; [|done].
   destruct (members x) as [|i [|]] eqn:Hms; [| |simpl in *; lia].
-  - exists (stable M). split; [apply HR; intros a; by left|]. split;
+  - exists (stable M). split; [apply HR, survives_leaves; intros a; by left|]. split;
       [by rewrite Hms; intros i ?%elem_of_nil|done|done|by rewrite Hms|done].
   - exists (λ a, if decide (a < size) then stable (store (device_at x i)) a else stable M a). split.
-    + apply HR. intros a. destruct (decide (a < size)) as [Ha|]; [|by left].
+    + apply HR, survives_leaves. intros a. destruct (decide (a < size)) as [Ha|]; [|by left].
       apply (Hwithin i (elem_of_list_here _ _) a); [done|by left].
     + split; [|done|done|by rewrite Hms|done]. rewrite Hms.
       intros j ->%elem_of_list_singleton a b Ha [->|Hin].
@@ -250,24 +247,25 @@ Proof.
         by apply suffix_cons_r.
 Qed.
 
-Lemma may_be_written m a b a' b' : may_be (write_block m a b) a' b' → (a', b') = (a, b) ∨ may_be m a' b'.
+Lemma may_hold_written m a b a' b' :
+  may_hold (write_block m a b) a' b' → (a', b') = (a, b) ∨ may_hold m a' b'.
 Proof.
   intros [->|Hin]; simpl in *; [right; by left|].
     apply elem_of_cons in Hin as [?|]; [by left|right; by right].
 Qed.
 
 Lemma holds_written M x i a b x' :
-  may_be M a b → (x' = written x i a b ∧ up (device_at x i) = true ∨
+  may_hold M a b → (x' = written x i a b ∧ up (device_at x i) = true ∨
     up (device_at x i) = false ∧ maybe_written x i a b x') →
   holds T M x → holds T M x' ∧ members x' = members x ∧ clean x' = clean x ∧
     (∀ j, up (device_at x' j) = up (device_at x j)).
 Proof.
   intros Hab Hx' Hx.
   assert (x' = x ∨ ∃ d, x' = put_device x i d ∧ up d = up (device_at x i) ∧
-    (∀ a' b', may_be (store d) a' b' → (a', b') = (a, b) ∨ may_be (store (device_at x i)) a' b') ∧
+    (∀ a' b', may_hold (store d) a' b' → (a', b') = (a, b) ∨ may_hold (store (device_at x i)) a' b') ∧
     (up d = false → unflushed (store d) = [])) as [->|(d&->&Hup&Hd&Hdown)]; [|done|].
   { destruct Hx' as [[-> Hup]|[Hup [->| ->]]]; [|by left|]; right; eexists; (split; [done|]); simpl.
-    - split_and!; [done| |done]. intros a' b'. apply may_be_written.
+    - split_and!; [done| |done]. intros a' b'. apply may_hold_written.
     - split_and!; [done| |done]. intros a' b' [->|Hin]; simpl in *.
       + destruct (decide (a' = a)) as [->|]; [by left|right; by left].
       + by apply elem_of_nil in Hin. }
@@ -287,7 +285,7 @@ Qed.
 Lemma safe_write_to M (φ φ' : medium B → Prop) kept todo a b x k :
   (∀ x, holds T M x → P x) →
   (∀ x, holds T M x → length (members x) ≤ 1 → (∀ i, i ∈ members x → up (device_at x i) = false) → S x) →
-  may_be M a b → (∀ m, φ m → φ' (write_block m a b)) →
+  may_hold M a b → (∀ m, φ m → φ' (write_block m a b)) →
   holds T M x → each_up kept φ' x → each_up todo φ x → members x = kept ++ todo → clean x = false →
   (∀ x ms, holds T M x → each_up ms φ' x → members x = ms → clean x = false →
      array_safe P Q S (k ms) x) →
@@ -326,7 +324,7 @@ Qed.
 Lemma safe_flush_of M f c kept todo x k :
   (∀ x, holds T M x → P x) →
   (∀ x, holds T M x → length (members x) ≤ 1 → (∀ i, i ∈ members x → up (device_at x i) = false) → S x) →
-  (∀ a, a < size → may_be M a (f a)) →
+  (∀ a, a < size → may_hold M a (f a)) →
   holds T M x → each_up (kept ++ todo) (reads_as f) x →
   (∀ i, i ∈ kept → holds_only f (store (device_at x i))) → members x = kept ++ todo → clean x = c →
   (∀ x ms, holds T (Medium f []) x → each_up ms (reads_as f) x → members x = ms → clean x = c →

@@ -208,8 +208,8 @@ Proof.
     assert (∀ i', i' ∈ i :: rest → i' ∈ ms) as Hin by (intros i' ?; by eapply sublist_in).
     assert (NoDup (i :: rest)) as Hdup' by by eapply sublist_distinct.
     pose proof (sublist_length _ _ Hsub) as Hlen. simpl in Hlen.
-    assert (may_be M j b) as Hb.
-    { apply (Hy i); [apply Hin; by left|lia|apply read_may_be]. }
+    assert (may_hold M j b) as Hb.
+    { apply (Hy i); [apply Hin; by left|lia|apply read_may_hold]. }
     set (f' := λ a, if decide (a = j) then b else f a).
     assert (survives M f') as Hf'.
     { intros a. unfold f'. destruct (decide (a = j)) as [->|]; [done|apply Hf]. }
@@ -251,7 +251,7 @@ Proof.
   intros Hx Hclean Hms Hdup Hw Hk. unfold opened, opening_ios. destruct c.
   - specialize (Hclean eq_refl). destruct M as [f u]. simpl in *. subst u.
     apply array_ends_more with n; [lia|]. apply (Hk f); try done; [intros a; by left|].
-    intros i Hi Hup a Ha. destruct (Hx i Hi a _ Ha (read_may_be _ a)) as [->|Hin%elem_of_nil]; done.
+    intros i Hi Hup a Ha. destruct (Hx i Hi a _ Ha (read_may_hold _ a)) as [->|Hin%elem_of_nil]; done.
   - rewrite <-Nat.add_assoc. apply (ends_equalize w _ M size (stable M)); try done.
     + intros a. by left.
     + intros i _ _ a. lia.

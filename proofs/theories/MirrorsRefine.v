@@ -3,7 +3,7 @@ From stdpp Require Import list numbers list_numbers.
 From LogDisk Require Import Medium Mirrors MirrorsCorrect.
 
 Section Refine.
-Context {B : Type}.
+Context {B : Type} {torn : tearing}.
 Implicit Types (x : array B) (m M : medium B) (f : contents B) (ms todo T : list nat).
 Variables (size count : nat).
 Let holds := @holds B size count.
@@ -13,18 +13,12 @@ Let stopped := @stopped B size count.
 (** If the power fails, [R] is true of whatever is left. *)
 Definition protects T (R : contents B → Prop) x : Prop := ∃ M, safe R M ∧ holds T M x.
 
-Lemma read_may_be m a : may_be m a (read_block m a).
-Proof.
-  unfold may_be, read_block. induction (unflushed m) as [|[a' b] u IH]; simpl; [by left|].
-  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
-Qed.
-
 Lemma mirrors_fails T M x x1 : fails x x1 → mirrors T M x → mirrors T M x1.
 Proof.
   intros H1 [Hx Hr]. split; [by eapply holds_fails|]. destruct (H1) as (->&_&_). by eapply each_up_fails.
 Qed.
 
-Lemma may_be_mono M a b a' b' : may_be M a' b' → may_be (write_block M a b) a' b'.
+Lemma may_hold_mono M a b a' b' : may_hold M a' b' → may_hold (write_block M a b) a' b'.
 Proof. intros [->|]; [by left|right; by right]. Qed.
 
 Lemma reads_as_written f m a b :
@@ -72,7 +66,7 @@ Proof.
       - right. by left.
       - intros m Hm a' Ha'. unfold read_block. simpl. destruct (decide (a' = a)); [done|]. by apply Hm.
       - destruct Hx as [Hwithin Hclean Hmem Hdup Hdown]. split; [|by rewrite Hc|done..].
-        intros i Hi a' b' Ha' Hb'. by eapply may_be_mono, Hwithin.
+        intros i Hi a' b' Ha' Hb'. by eapply may_hold_mono, Hwithin.
       - by intros i ?%elem_of_nil.
       - intros y ms' Hy Ey Hm Hcy. eapply IH; try done. split; [done|by rewrite Hm]. }
     rewrite Hms in Hr. unfold unclean. destruct c; [|by apply Hwrite].
@@ -84,7 +78,7 @@ Proof.
   - apply (safe_flush_of size count T _ _ _ M (read_block M)); try done.
     + intros y Hy. by exists M.
     + intros y Hy. by eapply holds_stopped.
-    + intros a _. apply read_may_be.
+    + intros a _. apply read_may_hold.
     + by rewrite <-Hms.
     + by intros i ?%elem_of_nil.
     + intros y ms' Hy Ey Hm Hcy. eapply IH; try done. split; [done|by rewrite Hm].
@@ -109,8 +103,8 @@ Proof.
   - intros y Hy. by exists M.
   - intros y Hy. by eapply holds_stopped.
   - intros y i rest Hy Ey Hm Hsuf Hcy Hup. set (b := read_block _ n).
-    assert (may_be M n b) as Hb.
-    { destruct Hy as [Hwithin _ _ _ _]. apply (Hwithin i); [rewrite Hm; by left|lia|apply read_may_be]. }
+    assert (may_hold M n b) as Hb.
+    { destruct Hy as [Hwithin _ _ _ _]. apply (Hwithin i); [rewrite Hm; by left|lia|apply read_may_hold]. }
     assert (each_up (i :: rest) (equal_from (S n) f) y) as Ey'.
     { destruct Hsuf as [l ->]. eapply each_up_sub; [|done]. intros j. rewrite elem_of_app. by right. }
     set (f' := λ a, if decide (a = n) then b else f a).
@@ -137,13 +131,12 @@ Proof.
   - pose proof Hx as [Hwithin Hclean Hmem Hdup Hdown]. specialize (Hclean Hc). destruct M as [f u].
     simpl in *. subst u.
     apply (Hk f); try done; [intros a; by left|]. split; [done|]. intros i Hi Hup a Ha.
-    destruct (Hwithin i Hi a _ Ha (read_may_be _ a)) as [->|Hin]; [done|by apply elem_of_nil in Hin].
+    destruct (Hwithin i Hi a _ Ha (read_may_hold _ a)) as [->|Hin]; [done|by apply elem_of_nil in Hin].
   - apply (safe_equalize T M _ size (stable M)); try done; [intros a; by left|intros i _ _ a; lia|].
     clear x Hx Hms Hc. intros f x ms' Hf Hx Hr Hms Hc.
     apply (safe_flush_of size count T _ _ _ M f); try done.
     + intros y Hy. by exists M.
     + intros y Hy. by eapply holds_stopped.
-    + intros a _. apply Hf.
     + by intros i ?%elem_of_nil.
     + intros y ms1 Hy Ey Hm Hcy. apply (Hk f); try done. split; [done|by rewrite Hm].
 Qed.

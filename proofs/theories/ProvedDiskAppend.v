@@ -4,7 +4,7 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvariant ProvedDiskMaps.
 
 Section Append.
-Context `{!blocks, !blocks_laws}.
+Context `{!blocks, !blocks_laws} {torn : tearing}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 Lemma crash_safe_read_all {A} P (Q : A → medium block → Prop) addresses f k :
@@ -31,7 +31,7 @@ Lemma safe_represents P y f d :
   represents y f d → (∀ f, recoverable (shape y) d f → P f) → safe P (Medium f []).
 Proof.
   intros Hy HP f' Hf'. apply HP. exists y. split; [done|]. eapply represents_ext;
-    [|done]. by apply survives_stable.
+    [|done]. by apply leaves_stable.
 Qed.
 
 (** The record is in the log. *)
@@ -42,7 +42,7 @@ Lemma represents_logged y f f' d d' r fr b :
   (∀ a, a ≠ log_address (shape y) (next_record y) → f' a = f a) →
   represents (logged y r fr) f' d'.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur&_) _]
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]&Hnext&Hcur&_) _]
     Hwf Hag Hplaced Hb Hroom Hnew Hold.
   apply bool_decide_eq_true_1 in Hroom. apply (pack_unpack log_codec) in Hb; [|apply log_round_trips].
   pose proof (log_address_bound (shape y) (next_record y) Hpos) as Hbound.
@@ -68,6 +68,7 @@ Proof.
         -- rewrite Hold by done. intros ?%Hstale. lia.
       * rewrite app_length. simpl. lia.
       * done.
+      * done.
     + simpl. rewrite app_length. simpl. lia.
     + split; [|done]. simpl. unfold replayed. rewrite foldl_app. simpl. by rewrite Hcur.
   - eapply agrees_frame; [|done]. intros a (x&p&_&_&->). apply Hold. simpl. unfold data_address. lia.
@@ -81,6 +82,8 @@ Lemma crash_safe_record {A} P (Q : A → medium block → Prop) y r fr b k f d d
   crash_safe P Q (WriteBlock (log_address (shape y) (next_record y)) b (FlushBlocks k)) (Medium f []).
 Proof.
   intros Hy Hwf Hag Hplaced Hb Hroom HP HP' Hk. apply crash_safe_commit.
+  { destruct Hy as [(m0&rs&Hdur&_) _]. apply (log_whole _ _ _ _ _ _ _ Hdur), log_address_bound.
+    by eapply log_positive. }
   - intros f' Hold [Hsame|Hnew].
     + apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
       by destruct (decide (a = log_address (shape y) (next_record y))) as [->|]; [|apply Hold].

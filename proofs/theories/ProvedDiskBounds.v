@@ -4,7 +4,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskProgress ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests MirrorsProgress.
 
 Section Bounds.
-Context `{!blocks, !blocks_laws}.
+Context `{!blocks, !blocks_laws} {torn : tearing}.
 Implicit Types (y : memory) (g : geometry) (q : request) (m : medium block) (f : contents block).
 Variable size : nat.
 Local Notation runs_within := (runs_within size).
@@ -141,7 +141,7 @@ Lemma within_recover {A} n y f d (k : option memory → program block A) :
   runs_within (recovery_ios (shape y) + n) (recover k) (Medium f []).
 Proof.
   intros [(m0&rs&Hdur&_) _] Hsize Hk.
-  pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ Hpos]. unfold device_blocks in Hsize.
+  pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ Hpos _]. unfold device_blocks in Hsize.
   unfold recovery_ios. rewrite <-!Nat.add_assoc. simpl. unfold read_block at 1. simpl.
   split; [unfold superblock; lia|]. rewrite Hsuper. split; [lia|]. split; [lia|].
   unfold read_block. simpl. rewrite (newest_found _ _ _ _ _ _ _ _ Hdur Hheader).

@@ -3,12 +3,15 @@ From stdpp Require Import gmap strings.
 From LogDisk Require Import OverlappingDisk OverlappingDiskCorrect OverlappingDiskQueue.
 From LogDisk Require Import VirtualDisk Checker CheckerCorrect RecordedTrace Medium Codec ByteBlocks
   ProvedDisk
-  ProvedDiskProgress ProvedDiskRequests ProvedDiskMachine.
-Section Scripts.
-Context `{!blocks}.
+  ProvedDiskProgress ProvedDiskInvariant ProvedDiskRequests ProvedDiskMachine.
+(** What a power cut leaves of a block that tears. *)
+Class remains `{blocks} := torn_block : block.
 
-(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block; else it loses
-none. *)
+Section Scripts.
+Context `{!blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} {left_over : remains}.
+
+(** What happens to a machine that is idle. [lose]: the power cut loses every unflushed block, and tears those
+that tear; else it loses none. *)
 Inductive event_in_life :=
   | Ask (q : request) (places : list nat)
   | AskGroup (ws : list (nat * list block)) (places : list nat)
@@ -25,7 +28,8 @@ Fixpoint partly {A} (ios : nat) (p : program block A) (m : medium block) : mediu
   end.
 
 Definition left_by (lose : bool) (m : medium block) : medium block :=
-  Medium (if lose then stable m else read_block m) [].
+  Medium (if lose then λ a, if decide (tears a ∧ a ∈ (unflushed m).*1) then torn_block else stable m a
+    else read_block m) [].
 
 (** The machine after it is switched on, and what recovery answers. *)
 Definition switched_on (m : medium block) : option (memory * medium block) :=
@@ -90,11 +94,9 @@ Proof.
   destruct (io p m) as [[p' m']|] eqn:Hp; [|constructor]. eapply shows_quiet; [by apply Hio|apply IH].
 Qed.
 
-Lemma survives_left lose m : survives m (stable (left_by lose m)).
+Lemma survives_left lose m : may_leave m (stable (left_by lose m)).
 Proof.
-  intros a. destruct lose; simpl; [by left|]. unfold read_block.
-  induction (unflushed m) as [|[a' b] u IH]; simpl; [by left|].
-  destruct (decide (a = a')) as [->|]; [right; by left|]. destruct IH as [IH|IH]; [by left|right; by right].
+  intros a. destruct lose; simpl; [destruct (decide _); [by right|by left; left]|]. left. apply read_may_hold.
 Qed.
 
 Lemma cut c m lose : c ≠ Off → move (c, m) (shown_by_cut c) (Off, left_by lose m).
@@ -165,9 +167,10 @@ Definition life (g : geometry) (es : list event_in_life) : option (list (event b
   match execute (format g) (Medium (λ _, zero_block) []) with (Some y, m) => live_on es y m | _ => None end.
 
 Lemma life_shows g es tr :
-  life g es = Some tr → ∃ x x', fresh proved_disk (disk_blocks g) x ∧ shows proved_disk x tr x'.
+  whole_records g → life g es = Some tr →
+  ∃ x x', fresh proved_disk (disk_blocks g) x ∧ shows proved_disk x tr x'.
 Proof.
-  unfold life. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros (x'&Hx)%live_on_shows.
+  unfold life. intros Hg. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done]. intros (x'&Hx)%live_on_shows.
   exists (Idle y, m), x'. split; [|done]. exists g, (λ _, zero_block), y. by rewrite Hex.
 Qed.
 
@@ -322,11 +325,11 @@ Definition served_history (a b c d e : nat * list block) (count : nat) (data : l
    Alone (Event (Read Live 0 count Ok data))].
 
 Lemma served_life_shows g a b c d e p1 p2 p3 ios ios' count data :
-  served_life g a b c d e p1 p2 p3 ios ios' count = Some data → ∃ x tr q,
+  whole_records g → served_life g a b c d e p1 p2 p3 ios ios' count = Some data → ∃ x tr q,
     fresh proved_disk (disk_blocks g) x ∧
     queue_run told (in_front proved_disk x) (served_history a b c d e count data) tr q.
 Proof.
-  unfold served_life. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
+  unfold served_life. intros Hg. destruct (execute (format g) _) as [[y|] m] eqn:Hformat; [|done].
   destruct (execute (write_group y p1 _) m) as [[y1 []] m1] eqn:Hgroup; [|done].
   intros ([y' m']&Hon&([y2 m2]&Hon'&Hread)%bind_Some)%bind_Some.
   destruct (execute (perform y2 _ _) m2) as [[[y3 []] data'] m3] eqn:Hperform; simplify_eq.
@@ -357,9 +360,16 @@ Local Open Scope string_scope.
 
 (** ** A life with everything in it *)
 
-(** Blocks of 80 words of one byte; four blocks, a log of two records, six places. *)
+(** Blocks of 80 words of one byte; four blocks, a log of two records, six places. Whatever may tear does, and
+reads as zeroes then. *)
 Definition small : blocks := byte_blocks 1 80.
+Local Instance behind_the_log : tearing := le 7.
+Local Instance tears_dec a : Decision (tears a) := le_dec 7 a.
+Local Instance zeroes `{blocks} : remains := zero_block.
 Definition shape_of_small : geometry := Geometry 4 2 2 6 2 2.
+Lemma small_whole g : log_blocks g ≤ 4 → whole_records g.
+Proof. intros Hg a Ha Ht. unfold tears, behind_the_log in Ht. lia. Qed.
+
 Definition data (b : nat) : @block small := Ascii.ascii_of_nat b :: replicate 79 Ascii.zero.
 
 Definition everything : list (@event_in_life small) :=
@@ -394,8 +404,8 @@ Definition everything_shows : list (event (@block small)) :=
    Write 2 [data 12] UnknownOutcome; Write 0 [data 13] UnknownOutcome; Crash CutShort; Crash Ok;
    Restart Ok; Read Live 0 4 Ok [data 13; data 11; data 12; data 8]].
 
-Theorem life_exists : ∃ x x', fresh (@proved_disk small) 4 x ∧ shows proved_disk x everything_shows x'.
-Proof. apply (life_shows shape_of_small everything). by vm_compute. Qed.
+Theorem life_exists : ∃ x x', fresh (@proved_disk small _) 4 x ∧ shows proved_disk x everything_shows x'.
+Proof. apply (life_shows shape_of_small everything); [|by vm_compute]. apply small_whole; simpl; lia. Qed.
 
 (** Of the writes that the power cut short, those that were performed together happened: their record
 survived. *)
@@ -403,9 +413,12 @@ Definition served_shows : list (moment (@block small)) :=
   served_history (0, [data 1]) (1, [data 2]) (0, [data 3]) (2, [data 4]) (1, [data 5]) 3
     [data 3; data 2; data 4].
 
-Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small) 4 x ∧
+Theorem served_life_exists : ∃ x tr q, fresh (@proved_disk small _) 4 x ∧
   queue_run (one_by_one proved_disk) (in_front proved_disk x) served_shows tr q.
-Proof. apply (served_life_shows shape_of_small _ _ _ _ _ [0; 1] [2; 3] [4] 4 1). by vm_compute. Qed.
+Proof.
+  apply (served_life_shows shape_of_small _ _ _ _ _ [0; 1] [2; 3] [4] 4 1); [|by vm_compute].
+  apply small_whole; simpl; lia.
+Qed.
 
 (** ** Blocks that do not give back what was put in *)
 
@@ -423,17 +436,20 @@ Definition forgotten_shows : list (event (@block forgetful)) :=
   [Write 9 [one] Ok; Restart Ok; Read Live 9 1 Ok [zero]].
 
 Lemma forgotten_life_shows :
-  ∃ x x', fresh (@proved_disk forgetful) 10 x ∧ shows proved_disk x forgotten_shows x'.
-Proof. apply (life_shows (Geometry 10 4 2 6 2 2) forgotten_life). by vm_compute. Qed.
+  ∃ x x', fresh (@proved_disk forgetful _) 10 x ∧ shows proved_disk x forgotten_shows x'.
+Proof.
+  apply (life_shows (Geometry 10 4 2 6 2 2) forgotten_life); [|by vm_compute].
+  apply small_whole; simpl; lia.
+Qed.
 
-Theorem round_trip_needed : ¬ implements (@proved_disk forgetful) Ack.
+Theorem round_trip_needed : ¬ implements (@proved_disk forgetful _) Ack.
 Proof.
   intros Himp. destruct forgotten_life_shows as (x&x'&Hx&Hshows).
   specialize (Himp _ _ _ _ Hx Hshows). apply check_correct in Himp. by vm_compute in Himp.
 Qed.
 
 (** Nor does a queue in front of it help. *)
-Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful) 10 x ∧
+Theorem served_round_trip_needed : ∃ x h tr q, fresh (@proved_disk forgetful _) 10 x ∧
   queue_run (one_by_one proved_disk) (in_front proved_disk x) h tr q ∧
   ¬ admits_overlapping ByRequest Ack 0 (Alone (Event (Create 10)) :: h).
 Proof.
@@ -443,6 +459,31 @@ Proof.
   - apply served_alone; [done|]. by repeat constructor.
   - rewrite <-(check_overlapping_correct (λ _ _, 0)). vm_compute. discriminate.
 Qed.
+
+(** ** A log that tears: of a record in flight the power leaves another one *)
+
+Section Torn.
+Local Instance behind_the_headers : tearing := le 3.
+Local Instance torn_dec a : Decision (tears a) := le_dec 3 a.
+Local Instance another_record : @remains small :=
+  default zero_block (pack (put log_codec (2, LogUnmap 0 4))).
+
+Definition torn_life : list (@event_in_life small) :=
+  [Ask (DoWrite 0 [data 1]) [0]; CutIn (DoWrite 1 [data 2]) [1] 3 true; Ask (DoRead Live 0 1) []].
+Definition torn_shows : list (event (@block small)) :=
+  [Write 0 [data 1] Ok; Write 1 [data 2] CutShort; Crash Ok; Read Live 0 1 Ok [zero_block]].
+
+(** The machine is a new disk but for that. *)
+Theorem whole_records_needed : ∃ y m x, execute (format shape_of_small) (Medium (λ _, zero_block) []) =
+    (Some y, m) ∧ shows proved_disk (Idle y, m) torn_shows x ∧
+  ¬ admits Ack (Create (disk_blocks shape_of_small) :: torn_shows).
+Proof.
+  assert (life shape_of_small torn_life = Some torn_shows) as Hlife by by vm_compute.
+  unfold life in Hlife. destruct (execute _ _) as [[y|] m] eqn:Hex; [|done].
+  apply live_on_shows in Hlife as [x Hx]. exists y, m, x. split_and!; [done|done|].
+  intros Had%check_correct. by vm_compute in Had.
+Qed.
+End Torn.
 
 (** ** What refusals and costs depend on *)
 

@@ -13,7 +13,7 @@ Definition well_formed (m : maps) (fr : gmap nat ()) : Prop :=
   ∀ x, reachable m x → x < next_mba m ∧ ∃ p, middle m !! x = Some p ∧ fr !! p = None.
 
 Section Invariant.
-Context `{blocks}.
+Context `{blocks} {torn : tearing}.
 Implicit Types f : contents block.
 
 Definition value (g : geometry) f (m : maps) (vm : lba_map) (l : nat) : block :=
@@ -27,6 +27,9 @@ Definition agrees (g : geometry) f (m : maps) (d : disk block) : Prop :=
   reads_as g f m (live_map m) (live d) ∧
   ∀ n, option_Forall2 (reads_as g f m) (snap_maps m !! n) (snaps d !! n).
 
+(** Superblock, headers and log are written whole. All other blocks may tear. *)
+Definition whole_records (g : geometry) : Prop := ∀ a, a < 3 + log_blocks g → ¬ tears a.
+
 (** The newest checkpoint, [m0], is in slot [s]; the log holds the records [rs] behind it, and no later one.
 *)
 Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : list log_record) : Prop := {
@@ -39,6 +42,7 @@ Record durable (g : geometry) f (s : bool) (ser fst : nat) (m0 : maps) (rs : lis
   at_stale : ∀ i n r, unpack log_codec (f (log_address g i)) = Some (n, r) → n < fst + length rs;
   log_fits : length rs ≤ log_blocks g;
   log_positive : 0 < log_blocks g;
+  log_whole : whole_records g;
 }.
 
 Definition replayed (m0 : maps) (rs : list log_record) : maps := foldl (λ m r, apply r m) m0 rs.
@@ -86,7 +90,7 @@ Qed.
 Lemma durable_frame g f f' s ser fst m0 rs :
   (∀ a, fixed_address g s a → f' a = f a) → durable g f s ser fst m0 rs → durable g f' s ser fst m0 rs.
 Proof.
-  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]. split; [| | | | |done|done].
+  intros Hf [Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]. split; [| | | | |done..].
   - rewrite Hf; [done|left; unfold superblock; lia].
   - exists len. split; [done|]. rewrite Hf by (left; pose proof (header_address_bound s); lia). split;
     [done|].

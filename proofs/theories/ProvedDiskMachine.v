@@ -6,7 +6,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRecovery ProvedDiskRequests.
 
 Section Machine.
-Context `{!blocks}.
+Context `{!blocks} {torn : tearing}.
 
 Inductive control :=
   | Idle (y : memory)
@@ -50,16 +50,16 @@ Inductive move : machine → list (event block) → machine → Prop :=
       move (Group ws (Done (y, false)), m) [] (Idle y, m)
   | UpkeepEnds y m :
       move (Upkeep (Done y), m) [] (Idle y, m)
-  | PowerCut c m f :                        (* at any moment; any subset of what is unflushed survives *)
-      c ≠ Off → survives m f → move (c, m) (shown_by_cut c) (Off, Medium f [])
+  | PowerCut c m f :                        (* at any moment *)
+      c ≠ Off → may_leave m f → move (c, m) (shown_by_cut c) (Off, Medium f [])
   | PowerOn m :
       move (Off, m) [] (Recovery (recover Done), m)
   | Recovered y m :
       move (Recovery (Done (Some y)), m) [Crash Ok] (Idle y, m).
 
-(** A new disk of so many blocks: a device that held anything, formatted. *)
+(** A new disk of so many blocks: a device that held anything, formatted. Its records do not tear. *)
 Definition formatted (n : nat) (x : machine) : Prop :=
-  ∃ g f y, disk_blocks g = n ∧ (execute (format g) (Medium f [])).1 = Some y ∧
+  ∃ g f y, disk_blocks g = n ∧ whole_records g ∧ (execute (format g) (Medium f [])).1 = Some y ∧
     x = (Idle y, (execute (format g) (Medium f [])).2).
 
 Definition proved_disk : implementation block := Implementation machine formatted move.

@@ -4,7 +4,7 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskAppend.
 
 Section Recovery.
-Context `{!blocks, !blocks_laws}.
+Context `{!blocks, !blocks_laws} {torn : tearing}.
 Implicit Types (f : contents block) (d : disk block) (P : contents block → Prop).
 
 (** ** Checkpoints *)
@@ -33,8 +33,8 @@ Lemma represents_checkpointed y f f' d bs header :
   (∀ a, a ≠ header_address (negb (slot y)) → f' a = f a) →
   represents (checkpointed y) f' d.
 Proof.
-  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos]&Hnext&Hcur&Hmid&Hbelow)
-    [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
+  intros [(m0&rs&[Hsuper (len&Hlen&Hheader&Hbody) Hother Hlog Hstale Hfits Hpos Hwhole]&Hnext&Hcur&Hmid&
+    Hbelow) [Hwf Hag]] Hbs Hmaps Hhead Hf Hnew Hold.
   pose proof (header_address_bound (negb (slot y))) as Hbound.
   assert (header_address (slot y) ≠ header_address (negb (slot y))) by by destruct (slot y).
   split; [|split].
@@ -51,6 +51,7 @@ Proof.
     + intros i n r. rewrite Hold by (pose proof (log_address_bound (shape y) i Hpos); lia). intros ?%Hstale.
       lia.
     + lia.
+    + done.
     + done.
   - by apply forgotten_well_formed.
   - eapply agrees_frame; [|by eapply forgotten_agrees]. intros a (x&p&_&_&->). apply Hold. simpl.
@@ -88,6 +89,8 @@ Proof.
       - symmetry. apply lookup_ge_None_2. apply lookup_ge_None_1 in Ha. unfold addresses in Ha.
         by rewrite fmap_length, seq_length in Ha. }
     apply crash_safe_commit.
+    + destruct Hy as [(m0&rs&Hdur&_) _]. apply (log_whole _ _ _ _ _ _ _ Hdur).
+      pose proof (header_address_bound (negb (slot y))). lia.
     + intros f2 Hold2 [Hsame|Hnew2].
       * apply HP. exists y. split; [done|]. eapply represents_ext; [|done]. intros a.
         by destruct (decide (a = header_address (negb (slot y)))) as [->|]; [|apply Hold2].
@@ -120,7 +123,7 @@ Lemma newest_found g f s ser fst m0 rs len :
   durable g f s ser fst m0 rs → unpack header_codec (f (header_address s)) = Some (ser, (fst, len)) →
   newest (unpack header_codec (f 1)) (unpack header_codec (f 2)) = Some (s, (ser, (fst, len))).
 Proof.
-  intros [_ _ Hother _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
+  intros [_ _ Hother _ _ _ _ _] Hheader. destruct s; simpl in *; rewrite Hheader.
   - destruct (unpack header_codec (f 1)) as [h|]; simpl; [|done].
     by rewrite decide_True by (by apply (Hother h)).
   - destruct (unpack header_codec (f 2)) as [h|]; simpl; [|done]. rewrite decide_False; [done|].
@@ -133,7 +136,7 @@ Lemma crash_safe_recover {A} P (Q : A → medium block → Prop) y f d k :
   crash_safe P Q (recover k) (Medium f []).
 Proof.
   intros [(m0&rs&Hdur&Hnext&Hcur&Hmid&_) [Hwf Hag]] HP Hk.
-    pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _].
+    pose proof Hdur as [Hsuper (len&Hlen&Hheader&Hbody) Hother _ _ _ _ _].
   simpl. split; [done|]. unfold read_block. simpl. rewrite Hsuper. split; [done|split; [done|]].
   unfold read_block. simpl.
   rewrite (newest_found _ _ _ _ _ _ _ _ Hdur Hheader).

@@ -5,16 +5,18 @@ From LogDisk Require Import VirtualDisk Medium Codec ProvedDisk ProvedDiskInvari
   ProvedDiskRecovery ProvedDiskRequests ProvedDiskMachine.
 
 Section Refinement.
-Context `{!blocks, !blocks_laws}.
+Context `{!blocks, !blocks_laws} {torn : tearing}.
 Implicit Types (f : contents block) (d : disk block) (q : request).
 
 (** ** A new disk *)
 
 Lemma format_represents g f y m :
+  whole_records g →
   execute (format g) (Medium f []) = (Some y, m) → ∃ f', m = Medium f' [] ∧ shape y = g ∧
     represents y f' blank.
 Proof.
-  intros Hex. assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧
+  intros Hwhole Hex.
+  assert (crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧ shape y = g ∧
     represents y f' blank) (format g) (Medium f [])) as Hsafe.
   2:{ apply crash_safe_execute in Hsafe. rewrite Hex in Hsafe. by apply Hsafe. }
   clear Hex y m. assert (∀ m, crash_safe (λ _, True) (λ r m, ∀ y, r = Some y → ∃ f', m = Medium f' [] ∧
@@ -57,6 +59,7 @@ Proof.
       destruct (get _ rest) as [[]|]; simpl; [|done]. intros [= <- _]. lia.
     + lia.
     + done.
+    + done.
   - intros x (vm&l&[->|[n Hn]]&Hx); simpl in *; by rewrite lookup_empty in *.
   - split; [done|]. intros n. simpl. rewrite lookup_empty. constructor.
 Qed.
@@ -98,14 +101,14 @@ Proof.
     [apply group_idle|apply group_run; by auto].
 Qed.
 
-Lemma related_cut c m s f : related (c, m) s → c ≠ Off → survives m f →
+Lemma related_cut c m s f : related (c, m) s → c ≠ Off → may_leave m f →
   ∃ s', run Ack s (shown_by_cut c) s' ∧ related (Off, Medium f []) s'.
 Proof.
   assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor; [done|constructor]).
   destruct c as [y|q p|ws p|p| |p]; unfold related; simpl; intros Hrel Hon Hf.
   - destruct Hrel as (f0&d&->&Hy&->). eexists. split; [by apply Hone|].
     exists (shape y), f, d. split_and!; [done|done|by left|]. exists y. split; [done|].
-    eapply represents_ext; [|done]. by apply survives_stable.
+    eapply represents_ext; [|done]. by apply leaves_stable.
   - destruct Hrel as (g&d&->&Hp%crash_safe_now). destruct (Hp f Hf) as (d'&Hd'&Hrec).
     destruct (step_cut_short _ _ _ _ Hd') as (s'&?&?&?). exists s'. split;
       [by apply Hone|]. by exists g, f, d'.
@@ -124,8 +127,9 @@ Qed.
 Lemma proved_disk_refines : implements proved_disk Ack.
 Proof.
   apply (forward_simulation proved_disk Ack related).
-  - intros n x (g&f&y&Hn&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
-    apply format_represents in Hex as (f'&->&Hshape&Hrep). exists f', blank. split; [done|]. split; [done|].
+  - intros n x (g&f&y&Hn&Hwhole&Hy&->). destruct (execute _ _) as [r m] eqn:Hex. simpl in *. subst r.
+    apply format_represents in Hex as (f'&->&Hshape&Hrep); [|done]. exists f', blank.
+    split; [done|]. split; [done|].
     by rewrite Hshape, Hn.
   - assert (∀ s s' e, step Ack s e s' → run Ack s [e] s') as Hone by (intros; econstructor;
     [done|constructor]).

@@ -8,22 +8,25 @@ What the machine may meet:
 - any request, or several writes at once, with any proposal of a scheduler about where data go, and any upkeep
   between two requests;
 - a power cut between any two block I/Os, in recovery too. Memory is lost. Each block of the device then holds
-  what the last flush left there or any write since that flush, whatever the other blocks hold;
+  what the last flush left there or any write since that flush, whatever the other blocks hold. Data, and the
+  maps of a checkpoint, may tear ([tears]): such a block holds anything if it was written since that flush;
 - any content of the device before it was formatted.
 
 What is assumed:
 - [blocks_laws]: a block holds at least one word, and words below [limit] that were put into a block are read
   back from it. [byte_blocks_laws] proves it of lists of bytes;
-- a block is written whole, and a flush makes durable what was written before it ([Medium.v]). *)
+- superblock, headers and log records are written whole ([whole_records]: their addresses are none that
+  tear), and a flush makes durable what was written before it ([Medium.v]). *)
 From LogDisk Require Import VirtualDisk Codec ProvedDiskMachine ProvedDiskRefinement.
 From LogDisk Require Import RecordedTrace OverlappingDisk OverlappingDiskQueue.
 
-Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
+Theorem proved_disk_refines_contract `{blocks} {torn : Medium.tearing} :
+  blocks_laws → implements proved_disk Ack.
 Proof. intros laws. apply proved_disk_refines. Qed.
 
 (** The disk that is served: requests of many clients wait in a queue, the machine performs one at a time or
 several writes at once, and answers are sent later. *)
-Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
+Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : Medium.tearing} n c h tr q :
   blocks_laws → fresh proved_disk n c → queue_run (one_by_one proved_disk) (in_front proved_disk c) h tr q →
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof.

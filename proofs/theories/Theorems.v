@@ -15,6 +15,7 @@ From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
 From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
   MirroredDiskProgressWitnesses MirroredDiskResync Progress.
+From LogDisk Require ParityLegTheorem ParityLegCode ParityLegDisk ParityLegExecution.
 
 (** ** The contract *)
 
@@ -506,14 +507,14 @@ Module Running.
 Import Medium Codec ByteBlocks ProvedDisk ProvedDiskMachine.
 
 (** 13. It keeps the contract under [Ack]: power cuts between any two block I/Os, also in recovery; of what is
-not flushed any subset of blocks survives; whatever the scheduler proposes. The hypothesis: words that were
-put into a block are read back. *)
-Theorem proved_disk_refines_contract `{blocks} : blocks_laws → implements proved_disk Ack.
+not flushed any subset of blocks survives, and data and the maps of a checkpoint may tear; whatever the
+scheduler proposes. The hypothesis: words that were put into a block are read back. *)
+Theorem proved_disk_refines_contract `{blocks} {torn : tearing} : blocks_laws → implements proved_disk Ack.
 Proof. apply ProvedDiskTheorem.proved_disk_refines_contract. Qed.
 
 (** 16. And served to many clients: their requests wait in a queue, and the machine performs one at a time, or
 several writes at once. *)
-Theorem served_disk_refines_contract `{blocks, EqDecision block} n c h tr q :
+Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing} n c h tr q :
   blocks_laws → fresh proved_disk n c →
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk c) h tr q →
@@ -602,6 +603,48 @@ Proof.
     apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
 Qed.
 
+(** 19. A leg of several devices under it. A block is cut into pieces, one for each device; any [needed] of
+them give it back. Whoever runs programs of block I/O on the leg sees a device of blocks: what is read is
+what was written, while devices fail between any two I/Os and are absent or stale, after power cuts
+anywhere, after replacement and resync. The leg is lost only while more devices are absent or stale than
+the code can do without. Only blocks of several pieces may tear. *)
+Theorem leg_refines_device {B C A} `{ParityLeg.cutting B C} {torn : tearing} size count f
+    (tr : list (@ParityLegMachine.happening B A)) z :
+  ParityLegCorrect.cutting_laws count →
+  ParityLegMachine.lives size count (ParityLegMachine.new_leg count f) tr z →
+  ∃ v, ParityLegMachine.device_run count ParityLegMachine.nobody (ParityLegMachine.On (Medium f [])) tr v.
+Proof. intros ? Hlives. by eapply ParityLegTheorem.leg_refines_device. Qed.
+
+(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that tear are stripes of [k] pieces of [n] bytes and parity;
+every device has the others whole. *)
+Theorem raid_leg_refines_device {A} {torn : tearing} {decided : ∀ a, Decision (tears a)} n k m size f
+    (tr : list (@ParityLegMachine.happening (vec (vec Parity.byte n) k) A)) z :
+  1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  let code := ParityLegCode.raid_leg n k m in
+  ParityLegMachine.lives (H := code) size (k + m) (ParityLegMachine.new_leg (H := code) (k + m) f) tr z →
+  ∃ v, ParityLegMachine.device_run (H := code) (k + m) ParityLegMachine.nobody
+    (ParityLegMachine.On (Medium f [])) tr v.
+Proof.
+  intros Hk Hm Hb code Hlives. apply (ParityLegTheorem.leg_refines_device (H := code) size (k + m)
+    (laws := ParityLegCode.raid_leg_laws n k m Hk Hm Hb) f tr z Hlives).
+Qed.
+
+(** On such a device the programs of the disk answer as the contract says, and wherever they are interrupted
+they leave the disk before or after the request; recovery finds the disk again, however often it is cut. *)
+Theorem disk_on_torn_device `{blocks} {torn : tearing} g y f d places q :
+  blocks_laws →
+  (ProvedDiskInvariant.represents y f d →
+    let s := ProvedDiskRequests.settled (disk_blocks (shape y)) d in let p := perform y places q in
+    (∀ f', ParityLegMachine.left_by p (Medium f []) f' → ProvedDiskRequests.crash_outcome (shape y) s q f') ∧
+    ProvedDiskRequests.answers (shape y) s q (execute p (Medium f [])).1 (execute p (Medium f [])).2) ∧
+  (ProvedDiskInvariant.recoverable g d f →
+    let p := recover Done in
+    (∀ f', ParityLegMachine.left_by p (Medium f []) f' → ProvedDiskInvariant.recoverable g d f') ∧
+    ∃ y, (execute p (Medium f [])).1 = Some y ∧ ProvedDiskRequests.keeps g d y (execute p (Medium f [])).2).
+Proof.
+  intros laws. split; [apply ParityLegDisk.request_on_device|apply ParityLegDisk.recovery_on_device].
+Qed.
+
 (** 14. Every refusal has a reason. A request that changes a view is answered [Ok] unless: it has a fault; it
 is one snapshot too many; its places are not free, distinct and as many as its data; its record is longer than
 a block; or the log is full and the maps do not go into a slot. *)
@@ -669,13 +712,15 @@ Proof. apply ProvedDiskProgress.used_at_most_mapped. Qed.
 
 (** 12. An execution with power cuts in a write, in a checkpoint and in recovery, a record that survives
 though it was not flushed, a cleaning, a deletion, and a scheduler that proposes a place in use. *)
-Theorem proved_disk_execution : ∃ x x', fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+Theorem proved_disk_execution : ∃ x x',
+  fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   shows proved_disk x ProvedDiskExecution.everything_shows x'.
 Proof. apply ProvedDiskExecution.life_exists. Qed.
 
 (** And served: two writes in flight that are performed together and answered, a power cut while two more are,
 which both happened, one in a write that is performed alone, which did not, and a read. *)
-Theorem served_disk_execution : ∃ x tr q, fresh (@proved_disk ProvedDiskExecution.small) 4 x ∧
+Theorem served_disk_execution : ∃ x tr q,
+  fresh (@proved_disk ProvedDiskExecution.small ProvedDiskExecution.behind_the_log) 4 x ∧
   OverlappingDiskQueue.queue_run (OverlappingDiskQueue.one_by_one proved_disk)
     (OverlappingDiskQueue.in_front proved_disk x)
     ProvedDiskExecution.served_shows tr q.
@@ -688,6 +733,12 @@ Theorem mirrored_disk_execution : ∃ z z',
   MirroredDiskMachine.formatted 20 2 4 z ∧
   MirroredDiskMachine.lives 20 2 z MirroredDiskExecution.everything_on_mirrors_shows z'.
 Proof. apply MirroredDiskExecution.mirrored_life_exists. Qed.
+(** And a leg of RAID-5 over three devices: a block torn by a power cut, a degraded write, another device in
+the place of one, resync, the loss of a device that was never replaced, one too many, which comes back. *)
+Theorem raid5_leg_execution : ∃ z, ParityLegMachine.lives (H := ParityLegExecution.raid5_of_three) 4 3
+  (ParityLegMachine.new_leg (H := ParityLegExecution.raid5_of_three) 3 ParityLegExecution.nothing)
+  ParityLegExecution.much_shows z.
+Proof. apply ParityLegExecution.raid5_execution. Qed.
 End Running.
 
 (** ** What they assume *)
@@ -715,10 +766,12 @@ Definition all_theorems :=
    @mirrored_requests_answered, @mirrored_groups_performed, @mirrored_recovery_ends, @mirrored_resync_ends,
    @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
+   @leg_refines_device, @raid_leg_refines_device, @disk_on_torn_device,
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
    @group_is_taken,
    @used_at_most_mapped,
-   @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution).
+   @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
+   @raid5_leg_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -739,8 +792,10 @@ Definition all_counterexamples :=
    @not_good_enough, @too_many_failures, @wrong_code_reads_wrong, @active_is_read, @admitted_without_resync,
    @no_spare, @failure_before_restored, @unreached_rebuild, @unreached_placement, @legs_suffice_needs_good,
    @disk_over_legs_needs_sound, @disk_over_legs_needs_good, @disk_over_raid6_needs_255,
-   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.served_round_trip_needed,
+   @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.whole_records_needed,
+   @ProvedDiskExecution.served_round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
+   @ParityLegExecution.code_needed, @ParityLegExecution.tearing_needed,
    @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
    @MirroredDiskProgressWitnesses.small_devices_block,
    @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.groups_need_places,

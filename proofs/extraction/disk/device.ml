@@ -6,17 +6,17 @@ exception Busy
 
 type t = {
   file : Unix.file_descr;
+  extent : int -> int * int;  (* where a block starts in the file, and its bytes *)
   sync : bool;  (* a flush waits for the medium *)
   mutable unflushed : (int * Bytes.t) list;  (* newest first *)
   latest : (int, Bytes.t) Hashtbl.t;  (* the same, by address *)
   log : out_channel option;  (* what is written, in the format of Linux's dm-log-writes *)
   cut_after : int option ref;  (* I/Os until the power fails, of all devices that share it *)
-  mutable reads : int;
-  mutable writes : int;
-  mutable flushes : int;
+  mutable reads : int; mutable writes : int; mutable flushes : int;
 }
 
 let block_bytes = Bytes_blocks.block_bytes
+let whole_blocks address = (address * block_bytes, block_bytes)
 
 let sync_parent path =
   let folder = Unix.openfile (Filename.dirname path) [ Unix.O_RDONLY; Unix.O_CLOEXEC ] 0 in
@@ -28,22 +28,22 @@ let settle file ~fresh path =
   Unix.fsync file;
   if fresh then sync_parent path
 
-let open_file ?(sync = true) ?(fresh = false) ?log ?(cut_after = ref None) path =
+let open_file ?(sync = true) ?(fresh = false) ?log ?(cut_after = ref None) ?(extent = whole_blocks) path =
   let flags = if fresh then [ Unix.O_CREAT; Unix.O_EXCL ] else [] in
   let file = Unix.openfile path (Unix.O_RDWR :: Unix.O_CLOEXEC :: flags) 0o644 in
   (try Unix.lockf file Unix.F_TLOCK 0 with Unix.Unix_error ((EAGAIN | EACCES), _, _) -> Unix.close file;
     raise Busy);
   if sync then settle file ~fresh path;
-  { file; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; reads = 0; writes = 0;
+  { file; extent; sync; unflushed = []; latest = Hashtbl.create 64; log; cut_after; reads = 0; writes = 0;
     flushes = 0 }
 
 let close device = Unix.close device.file
-let seek device address = ignore (Unix.lseek device.file (address * block_bytes) Unix.SEEK_SET)
+let seek device address = ignore (Unix.lseek device.file (fst (device.extent address)) Unix.SEEK_SET)
 
 let rec transfer operation file bytes from =
-  if from < block_bytes then
-    match operation file bytes from (block_bytes - from) with
-    | 0 -> Bytes.fill bytes from (block_bytes - from) '\000'  (* past the end of the file: zeroes *)
+  if from < Bytes.length bytes then
+    match operation file bytes from (Bytes.length bytes - from) with
+    | 0 -> Bytes.fill bytes from (Bytes.length bytes - from) '\000'  (* past the end of the file: zeroes *)
     | n -> transfer operation file bytes (from + n)
 
 let tick device =
@@ -58,7 +58,7 @@ let read device address =
   match Hashtbl.find_opt device.latest address with
   | Some bytes -> bytes
   | None ->
-      let bytes = Bytes.create block_bytes in
+      let bytes = Bytes.create (snd (device.extent address)) in
       seek device address;
       transfer Unix.read device.file bytes 0;
       bytes

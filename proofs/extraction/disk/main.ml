@@ -39,14 +39,14 @@ let perform folder request =
     | exception Unix.Unix_error (ECONNREFUSED, _, _) -> perform_here folder request
   else perform_here folder request
 
-let create folder blocks segment_blocks segments records snapshots mirrors =
+let create folder blocks segment_blocks segments records snapshots layout =
   guarded folder (fun () ->
       if not (Sys.file_exists folder) then (Unix.mkdir folder 0o755; Device.sync_parent folder);
       if Array.length (Sys.readdir folder) > 0 then fail refused "%s is not empty" folder;
       let records = Option.value ~default:(Plan.default_records blocks) records in
       let shape = Plan.shape ~blocks ~segment_blocks ~segments ~records ~snapshots in
-      match mirrors with
-      | Some count -> Mirror_set.close (fst (Mirror_set.create folder ~count shape))
+      match layout with
+      | Some (count, raid5) -> Mirror_set.close (fst (Mirror_set.create ~raid5 folder ~count shape))
       | None -> ignore (Engine.format (Engine.on (Device.open_file ~fresh:true (file folder))) shape))
 
 (* The data in whole blocks, the last one filled up with zeroes. *)
@@ -110,12 +110,12 @@ let log_of path =
   flush log;
   log
 
-let adapter disk log folder records seed mirrors =
+let adapter disk log folder records seed layout =
   let shared = if Sys.file_exists "/dev/shm" then "/dev/shm" else Filename.get_temp_dir_name () in
   let folder = Option.value ~default:shared folder in
   guarded (Option.value ~default:folder disk) (fun () ->
-    match mirrors with
-    | Some count -> Mirror_adapter.serve ~folder ~records ~seed ~count
+    match layout with
+    | Some (count, raid5) -> Mirror_adapter.serve ~folder ~records ~seed ~raid5 ~count
     | None -> Adapter.serve ~disk:(Option.map file disk) ~log:(Option.map log_of log) ~folder ~records ~seed)
 
 let serve folder socket no_sync = opened ~sync:(not no_sync) folder (Server.serve ~folder ~socket)
@@ -152,7 +152,7 @@ let commands =
        $ optional (at_least 1) "segments" "N" "Segments for data; if absent, twice the blocks and four."
        $ optional (at_least 1) "log-records" "N"
          "Records in the log; if absent, half the blocks (1,024 to 65,536)."
-       $ number "snapshots" Plan.default_snapshots "Snapshots at most." $ Mirror_commands.mirrors);
+       $ number "snapshots" Plan.default_snapshots "Snapshots at most." $ Mirror_commands.layout);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
@@ -187,7 +187,7 @@ let commands =
        $ optional Arg.string "folder" "DIR" "Where the file of the disk is kept while it runs."
        $ number "log-records" 16 "Records in the log."
        $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")
-       $ Mirror_commands.mirrors) ]
+       $ Mirror_commands.layout) ]
   @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
 
 let () =

@@ -18,7 +18,7 @@ let opened_mirrors ~sync folder action =
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
       let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0;
-        count = Mirror_set.count set; set = Some set; disk = Some disk } in
+        count = Mirror_set.count set; raid5 = set.code <> None; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
         | "fail" | "return" | "replace" | "settle" ->
@@ -80,9 +80,19 @@ let term (guarded, act) =
   let device = Arg.(value & pos 1 (some int) None & info [] ~docv:"DEVICE" ~doc:"Its number, from 0.") in
   Term.(const (fun folder device -> guarded folder (fun () -> act folder device)) $ folder $ device)
 
-let mirrors =
+let devices least option doc =
   let parse text = match int_of_string_opt text with
-    | Some n when n >= 1 && n <= 16 -> Result.Ok n
-    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not a number from 1 to 16" text)) in
-  Arg.(value & opt (some (conv (parse, Format.pp_print_int))) None & info [ "mirrors" ] ~docv:"N"
-    ~doc:"Keep the data on N devices, of which all but one may fail.")
+    | Some n when n >= least && n <= 16 -> Result.Ok n
+    | _ -> Result.Error (`Msg (Printf.sprintf "%S is not a number from %d to 16" text least)) in
+  Arg.(value & opt (some (conv (parse, Format.pp_print_int))) None & info [ option ] ~docv:"N" ~doc)
+
+(* On how many devices, and whether with parity; none for one device. *)
+let layout =
+  let mirrors = devices 1 "mirrors" "Keep the data on N devices, of which all but one may fail."
+  and raid5 = devices 3 "raid5" "Keep the data on N devices with parity, of which one may fail." in
+  let chosen mirrors raid5 = match mirrors, raid5 with
+    | Some _, Some _ -> `Error (true, "--mirrors and --raid5 exclude each other")
+    | Some count, None -> `Ok (Some (count, false))
+    | None, Some count -> `Ok (Some (count, true))
+    | None, None -> `Ok None in
+  Term.(ret (const chosen $ mirrors $ raid5))

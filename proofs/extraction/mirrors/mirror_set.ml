@@ -1,14 +1,15 @@
-(* Mirrors: a file per device, `device-0` and so on, and the file `members`, which is the record of Mirrors.v.
-   A device that fails is a file that is not there, or that gives an error. *)
+(* Mirrors, or a leg with parity: a file per device, `device-0` and so on, and the file `members`, which is the
+   record of Mirrors.v. A device that fails is a file that is not there, or that gives an error. *)
 
 open Proved_core
 
-exception Lost  (* no member answers *)
+exception Lost  (* no member answers, or too few *)
 exception Past_end
 
 type t = {
   folder : string;
   size : int;  (* blocks of each device *)
+  code : Xor_pieces.t option;  (* none: mirrors *)
   devices : Device.t option array;  (* none: it does not answer *)
   mutable members : int list;  (* as the proved programs last returned them *)
   mutable clean : bool;
@@ -24,16 +25,20 @@ let pulled folder i = device_file folder i ^ ".failed"
 let exists folder = Sys.file_exists (record folder)
 
 (* A new file takes the place of the old one at once. *)
-let write_record ~sync folder ~size ~count members clean =
-  let fresh = record folder ^ ".new" in
+let write_file ~sync path text =
+  let fresh = path ^ ".new" in
   let out = open_out_bin fresh in
-  Printf.fprintf out "blocks %d\ndevices %d\nclean %b\nmembers %s\n" size count clean
-    (String.concat " " (List.map string_of_int members));
+  output_string out text;
   flush out;
   if sync then Unix.fsync (Unix.descr_of_out_channel out);
   close_out out;
-  Unix.rename fresh (record folder);
+  Unix.rename fresh path;
   if sync then Device.sync_parent fresh
+
+let write_record ~sync folder ~size ~count members clean =
+  write_file ~sync (record folder)
+    (Printf.sprintf "blocks %d\ndevices %d\nclean %b\nmembers %s\n" size count clean
+       (String.concat " " (List.map string_of_int members)))
 
 let read_record folder =
   let file = open_in_bin (record folder) in
@@ -46,6 +51,7 @@ let read_record folder =
       with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
 
 let count set = Array.length set.devices
+let tolerates set = match set.code with None -> count set - 1 | Some _ -> 1
 
 let lose set i =
   let gone device =
@@ -74,12 +80,18 @@ let rec run set = function
 
 let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
 
+let over set program =
+  match set.code with
+  | None -> mirrored set.size set.members set.clean program
+  | Some { code; _ } -> on_leg code set.size set.members set.clean program
+
 let medium set =
-  { Engine.run = (fun program -> if set.lost then raise Lost else
-      remember set (run set (mirrored set.size set.members set.clean program))) }
+  { Engine.run = (fun program -> if set.lost then raise Lost else remember set (run set (over set program))) }
 
 let settle set =
-  let members, clean = run set (settle set.size (count set) set.members set.clean) in
+  let members, clean = run set (match set.code with
+    | None -> settle set.size (count set) set.members set.clean
+    | Some { code; _ } -> settle_leg code set.size (count set) set.members set.clean) in
   remember set ((members, clean), ())
 
 (* Nothing is unflushed between two requests: who opens the disk next need not compare the members. *)
@@ -87,29 +99,48 @@ let rest set =
   if not (set.clean || set.lost) then
     remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
 
-let open_device ~sync ~cut_after folder i =
-  try Some (Device.open_file ~sync ~cut_after (device_file folder i)) with Unix.Unix_error _ -> None
+(* The first block of which devices have pieces. *)
+let parity folder = Filename.concat folder "parity"
+let code_of folder count =
+  if not (Sys.file_exists (parity folder)) then None
+  else
+    let file = open_in_bin (parity folder) in
+    Fun.protect ~finally:(fun () -> close_in file) (fun () ->
+        try Some (Scanf.bscanf (Scanf.Scanning.from_channel file) "pieces from %d" (fun whole ->
+            Xor_pieces.raid5 ~whole ~data:(count - 1)))
+        with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
+
+let extent = function None -> Device.whole_blocks | Some (code : Xor_pieces.t) -> Xor_pieces.extent code
+
+let open_device ~sync ~cut_after ~code folder i =
+  try Some (Device.open_file ~sync ~cut_after ~extent:(extent code) (device_file folder i))
+  with Unix.Unix_error _ -> None
 
 (* The disk, once its members are equal. *)
 let recover set =
   let _, _, clean, members = read_record set.folder in
-  let program members clean = mirrored set.size members clean Engine.program_to_recover in
-  let memory = remember set (run set (opened set.size members clean program)) in
+  let program members clean = over { set with members; clean } Engine.program_to_recover in
+  let memory = remember set (run set (match set.code with
+    | None -> opened set.size members clean program
+    | Some { code; _ } -> open_leg code set.size members clean program)) in
   set.lost <- false;
   Engine.with_memory (medium set) memory
 
 let open_set ?(sync = true) folder =
   let size, count, clean, members = read_record folder in
-  let cut_after = ref None in
-  { folder; size; devices = Array.init count (open_device ~sync ~cut_after folder); members; clean;
+  let cut_after = ref None and code = code_of folder count in
+  { folder; size; code; devices = Array.init count (open_device ~sync ~cut_after ~code folder); members; clean;
     lost = false; cut_after; sync; gone = [] }
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
 
 let blocks_of shape = 3 + shape.log_blocks + (2 * shape.slot_blocks) + shape.data_blocks
 
-let create ?(sync = true) folder ~count shape =
+(* With parity, superblock, headers and log are whole on every device. *)
+let create ?(sync = true) ?(raid5 = false) folder ~count shape =
   let size = blocks_of shape in
+  if raid5 then
+    write_file ~sync (parity folder) (Printf.sprintf "pieces from %d\n" (3 + shape.log_blocks));
   let members = List.init count Fun.id in
   List.iter (fun i ->
       let device = Device.open_file ~sync ~fresh:true (device_file folder i) in
@@ -126,9 +157,9 @@ let fail set i = lose set i; if Sys.file_exists (device_file set.folder i) then
 let return set i =
   if Sys.file_exists (pulled set.folder i) then Unix.rename (pulled set.folder i) (device_file set.folder i);
   if set.devices.(i) = None then
-    set.devices.(i) <- open_device ~sync:set.sync ~cut_after:set.cut_after set.folder i
+    set.devices.(i) <- open_device ~sync:set.sync ~cut_after:set.cut_after ~code:set.code set.folder i
 
-(* It leaves the record first. Raises Lost where it was the last member: what it held is gone. *)
+(* It leaves the record first. Raises Lost where too few members are left: what it held is gone. *)
 let replace set i =
   let _, _, clean, recorded = read_record set.folder in
   let members = List.filter (( <> ) i) recorded in
@@ -138,5 +169,6 @@ let replace set i =
   List.iter (fun path -> if Sys.file_exists path then Sys.remove path)
     [ device_file set.folder i; pulled set.folder i ];
   let path = device_file set.folder i in
-  set.devices.(i) <- Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after path);
-  if members = [] then begin set.lost <- true; raise Lost end
+  set.devices.(i) <-
+    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(extent set.code) path);
+  if List.length members < count set - tolerates set then begin set.lost <- true; raise Lost end

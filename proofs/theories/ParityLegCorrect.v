@@ -1,0 +1,361 @@
+(** A leg with parity behaves as one device does whose blocks may tear, whatever fails and whenever the power
+goes. Here: what the members hold of that device, and reading, writing and flushing it. *)
+From stdpp Require Import list.
+From LogDisk Require Import Medium Mirrors MirrorsCorrect ParityLeg.
+
+(** What a leg asks of its code. *)
+Class cutting_laws {B C} `{cutting B C} `{torn : tearing} (count : nat) := {
+  needed_fewest a : needed a ≤ fewest;
+  (** a block of several pieces is one that may tear *)
+  tears_or_whole a : tears a ∨ needed a = 1;
+  joined_pieces a b is : NoDup is → (∀ i, i ∈ is → i < count) → length is = needed a →
+    joined a ((λ i, (i, piece a i b)) <$> is) = b;
+}.
+
+Section Correct.
+Context {B C : Type} `{cutting B C} {torn : tearing}.
+Variables (size count : nat).
+Context {laws : cutting_laws count}.
+Implicit Types (x : array C) (m : medium C) (M : medium B) (f : contents B) (ms todo kept T : list nat).
+
+(** ** What the members hold, as one device *)
+
+(** [p] may be what device [i] has of the block at [a]. *)
+Definition held M (i a : nat) (p : C) : Prop :=
+  (tears a ∧ a ∈ (unflushed M).*1) ∨ ∃ b, may_be M a b ∧ p = piece a i b.
+
+Definition within M i m : Prop := ∀ a p, a < size → may_hold m a p → held M i a p.
+Definition reads_as (f : contents B) i m : Prop := ∀ a, a < size → read_block m a = piece a i (f a).
+Definition holds_only (f : contents B) i m : Prop := within (Medium f []) i m.
+
+(** Each of the devices that is up. *)
+Definition each_up (L : list nat) (φ : nat → medium C → Prop) x : Prop :=
+  ∀ i, i ∈ L → up (device_at x i) = true → φ i (store (device_at x i)).
+(** Who is up is a member, or among [T]. *)
+Definition members_but T x : Prop := ∀ i, i < count → up (device_at x i) = true → i ∈ members x ∨ i ∈ T.
+
+(** Whatever the members are left with, the device [M] may be left with. *)
+Record holds T M x : Prop := {
+  holds_within i : i ∈ members x → within M i (store (device_at x i));
+  holds_clean : clean x = true → unflushed M = [];
+  holds_members : members_but T x;
+  holds_distinct : NoDup (members x);
+  holds_bound i : i ∈ members x → i < count;
+  holds_down i : up (device_at x i) = false → unflushed (store (device_at x i)) = [];
+}.
+
+(** And who reads enough members reads [M]. *)
+Definition striped T M x : Prop := holds T M x ∧ each_up (members x) (reads_as (read_block M)) x.
+
+(** If the power fails, [R] is true of whatever is left. *)
+Definition protects T (R : contents B → Prop) x : Prop := ∃ M, safe R M ∧ holds T M x.
+(** And fewer members answer than are needed. *)
+Definition up_members x : list nat := filter (λ i, up (device_at x i) = true) (members x).
+Definition stopped T (R : contents B → Prop) x : Prop := protects T R x ∧ length (up_members x) < fewest.
+
+Lemma read_may_be M a : may_be M a (read_block M a).
+Proof. left. apply read_may_hold. Qed.
+
+Lemma may_be_stable f a b : may_be (Medium f []) a b → b = f a.
+Proof. by intros [[|?%elem_of_nil]|[_ ?%elem_of_nil]]. Qed.
+
+Lemma may_be_more M a b a' b' : may_be M a' b' → may_be (write_block M a b) a' b'.
+Proof. intros [[->|]|[? ?]]; [by left; left|left; right; by right|right; split; [done|by right]]. Qed.
+
+Lemma held_may_be M i a b : may_be M a b → held M i a (piece a i b).
+Proof. right. by exists b. Qed.
+
+Lemma held_more M i a p a' b : held M i a p → held (write_block M a' b) i a p.
+Proof.
+  intros [[? ?]|(b'&Hb&->)]; [left; split; [done|by right]|]. apply held_may_be. by apply may_be_more.
+Qed.
+
+Lemma held_only f M i a p : (∀ a, a < size → may_be M a (f a)) → a < size →
+  held (Medium f []) i a p → held M i a p.
+Proof.
+  intros Hf Ha [[_ ?%elem_of_nil]|(b&Hb%may_be_stable&->)]; [done|]. subst b. apply held_may_be. by apply Hf.
+Qed.
+
+Lemma within_survives M i m (c : contents C) : within M i m → survives m c → within M i (Medium c []).
+Proof. intros Hm Hf a p Ha [->|?%elem_of_nil]; [|done]. apply Hm; [done|apply Hf]. Qed.
+
+Lemma reads_only f i m : reads_as f i m → holds_only f i (flush_blocks m).
+Proof.
+  intros Hm a p Ha [->|?%elem_of_nil]; [|done]. simpl. rewrite Hm by done. apply held_may_be. by left; left.
+Qed.
+
+Lemma only_reads f i m : holds_only f i m → reads_as f i m.
+Proof.
+  intros Hm a Ha. destruct (Hm a _ Ha (read_may_hold _ a)) as [[_ ?%elem_of_nil]|(b&Hb%may_be_stable&->)];
+    [done|by subst].
+Qed.
+
+Lemma each_up_fails L φ x x1 : fails x x1 → each_up L φ x → each_up L φ x1.
+Proof. intros (_&_&Hd) HL i Hi. destruct (Hd i) as [->|(c&_&->)]; [by apply HL|done]. Qed.
+
+Lemma each_up_sub L L' φ x : (∀ i, i ∈ L' → i ∈ L) → each_up L φ x → each_up L' φ x.
+Proof. intros Hsub HL i Hi. by apply HL, Hsub. Qed.
+
+Lemma holds_fails T M x x1 : fails x x1 → holds T M x → holds T M x1.
+Proof.
+  intros (Hm&Hc&Hd) [Hwithin Hclean HT Hdup Hbound Hdown]. split; rewrite ?Hm, ?Hc; try done.
+  - intros i Hi. destruct (Hd i) as [->|(f&Hf&->)]; [by apply Hwithin|].
+    simpl. eapply within_survives; [by apply Hwithin|done].
+  - intros i Hi. rewrite Hm. destruct (Hd i) as [->|(f&Hf&->)]; [by apply HT|done].
+  - intros i. destruct (Hd i) as [->|(f&Hf&->)]; [apply Hdown|done].
+Qed.
+
+Lemma holds_power T M x x1 : loses_power x x1 → holds T M x → holds T M x1.
+Proof.
+  intros (Hm&Hc&Hd) [Hwithin Hclean HT Hdup Hbound Hdown]. split; rewrite ?Hm, ?Hc; try done.
+  - intros i Hi. destruct (Hd i) as (f&Hf&->). simpl. eapply within_survives; [by apply Hwithin|done].
+  - intros i Hi. rewrite Hm. destruct (Hd i) as (f&Hf&->). simpl. by apply HT.
+  - intros i. by destruct (Hd i) as (f&Hf&->).
+Qed.
+
+Lemma holds_more T T' M x : (∀ i, i < count → i ∈ T → i ∈ T') → holds T M x → holds T' M x.
+Proof. intros HT [? ? Hmem ? ? ?]. split; try done. intros i Hi Hup. destruct (Hmem i Hi Hup); auto. Qed.
+
+(** Any write that [M] may be left with keeps it. *)
+Lemma holds_mono T M M' x :
+  (∀ i a p, held M i a p → held M' i a p) → clean x = false → holds T M x → holds T M' x.
+Proof.
+  intros HM Hc [Hwithin Hclean Hmem Hdup Hbound Hdown]. split; try done; [|by rewrite Hc].
+  intros i Hi a p Ha Hp. by apply HM, (Hwithin i).
+Qed.
+
+(** A member that does not answer is dropped. *)
+Lemma holds_drop T M x kept i rest c :
+  members x = kept ++ i :: rest → up (device_at x i) = false → clean x = c →
+  holds T M x → holds T M (Array (device_at x) (kept ++ rest) c).
+Proof.
+  intros Hm Hup <- [Hwithin Hclean Hmem Hdup Hbound Hdown]. rewrite Hm in Hdup, Hwithin, Hbound.
+  pose proof (distinct_middle _ _ _ Hdup) as (Hi&Hi'&Hdup').
+  assert (∀ j, j ∈ kept ++ rest → j ∈ kept ++ i :: rest) as Hsub.
+  { intros j. rewrite !elem_of_app, elem_of_cons. tauto. }
+  split; simpl; auto.
+  intros j Hj Hj'. destruct (Hmem j Hj Hj') as [Hin|]; [|by right]. simpl in Hj'. left. simpl.
+  rewrite Hm, elem_of_app, elem_of_cons in Hin. rewrite elem_of_app.
+  destruct Hin as [?|[->|?]]; [by left|congruence|by right].
+Qed.
+
+(** ** The block that pieces give *)
+
+Lemma joined_got M a (got : list (nat * C)) b :
+  Forall (λ e, e.2 = piece a e.1 b) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) →
+  length got = needed a → joined a got = b.
+Proof.
+  intros Hgot Hdup Hbound Hlen. trans (joined a ((λ i, (i, piece a i b)) <$> got.*1)).
+  - f_equal. clear -Hgot. induction Hgot as [|[i p] got Hp _ IH]; [done|].
+    simpl in *. subst p. f_equal. exact IH.
+  - apply (joined_pieces (count := count)); [done|done|by rewrite fmap_length].
+Qed.
+
+Lemma joined_may_be M a (got : list (nat * C)) :
+  Forall (λ e, held M e.1 a e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) →
+  length got = needed a → may_be M a (joined a got).
+Proof.
+  intros Hgot Hdup Hbound Hlen. destruct (decide (a ∈ (unflushed M).*1)) as [Hin|Hnot].
+  - destruct (tears_or_whole (count := count) a) as [Ht|Hone]; [by right|]. rewrite Hone in Hlen.
+    destruct got as [|[i p] [|]]; try done.
+    apply Forall_singleton in Hgot as [[Ht _]|(b&Hb&Hp)]; [by right|].
+    simpl in Hp. subst p. by rewrite (joined_got M a _ b) by
+      first [done|by apply Forall_singleton|by rewrite Hone].
+  - assert (Forall (λ e, e.2 = piece a e.1 (stable M a)) got) as Hall.
+    { eapply Forall_impl; [exact Hgot|]. intros [i p] [[_ ?]|(b&[[->|Hb]|[_ ?]]&->)]; try done.
+      destruct Hnot. apply elem_of_list_fmap. by exists (a, b). }
+    rewrite (joined_got M a _ _ Hall) by done. by left; left.
+Qed.
+
+(** ** Reading, writing and flushing the leg *)
+
+Section Ios.
+Context {A : Type} (T : list nat) (P : array C → Prop) (Q : A → array C → Prop) (S : array C → Prop).
+Variable M : medium B.
+Hypothesis HP : ∀ x, holds T M x → P x.
+Hypothesis HS : ∀ x, holds T M x → length (up_members x) < fewest → S x.
+
+Lemma each_up_lasting L φ : lasting (each_up L φ).
+Proof. split; [intros; by eapply each_up_fails|done]. Qed.
+
+Lemma safe_stop x : holds T M x → length (members x) < fewest → array_safe P Q S Stop x.
+Proof.
+  intros Hx Hfew x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
+  apply HS; [done|]. destruct H1 as (Hm&_). eapply Nat.le_lt_trans; [|exact Hfew]. rewrite <-Hm.
+  apply filter_length.
+Qed.
+
+Lemma safe_without (E : array C → Prop) kept i rest c x k :
+  lasting E → holds T M x → E x → members x = kept ++ i :: rest → clean x = c → up (device_at x i) = false →
+  (∀ x, holds T M x → E x → members x = kept ++ rest → clean x = c → array_safe P Q S k x) →
+  array_safe P Q S (without (kept ++ rest) c k) x.
+Proof.
+  intros [HE HE'] Hx Ex Hms Hc Hup Hk. unfold without.
+  assert (∀ x1, fails x x1 → holds T M x1 ∧ members x1 = kept ++ i :: rest ∧ clean x1 = c ∧
+    up (device_at x1 i) = false) as Hfails.
+  { intros x1 H1. split; [by eapply holds_fails|]. destruct H1 as (->&->&Hd). split_and!; [done|done|].
+    by destruct (Hd i) as [->|(f&_&->)]. }
+  destruct (decide _) as [|Hfew]; intros x1 H1; destruct (Hfails x1 H1) as (Hx1&Hm1&Hc1&Hup1);
+    (split; [by apply HP|]).
+  - apply Hk; [by eapply holds_drop|apply HE'; by eapply HE|done|done].
+  - apply HS; [done|]. unfold up_members. rewrite Hm1, filter_app, filter_cons_False by by rewrite Hup1.
+    rewrite <-filter_app. pose proof (filter_length (λ i, up (device_at x1 i) = true) (kept ++ rest)). lia.
+Qed.
+
+(** [G] is true of each piece that is read. *)
+Lemma safe_gather (E : array C → Prop) (G : nat → C → Prop) n kept todo got c a x k :
+  lasting E → holds T M x → E x → members x = kept ++ todo → clean x = c →
+  got.*1 = kept → n + length kept = needed a → Forall (λ e, G e.1 e.2) got →
+  (∀ x i, holds T M x → E x → i ∈ members x → i ∈ todo → up (device_at x i) = true →
+     G i (read_block (store (device_at x i)) a)) →
+  (∀ x ms got, holds T M x → E x → members x = ms → ms `sublist_of` kept ++ todo → clean x = c →
+     Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
+     array_safe P Q S (k ms (joined a got)) x) →
+  array_safe P Q S (gather n kept todo got c a k) x.
+Proof.
+  intros HE. revert n kept got x. induction todo as [|i rest IH]; intros n kept got x Hx Ex Hms Hc Hkept
+    Hn HG Hread Hk.
+  { destruct n as [|n]; simpl; [|apply safe_stop; [done|]].
+    - rewrite app_nil_r in *. apply Hk; try done.
+      + rewrite Hkept, <-Hms. by eapply holds_distinct.
+      + intros i. rewrite Hkept, <-Hms. by eapply holds_bound.
+      + rewrite <-(fmap_length fst), Hkept. lia.
+    - rewrite Hms, app_nil_r. pose proof (needed_fewest (count := count) a). lia. }
+  destruct n as [|n]; simpl.
+  - assert (∀ j, j ∈ kept → j ∈ members x) as Hin by (intros j Hj; rewrite Hms; apply elem_of_app; by left).
+    pose proof (holds_distinct _ _ _ Hx) as Hdup. rewrite Hms in Hdup. apply NoDup_app in Hdup as (Hdup&_).
+    apply Hk; try done; rewrite ?Hkept; [done|intros j Hj; by eapply holds_bound, Hin|].
+    rewrite <-(fmap_length fst), Hkept. lia.
+  - intros x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
+    assert (E x1) as Ex1 by by eapply HE. destruct H1 as (Hm1&Hc1&_). rewrite Hms in Hm1. rewrite Hc in Hc1.
+    unfold answer_of_read. destruct (up (device_at x1 i)) eqn:Hup.
+    + apply IH; try done.
+      * by rewrite <-(assoc_L (++)).
+      * rewrite fmap_app, Hkept. done.
+      * rewrite app_length. simpl. lia.
+      * apply Forall_app. split; [done|]. apply Forall_singleton. simpl. apply Hread; try done; [|by left].
+        rewrite Hm1. apply elem_of_app. right. by left.
+      * intros y j Hy Ey Hj Hj'. apply Hread; try done. by right.
+      * by rewrite <-(assoc_L (++)).
+    + apply (safe_without E _ i); try done. intros x2 Hx2 Ex2 Hm2 Hc2. apply IH; try done.
+      * intros y j Hy Ey Hj Hj'. apply Hread; try done. by right.
+      * intros y ms got' Hy Ey Hmy Hsub. apply Hk; try done. etrans; [done|].
+        apply sublist_app; [done|by apply sublist_cons].
+Qed.
+
+Lemma safe_read_from (E : array C → Prop) (G : nat → C → Prop) ms c a x k :
+  lasting E → holds T M x → E x → members x = ms → clean x = c →
+  (∀ x i, holds T M x → E x → i ∈ members x → i ∈ ms → up (device_at x i) = true →
+     G i (read_block (store (device_at x i)) a)) →
+  (∀ x ms' got, holds T M x → E x → members x = ms' → ms' `sublist_of` ms → clean x = c →
+     Forall (λ e, G e.1 e.2) got → NoDup got.*1 → (∀ i, i ∈ got.*1 → i < count) → length got = needed a →
+     array_safe P Q S (k ms' (joined a got)) x) →
+  array_safe P Q S (read_from ms c a k) x.
+Proof.
+  intros HE Hx Ex Hms Hc HG Hk. apply (safe_gather E G); try done; simpl; by rewrite ?Nat.add_0_r.
+Qed.
+
+Lemma holds_written i a b x x' :
+  may_be M a b → (x' = written x i a (piece a i b) ∧ up (device_at x i) = true ∨
+    up (device_at x i) = false ∧ maybe_written x i a (piece a i b) x') →
+  holds T M x → holds T M x' ∧ members x' = members x ∧ clean x' = clean x ∧
+    (∀ j, up (device_at x' j) = up (device_at x j)).
+Proof.
+  intros Hab Hx' Hx.
+  assert (x' = x ∨ ∃ d, x' = put_device x i d ∧ up d = up (device_at x i) ∧
+    (∀ a' p, may_hold (store d) a' p → (a', p) = (a, piece a i b) ∨ may_hold (store (device_at x i)) a' p) ∧
+    (up d = false → unflushed (store d) = [])) as [->|(d&->&Hup&Hd&Hdown)]; [|done|].
+  { destruct Hx' as [[-> Hup]|[Hup [->| ->]]]; [|by left|]; right; eexists; (split; [done|]); simpl.
+    - split_and!; [done| |done]. intros a' p [->|[?|Hin]%elem_of_cons]; [right; by left|by left|].
+      right. by right.
+    - split_and!; [done| |done]. intros a' p [->|?%elem_of_nil]; [|done]. simpl.
+      destruct (decide (a' = a)) as [->|]; [by left|right; by left]. }
+  destruct Hx as [Hwithin Hclean Hmem Hdup Hbound Hdown']. split_and!; [|done|done|].
+  - split; simpl; try done.
+    + intros j Hj. destruct (decide (j = i)) as [->|]; [|by apply Hwithin].
+      intros a' p Ha' [[= -> ->]|?]%Hd; [by apply held_may_be|]. by apply (Hwithin i).
+    + intros j Hj. simpl. destruct (decide (j = i)) as [->|]; [rewrite Hup|]; by apply Hmem.
+    + intros j. destruct (decide (j = i)) as [->|]; [done|apply Hdown'].
+  - intros j. simpl. by destruct (decide (j = i)) as [->|].
+Qed.
+
+(** [φ] of the members still to be written, [φ'] of those that are. *)
+Lemma safe_write_to (φ φ' : nat → medium C → Prop) kept todo a b x k :
+  may_be M a b → (∀ i m, φ i m → φ' i (write_block m a (piece a i b))) →
+  holds T M x → each_up kept φ' x → each_up todo φ x → members x = kept ++ todo → clean x = false →
+  (∀ x ms, holds T M x → each_up ms φ' x → members x = ms → clean x = false →
+     array_safe P Q S (k ms) x) →
+  array_safe P Q S (write_to kept todo a b k) x.
+Proof.
+  intros Hab Hφ Hx Hkept Htodo Hms Hc Hk. revert kept x Hx Hkept Htodo Hms Hc.
+  induction todo as [|i rest IH]; simpl; intros kept x Hx Hkept Htodo Hms Hc.
+  { apply Hk; rewrite ?app_nil_r in *; done. }
+  intros x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
+  apply (each_up_fails _ _ _ _ H1) in Hkept, Htodo. destruct H1 as (Hm&Hc1&_). rewrite Hms in Hm.
+  rewrite Hc in Hc1. pose proof (holds_distinct _ _ _ Hx1) as Hdup. rewrite Hm in Hdup.
+  apply distinct_middle in Hdup as (Hi&Hi'&Hdup).
+  destruct (up (device_at x1 i)) eqn:Hup.
+  - destruct (holds_written i a b x1 (written x1 i a (piece a i b))) as (Hx2&Hm2&Hc2&_);
+      [done|by left|done|].
+    apply IH; try done.
+    + intros j. rewrite elem_of_app, elem_of_list_singleton. unfold written. simpl.
+      destruct (decide (j = i)) as [->|]; simpl; [|by intros [?|?]; [apply Hkept|]].
+      intros _ _. apply Hφ, Htodo; [by left|done].
+    + intros j Hj. simpl. rewrite decide_False by (by intros ->). apply Htodo. by right.
+    + rewrite Hm2, Hm. by rewrite <-(assoc_L (++)).
+  - intros x2 Hx2'. destruct (holds_written i a b x1 x2) as (Hx2&Hm2&Hc2&Hups); [done|by right|done|].
+    rewrite Hm in Hm2. assert (∀ j, j ≠ i → device_at x2 j = device_at x1 j) as Hsame.
+    { intros j Hj. destruct Hx2' as [->| ->]; [done|]. simpl. by rewrite decide_False. }
+    apply (safe_without (λ x, each_up kept φ' x ∧ each_up rest φ x) _ i); try done.
+    + apply (lasting_and P S); apply each_up_lasting.
+    + split; intros j Hj; rewrite (Hsame j) by (by intros ->); [by apply Hkept|apply Htodo; by right].
+    + by rewrite Hc2.
+    + by rewrite Hups.
+    + intros x3 Hx3 [Hkept3 Hrest3] Hm3 Hc3. by apply IH.
+Qed.
+
+(** What the members read as is flushed. *)
+Lemma safe_flush_of f c kept todo x k :
+  (∀ a, a < size → may_be M a (f a)) →
+  holds T M x → each_up (kept ++ todo) (reads_as f) x →
+  (∀ i, i ∈ kept → holds_only f i (store (device_at x i))) → members x = kept ++ todo → clean x = c →
+  (∀ x ms, holds T (Medium f []) x → each_up ms (reads_as f) x → members x = ms → clean x = c →
+     array_safe P Q S (k ms) x) →
+  array_safe P Q S (flush_of kept todo c k) x.
+Proof.
+  intros Hf Hx Hall Hkept Hms Hc Hk. revert kept x Hx Hall Hkept Hms Hc.
+  induction todo as [|i rest IH]; simpl; intros kept x Hx Hall Hkept Hms Hc.
+  { rewrite app_nil_r in *. apply Hk; try done. destruct Hx as [_ Hclean Hmem Hdup Hbound Hdown].
+    split; try done. by rewrite Hms. }
+  intros x1 H1. assert (holds T M x1) as Hx1 by by eapply holds_fails. split; [by apply HP|].
+  assert (lasting (λ x, ∀ i, i ∈ kept → holds_only f i (store (device_at x i)))) as Hlast.
+  { split; [|done]. intros y y1 (_&_&Hd) Hy j Hj. destruct (Hd j) as [->|(f'&Hf'&->)]; [by apply Hy|]. simpl.
+    eapply within_survives; [by apply Hy|done]. }
+  apply (each_up_fails _ _ _ _ H1) in Hall. pose proof (proj1 Hlast _ _ H1 Hkept) as Hkept1. clear Hkept.
+  rename Hkept1 into Hkept. destruct H1 as (Hm&Hc1&_). rewrite Hms in Hm. rewrite Hc in Hc1.
+  pose proof (holds_distinct _ _ _ Hx1) as Hdup. rewrite Hm in Hdup.
+  apply distinct_middle in Hdup as (Hi&Hi'&Hdup).
+  destruct (up (device_at x1 i)) eqn:Hup.
+  - assert (reads_as f i (store (device_at x1 i))) as Hreads.
+    { apply Hall; [|done]. rewrite elem_of_app, elem_of_cons. auto. }
+    pose proof (reads_only _ _ _ Hreads) as Honly.
+    apply IH.
+    + destruct Hx1 as [Hwithin Hclean Hmem Hdup1 Hbound Hdown]. split; simpl; try done.
+      * intros j Hj. destruct (decide (j = i)) as [->|]; [|by apply Hwithin]. intros a p Ha Hp.
+        apply (held_only f); [done|done|by apply Honly].
+      * intros j Hj. simpl. destruct (decide (j = i)) as [->|]; [|by apply Hmem]. intros _. by apply Hmem.
+      * intros j. destruct (decide (j = i)) as [->|]; [done|apply Hdown].
+    + rewrite <-(assoc_L (++)). intros j Hj. simpl. destruct (decide (j = i)) as [->|]; [|by apply Hall].
+      intros _ a Ha. simpl. by apply Hreads.
+    + intros j. rewrite elem_of_app, elem_of_list_singleton. simpl.
+      destruct (decide (j = i)) as [->|]; [done|]. intros [?|?]; [by apply Hkept|done].
+    + simpl. by rewrite Hm, <-(assoc_L (++)).
+    + done.
+  - apply (safe_without (λ x, each_up (kept ++ i :: rest) (reads_as f) x ∧
+      ∀ i, i ∈ kept → holds_only f i (store (device_at x i))) _ i); try done.
+    + exact (lasting_and P S _ _ (each_up_lasting _ _) Hlast).
+    + intros x3 Hx3 [Hall3 Hkept3] Hm3 Hc3. apply IH; try done.
+      eapply each_up_sub; [|done]. intros j. rewrite !elem_of_app, elem_of_cons. naive_solver.
+Qed.
+End Ios.
+End Correct.

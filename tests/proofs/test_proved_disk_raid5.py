@@ -1,0 +1,85 @@
+"""The proved disk on devices with parity: one device may fail, and what it had is computed from
+the others."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from scheduler_bugs import built
+
+from conformance.cli import main
+from support.proved_disk import PROGRAM, call
+
+ROOT = Path(__file__).parents[2]
+BLOCK = 4096
+
+
+def pattern(seed: int) -> bytes:
+    return bytes((seed + i * i) % 251 for i in range(BLOCK))
+
+
+@pytest.mark.parametrize("devices", [3, 4, 8])
+def test_any_device_may_be_absent_and_replaced(devices: int, tmp_path: Path) -> None:
+    """Blocks are the same without each device in turn, and another one takes its place."""
+    disk = tmp_path / "d"
+    call("create", disk, "--blocks", 64, "--raid5", devices)
+    call("write", disk, 0, text=b"".join(pattern(n) for n in range(8)))
+    for gone in range(devices):
+        call("fail", disk, gone)
+        assert call("read", disk, 0, 8) == b"".join(pattern(n + gone) for n in range(8))
+        call("write", disk, 0, text=b"".join(pattern(n + gone + 1) for n in range(8)))
+        call("replace", disk, gone)
+        call("settle", disk)
+    assert call("read", disk, 0, 8) == b"".join(pattern(n + devices) for n in range(8))
+
+
+def test_two_devices_are_too_many_until_one_comes_back(tmp_path: Path) -> None:
+    disk = tmp_path / "d"
+    call("create", disk, "--blocks", 64, "--raid5", 4)
+    call("write", disk, 3, "--text", "hello")
+    call("fail", disk, 0)
+    call("fail", disk, 2)
+    call("read", disk, 3, status=5)
+    call("return", disk, 2)
+    assert call("read", disk, 3)[:5] == b"hello"
+
+
+def test_a_device_has_a_part_of_the_data(tmp_path: Path) -> None:
+    """On five devices each file is a fourth of the data, and superblock, headers and log."""
+    disk = tmp_path / "d"
+    call("create", disk, "--blocks", 64, "--raid5", 5, "--snapshots", 2)
+    call("write", disk, 0, text=b"".join(pattern(n) for n in range(64)))
+    whole = int((disk / "parity").read_text().split()[-1])
+    blocks = int((disk / "members").read_text().split()[1])
+    most = whole * BLOCK + (blocks - whole) * BLOCK // 4
+    assert max((disk / f"device-{i}").stat().st_size for i in range(5)) <= most
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["exec:{} adapter --raid5 4", "python:proofs.disk.cutting_target:open_raid5"],
+)
+def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    arguments = ["run", "--target", target.format(PROGRAM), "--traces", "20", "--seed", "5"]
+    result = CliRunner().invoke(main, [*arguments, "--jobs", "1"])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("total (List.init data (part block))", "total [ part block 0 ]"),
+        ("Lazy.force missing in", "snd (List.hd got) in"),
+    ],
+    ids=["parity is the first piece", "a piece that is missing is taken for another one"],
+)
+def test_the_kit_finds_pieces_that_are_wrong(old: str, new: str, tmp_path: Path) -> None:
+    program = built(tmp_path, {"what": new, "old": old, "new": new}, "xor_pieces.ml")
+    arguments = ["-m", "conformance", "run", "--target", f"exec:{program} adapter --raid5 3"]
+    done = subprocess.run(
+        [sys.executable, *arguments, "--traces", "40", "--seed", "5"], cwd=ROOT, capture_output=True
+    )
+    assert done.returncode == 1
