@@ -23,7 +23,7 @@ def call(*words: object) -> tuple[int, str]:
 def test_finds_what_is_planted_and_nothing_else(tmp_path: Path) -> None:
     status, said = call(
         HONEST,
-        "snapshot-of-earlier-map",
+        "overwrite-drops-shared",
         "birth-wrong-on-holes",
         "--traces",
         40,
