@@ -158,6 +158,9 @@ class Adapter:
             return self.hello if op == "hello" else {"ok": True}
         if op == "create":
             return self._create(integer(message, "blocks"))
+        if op == "stats":  # also of a disk that is lost
+            now = Counter() if self._disk is None else Counter(work(self._disk))
+            return {"ok": True, "counters": dict(self._work + now)}
         if self._disk is None:
             raise BadRequest("there is no disk: the first request must be create")
         if self._lost:
@@ -188,8 +191,6 @@ class Adapter:
                     disk.migrate(contents=op == "clean")
             case "scrub" if "scrub" in self.hello["capabilities"]:
                 return {"ok": True, "problems": self.scrub()}
-            case "stats":
-                return {"ok": True, "counters": dict(self._work + Counter(work(disk)))}
             case _:
                 raise Unsupported(f"there is no operation {op!r}")
         return {"ok": True}
