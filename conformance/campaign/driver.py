@@ -171,12 +171,12 @@ class Bench:
             return {}
         try:
             response = self._target.request({"op": "stats"})
-            counters = response["counters"] if response.get("ok") else None
+            counters, lost = response.get("counters"), response.get("error") == "data-lost"
         except Exception:
-            counters = None
+            counters, lost = None, False
             self.clear()
         if not isinstance(counters, dict):
-            self._counts = False
+            self._counts = lost  # then it is asked again: other disks of the target may answer
             return {}
         return {
             str(key): value

@@ -15,7 +15,7 @@ BRIM_ONE_IN = 16  # steps of such a program
 
 
 class FullWriter(Writer):
-    """As Writer; one program in FULL_ONE_IN begins with a disk that is full."""
+    """Writes programs, of which one in FULL_ONE_IN begins with a disk that is full."""
 
     def _prepare(self) -> None:
         super()._prepare()

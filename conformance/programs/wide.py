@@ -27,7 +27,7 @@ AROUND = frozenset(["revert", "delete", "restart", "unmap", "checkpoint", "clean
 
 
 class WideWriter(FullWriter):
-    """As FullWriter."""
+    """Writes programs that begin with one of these shapes."""
 
     def _prepare(self) -> None:
         if len(self._requests) == 1:

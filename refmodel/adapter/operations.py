@@ -1,6 +1,7 @@
 """The requests that need nothing but the open disk."""
 
 from refmodel.adapter.dialogue import Message, integer, text
+from refmodel.cache.disk import behind_cache
 from refmodel.log_structured.disk import LogStructuredDisk
 from refmodel.log_structured.scrub import scrub
 from refmodel.redolog.check import check
@@ -34,18 +35,13 @@ def perform(disk: Disk, message: Message) -> Message | None:
     return {"ok": True}
 
 
-def inner(disk: Disk) -> Disk:
-    """Return the disk behind a read cache; the disk itself if it has none."""
-    return getattr(disk, "disk", disk)
-
-
 def problems(disk: Disk, *, repairs: bool = True) -> list[str]:
     """Scrub a disk, and return a line per problem.
 
     That something was repaired is one, if `repairs`. Returns nothing while devices are gone, or if
     the engine has no scrub.
     """
-    disk = inner(disk)
+    disk = behind_cache(disk)
     if isinstance(disk, LogStructuredDisk) and not disk.array.redundant:
         return []
     found, repaired = scrubbed(disk)

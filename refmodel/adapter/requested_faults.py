@@ -8,8 +8,9 @@ as failed: beside it no more devices fail than the layout tolerates.
 from typing import Any
 
 from refmodel.adapter.dialogue import Message, integer
-from refmodel.adapter.operations import inner, scrubbed
+from refmodel.adapter.operations import scrubbed
 from refmodel.array.member import ACTIVE
+from refmodel.cache.disk import behind_cache
 from refmodel.core.errors import BadRequest
 from refmodel.engine.array_disk import ArrayDisk
 from refmodel.log_structured.geometry import Geometry
@@ -43,7 +44,7 @@ class RequestedFaults:
 
         Raises BadRequest, and what the engine raises.
         """
-        array_disk = inner(disk)
+        array_disk = behind_cache(disk)
         if not isinstance(array_disk, ArrayDisk):
             return None
         match message.get("op"):

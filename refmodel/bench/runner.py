@@ -26,7 +26,7 @@ from refmodel.bench.workloads.workload import (
     digest,
     stretches,
 )
-from refmodel.cache.disk import CachedDisk
+from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import Unsupported
 from refmodel.engine.shape import Shape
@@ -201,7 +201,7 @@ def _batches(parts: list[Stretch]) -> Batches:
 
 
 def _reduction(disk: Disk) -> float:
-    engine = disk.disk if isinstance(disk, CachedDisk) else disk
+    engine = behind_cache(disk)
     assert isinstance(engine, LogStructuredDisk)  # no other engine has the options
     return reduction(engine)
 

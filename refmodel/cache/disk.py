@@ -125,13 +125,18 @@ class CachedDisk(ForwardingDisk):
         """Change the size of the cache, or of its blocks, for this opening and later ones.
 
         The cache is empty then, since a slot holds other blocks. Raises BadRequest for an
-        impossible size, or while the virtual machine moves; HostRefused, and then nothing changed.
+        impossible size, or while the virtual machine moves; HostRefused and OSError, if nothing
+        changed because the host has no file for it.
         """
         if self._copy is not None:
             raise BadRequest("the cache cannot be resized while the virtual machine moves")
         settings = CacheSettings.of(self.geometry, bytes, block_bytes or self.settings.block_bytes)
         cold = self._cold(settings)
-        settings.save(self._folder)
+        try:
+            settings.save(self._folder)
+        except OSError:
+            cold.close()
+            raise
         self._leave(self.flash)
         self.settings, self.flash = settings, cold
 
@@ -296,3 +301,8 @@ class CachedDisk(ForwardingDisk):
         for flash in self._caches:
             flash.empty()
             flash.close()
+
+
+def behind_cache(disk: Disk) -> Disk:
+    """Return the disk behind a read cache; the disk itself if it has none."""
+    return disk.disk if isinstance(disk, CachedDisk) else disk

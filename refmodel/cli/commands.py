@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from click.testing import CliRunner
 
 from refmodel import __version__
-from refmodel.cache.disk import CachedDisk
+from refmodel.cache.disk import behind_cache
 from refmodel.cache.settings import SMALLEST
 from refmodel.core import standard_output
 from refmodel.core.errors import DiskBusy, DiskError, NotADisk, Unsupported
@@ -192,11 +192,6 @@ def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
         disk.abandon()
         raise
     disk.close()
-
-
-def behind_cache(disk: Disk) -> Disk:
-    """The disk behind a read cache; the disk itself if it has none."""
-    return disk.disk if isinstance(disk, CachedDisk) else disk
 
 
 def log_structured(disk: Disk, command: str) -> LogStructuredDisk:

@@ -8,7 +8,8 @@ from typing import IO
 import click
 from rich.live import Live
 
-from refmodel.cli.commands import DISK, behind_cache, disk_at, fail, log_structured, main
+from refmodel.cache.disk import behind_cache
+from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures

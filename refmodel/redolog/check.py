@@ -55,7 +55,7 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
             yield f"sector {location} is used twice"
         end = max(end, location + length)
     if end > geometry.layer_sectors:
-        yield f"sector {end - 1} is used, and it has {geometry.layer_sectors}"
+        yield f"sector {end - 1} is used, but the layer has {geometry.layer_sectors}"
     held = disk.tree.tables.held(start, start + geometry.layer_bytes)
     for offset in sorted(
         offset for offset, entries in held.items() if sectors.get(offset) != entries

@@ -41,6 +41,23 @@ class Deaf(ModelTarget):
         return super().request(message)
 
 
+@pytest.mark.parametrize(("error", "times"), [("data-lost", 3), ("unsupported", 1)])
+def test_who_has_no_counters_is_not_asked_again_and_who_lost_a_disk_is(
+    error: str, times: int
+) -> None:
+    asked = []
+
+    class Refuses(ModelTarget):
+        def request(self, message: Message) -> Message:
+            if message["op"] != "stats":
+                return super().request(message)
+            asked.append(message)
+            return {"ok": False, "error": error}
+
+    campaign(Factory("refuses", Refuses), count=3, ops=5, seed=1, oracles=MODEL)
+    assert len(asked) == times
+
+
 def test_a_failure_is_short_and_explained() -> None:
     result = campaign(
         Factory("deaf", Deaf, {}, Deaf.knobs),

@@ -1,6 +1,7 @@
 """The read cache: hits and misses, what must not stay in it, resizing and migration."""
 
 import errno
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
@@ -226,6 +227,23 @@ def test_a_host_that_refuses_a_file_changes_nothing(
     assert disk.read(3) == block(1) and backend_reads(disk) == before
     monkeypatch.undo()
     move(disk)
+
+
+def test_settings_that_cannot_be_stored_leave_the_cache_and_no_file_open(
+    cached: Callable[..., CachedDisk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = cached()
+    disk.write(3, block(1))
+    before, files = backend_reads(disk), len(os.listdir("/proc/self/fd"))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(CacheSettings, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        disk.resize(1 << 17)
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert disk.read(3) == block(1) and backend_reads(disk) == before
 
 
 def test_a_write_during_a_migration_is_not_stale_on_the_other_host(

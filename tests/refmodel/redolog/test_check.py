@@ -65,7 +65,8 @@ def test_a_block_in_a_table_and_a_table_beyond_the_layer_are_found(disk: RedoLog
     assert check(disk) == [f"layer 1: sector {first} is used twice"]
     size = disk.geometry.layer_sectors
     change(disk, 0, 1, size)
-    assert check(disk) == [f"layer 1: sector {size + TABLE_SECTORS - 1} is used, and it has {size}"]
+    last = size + TABLE_SECTORS - 1
+    assert check(disk) == [f"layer 1: sector {last} is used, but the layer has {size}"]
 
 
 def test_memory_that_differs_from_the_device_is_found(disk: RedoLogDisk) -> None:
