@@ -146,7 +146,7 @@ def _reference(name: str, rest: str) -> Factory:
             name,
             module.ReferenceTarget,
             families=module.FAMILIES,
-            impossible=module.WRONG,
+            impossible=module.IMPOSSIBLE_OPTIONS,
             seconds=SECONDS,
         )
     options = _of_engine(rest, module.KNOBS)

@@ -105,7 +105,7 @@ LOG: Knobs = {
     "fanout": [2, 129],
     "cleaner": ["none"],
 }
-WRONG: tuple[dict[str, Any], ...] = tuple(
+IMPOSSIBLE_OPTIONS: tuple[dict[str, Any], ...] = tuple(
     {"engine": engine, "block_bytes": 512, "cache_bytes": 8192, name: value, IMPOSSIBLE: name}
     for engine, wrong in ((DEFAULT, LOG), ("redo-se", CHAIN), ("in-place-raid6", STRIPES))
     for name, values in wrong.items()

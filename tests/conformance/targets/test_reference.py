@@ -147,7 +147,7 @@ def test_writes_in_flight_together_to_one_stripe_wait_for_each_other(
     assert failed == together
 
 
-@pytest.mark.parametrize("wrong", reference.WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", reference.IMPOSSIBLE_OPTIONS, ids=repr)
 def test_options_beyond_their_limits_are_refused_and_only_they(wrong: dict[str, Any]) -> None:
     def created(options: dict[str, Any]) -> Any:
         target = targets.resolve("refmodel")({k: v for k, v in options.items() if k != "blocks"})
@@ -175,7 +175,7 @@ def test_impossible_disks_are_all_refused_and_teach_nothing(
 
 def test_an_impossible_disk_that_is_made_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {"engine": "redo-se", "layers": 4, "impossible": "layers"}
-    monkeypatch.setattr(reference, "WRONG", (wrong,))
+    monkeypatch.setattr(reference, "IMPOSSIBLE_OPTIONS", (wrong,))
     factory = targets.resolve("refmodel")
     judges = {"model": oracles.named("model")}
     plan = Plan(factory.name, factory.without, 1, 30, True, tuple(judges), 1)
