@@ -164,14 +164,14 @@ def _moves(chapter: Chapter, settings: Settings) -> None:
         with closing(open_disk(path, sync=False)) as disk:
             assert isinstance(disk, CachedDisk)
             disk.read(0, 200)
-            held = [disk.used_slots]
-            taken = disk.migrate(contents=True)
-            held.append(disk.used_slots)
-            disk.migrate(contents=False)
-            held.append(disk.used_slots)
+            held = [disk.cache.used_slots]
+            taken = disk.cache.migrate(contents=True)
+            held.append(disk.cache.used_slots)
+            disk.cache.migrate(contents=False)
+            held.append(disk.cache.used_slots)
             disk.read(0, 200)
-            disk.resize(512 * BLOCK)
-            held.append(disk.used_slots)
+            disk.cache.resize(512 * BLOCK)
+            held.append(disk.cache.used_slots)
     chapter.judge(
         "Migration copies the contents or drops them; resizing empties the cache",
         f"{held[0]} blocks held; {held[1]} after a migration that copied {taken}, {held[2]} after "

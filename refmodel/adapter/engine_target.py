@@ -188,7 +188,7 @@ class Adapter:
             case "clean" | "checkpoint":
                 disk.clean() if op == "clean" else disk.checkpoint()
                 if isinstance(disk, CachedDisk):
-                    disk.migrate(contents=op == "clean")
+                    disk.cache.migrate(contents=op == "clean")
             case "scrub" if "scrub" in self.hello["capabilities"]:
                 return {"ok": True, "problems": self.scrub()}
             case _:

@@ -14,7 +14,7 @@ SMALL = 1 << 14  # bytes of the cache: slots are evicted
 )
 def revert_keeps(disk: CachedDisk) -> None:
     """Plant it: nothing empties the cache."""
-    override(disk, "empty", lambda: None)
+    override(disk.cache, "empty", lambda: None)
 
 
 @bug(
@@ -25,7 +25,7 @@ def revert_keeps(disk: CachedDisk) -> None:
 )
 def unmap_keeps(disk: CachedDisk) -> None:
     """Plant it: no block of the cache is invalidated."""
-    override(disk.flash, "invalidate", lambda lba, count: None)
+    override(disk.cache.flash, "invalidate", lambda lba, count: None)
 
 
 @bug(
@@ -36,7 +36,7 @@ def unmap_keeps(disk: CachedDisk) -> None:
 )
 def tag_not_compared(disk: CachedDisk) -> None:
     """Plant it: a hit does not compare tags."""
-    flash = disk.flash
+    flash = disk.cache.flash
 
     def hit(lba: int) -> bool:
         slot, _, at = flash.locate(lba)

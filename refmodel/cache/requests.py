@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
 
-from refmodel.engine.requests import Requests
+from refmodel.cache.read_cache import ReadCache
+from refmodel.core.operation_stats import OperationStats
+from refmodel.engine.disk import Disk
 from refmodel.runtime.effects import Process
-
-if TYPE_CHECKING:
-    from refmodel.cache.disk import CachedDisk
 
 
 @dataclass(eq=False, slots=True)
@@ -33,45 +31,48 @@ class UnderWay:
 
 
 class CachedRequests:
-    """The requests of a cached disk; `behind` are those of the disk behind the cache."""
+    """The requests of a disk behind its cache. `operations` counts them."""
 
-    def __init__(self, cached: "CachedDisk", behind: Requests) -> None:
-        self._cached = cached
-        self._behind = behind
+    def __init__(self, disk: Disk, cache: ReadCache, operations: OperationStats) -> None:
+        assert disk.requests is not None
+        self._disk = disk
+        self._behind = disk.requests
+        self._cache = cache
+        self._operations = operations
         self._under_way: list[UnderWay] = []
 
     def write(self, lba: int, data: bytes) -> Process[None]:
         """Write whole blocks from `lba` on."""
-        started, count = perf_counter_ns(), len(data) // self._cached.geometry.block_bytes
+        started, count = perf_counter_ns(), len(data) // self._disk.geometry.block_bytes
         with self._change(range(lba, lba + count)) as change:
             yield from self._behind.write(lba, data)
             if change.alone:
-                self._cached.flash.fill(lba, data)
-        self._cached.operations.add("write", started, count)
+                self._cache.fill(lba, data)
+        self._operations.add("write", started, count)
 
     def write_many(self, writes: list[tuple[int, bytes]]) -> Process[None]:
         """Write several extents, each an LBA and whole blocks; none of them is held."""
-        started, size = perf_counter_ns(), self._cached.geometry.block_bytes
+        started, size = perf_counter_ns(), self._disk.geometry.block_bytes
         first = min((lba for lba, _ in writes), default=0)
         stop = max((lba + len(data) // size for lba, data in writes), default=0)
         with self._change(range(first, stop)):
             yield from self._behind.write_many(writes)
         for _, data in writes:
-            self._cached.operations.add("write", started, len(data) // size)
+            self._operations.add("write", started, len(data) // size)
 
     def unmap(self, lba: int, count: int) -> Process[None]:
         """Let `count` blocks from `lba` on read as zeroes."""
         started = perf_counter_ns()
         with self._change(range(lba, lba + count)):
             yield from self._behind.unmap(lba, count)
-        self._cached.operations.add("unmap", started, count)
+        self._operations.add("unmap", started, count)
 
     def read(self, lba: int, count: int = 1, view: str | None = None) -> Process[bytes]:
         """Return `count` blocks from `lba` on: of live from the cache, if it holds all of them."""
-        started, cached = perf_counter_ns(), self._cached
-        data = None if view is not None else cached.held(lba, count)
+        started, blocks = perf_counter_ns(), range(lba, lba + count)
+        of_live = view is None and self._disk.usable
+        data = self._cache.held(blocks) if of_live else None
         if data is None:
-            blocks = range(lba, lba + count)
             quiet = not any([other.changes and other.meets(blocks) for other in self._under_way])
             reading = UnderWay(blocks, changes=False, alone=quiet and view is None)
             self._under_way.append(reading)
@@ -80,34 +81,34 @@ class CachedRequests:
             finally:
                 self._under_way.remove(reading)
             if reading.alone:
-                cached.flash.fill(lba, data)
-        cached.operations.add("read", started, count)
+                self._cache.fill(lba, data)
+        self._operations.add("read", started, count)
         return data
 
     def snapshot(self, name: str) -> Process[None]:
         """Take a snapshot of live."""
         started = perf_counter_ns()
         yield from self._behind.snapshot(name)
-        self._cached.operations.add("snapshot", started)
+        self._operations.add("snapshot", started)
 
     def delete(self, name: str) -> Process[None]:
         """Delete a snapshot."""
         started = perf_counter_ns()
         yield from self._behind.delete(name)
-        self._cached.operations.add("delete", started)
+        self._operations.add("delete", started)
 
     def revert(self, name: str) -> Process[None]:
         """Make live what the snapshot is: a change of all blocks."""
         started = perf_counter_ns()
-        with self._change(range(self._cached.geometry.blocks)):
+        with self._change(range(self._disk.geometry.blocks)):
             yield from self._behind.revert(name)
-        self._cached.operations.add("revert", started)
+        self._operations.add("revert", started)
 
     def flush(self) -> Process[None]:
         """Make everything durable that was called before."""
         started = perf_counter_ns()
         yield from self._behind.flush()
-        self._cached.operations.add("flush", started)
+        self._operations.add("flush", started)
 
     def touch(self, blocks: range) -> None:
         """A change of blocks begins: what is under way there is not alone any more."""
@@ -120,7 +121,7 @@ class CachedRequests:
         """Keep blocks out of the cache while they change."""
         alone = not any([other.changes and other.meets(blocks) for other in self._under_way])
         self.touch(blocks)
-        self._cached.forget(blocks)
+        self._cache.forget(blocks)
         change = UnderWay(blocks, changes=True, alone=alone)
         self._under_way.append(change)
         try:

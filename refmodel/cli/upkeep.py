@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from refmodel.cache.disk import CachedDisk
+from refmodel.cache.read_cache import ReadCache
 from refmodel.cli.commands import DISK, disk_at, main
 from refmodel.core.errors import Unsupported
 from refmodel.registry import Disk
@@ -42,7 +43,7 @@ def resize_cache(disk: Path, bytes: int, block_bytes: int | None) -> None:
     This works while the disk is served, too.
     """
     with disk_at(disk) as opened:
-        _cached(opened).resize(bytes, block_bytes)
+        _cache(opened).resize(bytes, block_bytes)
 
 
 @main.command()
@@ -55,11 +56,11 @@ def migrate(disk: Path, without_cache: bool) -> None:
     only while the disk is served: a cache ends with its process.
     """
     with disk_at(disk) as opened:
-        slots = _cached(opened).migrate(contents=not without_cache)
+        slots = _cache(opened).migrate(contents=not without_cache)
     click.echo(f"{slots} slots of the cache were copied", err=True)
 
 
-def _cached(disk: Disk) -> CachedDisk:
+def _cache(disk: Disk) -> ReadCache:
     if not isinstance(disk, CachedDisk):
         raise Unsupported("the disk has no read cache: create it with --cache-bytes")
-    return disk
+    return disk.cache

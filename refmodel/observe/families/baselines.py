@@ -36,11 +36,11 @@ def _cached(
 
 
 def _cache_blocks(disk: CachedDisk) -> Samples:
-    return [((outcome,), count) for outcome, count in sorted(disk.blocks.items())]
+    return [((outcome,), count) for outcome, count in sorted(disk.cache.blocks.items())]
 
 
 def _cache_latency(disk: CachedDisk) -> Samples:
-    return [((outcome,), found) for outcome, found in disk.reads.items() if found.count]
+    return [((outcome,), found) for outcome, found in disk.cache.reads.items() if found.count]
 
 
 REDO_LOG = [
@@ -141,7 +141,7 @@ CACHE = [
         GAUGE,
         "ratio",
         "hits per block that was read from the live view; 0 before the first",
-        lambda disk: disk.blocks["hit"] / (disk.blocks.total() or 1),
+        lambda disk: disk.cache.blocks["hit"] / (disk.cache.blocks.total() or 1),
     ),
     Family(
         "cache.latency",
@@ -156,27 +156,27 @@ CACHE = [
         GAUGE,
         "slots",
         "slots, each with room for a cache block",
-        lambda disk: disk.slots,
+        lambda disk: disk.cache.slots,
     ),
     _cached(
         "cache.used_slots",
         GAUGE,
         "slots",
         "slots that hold at least one block",
-        lambda disk: disk.used_slots,
+        lambda disk: disk.cache.used_slots,
     ),
     _cached(
         "cache.held_blocks",
         GAUGE,
         "blocks",
         "blocks that the cache holds",
-        lambda disk: disk.held_blocks,
+        lambda disk: disk.cache.held_blocks,
     ),
     _cached(
         "cache.evictions",
         COUNTER,
         "slots",
         "slots whose contents another cache block replaced",
-        lambda disk: disk.evictions,
+        lambda disk: disk.cache.evictions,
     ),
 ]

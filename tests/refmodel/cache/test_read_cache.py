@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from refmodel.cache.disk import CachedDisk
+from refmodel.cache.read_cache import ReadCache
 from refmodel.cache.settings import CacheSettings
 from refmodel.core.errors import BadRequest, HostRefused, NoSuchSnapshot, NotADisk, OutOfRange
 from refmodel.observe.counters import counters, work
@@ -63,9 +64,9 @@ def test_blocks_that_were_read_or_written_are_hits(cached: Callable[..., CachedD
     found = counters(disk)
     assert found["cache.blocks.hit"] == 1 + 4 + 1 and found["cache.blocks.miss"] == 4
     assert found["cache.hit_rate"] == 0.6
-    assert [disk.reads[outcome].count for outcome in ("hit", "miss", "partial")] == [3, 1, 0]
+    assert [disk.cache.reads[outcome].count for outcome in ("hit", "miss", "partial")] == [3, 1, 0]
     disk.read(43, 4)
-    assert disk.reads["partial"].count == 1
+    assert disk.cache.reads["partial"].count == 1
 
 
 def test_a_full_cache_evicts(cached: Callable[..., CachedDisk]) -> None:
@@ -119,9 +120,9 @@ def test_a_cached_disk_reads_like_the_disk_behind_it(
             disk.revert(name)
             content = list(names[name])
         elif roll < 0.54:
-            disk.resize(choose.choice((8192, 1 << 15)), choose.choice((4096, 8192)))
+            disk.cache.resize(choose.choice((8192, 1 << 15)), choose.choice((4096, 8192)))
         elif roll < 0.56:
-            disk.migrate(contents=True)
+            disk.cache.migrate(contents=True)
         else:
             assert disk.read(lba, count) == b"".join(
                 block(tag) if tag else bytes(512) for tag in content[lba : lba + count]
@@ -182,7 +183,7 @@ def test_resizing_empties_the_cache_and_is_stored(
 ) -> None:
     disk = cached()
     disk.read(0, 32)
-    disk.resize(1 << 17, 8192)
+    disk.cache.resize(1 << 17, 8192)
     assert counters(disk)["cache.used_slots"] == 0 and counters(disk)["cache.slots"] == 16
     before = backend_reads(disk)
     disk.read(0)
@@ -201,18 +202,18 @@ def test_migration_with_and_without_the_contents(
     for lba in range(32):
         disk.write(lba, block(lba + 1))
     held = counters(disk)["cache.held_blocks"]
-    assert disk.migrate(contents=contents) == (4 if contents else 0)
+    assert disk.cache.migrate(contents=contents) == (4 if contents else 0)
     assert counters(disk)["cache.held_blocks"] == (held if contents else 0)
     before = backend_reads(disk)
     assert disk.read(0, 32) == b"".join(block(lba + 1) for lba in range(32))
     assert (backend_reads(disk) == before) == contents
 
 
-@pytest.mark.parametrize("move", [CachedDisk.move, lambda disk: disk.resize(1 << 17)])
+@pytest.mark.parametrize("move", [ReadCache.move, lambda cache: cache.resize(1 << 17)])
 def test_a_host_that_refuses_a_file_changes_nothing(
     cached: Callable[..., CachedDisk],
     monkeypatch: pytest.MonkeyPatch,
-    move: Callable[[CachedDisk], None],
+    move: Callable[[ReadCache], None],
 ) -> None:
     disk = cached()
     disk.write(3, block(1))
@@ -223,10 +224,10 @@ def test_a_host_that_refuses_a_file_changes_nothing(
 
     monkeypatch.setattr(tempfile, "mkstemp", too_many)
     with pytest.raises(HostRefused, match="the host refuses the file of a cache"):
-        move(disk)
+        move(disk.cache)
     assert disk.read(3) == block(1) and backend_reads(disk) == before
     monkeypatch.undo()
-    move(disk)
+    move(disk.cache)
 
 
 def test_settings_that_cannot_be_stored_leave_the_cache_and_no_file_open(
@@ -241,7 +242,7 @@ def test_settings_that_cannot_be_stored_leave_the_cache_and_no_file_open(
 
     monkeypatch.setattr(CacheSettings, "save", full)
     with pytest.raises(OSError, match="No space left"):
-        disk.resize(1 << 17)
+        disk.cache.resize(1 << 17)
     assert len(os.listdir("/proc/self/fd")) == files
     assert disk.read(3) == block(1) and backend_reads(disk) == before
 
@@ -252,19 +253,19 @@ def test_a_write_during_a_migration_is_not_stale_on_the_other_host(
     disk = cached()
     disk.write(0, block(1) * 32)
     disk.snapshot("s")
-    disk.move()
+    disk.cache.move()
     for slot in range(4):
-        disk.copy_slot(slot)
+        disk.cache.copy_slot(slot)
     disk.write(0, block(2))
     disk.unmap(9, 1)
     with pytest.raises(BadRequest):
-        disk.resize(1 << 17)
-    disk.arrive()
+        disk.cache.resize(1 << 17)
+    disk.cache.arrive()
     assert disk.read(0, 32) == block(2) + block(1) * 8 + bytes(512) + block(1) * 22
-    disk.move()
-    disk.copy_slot(0)
+    disk.cache.move()
+    disk.cache.copy_slot(0)
     disk.revert("s")
-    disk.arrive()
+    disk.cache.arrive()
     assert disk.read(0, 32) == block(1) * 32
 
 
