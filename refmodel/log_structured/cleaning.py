@@ -34,7 +34,7 @@ DEAREST = 8  # times that, at most
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
 LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
 ONE_DEAD_IN = 12  # segments' worth of space that is not live
-LEAST_REMOVED = 16  # dropped chunks, by a step; and no more may wait when a victim is chosen
+LEAST_REMOVED = 16  # dropped chunks per block of a write, by a step before a victim is chosen
 MANY = 512  # segments: for so many, cleaning begins one free segment earlier, and frees one more
 
 
@@ -116,7 +116,7 @@ class Cleaning:
             if (
                 len(segments.dead) >= self.batch
                 or paid.left < self._for_checkpoint
-                or not self._move(paid)
+                or not self._move(paid, record.count)
             ):
                 self._end_moves()
             return False
@@ -146,15 +146,15 @@ class Cleaning:
         self._free_cleaned()
         return True
 
-    def _move(self, paid: Earned) -> bool:
-        """Move what a write pays for. Returns False if there was nothing to move.
+    def _move(self, paid: Earned, blocks: int) -> bool:
+        """Move what a write of `blocks` pays for. Returns False if there was nothing to move.
 
-        Before a victim is chosen, dropped chunks are removed, in steps of their own: they would
-        count as live.
+        Before a victim is chosen, dropped chunks are removed, in steps of their own unless few are
+        left: they would count as live.
         """
-        chunks = self._state.chunks
-        if len(chunks.dropped) > LEAST_REMOVED and not self._cleaner.has_victim:
-            chunks.remove_dropped(max(LEAST_REMOVED, paid.of(len(chunks.dropped))))
+        chunks, few = self._state.chunks, LEAST_REMOVED * blocks
+        if len(chunks.dropped) > few and not self._cleaner.has_victim:
+            chunks.remove_dropped(max(few, paid.of(len(chunks.dropped))))
             return True
         live, units = self._cleaner.live, self._state.segments.units
         if not 0 < live < units:

@@ -23,7 +23,7 @@ from refmodel.log_structured.maps.node import MapKind, MiddleEntry
 from refmodel.log_structured.maps.page_store import PageStore
 
 Emit = Callable[..., None]
-MOST_DROPPED = 4096  # dropped chunks that the maps may still hold before they are removed
+MOST_DROPPED = 1024  # dropped chunks that the maps may still hold before they are removed
 FEW_DROPPED = 16  # the same, where nodes are small so that a small disk is like a large one
 
 
@@ -110,14 +110,15 @@ class ChunkStore:
             self.segments.remove_chunks([pba for pba, _ in entries])
 
     def remove_if_many(self, most: int) -> bool:
-        """Remove at most so many dropped chunks, if many wait, until none is left.
+        """Remove at most so many dropped chunks, if many wait, and go on until none is left.
 
-        Returns whether many waited. Raises DataLost.
+        Few calls for many chunks: each walks to every leaf that has some of them. Returns whether
+        many waited. Raises DataLost.
         """
         many = len(self.dropped) >= self._most_dropped
-        self._removing = bool(self.dropped) and (self._removing or many)
-        if self._removing:
+        if many or self._removing:
             self.remove_dropped(most)
+            self._removing = bool(self.dropped)
         return many
 
     # Reading.
