@@ -141,7 +141,7 @@ class CachedDisk(ForwardingDisk):
         self.settings, self.flash = settings, cold
 
     def move(self) -> None:
-        """The virtual machine begins to move to another host, whose cache is empty.
+        """Begin to move the virtual machine to another host, whose cache is empty.
 
         Raises BadRequest if it moves already, HostRefused if it cannot have a file.
         """
@@ -156,7 +156,8 @@ class CachedDisk(ForwardingDisk):
             self.flash.copy_slot(slot, copy)
 
     def arrive(self) -> None:
-        """The virtual machine runs on the other host, with the slots that were copied.
+        """End the move: the virtual machine runs on the other host, with the slots that were
+        copied.
 
         Raises BadRequest if it does not move.
         """
@@ -203,22 +204,22 @@ class CachedDisk(ForwardingDisk):
 
     @property
     def slots(self) -> int:
-        """How many slots the cache has."""
+        """Number of slots of the cache."""
         return self.flash.slots
 
     @property
     def used_slots(self) -> int:
-        """How many of them hold something."""
+        """Number of slots that hold something."""
         return len(self.flash.used)
 
     @property
     def held_blocks(self) -> int:
-        """How many blocks of the disk the cache holds."""
+        """Number of blocks of the disk that the cache holds."""
         return self.flash.held_blocks
 
     @property
     def evictions(self) -> int:
-        """How many slots were evicted, on all hosts."""
+        """Number of slots that were evicted, on all hosts."""
         return self.evicted + self.flash.evicted
 
     # How it is done.
@@ -228,7 +229,10 @@ class CachedDisk(ForwardingDisk):
         return [self.flash] if self._copy is None else [self.flash, self._copy]
 
     def _moving(self) -> Flash:
-        """The cache of the other host. Raises BadRequest if the virtual machine does not move."""
+        """Return the cache of the other host.
+
+        Raises BadRequest if the virtual machine does not move.
+        """
         if self._copy is None:
             raise BadRequest("the virtual machine does not move")
         return self._copy
@@ -275,7 +279,8 @@ class CachedDisk(ForwardingDisk):
         self.operations.add(name, started)
 
     def _cold(self, settings: CacheSettings) -> Flash:
-        """An empty cache on a device of its own, whose file has no name: nobody else finds it.
+        """Return an empty cache on a device of its own, whose file has no name: nobody else finds
+        it.
 
         Raises HostRefused, OSError.
         """
