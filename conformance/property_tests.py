@@ -84,7 +84,7 @@ _explanations: dict[str, str] = {}  # program -> message: Hypothesis sends what 
 
 
 def _explained(about: str, program: str, trace: Trace) -> str:
-    """The failing trace, shortened, what is wrong with it, and the line that replays it."""
+    """Return the failing trace, shortened, what is wrong with it, and the line that replays it."""
     if program not in _explanations:
         failure = _shrunk(trace)
         _keep(about, failure)

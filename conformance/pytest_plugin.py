@@ -27,7 +27,7 @@ TRACES, OPS = 50, 30
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the user chose, on the command line or in the ini file."""
+    """The options that the user chose, on the command line or in the ini file."""
 
     factory: Factory
     traces: int
@@ -105,7 +105,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 
 def _option(config: pytest.Config, name: str) -> str:
-    """The value of an option; an option on the command line goes before one in the ini file."""
+    """Return the value of an option.
+
+    An option on the command line goes before one in the ini file.
+    """
     given: str | None = config.getoption(f"--conformance-{name}")
     return given if given is not None else str(config.getini(f"conformance_{name}"))
 

@@ -99,7 +99,7 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
             self._tag = 0
 
         def declares(self, capability: str) -> bool:
-            """Whether the target declares the capability."""
+            """Return whether the target declares the capability."""
             return capability in self._trace.hello["capabilities"]
 
         def send(self, op: str, **fields: Any) -> None:
@@ -112,7 +112,7 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
 
         @initialize()
         def create(self) -> None:
-            """A disk, zero-filled."""
+            """Create a disk, zero-filled."""
             self.send("create", blocks=blocks)
 
         @rule(lba=st.integers(0, blocks), count=st.integers(1, 4))
@@ -126,13 +126,13 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
             lba=st.integers(0, blocks), count=st.integers(1, blocks), name=NAMES, old=st.booleans()
         )
         def read(self, lba: int, count: int, name: str, old: bool) -> None:
-            """A read of live or of a snapshot."""
+            """Read live or a snapshot."""
             view = {"view": name} if old and self.declares("snapshot") else {}
             self.send("read", lba=lba, count=count, **view)
 
         @rule(name=NAMES)
         def read_back(self, name: str) -> None:
-            """All of live, and of one snapshot."""
+            """Read all of live, and of one snapshot."""
             self.send("read", lba=0, count=blocks)
             if self.declares("snapshot"):
                 self.send("read", lba=0, count=blocks, view=name)
@@ -145,13 +145,13 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
 
         @rule(op=st.sampled_from(["snapshot", "delete", "revert"]), name=NAMES)
         def change_views(self, op: str, name: str) -> None:
-            """A snapshot operation, if the target declares it."""
+            """Do a snapshot operation, if the target declares it."""
             if self.declares(op):
                 self.send(op, name=name)
 
         @rule(op=st.sampled_from(["flush", "restart", "crash", "clean", "checkpoint", "scrub"]))
         def upkeep(self, op: str) -> None:
-            """What leaves the views as they are, or what the crash profile says; if the target
+            """Do what leaves the views as they are, or what the crash profile says; if the target
             declares it.
             """
             if op == "crash" and self._trace.hello["crash_profile"] is None:

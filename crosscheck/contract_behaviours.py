@@ -31,11 +31,11 @@ class Contract:
     # (state, request) -> answer, with the data of a read -> the states that it may leave
 
     def requests(self) -> list[Request]:
-        """What may be asked of the disk, in a fixed order."""
+        """Return what may be asked of the disk, in a fixed order."""
         return [json.loads(request) for state, request in sorted(self.steps) if state == 0]
 
     def outcomes(self) -> set[tuple[str, str]]:
-        """Every operation with every answer that the contract gives."""
+        """Return every operation with every answer that the contract gives."""
         return {
             (json.loads(request)["op"], answer.split()[0])
             for (_, request), answers in self.steps.items()
@@ -43,7 +43,7 @@ class Contract:
         }
 
     def follow(self, events: Sequence[dict[str, Any]]) -> tuple[int, list[str]] | None:
-        """The first of the events, after `create`, that the contract does not allow, and the
+        """Return the first of the events, after `create`, that the contract does not allow, and the
         answers that it allows to it.
 
         None if it allows all.
@@ -67,7 +67,7 @@ class Contract:
 
 
 def answered(result: dict[str, Any] | None) -> str:
-    """An answer as the steps have it: "ok", "ok [1, 0]" of a read, an error code, or "cut"."""
+    """Return an answer as in the steps: "ok", "ok [1, 0]" of a read, an error code, or "cut"."""
     if result is None:
         return "cut"
     if not result["ok"]:

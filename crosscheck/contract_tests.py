@@ -49,7 +49,7 @@ SERIES = (
 
 @dataclass
 class Replayed:
-    """What came of some tests."""
+    """The result of some tests."""
 
     tests: int = 0
     operations: int = 0
@@ -58,7 +58,7 @@ class Replayed:
     sample: list[Trace] = field(default_factory=list)  # every 50th trace
 
     def add(self, other: "Replayed") -> None:
-        """Add what came of other tests."""
+        """Add the results of other tests."""
         self.tests += other.tests
         self.operations += other.operations
         self.outcomes.update(other.outcomes)
@@ -67,7 +67,7 @@ class Replayed:
 
 
 def programs(requests: list[Request], series: Series) -> Iterator[list[Request]]:
-    """The requests of each test, in a fixed order."""
+    """Yield the requests of each test, in a fixed order."""
     alphabet = [request for request in requests if series.reads or request["op"] != "read"]
     alphabet += [request | {"cut": {"after": after, "seed": after}} for after in series.cuts
                  for request in requests if request["op"] not in NO_CUT]  # fmt: skip
@@ -132,7 +132,7 @@ def _request(event: dict[str, Any]) -> str:
 
 
 def run(jobs: int, target: str = "refmodel") -> Iterator[tuple[Series, Contract, Replayed]]:
-    """Each series, the steps that judged it, and what came of it; `jobs` processes share the
+    """Yield each series, the steps that judged it, and what came of it; `jobs` processes share the
     work.
     """
     loaded = {
@@ -154,7 +154,7 @@ def run(jobs: int, target: str = "refmodel") -> Iterator[tuple[Series, Contract,
 
 
 def _plain(steps: Contract) -> Contract:
-    """The same, in dicts that can be sent to another process."""
+    """Return the same in dicts that can be sent to another process."""
     return Contract(
         steps.profile, steps.states, {key: dict(answers) for key, answers in steps.steps.items()}
     )

@@ -29,8 +29,8 @@ Request = dict[str, Any]
 
 
 def history(layout: str) -> list[Request]:
-    """All that may become of devices, in turn: one returns, is rebuilt on a spare, in its place,
-    across power cuts and restarts.
+    """Yield all that may become of devices, in turn: one returns, is rebuilt on a spare, in its
+    place, across power cuts and restarts.
     """
     k, m = LAYOUTS[layout]
     spare, too_many = k + m, (0, 2, 3)[: m + 1]
@@ -43,8 +43,8 @@ def history(layout: str) -> list[Request]:
         return {"op": op, "device": number, **more}
 
     def of_the_last() -> Iterator[Request]:
-        """A member that has no part in the performance leg: rebuilt on the spare, which is 1 by
-        now, and replaced there.
+        """Yield a member that has no part in the performance leg: rebuilt on the spare, which is 1
+        by now, and replaced there.
         """
         last = spare - 1
         yield from (device("fail", last, mode="degraded"), settle, device("replace", last))
@@ -155,7 +155,7 @@ def history(layout: str) -> list[Request]:
 
 
 def histories(target: str = "refmodel") -> Iterator[Trace]:
-    """The history on every layout."""
+    """Yield the history on every layout."""
     for number, layout in enumerate(LAYOUTS):
         bench = Bench(targets.resolve(target))
         try:
@@ -178,7 +178,7 @@ def generated(target: str, count: int, *, seed: int = 3, ops: int = 30) -> list[
 
 
 def bursts(seed: int, ops: int = 60, most: int = 8) -> Iterator[Request]:
-    """A program whose requests overlap: on a few blocks, with snapshots and power cuts."""
+    """Yield a program whose requests overlap: on a few blocks, with snapshots and power cuts."""
     choose = random.Random(seed)
     yield {"op": "create", "blocks": BLOCKS}
     for tag in range(1, ops + 1):
@@ -216,8 +216,8 @@ def overlapping(target: str, seeds: Sequence[int], **options: Any) -> list[Trace
 
 
 def statements(count: int = 120) -> Iterator[reached.Coverage]:
-    """What so many generated traces, and the histories, reach of the modules that judge the inside.
-    Raises as reached.coverage does.
+    """Yield what so many generated traces, and the histories, reach of the modules that judge the
+    inside. Raises as reached.coverage does.
     """
     batches: defaultdict[tuple[str, str], list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
     followed = [*histories(), *generated("refmodel:log-structured", count)]

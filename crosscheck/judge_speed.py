@@ -1,4 +1,4 @@
-"""How long the model takes to judge long histories of requests that overlap."""
+"""The time that the model takes to judge long histories of overlapping requests."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ STEPS = ("request", "block")  # what is one step of the order
 
 @dataclass(frozen=True)
 class JudgeSpeed:
-    """What it took to judge honest histories of one profile and granularity.
+    """The cost of judging honest histories of one profile and granularity.
 
     `seconds` of processor time for each history, in ascending order."""
 

@@ -1,4 +1,5 @@
-"""What one revision of the kit costs: run as a script, with the revision first on PYTHONPATH.
+"""Measure the cost of one revision of the kit: run as a script, with the revision first on
+PYTHONPATH.
 
 It uses only what every revision has, so that two revisions can be compared: `campaign`, and the
 functions of `conformance.programs.generate` that a campaign takes its programs from. Prints one
@@ -42,7 +43,7 @@ class Timed:
         Clocks.target += clock() - started
 
     def request(self, message: dict[str, Any]) -> Any:
-        """The target's answer."""
+        """Return the target's answer."""
         started = clock()
         try:
             return self._target.request(message)
@@ -72,7 +73,7 @@ def generated(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def each(make: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """As `generated`, for each item of what `make` yields."""
+    """Return a form of `make` that measures each item as `generated` does."""
 
     def timed(*args: Any, **how: Any) -> Iterator[Any]:
         following = generated(make(*args, **how).__next__)
@@ -83,7 +84,7 @@ def each(make: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
 
 
 def own(cases: list[Case]) -> dict[str, Any]:
-    """The revision's own generator; what it generates is added to `cases`."""
+    """Return the revision's own generator; what it generates is added to `cases`."""
     known = vars(generate)
     if "written" in known:  # the generator draws seeds from Hypothesis, then writes
         write = generated(known["written"])
@@ -104,7 +105,7 @@ def own(cases: list[Case]) -> dict[str, Any]:
 
 
 def given(cases: list[Case]) -> dict[str, Any]:
-    """A generator of these programs, which costs nothing."""
+    """Return a generator of these programs, which costs nothing."""
     following = iter(cases)
     return {
         "drawn": lambda *args: following,

@@ -1,4 +1,4 @@
-"""What an operation costs in the kit and in the engine, beside an earlier revision.
+"""The cost of an operation in the kit and in the engine, compared with an earlier revision.
 
 Both revisions run the same programs, those that the earlier one generates, in turns and each in a
 process of its own (crosscheck.kit_probe). An operation also costs what its own revision takes to
@@ -27,7 +27,7 @@ class NoRevision(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """What an operation costs at a revision, in microseconds of the processor."""
+    """The cost of an operation at a revision, in microseconds of CPU time."""
 
     operations: int
     crashes: int
@@ -64,7 +64,7 @@ def compared(revision: str, target: str, traces: int, ops: int, rounds: int) -> 
 
 
 def _turns(before: Path, rounds: int) -> Iterator[Path]:
-    """The earlier revision first, which writes the programs."""
+    """Yield the revisions in turns, first the earlier one, which writes the programs."""
     for _ in range(rounds):
         yield before
         yield ROOT
@@ -81,7 +81,7 @@ def _unpack(revision: str, folder: Path) -> None:
 
 
 def _probe(tree: Path, target: str, traces: int, ops: int, programs: Path) -> Cost:
-    """What the revision in this folder says of itself. Raises NoRevision."""
+    """Return what the revision in this folder says of itself. Raises NoRevision."""
     run = subprocess.run(
         [sys.executable, "-P", PROBE, target, str(traces), str(ops), programs],
         env=os.environ | {"PYTHONPATH": str(tree)},
@@ -111,7 +111,7 @@ def cost_of(said: dict[str, Any]) -> Cost:
 
 
 def _cheapest(costs: list[Cost]) -> Cost:
-    """The least of each part over all rounds."""
+    """Return the least of each part over all rounds."""
     first = costs[0]
     return Cost(
         first.operations,

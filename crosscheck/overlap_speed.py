@@ -1,4 +1,4 @@
-"""How many traces per second of processor time, by how many requests are in flight."""
+"""Traces per second of CPU time, by the number of requests in flight."""
 
 import random
 import time
@@ -15,7 +15,7 @@ from conformance.programs import overlap
 
 @dataclass(frozen=True)
 class OverlapSpeed:
-    """What traces with up to `in_flight` requests at once cost.
+    """The cost of traces with up to `in_flight` requests at once.
 
     Times are in seconds of this process's processor time; those of another process are not in
     them."""

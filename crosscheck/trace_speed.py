@@ -1,4 +1,4 @@
-"""How fast TLC follows traces, beside the Python model in the same run."""
+"""The speed at which TLC judges traces, and that of the Python model in the same run."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from conformance.programs import generate
 
 @dataclass(frozen=True)
 class Speed:
-    """How long TLC and the model took to judge some traces, in seconds of wall-clock time."""
+    """The time that TLC and the model took to judge some traces, in seconds of wall-clock time."""
 
     traces: int
     events: int

@@ -1,4 +1,4 @@
-"""What an experiment hands to the report: claims with what was measured, and figures."""
+"""The result of an experiment: claims with their measurements, and figures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """Whether a published claim was reproduced."""
+    """The verdict on a published claim: was it reproduced?"""
 
     REPRODUCED = "reproduced"
     DIFFERS = "not reproduced"
@@ -61,7 +61,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the experiments are run with."""
+    """The settings of the experiments."""
 
     scale: float  # of every profile; 1: disks of 64 MiB
     seed: int

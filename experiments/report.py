@@ -58,7 +58,7 @@ def document(folder: Path, chapters: list[Chapter]) -> None:
 
 
 def page(chapters: list[Chapter], facts: str) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("experiments", ""),
         autoescape=True,
@@ -79,7 +79,7 @@ def page(chapters: list[Chapter], facts: str) -> str:
 
 
 def markdown(chapters: list[Chapter], facts: str) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     lines = ["# The published experiments, reproduced", "", facts, "", summary(chapters), ""]
     for chapter in chapters:
         lines += [
@@ -116,11 +116,11 @@ def markdown(chapters: list[Chapter], facts: str) -> str:
 
 
 def verdicts(chapters: list[Chapter]) -> Counter[Verdict]:
-    """How many claims have each verdict."""
+    """Return how many claims have each verdict."""
     return Counter(claim.verdict for chapter in chapters for claim in chapter.claims)
 
 
 def summary(chapters: list[Chapter]) -> str:
-    """How many claims have each verdict, as text."""
+    """Return how many claims have each verdict, as text."""
     counts = verdicts(chapters)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)

@@ -188,7 +188,10 @@ def _overlapping(
     seed: int,
     most: int,
 ) -> list[Message]:
-    """The program with up to `most` requests in flight; or, as often, races on a few blocks."""
+    """Return the program with up to `most` requests in flight.
+
+    Or, as often, races on a few blocks.
+    """
     choose = random.Random(f"{seed} overlap")
     if choose.randrange(2):
         return _woven(bench, program, options, seed, most)
@@ -211,7 +214,10 @@ def _woven(
     most: int,
     in_turn: bool = False,
 ) -> list[Message]:
-    """The program with up to `most` requests in flight, or but for power cuts one at a time."""
+    """Return the program with up to `most` requests in flight.
+
+    With `in_turn`, only power cuts come while others are in flight.
+    """
     return woven.woven(
         random.Random(f"{seed} woven"),
         program,
@@ -224,8 +230,8 @@ def _woven(
 
 
 def _once(judge: Oracle) -> Oracle:
-    """The oracle, which is not asked again of a trace that it judged; the traces are those of a
-    part, and stay.
+    """Return the oracle, which is not asked again of a trace that it judged; the traces are those
+    of a part, and stay.
     """
     opinions: dict[int, Opinion] = {}
 
@@ -240,7 +246,7 @@ def _once(judge: Oracle) -> Oracle:
 def judged(
     some: list[Trace], judges: Mapping[str, Oracle], names: tuple[str, ...]
 ) -> list[Verdict]:
-    """As judge, but for what these faults of the media excuse."""
+    """Judge traces, except for failures that these faults of the media excuse."""
     if not names:
         return judge(some, judges)
     for trace in some:
@@ -254,5 +260,5 @@ def judged(
 
 
 def trace_seed(seed: int, number: int) -> int:
-    """The seed of trace `number` in a campaign."""
+    """Return the seed of trace `number` in a campaign."""
     return (seed << 20 | number) & 0x7FFF_FFFF_FFFF_FFFF

@@ -1,5 +1,6 @@
-"""Is a target usable, and what does it declare? Asked one thing at a time, before anything is
-generated.
+"""The doctor: it finds out whether a target is usable, and what it declares.
+
+It asks for one thing at a time, before anything is generated.
 """
 
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ def examine(factory: Factory) -> tuple[dict[str, Any], list[Check]]:
 
 
 def _programs(able: set[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What is checked, each a short program that every sound target of these capabilities
+    """Yield what is checked, each a short program that every sound target of these capabilities
     passes.
     """
     create, write = {"op": "create", "blocks": 8}, {"op": "write", "lba": 2, "tags": [1, 2]}
@@ -121,8 +122,8 @@ def _tried(
 
 
 def _unrefused(what: str, trace: traces.Trace) -> Check:
-    """A trace that the contract allows is sound unless something was refused that it need not have
-    been.
+    """Return a check of a trace that the contract allows: it is sound unless something was refused
+    that it need not have been.
 
     The contract lets a disk that is full refuse a write; one of 8 blocks with two of them written
     is not full, and a target that refuses all the same would pass every test without having been

@@ -39,7 +39,7 @@ def drive(
 
 
 def _sent(program: list[Message], trace: Trace) -> Iterator[Message]:
-    """The program, with the crashes that operations cut short call for."""
+    """Yield the program, with the crashes that operations cut short call for."""
     for request in program:
         if request["op"] != "crash" and trace.events and trace.events[-1]["result"] is None:
             yield {"op": "crash"}
@@ -69,7 +69,7 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
 
 
 def _answer(target: Target, message: Message) -> Message:
-    """The response, a dict. What else a target in process may raise is its failure."""
+    """Return the response, a dict. What else a target in process may raise is its failure."""
     try:
         response = target.request(message)
     except (PowerCut, TargetFailure, Unusable):
@@ -105,11 +105,11 @@ class Bench:
 
     @property
     def in_process(self) -> bool:
-        """Whether the target runs in this process, where the kit limits its time."""
+        """True if the target runs in this process, where the kit limits its time."""
         return self._factory.seconds is not None
 
     def on(self, options: Mapping[str, Any]) -> Target:
-        """A target with these options. Raises Unusable."""
+        """Return a target with these options. Raises Unusable."""
         if self._target is None or self._options != options:
             self.clear()
             try:
@@ -128,18 +128,24 @@ class Bench:
         return self._target
 
     def hello(self, options: Mapping[str, Any]) -> Message:
-        """What a target with these options says. Raises Unusable."""
+        """Return what a target with these options says. Raises Unusable."""
         key = repr(sorted(options.items()))
         if key not in self._hellos:
             self._hellos[key] = self.on(options).hello
         return self._hellos[key]
 
     def cuts(self, options: Mapping[str, Any]) -> bool:
-        """Whether a target with these options cuts the power within operations. Raises Unusable."""
+        """Return whether a target with these options cuts the power within operations.
+
+        Raises Unusable.
+        """
         return getattr(self.on(options), "cuts", False)
 
     def schedules(self, options: Mapping[str, Any]) -> bool:
-        """Whether requests to a target with these options may carry `schedule`. Raises Unusable."""
+        """Return whether requests to a target with these options may carry `schedule`.
+
+        Raises Unusable.
+        """
         return getattr(self.on(options), "schedules", False)
 
     def drive(
@@ -150,7 +156,7 @@ class Bench:
         *,
         tells: bool = False,
     ) -> Trace:
-        """As drive, on the target with these options.
+        """Drive a program on the target with these options.
 
         Where requests overlap, what happened inside is recorded if `tells`.
         """
@@ -166,7 +172,7 @@ class Bench:
         return trace
 
     def counters(self) -> Mapping[str, float]:
-        """The target's counters since it created its disk; nothing if it has none."""
+        """Return the target's counters since it created its disk; nothing if it has none."""
         if not self._counts or self._target is None:
             return {}
         try:

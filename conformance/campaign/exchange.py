@@ -20,7 +20,7 @@ TRACE_NUMBER = 0xFFFF_FFFF_FFFF_FFFF
 
 
 def encoded(event: Event, hello: Message, number: int, seed: int) -> Message:
-    """The request of an event as the target gets it: with data unless it takes tags."""
+    """Return the request of an event as the target gets it: with data unless it takes tags."""
     message = {
         key: value
         for key, value in event.items()
@@ -59,8 +59,9 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
 
 
 def inside(events: object) -> list[Event]:
-    """What happened inside the target, as it says. Raises TargetFailure if that is no list of
-    events.
+    """Return what happened inside the target, as it says.
+
+    Raises TargetFailure if that is no list of events.
     """
     if not isinstance(events, list):
         raise TargetFailure(
@@ -75,7 +76,7 @@ def inside(events: object) -> list[Event]:
 
 
 def described(failure: TargetFailure) -> Message:
-    """The failure as a trace records it."""
+    """Return the failure as a trace records it."""
     return {
         "kind": failure.kind,
         "message": printable(failure.message, ""),
@@ -84,7 +85,7 @@ def described(failure: TargetFailure) -> Message:
 
 
 def _decoded(response: Message, event: Event, block_size: int, trace_number: int) -> Message:
-    """The response to a read, with tags in place of data."""
+    """Return the response to a read, with tags in place of data."""
     data, length = response.get("data"), event["count"] * block_size
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TargetFailure("protocol", "its answer to read has no data")

@@ -1,4 +1,4 @@
-"""Which failures are one bug: those whose shrunk traces have the same parts."""
+"""Grouping of failures: those whose shrunk traces have the same parts are one bug."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def grouped(failures: Sequence[Failure]) -> list[list[Failure]]:
 
 
 def _one_bug(one: Failure, other: Failure) -> bool:
-    """Whether `other` shows the bug of `one`, which is the better shrunk of the two."""
+    """Return whether `other` shows the bug of `one`, which is the better shrunk of the two."""
     if not alike(one.verdict, other.verdict) or _last(one) != _last(other):
         return False
     return _needs(one) <= _needs(other) if other.unfinished else _needs(one) == _needs(other)
@@ -55,8 +55,8 @@ def _last(failure: Failure) -> str:
 
 
 def _needs(failure: Failure) -> frozenset[str]:
-    """The kinds of operations before the one that failed, but for reads; and the option that should
-    have been refused.
+    """Return the kinds of operations before the one that failed, but for reads; and the option that
+    should have been refused.
     """
     before, options = failure.trace.events[1 : failure.verdict.at], failure.trace.options
     kinds = frozenset(_kind(event["op"]) for event in before) - {"read"}

@@ -22,8 +22,9 @@ class Wrong(Exception):
 
 
 class Overlap(NamedTuple):
-    """What came of rounds of requests that overlap. `verdict` is pass, fail or inconclusive; `said`
-    is why.
+    """The result of rounds of requests that overlap.
+
+    `verdict` is pass, fail or inconclusive; `said` is why.
     """
 
     verdict: str
@@ -157,7 +158,7 @@ def drive(
 
 
 def _ask(device: Any, choose: random.Random, tag: int, history: list[Call], size: int) -> None:
-    """One request, of one or two blocks; a tag is used once."""
+    """Send one request, of one or two blocks; a tag is used once."""
     count = 1 + (choose.random() < 0.3)
     lba = choose.randrange(HOT)
     if choose.random() < 0.5:
@@ -175,7 +176,7 @@ def _ask(device: Any, choose: random.Random, tag: int, history: list[Call], size
 
 
 def _found(data: bytes, blocks: range, invoked: int, returned: int, size: int) -> list[Call]:
-    """The read that found this, as calls."""
+    """Return the read that found this, as calls."""
     calls = []
     for index, at in enumerate(blocks):
         tag = tagged_block.decode(bytes(data[index * size : (index + 1) * size]), at)

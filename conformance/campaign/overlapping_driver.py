@@ -68,7 +68,7 @@ class _Run:
         self.flying: dict[int, float] = {}  # index of the event -> its deadline
 
     def may_call(self, request: Message) -> bool:
-        """Whether the request may be called now."""
+        """Return whether the request may be called now."""
         events = self._trace.events
         alone = request["op"] not in OVERLAPPING
         if any(events[index]["op"] not in OVERLAPPING for index in self.flying):
@@ -101,7 +101,7 @@ class _Run:
             self.wait()
 
     def recover(self) -> None:
-        """After a power cut: send crashes until one is answered. Raises TargetFailure."""
+        """Send crashes after a power cut, until one is answered. Raises TargetFailure."""
         while self._dark:
             self.call({"op": "crash", "overlaps": 0})  # sent again, it waits for the cut
             while self.flying:
@@ -137,7 +137,7 @@ class _Run:
             raise _NoDisk
 
     def _cut(self, cut: PowerCut) -> None:
-        """The power failed: what was answered before is taken, and nothing else will be."""
+        """Take the answers from before a power cut; no others follow."""
         while self.flying and self._calls.answered():
             self.wait()
         alone = [i for i in self.flying if self._trace.events[i]["op"] not in OVERLAPPING]

@@ -33,7 +33,10 @@ def parts_of(ops: int, oracles: Mapping[str, Oracle], count: int | None) -> int 
 
 
 def declared(factory: Factory) -> frozenset[str]:
-    """The capabilities of the target with the first of its options; none if it is unusable."""
+    """Return the capabilities of the target with the first of its options.
+
+    None if it is unusable.
+    """
     bench = Bench(factory)
     try:
         return frozenset(bench.hello(factory.first)["capabilities"])
@@ -133,7 +136,7 @@ def _merge(
     bench: Bench,
     oracles: Mapping[str, Oracle],
 ) -> None:
-    """Add what came of the part whose first trace has the number `first`."""
+    """Add the results of the part whose first trace has the number `first`."""
     at_once = {name: oracle for name, oracle in oracles.items() if name in FAST}
     result.happened.merge(part.coverage)
     result.counters.update(part.counters)

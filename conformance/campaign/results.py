@@ -1,4 +1,4 @@
-"""What comes of a campaign."""
+"""The results of a campaign."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -49,13 +49,13 @@ class Failure:
 
     @property
     def flaky(self) -> bool:
-        """Whether the failure did not come back each time."""
+        """True if the failure did not come back each time."""
         return self.failed < self.repeats
 
 
 @dataclass
 class Campaign:
-    """What came of many traces."""
+    """The results of many traces."""
 
     target: str
     seed: int
@@ -100,7 +100,7 @@ class Campaign:
 
     @property
     def undecided(self) -> Counter[str]:
-        """How many traces each judge gave up on though another one decided them."""
+        """Number of traces, by judge, that it gave up on although another judge decided them."""
         return Counter(name for _, verdict in self.judged for name in verdict.undecided)
 
     @property

@@ -42,7 +42,7 @@ def usual_names(trace: Trace, usual: Mapping[str, Any]) -> list[str]:
 
 
 def _with(options: Options, found: Shrunk, attempt: Attempt) -> Shrunk:
-    """The failure with these options if it fails alike with them, else as it is."""
+    """Return the failure with these options if it fails alike with them, else as it is."""
     try:
         again = attempt(found.trace, options)
     except Unusable:  # these options do not go together

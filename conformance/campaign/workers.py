@@ -1,5 +1,5 @@
-"""Who drives the parts of a campaign: this process, others on this machine, or a dask cluster. All
-give the same parts.
+"""Workers, which drive the parts of a campaign: this process, others on this machine, or a dask
+cluster. All give the same parts.
 """
 
 import multiprocessing
@@ -146,7 +146,7 @@ def _interrupted(number: int, frame: Any) -> NoReturn:
 
 
 def on_cluster(address: str) -> Elsewhere:
-    """The workers of the dask scheduler at this address; a cluster on this machine if it is
+    """Return the workers of the dask scheduler at this address; a cluster on this machine if it is
     "local". Raises NoCluster.
     """
     try:
@@ -171,7 +171,7 @@ def on_cluster(address: str) -> Elsewhere:
 
 
 def _wanted(plan: Plan, first: int, count: int | None) -> Iterator[tuple[int, int]]:
-    """The numbers of the parts, and how many traces each is to have."""
+    """Yield the numbers of the parts, and how many traces each is to have."""
     for number in numbers(first):
         left = plan.length if count is None else count - number * plan.length
         if left <= 0:

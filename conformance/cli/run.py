@@ -297,7 +297,7 @@ def _exhaust(
     judges: dict[str, Any],
     resume: Path | None,
 ) -> Campaign:
-    """An exhaustive run. Raises UsageError for a target whose media are not the kit's."""
+    """Return an exhaustive run. Raises UsageError for a target whose media are not the kit's."""
     if factory.name.partition(":")[0] not in ("refmodel", "kernel"):
         raise click.UsageError(
             f"{factory.name}: exhaustive runs need media that the kit owns: refmodel or kernel"

@@ -229,7 +229,7 @@ def _corpus(wrong: list[Hunt]) -> Table:
 
 
 def _verdicts(found: list[Hunt], wrong: list[Hunt]) -> list[tuple[str, bool]]:
-    """What has to be so, in words, and whether it is."""
+    """Return what has to be so, in words, and whether it is."""
     planted = [one for one in found if one.bug != HONEST]
     honest = [one for one in found if one.bug == HONEST]
     missed = [one.bug for one in planted if not one.as_it_should_be]

@@ -105,7 +105,10 @@ def shrink(
 def _first_failure(
     bench: Bench, recorded: Trace, judges: dict[str, Any]
 ) -> tuple[Trace, Verdict] | None:
-    """The trace as it fails now, and its verdict; None if it does not fail in REPEATS times."""
+    """Return the trace as it fails now, and its verdict.
+
+    None if it does not fail in REPEATS times.
+    """
     for _ in range(REPEATS):
         trace = bench.drive(recorded.program, recorded.seed, recorded.options)
         verdict = judged([trace], judges, ())[0]

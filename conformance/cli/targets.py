@@ -7,7 +7,7 @@ from conformance.targets import KINDS
 
 @click.command()
 def targets() -> None:
-    """What TARGET can be."""
+    """Print what TARGET can be."""
     width = max(map(len, KINDS)) + 2
     for name, meaning in KINDS.items():
         click.echo(f"{name:{width}}{meaning}")

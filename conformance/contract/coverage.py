@@ -1,6 +1,4 @@
-"""What has happened: outcomes of operations, events inside the engine, and pairs of consecutive
-ones.
-"""
+"""Coverage: outcomes of operations, events inside the engine, and consecutive pairs of them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -50,7 +48,7 @@ class Coverage:
             mine.update(more)
 
     def as_json(self) -> list[list[Any]]:
-        """The counters as lists of `[key, times]`, in their order."""
+        """Return the counters as lists of `[key, times]`, in their order."""
         return [
             sorted(([key, times] for key, times in counter.items()), key=str)
             for counter in self._counters()

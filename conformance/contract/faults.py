@@ -36,7 +36,7 @@ def taken(state: State, name: str) -> frozenset[str]:
 
 
 def faults_of(state: State, event: Event) -> frozenset[str]:
-    """The codes with one of which the request must be refused; none if it must not be."""
+    """Return the codes with one of which the request must be refused; none if it must not be."""
     faults, lba = NONE, event.get("lba")
     if lba is not None:
         faults = out_of_range(

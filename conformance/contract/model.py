@@ -62,11 +62,11 @@ PROFILES = ("ack", "prefix", "block")
 
 
 class Undecided(Exception):
-    """There are too many states; the text says how many and where they come from."""
+    """Raised when there are too many states; the text says how many and where they come from."""
 
 
 def init(hello: dict[str, Any]) -> States:
-    """The states before `create`: no disk, and no power until there is one."""
+    """Return the states before `create`: no disk, and no power until there is one."""
     rules = Rules(
         hello.get("crash_profile") or "ack",
         frozenset(hello.get("capabilities", ())),
@@ -78,7 +78,7 @@ def init(hello: dict[str, Any]) -> States:
 
 
 def step(states: States, event: Event) -> States:
-    """The states after `event`, a line of a trace; none if the contract does not allow it.
+    """Return the states after `event`, a line of a trace; none if the contract does not allow it.
 
     Raises Undecided where there would be more than MOST_STATES of them."""
     act, answer = ACTIONS.get(event["op"], hint), answer_of(event)
@@ -100,7 +100,7 @@ def step(states: States, event: Event) -> States:
 
 
 def answer_of(event: Event) -> str:
-    """The `r` of the specification: "ok", an error code, "unknown-outcome" or "cut"."""
+    """Return the `r` of the specification: "ok", an error code, "unknown-outcome" or "cut"."""
     result = event["result"]
     if result is None:
         return "cut"
@@ -246,7 +246,7 @@ def _read(state: State, event: Event, answer: str) -> States:
 
 
 def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
-    """A power cut, and recovery, which another power cut may cut short."""
+    """Yield the states after a power cut and recovery, which another power cut may cut short."""
     if answer == "cut":
         yield state._replace(power=False)
     if answer != "ok":
@@ -268,8 +268,9 @@ def _crash(state: State, event: Event, answer: str) -> Iterator[State]:
 
 
 def _distinct(states: States) -> States:
-    """One state of those that are alike. States that differ in form only may both stay: it does no
-    harm.
+    """Return one state of those that are alike.
+
+    States that differ in form only may both stay: it does no harm.
     """
     return tuple(
         {

@@ -35,14 +35,14 @@ class Choice:
         self.base, self.tags = base, tags
 
     def possible(self, bound: Bound) -> frozenset[int]:
-        """The tags that the block may still turn out to hold."""
+        """Return the tags that the block may still turn out to hold."""
         if self in bound:
             return frozenset([bound[self]])
         return self.tags | possible(self.base, bound)
 
 
 def possible(held: int | Choice, bound: Bound) -> frozenset[int]:
-    """The tags that what a block holds may turn out to be."""
+    """Return the tags that what a block holds may turn out to be."""
     return held.possible(bound) if isinstance(held, Choice) else frozenset([held])
 
 
@@ -72,7 +72,7 @@ class Image(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What the target promises in its `hello`."""
+    """The promises that the target makes in its `hello`."""
 
     profile: str
     capabilities: frozenset[str]
@@ -91,9 +91,7 @@ class Devices(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the disk may be: its views, what survives a power cut, and what is known of its
-    devices.
-    """
+    """A possible state of the disk: its views, what survives a power cut, and its devices."""
 
     rules: Rules
     size: int
@@ -117,7 +115,7 @@ def exactly(live: Blocks, snaps: Views) -> Image:
 
 
 def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> State:
-    """After a write or an unmap that sets the `changes`."""
+    """Return the state after a write or an unmap that sets the `changes`."""
     survivors = state.survivors
     match state.rules.profile:
         case "ack":
@@ -133,7 +131,7 @@ def buffered(state: State, live: Blocks, changes: Iterable[tuple[int, int]]) -> 
 
 
 def forced(state: State, live: Blocks, changes: Sequence[tuple[int, int]], answered: bool) -> State:
-    """After a write that sets the `changes` and is durable once it is answered (`fua`).
+    """Return the state after a write of `changes` that is durable once it is answered (`fua`).
 
     Every image that a power cut may leave has the changes. Until the write is answered, what it
     would leave without being durable may be left, too."""
@@ -152,14 +150,15 @@ def forced(state: State, live: Blocks, changes: Sequence[tuple[int, int]], answe
 
 
 def recorded(state: State, live: Blocks, snaps: Views) -> State:
-    """After a snapshot operation."""
+    """Return the state after a snapshot operation."""
     older = state.survivors if state.rules.profile == "prefix" else None
     return state._replace(live=live, snaps=snaps, survivors=Image(live, snaps, EMPTY, older))
 
 
 def cut(state: State, after: State) -> State:
-    """The power fails before the answer: what survives is what would have, had it happened or
-    not.
+    """Return the state when the power fails before the answer.
+
+    What survives is what would have survived if the operation had happened, or if it had not.
     """
     left, survivors = after.survivors, state.survivors
     if after.live is not state.live or after.snaps is not state.snaps:

@@ -32,8 +32,8 @@ TEXTURES = (0, ROOM // 4, ROOM // 2, ROOM)  # bytes of noise in a sector
 
 
 class Damage(NamedTuple):
-    """Why a block is not one that was written here: torn, misplaced, foreign or garbage, and what
-    it holds.
+    """The reason why a block is not one that was written here: torn, misplaced, foreign or garbage,
+    and what it holds.
 
     Torn blocks mix sound sectors of several writes; garbage has sectors that are of none.
     """
@@ -43,7 +43,7 @@ class Damage(NamedTuple):
 
 
 class _Sector(NamedTuple):
-    """What a sound sector says about itself."""
+    """The header of a sound sector."""
 
     trace: int
     tag: int
@@ -55,7 +55,8 @@ class _Sector(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> bytes:
-    """The block `tag` as operation number `op` of the trace numbered `trace` writes it to `lba`.
+    """Return the block `tag` as operation number `op` of the trace numbered `trace` writes it to
+    `lba`.
 
     `block_size` is a multiple of 512 bytes."""
     if tag == 0:
@@ -79,7 +80,10 @@ def encode(tag: int, lba: int, op: int, block_size: int, trace: int = 0) -> byte
 
 
 def decode(data: bytes, lba: int, trace: int = 0) -> int | Damage:
-    """The tag of a block read at `lba`, or what is wrong with it. `data` is one whole block."""
+    """Return the tag of a block read at `lba`, or what is wrong with it.
+
+    `data` is one whole block.
+    """
     if data.startswith(MAGIC):
         _, _, tag, _, op, _, _ = HEADER.unpack_from(data)
         if data == encode(tag, lba, op, len(data), trace):
@@ -118,7 +122,7 @@ def _sector(data: bytes) -> _Sector | str:
 
 
 def _by_sector(sectors: list[_Sector | str], lba: int, trace: int) -> str:
-    """What the sectors hold, in runs: `sectors 0-3 tag 7, 4-7 tag 5`."""
+    """Return what the sectors hold, in runs: `sectors 0-3 tag 7, 4-7 tag 5`."""
     described = [_described(sector, at, lba, trace) for at, sector in enumerate(sectors)]
     runs, at = [], 0
     for text, run in groupby(described):

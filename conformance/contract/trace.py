@@ -50,7 +50,7 @@ class Trace:
 
     @property
     def operations(self) -> int:
-        """How many operations follow the creation of the disk."""
+        """Number of operations after the creation of the disk."""
         return sum(event["op"] != "create" for event in self.events)
 
     @property
@@ -76,7 +76,7 @@ class Trace:
         return self.program_with(left=False)
 
     def program_with(self, left: bool) -> list[Event]:
-        """As `program`; with `left`, each crash says what the power cut left on the disk."""
+        """Return the program; with `left`, each crash says what the power cut left on the disk."""
         recorded = [
             "result",
             "events",
@@ -97,12 +97,12 @@ class Trace:
 
     @property
     def overlapping(self) -> bool:
-        """Whether the trace is of version 2: events say when they were called and answered."""
+        """True if the trace is of version 2: events say when they were called and answered."""
         return any("called" in event for event in self.events)
 
     @property
     def in_turn(self) -> bool:
-        """Whether each request was answered before the next was called."""
+        """True if each request was answered before the next was called."""
         last = -1
         for event in self.events:
             if event.get("called", last + 1) < last or event.get("answered", 0) is None:
@@ -111,7 +111,9 @@ class Trace:
         return True
 
     def _together(self, index: int) -> int:
-        """How many requests back the first one is that was in flight when this one was called."""
+        """Return how many requests back the first one is that was in flight when this one was
+        called.
+        """
         event = self.events[index]
         if event["op"] not in OVERLAPPING and event["op"] != "crash":
             return 0
@@ -139,7 +141,7 @@ def _no_constant(name: str) -> None:
 
 
 def _number(text: str) -> int | float:
-    """A number with a fraction or an exponent; 2.0 is the integer 2."""
+    """Return a number with a fraction or an exponent; 2.0 is the integer 2."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
@@ -161,7 +163,7 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def _in_order(trace: Trace) -> Iterator[Event]:
-    """The events in the order of their calls, and where they were, what happened inside."""
+    """Yield the events in the order of their calls, and where they were, what happened inside."""
     waiting = deque(trace.inside)
     for event in trace.events:
         while waiting and waiting[0]["at"] <= event.get("called", -1):
@@ -171,7 +173,10 @@ def _in_order(trace: Trace) -> Iterator[Event]:
 
 
 def _as_json(value: dict[str, Any]) -> str:
-    """The value on one line. What a target in process said that JSON has not stands as text."""
+    """Return the value on one line.
+
+    What a target in process said that JSON has not stands as text.
+    """
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=repr)
     try:
         text.encode()
@@ -181,8 +186,9 @@ def _as_json(value: dict[str, Any]) -> str:
 
 
 def read(path: Path | str) -> Trace:
-    """The trace in the file. Raises BadTrace for whatever is wrong with it, Unreadable if it cannot
-    be read.
+    """Return the trace in the file.
+
+    Raises BadTrace for whatever is wrong with it, Unreadable if it cannot be read.
     """
     path = Path(path)
     hello: dict[str, Any] | None = None
@@ -270,7 +276,7 @@ def _schema() -> dict[str, Any]:
 
 @cache
 def _checker(name: str) -> Callable[[Any], Any]:
-    """The check of one definition of the schema. Raises JsonSchemaValueException."""
+    """Return the check of one definition of the schema. Raises JsonSchemaValueException."""
     return fastjsonschema.compile(
         {"$ref": f"#/definitions/{name}", "definitions": _schema()["definitions"]}
     )
@@ -336,12 +342,12 @@ def check_hello(hello: Any) -> str | None:
 
 
 def numbered(events: Iterable[Event]) -> list[str]:
-    """Each event on a line with its index, for people."""
+    """Return each event on a line with its index, for people."""
     return [f"{index:4}  {line(event)}" for index, event in enumerate(events)]
 
 
 def line(event: Event) -> str:
-    """The event in a few words, such as `write 3: 7 8 -> ok`."""
+    """Return the event in a few words, such as `write 3: 7 8 -> ok`."""
     words = [event["op"]]
     if "lba" in event:
         words.append(
@@ -376,8 +382,8 @@ def line(event: Event) -> str:
 
 
 def _masks(kept: list[int]) -> str:
-    """What survived of each write that no flush had covered: the sectors that are 1, the first at
-    the left.
+    """Return what survived of each write that no flush had covered: the sectors that are 1, the
+    first at the left.
     """
     return " ".join(f"{mask & (1 << 32) - 1:b}"[::-1] for mask in kept[:24]) + (
         " ..." if len(kept) > 24 else ""

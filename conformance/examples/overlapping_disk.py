@@ -90,7 +90,7 @@ class Disk:
         return OK  # what took effect is durable: the profile is ack
 
     def fault(self, message: Message) -> str | None:
-        """The code that the request must be refused with, or None."""
+        """Return the code that the request must be refused with, or None."""
         if "lba" in message:
             count = len(message["tags"]) if "tags" in message else message["count"]
             if message["lba"] + count > len(self.live):
@@ -167,7 +167,7 @@ class Disk:
 
 
 def valid(name: str) -> bool:
-    """Whether the contract allows this name of a snapshot."""
+    """Return whether the contract allows this name of a snapshot."""
     return 0 < len(name) <= 64 and all(c.isascii() and (c.isalnum() or c in "._-") for c in name)
 
 

@@ -1,4 +1,4 @@
-"""Why the contract does not allow an event, in words, and where wrong data came from."""
+"""Explanations: why the contract does not allow an event, and where wrong data came from."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -128,7 +128,7 @@ def _wrong_refusal(trace: Trace, at: int, faults: list[frozenset[str]], answer: 
 
 
 def _last(trace: Trace, at: int, op: str, name: str | None) -> int | None:
-    """The last acknowledged `op` of that name before `at`."""
+    """Return the last acknowledged `op` of that name before `at`."""
     for index in range(at - 1, -1, -1):
         event = trace.events[index]
         if event["op"] == op and event.get("name") == name and model.answer_of(event) == "ok":
@@ -137,14 +137,16 @@ def _last(trace: Trace, at: int, op: str, name: str | None) -> int | None:
 
 
 def _reopened(trace: Trace, after: int, before: int) -> str | None:
-    """The clause on what survives, if the disk was opened again between two events; else None."""
+    """Return the clause on what survives, if the disk was opened again between two events; else
+    None.
+    """
     ops = {event["op"] for event in trace.events[after + 1 : before]}
     return _profile(trace) if "crash" in ops else "restart" if "restart" in ops else None
 
 
 def _wrong_data(trace: Trace, at: int, states: list[model.State]) -> Verdict:
-    """A read that no state allows: the first block that is wrong by itself, or else the blocks
-    together.
+    """Return a read that no state allows: the first block that is wrong by itself, or else the
+    blocks together.
     """
     event = trace.events[at]
     view, lba, tags = event.get("view"), event["lba"], event["result"]["tags"]
@@ -196,7 +198,7 @@ def _wrong_block(
 def _class(
     trace: Trace, at: int, view: str | None, lba: int, tag: int, fitting: frozenset[int]
 ) -> tuple[str, str]:
-    """The class of a wrong block, and the clause."""
+    """Return the class of a wrong block, and the clause."""
     history = history_of(trace, at, lba)
     changed = history[-1][0]
     writers = [

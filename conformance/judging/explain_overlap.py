@@ -12,7 +12,7 @@ WIDTH = 40  # characters of the longest bar
 
 
 def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
-    """The verdict on a trace of version 2, on what the oracles say; `drawn` explains it."""
+    """Return the verdict on a trace of version 2, on what the oracles say; `drawn` explains it."""
     failed = next((i for i, event in enumerate(trace.events) if "failure" in event), None)
     if outcome.at is None and failed is not None:
         return _of_dialogue(trace, failed)
@@ -37,7 +37,7 @@ def overlapping_verdict(trace: Trace, outcome: Opinion) -> Verdict:
 
 
 def drawn(trace: Trace, verdict: Verdict) -> Verdict:
-    """The verdict with a time line of the requests that have no order; another one as it is.
+    """Return the verdict with a time line of the requests that have no order; another one as it is.
 
     It takes up to a second, so the search for a shorter trace does without it."""
     if verdict.kind != NO_ORDER or verdict.at is None:
@@ -63,7 +63,10 @@ def _of_dialogue(trace: Trace, at: int) -> Verdict:
 
 
 def bars(trace: Trace, indices: list[int]) -> list[str]:
-    """The requests as bars from call to answer, one line each. `|-->` has no answer: it was cut."""
+    """Return the requests as bars from call to answer, one line each.
+
+    `|-->` has no answer: it was cut.
+    """
     events = [trace.events[index] for index in indices]
     times = sorted({time for event in events for time in _times(event)})
     column = {time: round(at * WIDTH / max(1, len(times) - 1)) for at, time in enumerate(times)}

@@ -84,7 +84,7 @@ class NoSuchFault(Exception):
 
 
 def parse(text: str) -> tuple[str, ...]:
-    """The faults of a comma list, each with `@all` behind it if every device has it. Raises
+    """Return the faults of a comma list, each with `@all` behind it if every device has it. Raises
     NoSuchFault.
     """
     from refmodel.core.errors import BadRequest
@@ -119,8 +119,8 @@ def excuses(names: tuple[str, ...], trace: Trace, verdict: Verdict) -> bool:
 
 
 def _last_change(trace: Trace, at: int, lba: int | None) -> int:
-    """The index of the last event before `at` that was acknowledged and says what `at` should have
-    shown; of a read with a wrong block, what the block should have shown.
+    """Return the index of the last event before `at` that was acknowledged and says what `at`
+    should have shown; of a read with a wrong block, what the block should have shown.
     """
     asked = trace.events[at]
     if lba is not None:
@@ -136,7 +136,7 @@ def _last_change(trace: Trace, at: int, lba: int | None) -> int:
 
 
 def _says(event: Event, asked: Event) -> bool:
-    """Whether a change that was granted says what `asked` shows."""
+    """Return whether a change that was granted says what `asked` shows."""
     name = asked.get("name", asked.get("view"))
     if name is not None:
         return event["op"] in ("snapshot", "delete") and event["name"] == name
@@ -148,8 +148,8 @@ def _says(event: Event, asked: Event) -> bool:
 
 
 def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:
-    """The events without reads that were answered `data-lost`, where that is excused: what follows
-    is still judged.
+    """Return the events without reads that were answered `data-lost`, where that is excused: what
+    follows is still judged.
     """
     if not beyond(names, trace.hello.get("tolerates", 0)):
         return trace.events
@@ -179,7 +179,7 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
 
 
 def beyond(names: tuple[str, ...], tolerates: int) -> bool:
-    """Whether the faults are more than the redundancy is for."""
+    """Return whether the faults are more than the redundancy is for."""
     if not names:
         return False
     from refmodel.media.faults import EVERYWHERE  # see parse

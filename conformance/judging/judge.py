@@ -1,4 +1,4 @@
-"""What several oracles together make of traces."""
+"""The verdict on a trace from the opinions of several oracles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,8 @@ from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
-    """One verdict a trace, in their order, on the opinions of all `oracles` (name -> oracle).
+    """Return one verdict a trace, in their order, on the opinions of all `oracles` (name ->
+    oracle).
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. One that gives
     up where another one decides is named in the verdict, which is what was decided. A trace that
@@ -34,7 +35,7 @@ def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdic
 
 
 def _with_impossible(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
-    """As judge; of disks that cannot be, it counts only that they are refused."""
+    """Judge traces; a disk that cannot exist only has to be refused."""
     others = iter(judge([one for one in traces if not promises.impossible(one)], oracles))
     return [_refused(one) if promises.impossible(one) else next(others) for one in traces]
 
@@ -45,7 +46,9 @@ def _refused(trace: Trace) -> Verdict:
 
 
 def _in_turn(trace: Trace) -> Trace:
-    """The trace without positions if no requests overlap, so that they add nothing to its order."""
+    """Return the trace without positions if no requests overlap, so that they add nothing to its
+    order.
+    """
     if not trace.overlapping or trace.hello.get("atomic") == "block" or not trace.in_turn:
         return trace
     events = [
@@ -58,14 +61,16 @@ def _in_turn(trace: Trace) -> Trace:
 def _opinions(
     traces: Sequence[Trace], oracles: Mapping[str, Oracle]
 ) -> Iterator[dict[str, Opinion]]:
-    """What each oracle says of each trace, by name."""
+    """Yield what each oracle says of each trace, by name."""
     given = {name: oracle(traces) for name, oracle in oracles.items()} if traces else {}
     for index in range(len(traces)):
         yield {name: opinions[index] for name, opinions in given.items()}
 
 
 def _of_orders(trace: Trace, opinions: dict[str, Opinion]) -> Verdict:
-    """The verdict on requests that overlap. Each oracle is exact or undecided: one is enough.
+    """Return the verdict on requests that overlap.
+
+    Each oracle is exact or undecided: one is enough.
 
     They may differ in the answer at which they see that there is no order."""
     sure = {name: opinion.at for name, opinion in opinions.items() if not opinion.unsure}

@@ -39,7 +39,7 @@ class Opinion(NamedTuple):
 
 
 def judge(calls: Sequence[Call], most_steps: int = MOST_STEPS) -> Opinion:
-    """Whether all calls have an order, each block beginning as zeroes. Fails before it is
+    """Return whether all calls have an order, each block beginning as zeroes. Fails before it is
     inconclusive.
     """
     blocks: dict[int, list[Call]] = {}
@@ -57,8 +57,9 @@ def judge(calls: Sequence[Call], most_steps: int = MOST_STEPS) -> Opinion:
 
 
 def _register(lba: int, calls: list[Call], most_steps: int) -> Opinion:
-    """One block. A state is which calls have taken effect (bits of a number) and what the block
-    holds then.
+    """Judge one block.
+
+    A state is the set of calls that have taken effect (bits of a number), and the block's content.
     """
     answered = sum(1 << index for index, call in enumerate(calls) if call.returned != FOREVER)
     tried = {(0, 0)}
@@ -84,7 +85,7 @@ def _register(lba: int, calls: list[Call], most_steps: int) -> Opinion:
 
 
 def _next(calls: list[Call], done: int) -> list[int]:
-    """The calls that may take effect next: those invoked before any other that is left has
+    """Return the calls that may take effect next: those invoked before any other that is left has
     returned.
     """
     candidates, first_return = [], FOREVER

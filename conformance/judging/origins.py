@@ -1,4 +1,4 @@
-"""Where data came from: who wrote it, what a block held over time, and which snapshots hold it."""
+"""The origin of data: who wrote it, what a block held over time, which snapshots hold it."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from conformance.contract.trace import Event, Trace, line
 
 
 def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozenset[int]:
-    """The tags that a block of the view may hold in any of the states."""
+    """Return the tags that a block of the view may hold in any of the states."""
     tags: frozenset[int] = frozenset()
     for state in states:
         if view is None or view in state.snaps:
@@ -19,7 +19,8 @@ def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozen
 def never_together(
     states: Sequence[model.State], view: str | None, blocks: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Some of these blocks, LBA and tag, that no state has together; all where that is not why.
+    """Return some of these blocks, LBA and tag, that no state has together; all where that is not
+    why.
 
     Each may stand in some state. None of those returned can be left out."""
     holding = {
@@ -68,7 +69,7 @@ def covers(event: Event, lba: int) -> bool:
 
 
 def meaning_of(trace: Trace, at: int, lba: int, tag: int) -> str:
-    """A tag that was allowed, and who wrote it."""
+    """Return a tag that was allowed, and who wrote it."""
     if tag == model.ZERO:
         unmapped = [
             index

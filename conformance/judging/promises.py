@@ -1,4 +1,4 @@
-"""What a target promises beyond the contract of the specs: `scrub` finds nothing, `holds` blocks
+"""Promises of a target beyond the contract of the specs: `scrub` finds nothing, `holds` blocks
 fit, and devices fail and come back when they are told to.
 
 A target that declares `scrub` verifies itself; a problem that it reports while every device is
@@ -80,7 +80,9 @@ def broken(trace: Trace) -> Broken | None:
 
 
 def _scrubbed(trace: Trace) -> Broken | None:
-    """The first scrub, in `settle` or by itself, that found problems while no device was away."""
+    """Return the first scrub, in `settle` or by itself, that found problems while no device was
+    away.
+    """
     if not any((event["result"] or {}).get("problems") for event in trace.events):
         return None
     states = model.init(trace.hello)
@@ -105,7 +107,7 @@ def _scrubbed(trace: Trace) -> Broken | None:
 
 
 def _begins_fault(event: Event, states: tuple[model.State, ...]) -> bool:
-    """Whether a device that was there has a fault from now on."""
+    """Return whether a device that was there has a fault from now on."""
     return (
         "fault" in event
         and model.answer_of(event) == "ok"
@@ -114,7 +116,7 @@ def _begins_fault(event: Event, states: tuple[model.State, ...]) -> bool:
 
 
 def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, ...]:
-    """The states after the event; none if they are too many to follow."""
+    """Return the states after the event; none if they are too many to follow."""
     try:
         return model.step(states, event)
     except model.Undecided:
@@ -122,8 +124,8 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
 
 
 def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
-    """The first request that was refused for want of space while so few blocks were held; if it
-    needs a view of its own, and there are limits to these, while fewer snapshots were `taken`.
+    """Return the first request that was refused for want of space while so few blocks were held; if
+    it needs a view of its own, and there are limits to these, while fewer snapshots were `taken`.
     """
     suspects = [
         index
@@ -154,7 +156,7 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
 
 
 def _kept_device(trace: Trace) -> Broken | None:
-    """The first refusal of a `fail`, `return` or `replace` that has no fault.
+    """Return the first refusal of a `fail`, `return` or `replace` that has no fault.
 
     It looks no further than to such an operation of which nobody knows whether it happened, to the
     failure of more devices than are tolerated, and to a device that goes wrong: beside it a target
@@ -185,9 +187,9 @@ def _kept_device(trace: Trace) -> Broken | None:
 
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
-    """How many blocks all views may have held when each of these requests was called, but for what
-    was in flight then; and how many snapshots there may have been. Where requests overlap nobody
-    counts the snapshots.
+    """Yield how many blocks all views may have held when each of these requests was called, but for
+    what was in flight then; and how many snapshots there may have been. Where requests overlap
+    nobody counts the snapshots.
     """
     if trace.overlapping:
         events = placed(trace.events)
@@ -207,7 +209,7 @@ def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None
 
 
 def _arriving(trace: Trace, index: int) -> int:
-    """How many blocks the request brings, and the writes that were in flight with it."""
+    """Return how many blocks the request brings, and the writes that were in flight with it."""
     if not trace.overlapping:
         return len(trace.events[index].get("tags", ()))
     events = placed(trace.events)
@@ -222,7 +224,7 @@ def _arriving(trace: Trace, index: int) -> int:
 
 
 def _repeats(trace: Trace) -> int:
-    """How often a tag was written again to the same block: the engine may hold both."""
+    """Return how often a tag was written again to the same block: the engine may hold both."""
     written = Counter(
         pair
         for event in trace.events

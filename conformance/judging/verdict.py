@@ -65,7 +65,7 @@ NO_ORDER = "no-order"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the oracles made of a trace. `at` is the index of an event; all but `verdict` are empty
+    """The verdict on a trace. `at` is the index of an event; all but `verdict` are empty
     on a pass.
     """
 
@@ -108,7 +108,7 @@ PASS = Verdict("pass")
 
 
 def disallowed_inside(at: int, inside: str) -> Verdict:
-    """The contract is kept, but the spec of the engine does not allow its own events."""
+    """Return the verdict that the contract is kept, but an engine's spec forbids its own events."""
     return Verdict(
         "fail",
         at,
@@ -148,7 +148,7 @@ OF_DIALOGUE = frozenset(["hang", "exit", "protocol"])
 
 
 def alike(one: Verdict, other: Verdict) -> bool:
-    """Whether two failures may be the same bug.
+    """Return whether two failures may be the same bug.
 
     What class wrong data is of depends on what else a trace does, and a failure among requests
     that overlap may remain when they do not."""

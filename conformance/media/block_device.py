@@ -1,4 +1,4 @@
-"""What every block device of the kit offers, over NBD or on a file."""
+"""The interface of every block device of the kit, over NBD or on a file."""
 
 from typing import Protocol
 

@@ -41,7 +41,7 @@ class Write(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it is a write or a discard, and not a flush alone."""
+        """True if it is a write or a discard, and not a flush alone."""
         return bool(self.data)
 
     def atoms(self, size: int) -> list["Write"]:

@@ -199,7 +199,7 @@ class NbdDevice:
         return result
 
     def _error(self) -> NbdError:
-        """What the library says went wrong last, in this thread."""
+        """Return what the library says went wrong last, in this thread."""
         number = self._nbd.nbd_get_errno()
         text = (self._nbd.nbd_get_error() or b"").decode(errors="replace")
         return NbdError(text or os.strerror(number), number)

@@ -25,7 +25,7 @@ class Pending(NamedTuple):
 
     @property
     def sectors(self) -> int:
-        """How many sectors the write covers."""
+        """Number of sectors that the write covers."""
         return -(-len(self.data) // SECTOR)
 
 

@@ -57,7 +57,10 @@ class Recorded:
         self._unread, self._media = [], logwrites.Media(self._disk.read_bytes(), self._atom)
 
     def cut(self, after: int) -> bool:
-        """As take, but the power fails at write number `after`; False if there were fewer."""
+        """Take the writes until the power fails at number `after`.
+
+        Return False if there were fewer.
+        """
         entries = self._unread + self._new()
         moves = [index for index, entry in enumerate(entries) if entry.moves]
         fails = self._on and len(moves) >= after
@@ -78,7 +81,10 @@ class Recorded:
         return max(self._log.stat().st_size, self._at)
 
     def cut_at(self, end: int) -> None:
-        """As take, but the power failed when the log ended there. Nobody may be writing."""
+        """Take the writes up to a power failure where the log ended there.
+
+        Nobody may be writing.
+        """
         self._take(self._unread + self._new(end))
         self._on = False
 

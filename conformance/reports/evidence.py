@@ -1,4 +1,4 @@
-"""What proves a failure: its operations, the options of the disk, and commands to see it again."""
+"""The evidence of a failure: its operations, the disk's options, and commands to reproduce it."""
 
 import re
 import shlex
@@ -97,7 +97,9 @@ def listing(failure: Failure, last: int | None = None) -> list[str]:
 
 
 def _told(failure: Failure, indices: range, last: int | None) -> set[int]:
-    """Those of `indices` that a listing with `last` shows; all if that leaves out hardly any."""
+    """Return those of `indices` that a listing with `last` shows; all if that leaves out hardly
+    any.
+    """
     verdict, events = failure.verdict, failure.trace.events
     if last is None or verdict.at is None or verdict.at < last + 5:
         return set(indices)

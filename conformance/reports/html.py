@@ -51,7 +51,7 @@ def _declared(campaign: Campaign) -> str:
 
 
 def _failure(campaign: Campaign, group: list[Failure]) -> dict[str, Any]:
-    """What the page shows of one bug."""
+    """Return what the page shows of one bug."""
     shown = group[0]
     verdict, trace = shown.verdict, shown.trace
     meaning = KINDS[verdict.kind]

@@ -118,5 +118,5 @@ def _failed(campaign: Campaign, failure: Failure, group: list[Failure]) -> Any:
 
 
 def _xml(text: str) -> str:
-    """The text without the characters that XML does not have."""
+    """Return the text without the characters that XML does not have."""
     return printable(text)

@@ -24,7 +24,7 @@ LIVE = "live"
 
 @dataclass(frozen=True)
 class Cell:
-    """What the contract allows a block of a view to hold after an operation."""
+    """The contents that the contract allows for a block of a view after an operation."""
 
     x: int
     y: int
@@ -36,7 +36,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Ring:
-    """What a read returned for a block (`kind` read or wrong), or a cut write had in flight."""
+    """The content that a read returned (`kind` read or wrong), or that a cut write had."""
 
     x: int
     y: int
@@ -110,7 +110,7 @@ def picture(trace: Trace, verdict: Verdict) -> Picture:
 
 
 def _rows(trace: Trace, last: int, verdict: Verdict) -> list[int]:
-    """The blocks to show: the one that is wrong, then those that were changed most lately."""
+    """Return the blocks to show: the wrong one, then those that were changed most recently."""
     size = trace.events[0]["blocks"]
     found = dict.fromkeys(int(number) for number in re.findall(r"block (\d+) of", verdict.expected))
     for event in reversed(trace.events[: last + 1]):
@@ -149,7 +149,7 @@ def _histories(trace: Trace, last: int, rows: list[int]) -> dict[str, list[dict[
 def _places(
     drawn: Picture, histories: dict[str, Any], rows: list[int]
 ) -> dict[str, dict[int, int]]:
-    """Where each block of each view is drawn; sets the bands and the height."""
+    """Return where each block of each view is drawn; sets the bands and the height."""
     places, y = {}, TOP
     for view in histories:
         places[view] = {lba: y + number * HEIGHT for number, lba in enumerate(rows)}
@@ -185,7 +185,7 @@ def _cell(x: int, y: int, view: str, lba: int, tags: list[int], changed: bool) -
 def _rings(
     event: Event, x: int, places: dict[str, dict[int, int]], histories: dict[str, Any], index: int
 ) -> list[Ring]:
-    """What a read returned, and what a write that was cut short had in hand."""
+    """Return what a read returned, and what a write that was cut short had in hand."""
     result, rings = event.get("result"), []
     if event["op"] == "write" and result is None:
         for lba, tag in zip(_range(event), event["tags"], strict=True):
@@ -224,7 +224,7 @@ def _rings(
 
 
 def _arrow(drawn: Picture, trace: Trace, verdict: Verdict, first: int, last: int) -> None:
-    """From the operation that the wrong data came from to where it was read."""
+    """Draw an arrow from the operation that the wrong data came from to where it was read."""
     wrong = next((ring for ring in drawn.rings if ring.kind == "wrong"), None)
     written = re.search(r"operation (\d+)", verdict.source) or re.search(
         r"operation (\d+)", verdict.actual

@@ -62,7 +62,7 @@ def _verdict(verdict: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """The text without control characters and without markup."""
+    """Return the text without control characters and without markup."""
     return escape(printable(text, "\t"))
 
 
@@ -96,7 +96,7 @@ def _coverage_table(campaign: Campaign) -> Table:
 
 
 def _counters_table(campaign: Campaign) -> Table:
-    """The counters by group: what is before the last dot."""
+    """Return the counters by group: what is before the last dot."""
     table = _table("counters", "sums over all traces")
     groups: dict[str, list[str]] = {}
     for name, value in sorted(campaign.counters.items()):

@@ -1,4 +1,4 @@
-"""What a `pass` is worth: what was reached, what was not, and what so many traces would find.
+"""The worth of a `pass`: what was reached, what was not, and the chance that bugs are found.
 
 The chance comes from the self-test, which plants bugs in the reference engines one at a time.
 found_by_traces.json says how many traces it took the model or scrub to find each, or null if

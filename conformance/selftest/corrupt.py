@@ -37,8 +37,8 @@ CHOSEN: dict[str, Corruption] = {}
 
 
 def corrupt(trace: Trace, kind: str, seed: int) -> Corrupted | None:
-    """The trace with a fault of that kind, at a place chosen by the seed; None if there is no place
-    for it.
+    """Return the trace with a fault of that kind, at a place chosen by the seed; None if there is
+    no place for it.
     """
     choose = random.Random(f"{kind} {seed}")
     if kind in CONSTRUCTED:
@@ -71,7 +71,7 @@ def _chosen(function: Corruption) -> Corruption:
 def _shuffled(
     trace: Trace, choose: random.Random, *ops: str, answers: tuple[str, ...] = ("ok",)
 ) -> Iterator[tuple[int, Event]]:
-    """The events of these operations with these answers, in a random order."""
+    """Return the events of these operations with these answers, in a random order."""
     places = [
         index
         for index, event in enumerate(trace.events)
@@ -96,7 +96,7 @@ def _with_one(event: Event, at: int, tag: int) -> Event:
 
 
 def _earlier_tags(trace: Trace, before: int, lba: int) -> list[int]:
-    """What was written to the block before that event, the newest first, and zero."""
+    """Return what was written to the block before that event, the newest first, and zero."""
     tags = [
         event["tags"][lba - event["lba"]]
         for event in reversed(trace.events[:before])

@@ -34,8 +34,9 @@ NOT_RUN = "not run"
 
 @dataclass
 class Hunt:
-    """What came of looking for one bug. `cells` says of each check what it cost to find it, `no`,
-    or `not run`.
+    """The result of looking for one planted bug.
+
+    `cells` says of each check what it cost to find it, `no`, or `not run`.
     """
 
     bug: str
@@ -62,7 +63,7 @@ class Hunt:
 
     @property
     def as_it_should_be(self) -> bool:
-        """Whether a bug was found, a small target as what it is, and nothing in what is honest."""
+        """True if a bug was found, a small target as what it is, and nothing in what is honest."""
         if self.expected:
             return self.failure is not None and self.failure.verdict.kind in self.expected
         return bool(self.found) == (self.bug != HONEST)
@@ -80,7 +81,7 @@ def as_line(hunted: Hunt) -> dict[str, Any]:
 
 
 def of_line(line: dict[str, Any]) -> Hunt:
-    """The hunt; its trace is judged again."""
+    """Return the hunt; its trace is judged again."""
     failure = line["failure"]
     if failure is not None:
         trace = Trace(**failure["trace"])

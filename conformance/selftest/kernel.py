@@ -41,7 +41,7 @@ NOT_FOUND = "NOT FOUND"
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one run, honest or with a fault. `seconds` are of processor time, guests'
+    """The result of one run, honest or with a fault. `seconds` are of processor time, guests'
     included."""
 
     target: str
@@ -53,7 +53,7 @@ class Row:
     good: bool
 
     def more(self, part: batches.Part) -> "Row":
-        """This row, and what came of the part."""
+        """Return this row with the result of one more part added."""
         return replace(
             self,
             traces=self.traces + len(part.judged),
@@ -81,8 +81,9 @@ def honest(
     kept: Path = KEPT,
     in_flight: int = IN_FLIGHT,
 ) -> Row:
-    """Traces of the driver as it is, until the minutes are over, or `most` were judged. Options may
-    stand behind its name and a colon; then no finding is known.
+    """Run traces of the driver as it is, until the minutes are over or `most` were judged.
+
+    Options may stand behind its name and a colon; then no finding is known.
 
     Those that fail are written to the folder `kept`. Raises Unusable if there is no guest."""
     name, (kind, _, options) = f"kernel:{driver}", driver.partition(":")
@@ -114,7 +115,7 @@ def honest(
 
 
 def hunt(driver: str, fault: str, seed: int) -> Row:
-    """Traces until one fails. Raises Unusable if there is no guest."""
+    """Run traces until one fails. Raises Unusable if there is no guest."""
     name = f"kernel:{driver}:{DRIVERS[driver].shown_by.get(fault, '')}fault={fault}"
     before = _begun()
     row = Row(name, 0, 0, 0, 0.0, NOT_FOUND, False)
@@ -129,7 +130,7 @@ def hunt(driver: str, fault: str, seed: int) -> Row:
 
 
 def _begun() -> float:
-    """The processor time until now. Raises Unusable if there is no guest."""
+    """Return the processor time until now. Raises Unusable if there is no guest."""
     guest.version()
     return guest.processor_seconds()
 
@@ -137,7 +138,10 @@ def _begun() -> float:
 def _part(
     name: str, seed: int, number: int, most: int, failures: int, in_flight: int
 ) -> batches.Part:
-    """Traces of one part of a campaign, until so many have failed. Raises Unusable."""
+    """Run the traces of one part of a campaign, until the given number have failed.
+
+    Raises Unusable.
+    """
     plan = batches.Plan(
         name, frozenset(), seed, OPERATIONS, True, tuple(_judges()), failures, in_flight=in_flight
     )
@@ -165,7 +169,10 @@ def rows(
     kept: Path,
     in_flight: int,
 ) -> Iterator[Row]:
-    """The rows of the table as they come. `minutes` are for each honest run; 0 leaves it out."""
+    """Yield the rows of the table as they come.
+
+    `minutes` are for each honest run; 0 leaves it out.
+    """
     for driver in drivers:
         if minutes:
             yield honest(driver, minutes, seed, traces, kept, in_flight)

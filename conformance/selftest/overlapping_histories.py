@@ -46,7 +46,7 @@ def history(
         given.append(settle(parts.pop(0)))
 
     def settle(part: Event) -> Event:
-        """The part takes effect on the first possible state; return the contract's answer."""
+        """Let the part take effect on the first possible state; return the contract's answer."""
         nonlocal states
         for answer in answers(part, states[0]):
             after = model.step(states[:1], {**part, "result": answer})
@@ -56,7 +56,7 @@ def history(
         raise AssertionError(part)
 
     def cut() -> None:
-        """The power fails; nothing in flight is answered."""
+        """Cut the power: nothing in flight is answered."""
         nonlocal states, clock
         after = model.step(states, {"op": "crash", "result": OK})
         states = (choose.choice(after),)
@@ -128,14 +128,14 @@ def _request(choose: random.Random, blocks: int, tag: int) -> Event:
 
 
 def pretended(event: Event) -> Event:
-    """A result, so that the request can be split into its steps."""
+    """Return a result, so that the request can be split into its steps."""
     if event["op"] == "read":
         return {"result": {"ok": True, "tags": [0] * event["count"]}}
     return {"result": OK}
 
 
 def answers(part: Event, state: model.State) -> Iterator[Any]:
-    """The answers that the contract may allow."""
+    """Yield the answers that the contract may allow."""
     if part["op"] == "read":
         view = part.get("view")
         if view is None or view in state.snaps:
@@ -152,7 +152,7 @@ def answers(part: Event, state: model.State) -> Iterator[Any]:
 
 
 def joined(event: Event, given: list[Any]) -> Any:
-    """The answer of a request whose steps were answered so."""
+    """Return the answer of a request whose steps were answered so."""
     if event["op"] == "read" and given[0]["ok"]:
         return {"ok": True, "tags": [tag for part in given for tag in part["tags"]]}
     return given[0]

@@ -48,7 +48,7 @@ class OverlappingModel:
         self._flying.append(_Request(event, parts, done))
 
     def step(self) -> bool:
-        """One step of a request takes effect, or a request is answered. False if none is there."""
+        """Let one step take effect, or answer a request. Return False if there is none."""
         if not self._flying:
             return False
         request = self._chance.choice(self._flying)
@@ -62,7 +62,7 @@ class OverlappingModel:
         return True
 
     def _effect(self, part: Event) -> Message:
-        """The part takes effect on a state that is possible; the contract's answer."""
+        """Let the part take effect on a possible state. Return the contract's answer."""
         for answer in answers(part, self._states[0]):
             after = model.step(self._states, {**part, "result": answer})
             if after:
@@ -78,7 +78,7 @@ class _Request:
 
 
 def generated(seed: int, ops: int, profile: str, atomic: str, in_flight: int = 8) -> Trace:
-    """The trace of a generated program of about `ops` requests on this disk."""
+    """Return the trace of a generated program of about `ops` requests on this disk."""
     chance = random.Random(seed)
     target = OverlappingModel(chance, profile, atomic, in_flight)
     program = overlap.written(chance, target.hello, ops, in_flight)

@@ -187,7 +187,7 @@ def _hooked(path: Path) -> Factory:
 
 
 def _of_engine(text: str, engines: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `ENGINE`, `KEY=VALUE,...` or `ENGINE:KEY=VALUE,...`."""
+    """Return the options of `ENGINE`, `KEY=VALUE,...` or `ENGINE:KEY=VALUE,...`."""
     first, _, rest = text.partition(":")
     options = {**_options(rest), "engine": first} if first and "=" not in first else _options(text)
     if options.get("engine", next(iter(engines))) not in engines:

@@ -1,4 +1,4 @@
-"""What a target is: an implementation under test, answering requests one at a time."""
+"""The interface of a target: an implementation under test, answering one request at a time."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -124,7 +124,7 @@ class HooksTarget:
         done(self.request(message))
 
     def _carry_out(self, message: Message) -> Message:
-        """As request, while others are in flight."""
+        """Answer a request while others are in flight."""
         op = message["op"]
         alone = op in CONTROL and op not in self._under_load
         with self._gate.alone() if alone else self._gate.together():
@@ -136,7 +136,7 @@ class HooksTarget:
             return self.request(message)
 
     def _killed(self, message: Message) -> Message:
-        """The answer to a crash that comes while the server is busy."""
+        """Return the answer to a crash that comes while the server is busy."""
         with self._commanding:
             status, output = self._run("crash", None)
         self._threads.wait()
@@ -219,7 +219,7 @@ class HooksTarget:
         return {}
 
     def _device(self, view: str | None) -> BlockDevice:
-        """The live disk, or a snapshot, open; one snapshot at a time.
+        """Return the live disk, or a snapshot, open; one snapshot at a time.
 
         Raises _Refusal `no-such-snapshot` if the server, or the file system, knows no such name."""
         with self._opening:
@@ -246,7 +246,9 @@ class HooksTarget:
         return self._devices[view]
 
     def _connected(self, place: str, writable: bool, most: int | None = None) -> BlockDevice:
-        """The device; by so many connections at most, if it is live and its server allows it."""
+        """Return the device; by so many connections at most, if it is live and its server allows
+        it.
+        """
         if place.startswith("nbd"):
             usual = self._hooks.get("connections", nbd.CONNECTIONS)
             alone = not writable or self.hello.get("in_flight", 1) == 1
@@ -261,7 +263,7 @@ class HooksTarget:
                 self._check("close_view", *self._run("close_view", view))
 
     def _place(self, template: str, name: str | None) -> str:
-        """The URI or path, with $DIR and so on replaced."""
+        """Return the URI or path, with $DIR and so on replaced."""
         values = self._environment | ({"NAME": name} if name is not None else {})
         return re.sub(r"\$(\w+)", lambda found: values.get(found[1], found[0]), template)
 

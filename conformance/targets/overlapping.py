@@ -33,17 +33,17 @@ class Calls(Protocol):
         ...
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        """The next answer and its number; None after so many seconds.
+        """Return the next answer and its number; None after so many seconds.
 
         Raises TargetFailure, PowerCut."""
         ...
 
     def inside(self) -> list[Message]:
-        """What happened inside since the last answer, or the last time that this was asked."""
+        """Return the inner events since the last answer, or since the last call of this."""
         ...
 
     def cut(self) -> None:
-        """After a power cut: what was in flight is never answered."""
+        """Forget, after a power cut, what was in flight: it is never answered."""
         ...
 
 
@@ -123,7 +123,7 @@ class InProcess:
 
 
 def _failure(error: Exception, number: int | None = None) -> PowerCut | TargetFailure:
-    """What a target raised in a request, as its failure, with the number of that request."""
+    """Return the exception that a request raised as a failure, with the number of the request."""
     if isinstance(error, PowerCut):
         return error
     if not isinstance(error, TargetFailure):
@@ -135,7 +135,7 @@ def _failure(error: Exception, number: int | None = None) -> PowerCut | TargetFa
 
 
 class OneAtATime:
-    """Any target, one request at a time: what is called is answered at once."""
+    """A target that takes one request at a time: each call is answered at once."""
 
     schedules = False
     patience = SECONDS * PATIENT
@@ -163,7 +163,7 @@ class OneAtATime:
 
 
 def calls(target: Target) -> Calls:
-    """The target as one that takes several requests at a time, if it does."""
+    """Return the target as one that takes several requests at a time, if it does."""
     if hasattr(target, "answer") and target.hello.get("protocol") == 2:
         return cast(Calls, target)  # a process with numbered requests
     if hasattr(target, "call") and target.hello.get("protocol") == 2:

@@ -70,7 +70,7 @@ class ProcessTarget:
             raise Unusable(f"hello: {failure.message}", failure.output) from None
 
     def request(self, message: Message) -> Message:
-        """The response. Raises TargetFailure, after which the process is gone."""
+        """Return the response. Raises TargetFailure, after which the process is gone."""
         if self._numbered:
             return self._one_numbered(message)
         op = message["op"]
@@ -114,7 +114,8 @@ class ProcessTarget:
         return b"\n" in self._received
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        """The next answer of version 2, with the number of its call; None after so many seconds.
+        """Return the next answer of version 2, with the number of its call; None after so many
+        seconds.
 
         Raises TargetFailure."""
         try:
@@ -133,7 +134,7 @@ class ProcessTarget:
             raise self._ended(failure) from None
 
     def cut(self) -> None:
-        """After a power cut: what was in flight is never answered."""
+        """Forget, after a power cut, what was in flight: it is never answered."""
         self._ids.clear()
 
     def _one_numbered(self, message: Message) -> Message:
@@ -150,7 +151,7 @@ class ProcessTarget:
         return TargetFailure("hang", f"no answer to {op} within {patience:g} seconds{part}")
 
     def _ended(self, failure: TargetFailure) -> TargetFailure:
-        """The failure with what the process printed last; the process is ended."""
+        """Return the failure with what the process printed last; the process is ended."""
         self._end()
         failure.output = self._output.decode(errors="replace")
         return failure
@@ -170,7 +171,7 @@ class ProcessTarget:
         return [self._stdin, self._stdout, self._stderr]
 
     def _line(self, seconds: float) -> bytes | None:
-        """The next line; None after so many seconds."""
+        """Return the next line; None after so many seconds."""
         if not self._receive_lines(seconds, 1):
             return None
         line, _, self._received = self._received.partition(b"\n")
@@ -251,7 +252,7 @@ class ProcessTarget:
         return f"it exited with status {status}{rest}"
 
     def _opened(self, line: bytes) -> Message:
-        """The answer in the line, data decoded."""
+        """Return the answer in the line, data decoded."""
         try:
             message = DECODER.decode(line.decode())
         except (ValueError, RecursionError):
@@ -281,7 +282,7 @@ class ProcessTarget:
 
 
 def _line_of(message: Message) -> bytes:
-    """The request as a line, data in base64."""
+    """Return the request as a line, data in base64."""
     if "data" in message:
         data = binascii.b2a_base64(message["data"], newline=False).decode()
         message = {**message, "data": data}

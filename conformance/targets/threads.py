@@ -48,7 +48,7 @@ class Threads:
             self._idle.wait_for(lambda: self._busy <= still, PAUSE)
 
     def cut(self) -> None:
-        """From now on, nothing that is in flight is answered. It may still be carried out."""
+        """Answer nothing that is in flight from now on. It may still be carried out."""
         with self._idle:
             self._life += 1
 

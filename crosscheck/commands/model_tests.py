@@ -64,7 +64,7 @@ def model_tests(target: str, jobs: int) -> None:
 
 
 def _outcomes(outcomes: dict[tuple[str, str], int]) -> None:
-    """The coverage of the contract's actions and answers, a line an action."""
+    """Print the coverage of the contract's actions and answers, a line per action."""
     for action in dict.fromkeys(action for action, _ in sorted(outcomes)):
         counts = {
             answer: count for (name, answer), count in sorted(outcomes.items()) if name == action

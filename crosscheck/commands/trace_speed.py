@@ -16,8 +16,8 @@ from modelcheck.commands.output import console, table
 )
 @click.option("--target", default="model:ack", show_default=True, help="Whose traces.")
 def trace_speed(sizes: tuple[int, ...], target: str) -> None:
-    """How many events of traces TLC judges a second, refinement on and its start-up included, and
-    the Python model beside it.
+    """Measure how many events of traces TLC judges per second, refinement on and its start-up
+    included, and the Python model beside it.
     """
     rows = table(
         "traces",

@@ -120,7 +120,7 @@ Place = tuple[Node, Node | None, ast.stmt, str]  # the same, and in which functi
 
 
 def _places(tree: ast.Module) -> Iterator[Place]:
-    """All places, those of a function's body with the statement that they are in."""
+    """Yield all places, those of a function's body with the statement that they are in."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             for statement in node.body:
@@ -233,7 +233,7 @@ def _called(func: ast.expr) -> str:
 
 
 def _has_opposite(test: ast.expr) -> bool:
-    """Whether to replace the comparison is to negate it."""
+    """Return whether to replace the comparison is to negate it."""
     exact = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
     return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], exact)
 

@@ -1,4 +1,4 @@
-"""How bad each mutant is, and whether the kit finds as many of each class as it should.
+"""The severity of each mutant, and whether the kit finds enough of each class.
 
 A mutant that was found is of the class that its failure shows. A survivor is of the class that
 explained.toml gives it with a reason; one that is not explained there counts as one that can lose
@@ -36,7 +36,7 @@ LOSES_DATA = WRONG_DATA | {
 
 
 class Explained(NamedTuple):
-    """Why a survivor survives, and of which class it is."""
+    """The reason why a survivor survives, and its class."""
 
     kind: str
     why: str
@@ -96,5 +96,5 @@ def share(row: Counter[str]) -> float:
 
 
 def enough(rows: dict[str, Counter[str]]) -> bool:
-    """Whether the kit found as many of each class as it should."""
+    """Return whether the kit found as many of each class as it should."""
     return all(share(rows[kind]) >= wanted for kind, wanted in SHARE_WANTED.items())

@@ -34,8 +34,10 @@ Mutant = tuple[str, Change]  # a module's name and a change of it
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one mutant. `by` is one of BY; `how` the class of the failure; `reached` whether
-    the changed statement ran; `seconds` of the processor were taken.
+    """The result of one mutant.
+
+    `by` is one of BY; `how` the class of the failure; `reached` whether the changed statement ran;
+    `seconds` of the processor were taken.
     """
 
     module: str
@@ -50,7 +52,7 @@ class Tried:
     message: str
 
     def settles(self, seconds: float) -> bool:
-        """Whether a trial of so many seconds would come out the same."""
+        """Return whether a trial of so many seconds would come out the same."""
         return self.by not in UNFOUND or self.seconds >= seconds
 
 

@@ -57,7 +57,7 @@ def _stripes(chapter: Chapter, settings: Settings) -> None:
 
 
 def _in_place(chapter: Chapter, settings: Settings) -> None:
-    """The classic small write, on the baselines."""
+    """Measure the classic small write on the baselines."""
     for engine, (ios, name) in IN_PLACE.items():
         claim = (
             f"A small write of {engine.replace('in-place-raid', 'in-place RAID-')} takes {name}: "

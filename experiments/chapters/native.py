@@ -117,12 +117,12 @@ def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> Non
 
 
 def _after(result: Result, control: Result) -> float:
-    """The rate behind the deletion, as the figure shows it, per rate of the control run."""
+    """Return the rate behind the deletion, as the figure shows it, per rate of the control run."""
     return result.part("after").iops / control.part("after").iops
 
 
 def _bytes(chapter: Chapter, result: Result, control: Result) -> None:
-    """What is written to devices, in all; and why it differs."""
+    """Measure the bytes written to devices in all, and explain why they differ."""
     user = sum(part.user_bytes_written for part in result.phases)
     written, twin = result.devices.bytes_written, control.devices.bytes_written
     ratio = written.total() / twin.total()
@@ -197,7 +197,7 @@ def _counts(chapter: Chapter, settings: Settings) -> None:
 
 
 def _chain(chapter: Chapter, settings: Settings) -> None:
-    """The same test on what came before."""
+    """Run the same test on the earlier format, redo-log chains."""
     settings.say(f"{PROFILE} on {OLD}, with snapshots and without")
     result, control = (
         runner.run(PROFILE, engine=OLD, scale=settings.scale, seed=settings.seed, still=still)

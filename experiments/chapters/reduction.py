@@ -13,7 +13,7 @@ from refmodel.registry import DEFAULT
 
 
 class Reductions(TypedDict, total=False):
-    """Which data reduction a run has."""
+    """The data reduction of a run."""
 
     compression: bool
     deduplication: bool
@@ -133,7 +133,7 @@ def _reduction(
 
 
 def _outside(options: Reductions, settings: Settings) -> dict[str, Result]:
-    """Reads on all of the disk, by profile."""
+    """Return reads on all of the disk, by profile."""
     settings.say(f"reads on all of the disk, {' and '.join(options) or 'data as it is'}")
     return {name: _run(f"hcibench-{name}", settings, **options) for name in READS}
 

@@ -1,1 +1,1 @@
-"""How figures are drawn."""
+"""The figures of the report."""

@@ -9,7 +9,7 @@ from experiments.measure.qcow2 import Rung
 
 
 def rate_figure(depth: dict[str, dict[str, list[Point]]], theirs: dict[str, list[Rung]]) -> Figure:
-    """The rate of reads and writes by the number of snapshots, in proportion to no snapshot."""
+    """Return the rate of reads and writes by number of snapshots, relative to no snapshot."""
     drawing, axes = panels(1, 2, width=9.5, height=3.5, sharey=True)
     for axis, kind in zip(axes, ("read", "write"), strict=True):
         for (engine, found), marker in zip(depth.items(), MARKERS, strict=False):
@@ -51,7 +51,7 @@ def rate_figure(depth: dict[str, dict[str, list[Point]]], theirs: dict[str, list
 
 
 def ladder_figure(climbs: list[Climb], theirs: dict[str, list[Rung]]) -> Figure:
-    """The rate while snapshots are taken and deleted one by one."""
+    """Return the rate while snapshots are taken and deleted one by one."""
     drawing, (rate, reads) = panels(1, 2, width=9.5, height=3.4, sharey=True)
     for climb, marker in zip(climbs, MARKERS, strict=False):
         rate.plot(

@@ -1,4 +1,4 @@
-"""How figures look: SVG by matplotlib, the same bytes for the same data."""
+"""The style of the figures: SVG by matplotlib, the same bytes for the same data."""
 
 import io
 import re
@@ -73,8 +73,8 @@ MUTED = "#666666"
 def panels(
     rows: int, columns: int = 1, *, width: float = 9.0, height: float = 2.3, **options: Any
 ) -> tuple[Drawing, list[Axes]]:
-    """A figure with panels one below the other, or in a grid; sizes in inches, of the figure and of
-    one row.
+    """Return a figure with panels one below the other, or in a grid; sizes in inches, of the figure
+    and of one row.
     """
     drawing, axes = plt.subplots(
         rows, columns, figsize=(width, height * rows), squeeze=False, **options
@@ -90,7 +90,7 @@ def logarithmic(axis: Axes) -> None:
 
 
 def colour(name: str) -> str:
-    """The colour of an engine, or of a cause of device I/O."""
+    """Return the colour of an engine, or of a cause of device I/O."""
     return COLOURS.get(name, CAUSES.get(name, "#333333"))
 
 
@@ -119,8 +119,8 @@ def bands(axes: Sequence[Axes], edges: Sequence[float], names: Sequence[str]) ->
 
 
 def svg(drawing: Drawing, name: str) -> str:
-    """The figure as an SVG element without a prologue; the name keeps its identifiers apart from
-    other figures' on a page.
+    """Return the figure as an SVG element without a prologue; the name keeps its identifiers apart
+    from other figures' on a page.
     """
     out = io.StringIO()
     drawing.savefig(

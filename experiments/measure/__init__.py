@@ -1,1 +1,1 @@
-"""What several chapters measure, and how."""
+"""Measurements that several chapters share."""

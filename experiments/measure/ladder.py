@@ -22,7 +22,7 @@ class Climb(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What was measured of 4 KiB operations with some number of snapshots."""
+    """The measurements of 4 KiB operations with some number of snapshots."""
 
     foreground: float  # device I/Os per operation
     iops: float  # operations per CPU second
@@ -63,7 +63,7 @@ def depths(engine: str, settings: Settings) -> dict[str, list[Point]]:
 
 
 def relative_rate(profile: str, engine: str, settings: Settings) -> float:
-    """The rate with MOST snapshots, in proportion to the rate without."""
+    """Return the rate with MOST snapshots, in proportion to the rate without."""
     settings.say(f"{profile} on {engine} with 0 and {MOST} snapshots")
     none, many = (
         runner.run(

@@ -27,7 +27,7 @@ MARKS = {"snapshot": ("^", "#009e73"), "deletion": ("v", "#d55e00")}
 
 @dataclass
 class Run:
-    """What one disk did; moments are counted in writes."""
+    """The measurements of one disk; moments are counted in writes."""
 
     longest: list[float] = field(default_factory=list)  # ms of CPU time, of each window
     medians: list[float] = field(default_factory=list)

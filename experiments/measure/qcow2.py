@@ -19,7 +19,7 @@ READ, WRITE = Access(1, 1, in_flight=16), Access(0, 1, in_flight=16)
 
 
 class Rung(NamedTuple):
-    """What fio measured with some number of snapshots."""
+    """fio's measurements with some number of snapshots."""
 
     snapshots: int
     write: Run  # right after the snapshot or the deletion

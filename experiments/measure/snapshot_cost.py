@@ -35,12 +35,12 @@ class Cost(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """What does not depend on the machine."""
+        """The counts, which do not depend on the machine."""
         return self.ios, self.bytes
 
 
 class Freed(NamedTuple):
-    """What it took to free the space of a deleted snapshot."""
+    """The cost of freeing the space of a deleted snapshot."""
 
     blocks: int  # that only the snapshot held
     steps: int  # of reclaim
@@ -163,7 +163,7 @@ def pinning(chapter: Chapter, settings: Settings) -> None:
 def _disk(
     blocks: int, seed: int, *, fill: bool = False, **shape: Any
 ) -> Iterator[LogStructuredDisk]:
-    """A new disk with some random blocks, or all blocks, written, after a checkpoint."""
+    """Yield a new disk with some random blocks, or all blocks, written, after a checkpoint."""
     with tempfile.TemporaryDirectory(
         dir="/dev/shm" if Path("/dev/shm").is_dir() else None
     ) as folder:

@@ -17,7 +17,7 @@ MIRRORS = 3  # of the log, at most
 
 
 class Waited(NamedTuple):
-    """What the operations of a run or of a phase waited for."""
+    """The parts of the time that the operations of a run or a phase waited."""
 
     writes: int
     bytes_written: int
@@ -35,7 +35,7 @@ def waited(measured: Measured) -> Waited:
 
 
 def same(measured: Measured, twin: Measured) -> bool:
-    """Whether both waited for the same.
+    """Return whether both waited for the same.
 
     One more write per mirror is allowed: a record that wraps around the end of the log's ring.
     """
@@ -44,7 +44,7 @@ def same(measured: Measured, twin: Measured) -> bool:
 
 
 def alike(part: Part, twin: Part) -> bool:
-    """Whether both waited for the same, and only the bytes that users asked for were read."""
+    """Return whether both waited for the same, and read only the bytes that users asked for."""
     return same(part, twin) and waited(part).bytes_read == part.user_bytes - part.user_bytes_written
 
 

@@ -36,7 +36,7 @@ class Outcome:
 
 
 def command() -> str:
-    """The apalache-mc that APALACHE_MC names, or the one on the PATH. Raises Unavailable."""
+    """Return the apalache-mc that APALACHE_MC names, or the one on the PATH. Raises Unavailable."""
     named = os.environ.get("APALACHE_MC")
     found = shutil.which(named or "apalache-mc")
     if not found:
@@ -52,7 +52,7 @@ def command() -> str:
 
 
 def kept() -> Path:
-    """The file that lists the checks that hold, so that a run that was cut off goes on."""
+    """Return the file that lists the checks that hold, so that a run that was cut off goes on."""
     return BUILD / "apalache.jsonl"
 
 

@@ -101,7 +101,7 @@ def _java(host: str, port: int, *options: str) -> list[str]:
 
 
 def _worker(host: str, server: str, port: int, jar: str) -> list[str]:
-    """The command of a worker: here, or on another machine."""
+    """Return the command of a worker: here, or on another machine."""
     options = [*_java(host, port, "-XX:+UseParallelGC", f"-D{CLASS}Worker.threadCount=1"), "-cp"]
     if host in LOOPBACK:
         return [tlc.java(), *options, str(tlc.jar()), f"{CLASS}Worker", server]

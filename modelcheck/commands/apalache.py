@@ -74,7 +74,7 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
 
 
 def _checked(step: tuple[Run, int]) -> Outcome:
-    """The outcome of a check: the one that is kept, or that of Apalache."""
+    """Return the outcome of a check: the one that is kept, or that of Apalache."""
     kept, key = symbolic.kept(), _key(*step)
     lines = kept.read_text().splitlines() if kept.exists() else []
     for line in map(json.loads, lines):

@@ -1,4 +1,4 @@
-"""How the commands print: one console, one style of table, progress; and a shared option."""
+"""The output of the commands: one console, one style of table, progress; and a shared option."""
 
 import sys
 from collections.abc import Callable, Sequence

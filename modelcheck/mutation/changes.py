@@ -55,7 +55,9 @@ class Edit:
 
 
 def edits(source: bytes, below: Sequence[bytes] = ()) -> list[Edit]:
-    """All changes to a module, in the order of its text. `below` are the modules that it extends.
+    """Return all changes to a module, in the order of its text.
+
+    `below` are the modules that it extends.
 
     A module without Init and Next is a part of a spec: all that it defines is used."""
     definitions = syntax.definitions(source)
@@ -101,7 +103,7 @@ def sample(
 def _changes(
     node: Node, acting: set[str], variables: set[str]
 ) -> Iterator[tuple[str, int, int, str]]:
-    """The changes that begin at a node: kind, first byte, end, new text."""
+    """Yield the changes that begin at a node: kind, first byte, end, new text."""
     act = _acts(node, acting)
     if node.type == "conj_item" and not act and len(parent(node).children) > 1:
         yield "drop conjunct", node.start_byte, node.end_byte, ""
@@ -150,7 +152,10 @@ def _infix(node: Node, act: bool, variables: set[str]) -> Iterator[tuple[str, in
 
 
 def _without_update(node: Node) -> Iterator[tuple[str, int, int, str]]:
-    """An EXCEPT without one of its updates; without its only one, it is the function itself."""
+    """Yield an EXCEPT without one of its updates.
+
+    Without its only one, it is the function itself.
+    """
     whole = parent(node)
     updates = [child for child in whole.children if child.type == "except_update"]
     if len(updates) == 1:
@@ -171,7 +176,7 @@ def _primes(node: Node) -> bool:
 
 
 def _acts(node: Node, acting: set[str]) -> bool:
-    """Whether it says anything of the next state."""
+    """Return whether it says anything of the next state."""
     return any(
         inner.type in ("prime", "unchanged")
         or inner.type == "identifier_ref"

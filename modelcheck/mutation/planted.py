@@ -21,7 +21,7 @@ class Hunted:
 
     @property
     def found(self) -> bool:
-        """Whether the property that has to notice did, and no other first."""
+        """True if the property that has to notice did, and no other first."""
         return self.result.status == "violated" and self.result.violated == self.mutant.property
 
 
@@ -65,7 +65,7 @@ def plant(mutant: Mutant, folder: Path) -> Path:
 
 
 def needed(module: str) -> set[str]:
-    """The module and all of specs/ that it extends or instantiates, directly or not."""
+    """Return the module and all of specs/ that it extends or instantiates, directly or not."""
     todo, seen = [module], set[str]()
     while todo:
         name = todo.pop()

@@ -88,12 +88,12 @@ def _source(spec: str) -> bytes:
 
 
 def _below(spec: str) -> list[bytes]:
-    """The modules of specs/ that a spec extends, directly or not."""
+    """Return the modules of specs/ that a spec extends, directly or not."""
     return [_source(name) for name in sorted(planted.needed(spec) - {spec})]
 
 
 def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str]:
-    """How the mutant is killed, and by what."""
+    """Return how the mutant is killed, and by what."""
     differs = ""
     with tempfile.TemporaryDirectory(prefix="mutation-") as scratch:
         folder = Path(scratch)
@@ -117,7 +117,7 @@ def _tried(subject: Subject, edit: Edit, runs: dict[str, Run]) -> tuple[str, str
 
 
 def _checked(module: Path, config: Path) -> Result:
-    """What TLC comes to, with the name of the property that fails."""
+    """Return what TLC comes to, with the name of the property that fails."""
 
     def again(text: Path | str) -> Result:
         return tlc.run(module, text, coverage=True, short=True, most=LONGEST)

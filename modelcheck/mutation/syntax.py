@@ -16,7 +16,7 @@ Node = tree_sitter.Node
 
 
 def definitions(source: bytes) -> dict[str, Node]:
-    """The operators that a module defines at its top."""
+    """Return the operators that a module defines at its top."""
     root = PARSER.parse(source).root_node
     module = next(node for node in root.children if node.type == "module")
     found = [node for node in module.children if node.type == "operator_definition"]
@@ -24,7 +24,7 @@ def definitions(source: bytes) -> dict[str, Node]:
 
 
 def variables(source: bytes) -> set[str]:
-    """The variables that a module declares."""
+    """Return the variables that a module declares."""
     return {
         text(node)
         for node in within(PARSER.parse(source).root_node)
@@ -33,7 +33,7 @@ def variables(source: bytes) -> set[str]:
 
 
 def closure(names: Iterable[str], defined: dict[str, Node]) -> set[str]:
-    """The operators that these use, directly or not, themselves among them."""
+    """Return the operators that these use, directly or not, themselves among them."""
     todo, seen = list(names), set()
     while todo:
         name = todo.pop()
@@ -44,7 +44,7 @@ def closure(names: Iterable[str], defined: dict[str, Node]) -> set[str]:
 
 
 def within(node: Node) -> Iterator[Node]:
-    """The node and all that it consists of, in the order of the text."""
+    """Yield the node and all that it consists of, in the order of the text."""
     todo = [node]
     while todo:
         node = todo.pop()
@@ -53,19 +53,19 @@ def within(node: Node) -> Iterator[Node]:
 
 
 def named(definition: Node) -> Node:
-    """The name of a definition."""
+    """Return the name of a definition."""
     name = definition.child_by_field_name("name")
     assert name is not None
     return name
 
 
 def parent(node: Node) -> Node:
-    """The node that a node is a part of; a module has none."""
+    """Return the node that a node is a part of; a module has none."""
     assert node.parent is not None
     return node.parent
 
 
 def text(node: Node) -> str:
-    """The text that the node stands for."""
+    """Return the text that the node stands for."""
     assert node.text is not None
     return node.text.decode()

@@ -64,7 +64,9 @@ def _named(state: State, said: str | None) -> State:
 def _module(
     trace: list[State], module: Path, config: str, calls: dict[str, list[tuple[str, str, str]]]
 ) -> str:
-    """The module that is asked: the states by their number, from 0, and the steps between them."""
+    """Return the module that is asked: the states by their number, from 0, and the steps between
+    them.
+    """
     constants = _model_values(config)
     declared = f"CONSTANTS {', '.join(constants)}\n" if constants else ""
     begins, steps = [], []
@@ -91,7 +93,9 @@ def _conjuncts(state: State, prime: str) -> str:
 
 
 def _calls(action: str, definitions: dict[str, Node]) -> Iterator[tuple[str, str, str]]:
-    """The calls of an action with arguments: the quantifiers around it, itself, its arguments."""
+    """Yield the calls of an action with arguments: the quantifiers around it, itself, its
+    arguments.
+    """
     for definition in definitions.values():
         for node in syntax.within(definition):
             if node.type != "bound_op" or text(node.children[0]) != action:
@@ -110,7 +114,9 @@ def _calls(action: str, definitions: dict[str, Node]) -> Iterator[tuple[str, str
 
 
 def _model_values(config: str) -> list[str]:
-    """The model values that a config names, but for those that are constants of the module too."""
+    """Return the model values that a config names, but for those that are constants of the module
+    too.
+    """
     assigned = CONSTANT.findall(config)
     values = [value for _, value in assigned if re.fullmatch(r"\{?[\w\s,]*\}?", value)]
     words = {word for value in values for word in re.findall(r"\b[A-Za-z]\w*", value)}

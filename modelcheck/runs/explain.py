@@ -87,7 +87,7 @@ def _action(action: str) -> str:
 
 
 def _fitting(names: list[str], rows: list[dict[str, str]], room: int) -> list[list[str]]:
-    """The names in groups whose columns fit side by side."""
+    """Return the names in groups whose columns fit side by side."""
     groups: list[list[str]] = [[]]
     used = 0
     for name in names:

@@ -61,7 +61,7 @@ class Mutant:
 
 
 def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
-    """The runs of a group, or all. Raises BadList."""
+    """Return the runs of a group, or all. Raises BadList."""
     found = _read(
         SPECS / "models.toml",
         "run",
@@ -74,7 +74,7 @@ def runs(group: str | None = None, tool: str = "tlc") -> list[Run]:
 
 
 def mutants() -> list[Mutant]:
-    """All mutants of all specs. Raises BadList."""
+    """Return all mutants of all specs. Raises BadList."""
     return [
         mutant
         for path in sorted((SPECS / "mutants").glob("*.toml"))
@@ -100,7 +100,7 @@ class Equivalent:
 
 
 def subjects() -> list[Subject]:
-    """The specs of specs/mutation.toml. Raises BadList."""
+    """Return the specs of specs/mutation.toml. Raises BadList."""
     return _read(SPECS / "mutation.toml", "subject", lambda entry: Subject(**entry))
 
 

@@ -1,4 +1,4 @@
-"""Which property failed, where TLC says only where it is stated, or not even that."""
+"""The name of the property that failed, where TLC says only its place, or not even that."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def named(result: Result, module: Path, config: str, again: Callable[[str], Resu
 
 
 def _fits(result: Result, name: str, texts: str, folder: Path) -> bool:
-    """Whether the property may be the one that is stated where TLC says."""
+    """Return whether the property may be the one that is stated where TLC says."""
     if result.stated is None:
         return True
     module, line = result.stated
@@ -40,12 +40,12 @@ def _fits(result: Result, name: str, texts: str, folder: Path) -> bool:
 
 
 def _operator(path: Path, line: int) -> str:
-    """The operator in whose definition a line is."""
+    """Return the operator in whose definition a line is."""
     heads = "\n".join(path.read_text().splitlines()[:line])
     return ([match[1] for match in HEAD.finditer(heads)] or [""])[-1]
 
 
 def _definition(texts: str, name: str) -> str:
-    """The text of a definition, up to the next one."""
+    """Return the text of a definition, up to the next one."""
     found = re.search(rf"^{name}\s*==(.*?)(?=^\w+(?:\([^)]*\))?\s*==|\Z)", texts, re.M | re.S)
     return found[1] if found else ""

@@ -51,7 +51,7 @@ class Coverage:
     stale: list[str]  # what has a reason, and is reached
 
     def share(self, module: str) -> float:
-        """How much of a module is reached, of 1."""
+        """Return how much of a module is reached, of 1."""
         every = [statement for statement in self.statements if statement.module == module]
         return 1 - sum(statement.module == module for statement in self.unreached) / len(every)
 
@@ -93,7 +93,7 @@ def coverage(
 
 
 def _parts_of(spec: str) -> list[str]:
-    """The spec and the modules that it extends whose names begin with its name."""
+    """Return the spec and the modules that it extends whose names begin with its name."""
     return sorted(name for name in planted.needed(spec) if name.startswith(spec))
 
 
@@ -146,14 +146,14 @@ def _statements(source: bytes, used: set[str]) -> list[Node]:
 
 
 def _plain(body: Node) -> bool:
-    """Whether TLC must see it as it is: a tuple of variables, or a constant's number."""
+    """Return whether TLC must see it as it is: a tuple of variables, or a constant's number."""
     return body.type == "tuple_literal" or not any(
         node.type == "identifier_ref" for node in syntax.within(body)
     )
 
 
 def _parts(node: Node) -> list[Node]:
-    """Of a node, those below it that may be statements."""
+    """Return the nodes below a node that may be statements."""
     children = [child for child in node.children if not child.type.endswith("comment")]
     if node.type in ("conj_item", "disj_item", "case_arm", "other_arm"):
         return [children[-1]]

@@ -134,7 +134,7 @@ class Adapter:
         return events
 
     def event_count(self) -> int:
-        """How many events `drain_events` would return now."""
+        """Return how many events `drain_events` would return now."""
         return 0 if self._disk is None else len(self._disk.events or ())
 
     def scrub(self) -> list[str]:

@@ -85,7 +85,7 @@ class RequestedFaults:
         return {"ok": True}
 
     def _end(self, disk: ArrayDisk[Any], device: int, replaced: bool) -> Message:
-        """The fault of a device ends. The engine may have left it."""
+        """End the fault of a device, which the engine may have given up meanwhile."""
         self._supply.end(device)
         self._faulty.remove(device)
         if not replaced:
@@ -99,8 +99,8 @@ class RequestedFaults:
         return {"ok": True}
 
     def _bring_back(self, disk: ArrayDisk[Any], device: int) -> None:
-        """The device is there, if the engine has left it: it returns, or a new one takes its place
-        if its label went wrong, so that nobody can know it again.
+        """Bring the device back, if the engine has given it up: it returns, or a new one takes its
+        place if its label went wrong, so that nobody can know it again.
         """
         member = disk.array.roster.member(device)
         if member is not None and member.reachable:

@@ -13,7 +13,7 @@ from refmodel.registry import DEFAULT, plan
 def plan_disk(
     engine: str, blocks: int, capacity_percent: int | None, options: dict[str, Any]
 ) -> Shape:
-    """The shape of a disk of `blocks` blocks.
+    """Return the shape of a disk of `blocks` blocks.
 
     For the log-structured engine, the segment size is rounded up to whole stripes, and
     `capacity_percent` sizes the capacity leg, in percent of the blocks, without the reserve. Raises
@@ -49,7 +49,7 @@ def holding(shape: Shape, *, few_pages: bool) -> dict[str, int]:
 
 
 def created(shape: Geometry) -> dict[str, Any]:
-    """The inner event `create`, which begins the events of a log-structured disk."""
+    """Return the inner event `create`, which begins the events of a log-structured disk."""
     return {
         "event": "create",
         "blocks": shape.blocks,

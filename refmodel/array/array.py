@@ -80,7 +80,7 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """Whether what is written can be read again by whoever opens the disk."""
+        """True if what is written can be read again by whoever opens the disk."""
         return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
@@ -90,7 +90,7 @@ class Array(Generic[G]):
 
     @property
     def redundant(self) -> bool:
-        """Whether every member is active, and is that on a majority of the members."""
+        """True if every member is active, and is that on a majority of the members."""
         return self.roster.redundant and self.roster.quorum.counts
 
     def in_state(self, *states: ComponentState) -> list[Member]:
@@ -108,14 +108,14 @@ class Array(Generic[G]):
         ]
 
     def missed_writes(self, member: Member) -> bool:
-        """Whether a member that left may have missed writes: only once it was on record."""
+        """Return whether a member that left may have missed writes: only once it was on record."""
         return member.recorded
 
     # Devices fail, return and are replaced. Each method raises BadRequest if the device is not in
     # the state that the change begins in.
 
     def fail(self, device: int, mode: str) -> None:
-        """A device leaves: it may come back ("absent") or will not ("degraded")."""
+        """Let a device leave: it may come back ("absent") or will not ("degraded")."""
         if mode not in (ComponentState.ABSENT, ComponentState.DEGRADED):
             raise BadRequest(f"a device fails as absent or degraded, not as {mode!r}")
         degraded = mode == ComponentState.DEGRADED
@@ -135,7 +135,7 @@ class Array(Generic[G]):
         self.events.emit("fail", device=device, mode=mode)
 
     def return_(self, device: int) -> Member | None:
-        """A device is back. Returns its member; None if the device is a spare now."""
+        """Take back a device. Returns its member; None if the device is a spare now."""
         member = self.roster.member(device)
         if member is not None and member.state is not ComponentState.ABSENT:
             hint = "; replace it" if member.state is ComponentState.DEGRADED else ""
@@ -162,7 +162,7 @@ class Array(Generic[G]):
         return member
 
     def replace(self, device: int) -> Member | None:
-        """A new, empty device takes the place of one that is gone.
+        """Put a new, empty device in the place of one that is gone.
 
         Returns its member, which has to be rebuilt on it; None if the new device is a spare. Raises
         DataLost if too few members are left to rebuild it from.
@@ -203,7 +203,7 @@ class Array(Generic[G]):
         return member
 
     def activate(self, member: Member) -> None:
-        """A member lacks nothing any more: it is active, and on record as that."""
+        """Make a member active, and record that: it lacks nothing any more."""
         member.activate()
         self._lack_nothing(member)
         self.roster.save()
@@ -260,7 +260,7 @@ class Array(Generic[G]):
 
     @property
     def _enough(self) -> bool:
-        """Whether so many components of both legs are written that data can be read again."""
+        """True if so many components of both legs are written that data can be read again."""
         return self.roster.enough and bool(self.performance.active())
 
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int, end: int) -> Leg:
@@ -282,7 +282,7 @@ class Array(Generic[G]):
         self._record()
 
     def _lost(self, member: Member, error: OSError) -> None:
-        """A device raised an error: it is absent from now on.
+        """Make a device absent, since it raised an error.
 
         Raises DataLost if the disk cannot go on without it.
         """
@@ -313,7 +313,7 @@ class Array(Generic[G]):
             component.lack_nothing()
 
     def _is_due(self, member: Member) -> bool:
-        """Whether a member that is gone has to be rebuilt now."""
+        """Return whether a member that is gone has to be rebuilt now."""
         if member.state is ComponentState.DEGRADED:
             return True
         if member.state is not ComponentState.ABSENT:

@@ -69,11 +69,11 @@ class Component:
         device.flush()
 
     def lack(self, stripes: Iterable[int]) -> None:
-        """The component lacks these stripes, besides those that it lacks already."""
+        """Note that the component lacks these stripes, besides those that it lacks already."""
         self.missed.update(stripes)
 
     def receive(self, stripes: Iterable[int]) -> None:
-        """The component has these stripes now."""
+        """Note that the component has these stripes now."""
         self.missed.difference_update(stripes)
 
     def lack_nothing(self) -> None:

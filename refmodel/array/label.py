@@ -120,7 +120,7 @@ def read_all(enclosure: Enclosure) -> dict[int, Label]:
 
 
 def _answers(device: Device) -> bool:
-    """Whether the device can be read."""
+    """Return whether the device can be read."""
     try:
         device.read(0, PAGE)
     except OSError:

@@ -24,7 +24,7 @@ MEMBERSHIP_BASE = 2 * PAGE  # byte offset of the membership record on each devic
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayGeometry(ABC):
-    """What `create` fixes for a disk on an array, and what follows from it.
+    """The parameters of a disk on an array, fixed by `create`, and what follows from them.
 
     A name ends with its unit. An engine adds its own fields, and says how large its parts are.
     """
@@ -47,7 +47,7 @@ class ArrayGeometry(ABC):
     @property
     @abstractmethod
     def crash_profile(self) -> str:
-        """What survives a power cut: "ack", "prefix" or "block"."""
+        """The crash profile, which says what survives a power cut: "ack", "prefix" or "block"."""
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class ArrayGeometry(ABC):
 
     @cached_property
     def m(self) -> int:
-        """How many members may fail: the capacity leg has m parity components.
+        """Number of members that may fail: the capacity leg has m parity components.
 
         The performance leg has m + 1 mirrors.
         """
@@ -111,7 +111,7 @@ class ArrayGeometry(ABC):
         return self.performance_base + self.performance_bytes
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, as the label stores them."""
+        """Return the fields, as the label stores them."""
         return asdict(self)
 
 

@@ -228,7 +228,9 @@ class Leg(ComponentSet):
     # How it is done.
 
     def _holders(self, offset: int, length: int) -> dict[int, Component]:
-        """The components that may be read, by the piece that they hold of the offset's stripe."""
+        """Return the components that may be read, by the piece that they hold of the offset's
+        stripe.
+        """
         stripe = offset // self.stripe_bytes
         return {
             self.striping.piece(number, stripe): component
@@ -240,7 +242,7 @@ class Leg(ComponentSet):
         return self.read(offset, length, lambda data: crc32c(data) == crc, cause)
 
     def _read_directly(self, offset: int, length: int, cause: str) -> bytes:
-        """What the component with the data holds, good or not; nothing if it cannot be read there.
+        """Return the bytes on the component with the data, good or not; b"" if unreadable.
 
         The fast path of all reads: it repeats Striping.locate and .component without their calls.
         """
@@ -264,7 +266,7 @@ class Leg(ComponentSet):
         return data
 
     def _written(self, offset: int, length: int, reached: list[Component]) -> None:
-        """Whole stripes were written: reachable components no longer lack them."""
+        """Note that whole stripes were written: reachable components no longer lack them."""
         stripes = range(-(-offset // self.stripe_bytes), (offset + length) // self.stripe_bytes)
         for component in self.components:
             if component.missed and component.member.reachable:

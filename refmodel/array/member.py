@@ -58,30 +58,36 @@ class Member:
 
     @property
     def reachable(self) -> bool:
-        """Whether its device can be read and written."""
+        """True if its device can be read and written."""
         return self.state in REACHABLE
 
     # While the disk is opened.
 
     def found(self, device: Device) -> None:
-        """Its device is present. Unless the record calls it active, it missed writes."""
+        """Record that its device is present.
+
+        Unless the record calls it active, it missed writes.
+        """
         self.device = device
         if self.state is not ACTIVE:
             self.state = ComponentState.STALE
 
     def found_missing(self, now: float) -> None:
-        """Its device is not present, at a time of the repair clock. The record may not know yet."""
+        """Record that its device is not present, at a time of the repair clock.
+
+        The record may not know yet.
+        """
         self.recorded = self.state is not ACTIVE
         self.state, self.left, self.device = ComponentState.ABSENT, now, None
 
     def caught_up_to(self, time: int) -> None:
-        """It lacks nothing that was born up to a time of the disk's clock."""
+        """Record that it lacks nothing that was born up to a time of the disk's clock."""
         self.since = time
 
     # While the disk is open.
 
     def leave(self, state: ComponentState, now: float, durable: int) -> None:
-        """Its device is gone: it becomes absent or degraded.
+        """Make it absent or degraded: its device is gone.
 
         `now` is a time of the repair clock. `durable` is the time of the newest durable checkpoint:
         what was born up to then is on the device.
@@ -91,29 +97,31 @@ class Member:
         self.state, self.left, self.device = state, now, None
 
     def clock_shows(self, now: float) -> None:
-        """The repair clock shows a time. If it went back, it counts from there: else a member that
-        is absent could wait for years."""
+        """Take over the time of the repair clock.
+
+        If it went back, it counts from there: else a member that is absent could wait for years.
+        """
         self.left = min(self.left, now)
 
     def put_on_record(self) -> None:
-        """The membership record has its state now, so writes that it misses may be made."""
+        """Record that the membership record has its state, so writes that it misses may be made."""
         self.recorded = True
 
     def come_back(self, device: Device, *, missed: bool) -> None:
-        """Its device is back: it is stale if it missed writes, else active."""
+        """Take its device back: it is stale if it missed writes, else active."""
         self.device = device
         self.state = ComponentState.STALE if missed else ComponentState.ACTIVE
         self.recorded = True
 
     def rebuild_on(self, index: int, id: str, device: Device) -> None:
-        """A new device, which has nothing yet, takes the place of its own."""
+        """Put a new device, which has nothing yet, in the place of its own."""
         self.index, self.id, self.device = index, id, device
         self.state, self.since, self.catches_up = ComponentState.RESYNCING, 0, "rebuild"
 
     def begin_resync(self) -> None:
-        """It takes part in all writes from now on, and catches up with earlier ones."""
+        """Let it take part in all writes from now on, and catch up with earlier ones."""
         self.state = ComponentState.RESYNCING
 
     def activate(self) -> None:
-        """It lacks nothing any more."""
+        """Make it active: it lacks nothing any more."""
         self.state = ComponentState.ACTIVE

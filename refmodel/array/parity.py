@@ -18,7 +18,7 @@ Piece = npt.NDArray[np.uint8]
 
 
 def _powers() -> list[int]:
-    """g^0 to g^254."""
+    """Return g^0 to g^254."""
     found = [1]
     while len(found) < 255:
         double = found[-1] << 1
@@ -42,7 +42,7 @@ def inverse(a: int) -> int:
 
 @lru_cache(maxsize=256)
 def _times(factor: int) -> bytes:
-    """A table with the product of the factor and each byte."""
+    """Return a table with the product of the factor and each byte."""
     return bytes(multiply(factor, value) for value in range(256))
 
 
@@ -72,7 +72,7 @@ def reconstruct(k: int, have: Mapping[int, Piece], wanted: int) -> Piece:
 
 
 def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:
-    """All data pieces, from any k pieces."""
+    """Return all data pieces, from any k pieces."""
     data = {i: piece for i, piece in have.items() if i < k}
     missing = [i for i in range(k) if i not in data]
     if len(missing) == 1 and k in have:
@@ -92,7 +92,7 @@ def _data(k: int, have: Mapping[int, Piece]) -> list[Piece]:
 
 
 def _q(data: Mapping[int, Piece]) -> Piece:
-    """The sum of g^i times piece i, by Horner's rule.
+    """Return the sum of g^i times piece i, by Horner's rule.
 
     To double a byte is a shift; if a bit is shifted out, the polynomial is added.
     """

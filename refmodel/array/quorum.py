@@ -136,7 +136,7 @@ class Quorum:
         )
 
     def _unanimous(self) -> bool:
-        """Whether each voter is present and has both copies of the newest record."""
+        """Return whether each voter is present and has both copies of the newest record."""
         page, seats = records.encode(self._record), self._seats()
         try:
             return len(seats) == self._voters and all(
@@ -164,7 +164,7 @@ class Quorum:
         self._count(votes)
 
     def _seats(self) -> list[Seat]:
-        """The voters that are present."""
+        """Return the voters that are present."""
         seats = [
             Seat(member.device, MEMBERSHIP_BASE, member)
             for member in self._members
@@ -174,7 +174,7 @@ class Quorum:
         return seats if witness is None else [*seats, Seat(witness, 0, None)]
 
     def _count(self, votes: int) -> None:
-        """The record counts now. Raises DataLost if the voters that have it are no majority."""
+        """Let the record count. Raises DataLost if the voters that have it are no majority."""
         if 2 * votes <= self._voters:
             raise DataLost(
                 f"only {votes} of {self._voters} members can be told who is current; "
@@ -196,7 +196,7 @@ class Quorum:
         return witness is not None
 
     def _witness(self) -> Device | None:
-        """The witness, if the layout has one and it is present."""
+        """Return the witness, if the layout has one and it is present."""
         return self._enclosure.witness() if self._witnessed else None
 
 
@@ -219,5 +219,5 @@ def newest(enclosure: Enclosure, disk: str, devices: Iterable[int]) -> Membershi
 
 
 def _read(seat: Seat) -> Membership | None:
-    """The newest whole record of a voter."""
+    """Return the newest whole record of a voter."""
     return records.read(seat.device, seat.base)

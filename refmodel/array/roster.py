@@ -68,12 +68,12 @@ class Roster:
 
     @property
     def redundant(self) -> bool:
-        """Whether every member is active."""
+        """True if every member is active."""
         return all([member.state is ACTIVE for member in self.members])
 
     @property
     def enough(self) -> bool:
-        """Whether so many members lack nothing that what is written now can be read after any
+        """True if so many members lack nothing that what is written now can be read after any
         return: a member that catches up is not one of them, since a restart forgets how far it is.
         """
         return sum(member.state is ACTIVE for member in self.members) >= self._geometry.k

@@ -183,7 +183,7 @@ def separated(workload: Workload, live: float, blocks: int) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The root of a function that is negative at exactly one of two ends, by bisection."""
+    """Return the root of a function that is negative at exactly one of two ends, by bisection."""
     negative = function(low) < 0
     for _ in range(200):
         middle = (low + high) / 2

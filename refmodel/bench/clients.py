@@ -38,7 +38,7 @@ class Stopwatch:
         return self._read() + self._skipped
 
     def now(self) -> float:
-        """Seconds since it was made."""
+        """Return seconds since it was made."""
         return self.nanoseconds() / 1e9
 
     def wait_until(self, moment: float) -> None:
@@ -61,7 +61,7 @@ class RepairClock:
 
 
 class Tally(NamedTuple):
-    """What devices did, by cause: I/Os and bytes."""
+    """Device I/Os and bytes, by cause."""
 
     reads: Counter[str]
     writes: Counter[str]
@@ -71,7 +71,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, tallies: Iterable["Tally"]) -> "Tally":
-        """The sum of tallies."""
+        """Return the sum of tallies."""
         found = cls(*(Counter() for _ in cls._fields))
         for one in tallies:
             for sums, counts in zip(found, one, strict=True):
@@ -93,7 +93,10 @@ class Tally(NamedTuple):
 
 
 def tally(disk: Disk) -> Tally:
-    """What devices did since the disk was opened. Flushes are not counted: they move no data."""
+    """Return the device I/Os since the disk was opened.
+
+    Flushes are not counted: they move no data.
+    """
     meters = (
         Tally(
             Counter(meter.reads),
@@ -109,7 +112,7 @@ def tally(disk: Disk) -> Tally:
 
 
 class Window(NamedTuple):
-    """What was measured in a piece of a phase."""
+    """The measurements of one window of a phase."""
 
     phase: str
     began: float  # seconds since the run began
@@ -121,7 +124,7 @@ class Window(NamedTuple):
 
 
 class ActionDone(NamedTuple):
-    """What was measured of an action of a phase, until the disk had answered it."""
+    """The measurements of one action of a phase, until the disk had answered it."""
 
     action: str
     phase: str

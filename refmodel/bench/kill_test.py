@@ -29,7 +29,7 @@ Operation = tuple[Any, ...]  # name, arguments
 
 @dataclass
 class Content:
-    """What the disk reads as: LBA (logical block address) -> tag of the block."""
+    """The content of a disk: LBA (logical block address) -> tag of the block."""
 
     live: dict[int, int] = field(default_factory=dict)
     snaps: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Content:
 
 @dataclass
 class Outcome:
-    """What a campaign found."""
+    """The result of a campaign."""
 
     kills: int = 0
     acknowledged: int = 0  # operations
@@ -125,7 +125,7 @@ def _life(folder: Path, choose: random.Random, content: Content, found: Outcome)
 
 
 def _work(folder: Path, seed: int, content: Content, report: int) -> None:
-    """In the child: do operations until killed."""
+    """Do operations until killed; runs in the child."""
     try:
         disk = open_disk(folder, sync=False)
         os.write(report, b"o")

@@ -41,7 +41,7 @@ Command = Sequence[str | Path]
 
 
 class Run(NamedTuple):
-    """What fio measured of a server."""
+    """fio's measurements of one server."""
 
     iops: float  # operations per second of wall-clock time
     processor: float  # CPU seconds of the server per operation
@@ -49,7 +49,7 @@ class Run(NamedTuple):
     percentiles: tuple[float, ...]  # of the latency by wall-clock time, in seconds
 
     def as_dict(self) -> dict[str, object]:
-        """The object that `--json` writes; names are fio's where it has them."""
+        """Return the object that `--json` writes; names are fio's where it has them."""
         return {
             "iops": self.iops,
             "bw_bytes": self.bandwidth,
@@ -64,7 +64,7 @@ class Run(NamedTuple):
 
 
 class Server(NamedTuple):
-    """How a server is started."""
+    """A server and the command that starts it."""
 
     command: Command
     environment: Mapping[str, str]
@@ -244,5 +244,5 @@ def _serving(server: Server, socket: Path) -> Iterator[int]:
 
 
 def _processor(process: int) -> float:
-    """CPU seconds of a process: user and system time, also of threads that have ended."""
+    """Return CPU seconds of a process: user and system time, also of threads that have ended."""
     return time.clock_gettime(~process << 3 | 2)  # as clock_getcpuclockid(3) computes it

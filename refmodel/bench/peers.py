@@ -16,7 +16,7 @@ Batches = list[list[Request]]  # requests that are in flight together
 
 
 def a_file(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> float:
-    """A file that is overwritten in place: no engine that stores data in a file can be faster."""
+    """Overwrite a file in place: no engine that stores data in a file can be faster."""
     block = os.urandom(BLOCK)
     file = os.open(folder / "bare", os.O_RDWR | os.O_CREAT)
     try:
@@ -35,7 +35,7 @@ def a_file(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> flo
 
 
 def sqlite(folder: Path, blocks: int, batches: Batches, watch: Stopwatch) -> float:
-    """SQLite in WAL mode: a row per block, a transaction per batch of requests."""
+    """Use SQLite in WAL mode: a row per block, a transaction per batch of requests."""
     block = os.urandom(BLOCK)
     with closing(sqlite3.connect(folder / "peer.db", isolation_level=None)) as base:
         base.execute("PRAGMA journal_mode = WAL")

@@ -16,14 +16,14 @@ PERCENTILES = (50, 90, 99, 99.9)
 
 
 class Measured(ABC):
-    """What a run and a phase of a run have in common: windows, and what devices did in them."""
+    """The measurements that a run and a phase have in common: windows and their device I/Os."""
 
     windows: list[Window]
 
     @property
     @abstractmethod
     def devices(self) -> Tally:
-        """What devices did, by cause."""
+        """Device I/Os and bytes, by cause."""
 
     @property
     @abstractmethod
@@ -32,7 +32,7 @@ class Measured(ABC):
 
     @property
     def operations(self) -> int:
-        """How many operations clients did."""
+        """Number of operations that clients did."""
         return sum(window.operations for window in self.windows)
 
     @property
@@ -56,11 +56,11 @@ class Measured(ABC):
         return self.devices.ios["foreground"] / self.operations
 
     def latency(self, percent: float) -> float:
-        """A percentile of the latency, in microseconds."""
+        """Return a percentile of the latency, in microseconds."""
         return percentile(self.windows, percent)
 
     def summary(self) -> dict[str, Any]:
-        """The fields that `--json` has for a run and for each of its phases."""
+        """Return the fields that `--json` has for a run and for each of its phases."""
         return {
             "operations": self.operations,
             "seconds": self.seconds,
@@ -101,7 +101,7 @@ class Result(Measured):
 
     @property
     def devices(self) -> Tally:
-        """What devices did in all phases, by cause."""
+        """Device I/Os and bytes of all phases, by cause."""
         return Tally.of(window.devices for window in self.windows)
 
     @property
@@ -115,7 +115,7 @@ class Result(Measured):
         return [self.part(name) for name in self.requests]
 
     def part(self, phase: str) -> "Part":
-        """The result of one phase.
+        """Return the result of one phase.
 
         Raises KeyError if there is no phase of that name.
         """
@@ -125,7 +125,7 @@ class Result(Measured):
         return Part(phase, windows, actions, requests, self.waits.get(phase, Breakdown()))
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that `--json` writes for a run."""
+        """Return the object that `--json` writes for a run."""
         return {
             "profile": self.profile,
             "engine": self.engine,
@@ -170,7 +170,7 @@ class Part(Measured):
 
     @property
     def devices(self) -> Tally:
-        """What devices did in the phase, by cause, without its actions."""
+        """Device I/Os and bytes of the phase, by cause, without its actions."""
         whole = Tally.of(window.devices for window in self.windows)
         return whole - Tally.of(done.devices for done in self.actions)
 
@@ -191,7 +191,7 @@ class Part(Measured):
         return self.devices.bytes_read[CACHE] / read if read else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that `--json` writes for a phase."""
+        """Return the object that `--json` writes for a phase."""
         return {
             "phase": self.name,
             **self.summary(),
@@ -209,7 +209,7 @@ class Part(Measured):
 
 
 def percentile(windows: list[Window], percent: float) -> float:
-    """A percentile of the latency over some windows, in microseconds."""
+    """Return a percentile of the latency over some windows, in microseconds."""
     found = sorted(chain.from_iterable(window.latencies for window in windows))
     return 1e6 * found[min(len(found) - 1, int(len(found) * percent / 100))]
 
@@ -221,7 +221,7 @@ def describe(result: Result) -> str:
 
 
 def _setting(result: Result) -> list[str]:
-    """Lines that say what was run."""
+    """Return lines that say what was run."""
     profile = PROFILES[result.profile]
     facts = [", ".join(filter(None, (result.engine, result.layout)))]
     facts.append(f"{result.snapshots} snapshots before the run")
@@ -238,7 +238,7 @@ def _setting(result: Result) -> list[str]:
 
 
 def _phases(result: Result) -> list[str]:
-    """A row per phase."""
+    """Return a row per phase."""
     clock = "wall" if result.wall else "CPU"
     lines = [
         f"  {'':<16} {'':>10} {'ops per':>11} {'':>7} {'CPU us':>7} "
@@ -259,7 +259,7 @@ def _phases(result: Result) -> list[str]:
 
 
 def _waits(result: Result) -> list[str]:
-    """A row per phase and percentile: what its requests waited for."""
+    """Return a row per phase and percentile: what its requests waited for."""
     rows = [
         (f"{part.name} p{percent:g}", share)
         for part in result.phases
@@ -285,7 +285,7 @@ def _peers(result: Result) -> list[str]:
 
 
 def _causes(result: Result) -> list[str]:
-    """A row per cause of device I/O, actions included."""
+    """Return a row per cause of device I/O, actions included."""
     devices = result.devices
     lines = [
         f"  {'':<14} {'':>12} {'device I/Os':>12} {'device bytes':>14}",

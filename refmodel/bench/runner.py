@@ -155,7 +155,7 @@ def run(
 def _commands(
     path: Path, callbacks: Callbacks, disk: Disk, run_command: RunCommand | None
 ) -> AbstractContextManager[CommandSocket | None]:
-    """The socket for commands of other processes, if anything runs them."""
+    """Return the socket for commands of other processes, if anything runs them."""
     if run_command is None:
         return nullcontext()
     return closing(CommandSocket(path, callbacks, partial(run_command, disk)))
@@ -192,7 +192,7 @@ def _measure(clients: Clients, parts: list[Stretch], watch: Watch) -> list[Windo
 
 
 def _batches(parts: list[Stretch]) -> Batches:
-    """The requests of a run, as many together as are in flight."""
+    """Return the requests of a run in batches, each of the requests that are in flight together."""
     return [
         part.requests[at : at + part.access.in_flight]
         for part in parts
@@ -215,7 +215,7 @@ def _plan(
     layout: str | None,
     reductions: dict[str, bool],
 ) -> Shape:
-    """The shape of the disk: the options of the profile that the engine has.
+    """Return the shape of the disk: the options of the profile that the engine has.
 
     Raises BadRequest if the engine lacks the layout or the data reduction that was asked for.
     """
@@ -245,7 +245,7 @@ def _require_able(shape: Shape, profile: str, parts: list[Stretch], snapshots: i
 
 
 def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
-    """How many segments the disk needs for all that its snapshots may hold, and half as many again.
+    """Return the number of segments for all that the snapshots may hold, and half as many more.
 
     So cleaning does not hide what snapshots cost.
     """
@@ -256,5 +256,5 @@ def _segments(parts: list[Stretch], blocks: int, snapshots: int) -> int:
 
 
 def _memory(sync: bool) -> str | None:
-    """The folder for a temporary disk: in memory, unless the medium is to be measured."""
+    """Return the folder for a temporary disk: in memory, unless the medium is to be measured."""
     return "/dev/shm" if not sync and Path("/dev/shm").is_dir() else None

@@ -1,4 +1,4 @@
-"""What a write costs while the cleaner works, beside what it costs where nothing needs cleaning.
+"""The cost of a write while the cleaner works, compared with a disk that needs no cleaning.
 
 Two disks on RAID-6 get the same kind of writes, in turns: 4 KiB at random, 32 together. One has as
 many segments as its live share asks for; its cleaner is in the steady state. The other has room for
@@ -122,7 +122,7 @@ def _write(disk: LogStructuredDisk, choose: random.Random, lbas: Iterable[int]) 
 
 
 def _median(costs: list[Cost]) -> Cost:
-    """The median of CPU time, and the mean of what was written."""
+    """Return the median of CPU time, and the mean of what was written."""
     return Cost(
         median(cost.processor for cost in costs),
         sum(cost.device_bytes for cost in costs) / len(costs),

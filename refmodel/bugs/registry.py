@@ -19,7 +19,7 @@ class Bug:
 
     @property
     def of_cache(self) -> bool:
-        """Whether it is planted in the cache, once the disk behind it is open."""
+        """True if the bug is planted in the cache, once the disk behind it is open."""
         return "cache_bytes" in self.needs
 
 

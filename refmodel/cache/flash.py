@@ -16,7 +16,7 @@ CAUSE = "cache"  # hits and fills are counted under it
 
 @dataclass(slots=True)
 class Slot:
-    """What a slot holds."""
+    """The content of a slot."""
 
     tag: int
     held: int = 0  # bit i: block i of the cache block is valid
@@ -90,7 +90,7 @@ class Flash:
 
     @property
     def held_blocks(self) -> int:
-        """How many blocks the cache holds."""
+        """Number of blocks that the cache holds."""
         return sum(slot.held.bit_count() for slot in self.used.values())
 
     def close(self) -> None:

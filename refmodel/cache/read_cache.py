@@ -116,7 +116,7 @@ class ReadCache:
         self.settings, self.flash = settings, cold
 
     def move(self) -> None:
-        """The virtual machine begins to move to another host, whose cache is empty.
+        """Begin to move the virtual machine to another host, whose cache is empty.
 
         Raises BadRequest if it moves already, HostRefused if it cannot have a file.
         """
@@ -131,7 +131,7 @@ class ReadCache:
             self.flash.copy_slot(slot, copy)
 
     def arrive(self) -> None:
-        """The virtual machine runs on the other host, with the slots that were copied.
+        """End the move: the other host runs the virtual machine, with the slots that were copied.
 
         Raises BadRequest if it does not move.
         """
@@ -153,22 +153,22 @@ class ReadCache:
 
     @property
     def slots(self) -> int:
-        """How many slots the cache has."""
+        """Number of slots of the cache."""
         return self.flash.slots
 
     @property
     def used_slots(self) -> int:
-        """How many of them hold something."""
+        """Number of slots that hold something."""
         return len(self.flash.used)
 
     @property
     def held_blocks(self) -> int:
-        """How many blocks of the disk the cache holds."""
+        """Number of blocks of the disk that the cache holds."""
         return self.flash.held_blocks
 
     @property
     def evictions(self) -> int:
-        """How many slots were evicted, on all hosts."""
+        """Number of slots that were evicted, on all hosts."""
         return self._evicted + self.flash.evicted
 
     # How it is done.
@@ -178,13 +178,16 @@ class ReadCache:
         return [self.flash] if self._copy is None else [self.flash, self._copy]
 
     def _moving(self) -> Flash:
-        """The cache of the other host. Raises BadRequest if the virtual machine does not move."""
+        """Return the cache of the other host.
+
+        Raises BadRequest if the virtual machine does not move.
+        """
         if self._copy is None:
             raise BadRequest("the virtual machine does not move")
         return self._copy
 
     def _cold(self, settings: CacheSettings) -> Flash:
-        """An empty cache on a device of its own, whose file has no name: nobody else finds it.
+        """Return an empty cache on a device of its own, in a file without a name.
 
         Raises HostRefused, OSError.
         """

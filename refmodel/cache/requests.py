@@ -111,7 +111,7 @@ class CachedRequests:
         self._operations.add("flush", started)
 
     def touch(self, blocks: range) -> None:
-        """A change of blocks begins: what is under way there is not alone any more."""
+        """Note that a change of blocks begins: what is under way there is not alone any more."""
         for other in self._under_way:
             if other.meets(blocks):
                 other.alone = False

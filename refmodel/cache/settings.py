@@ -24,7 +24,7 @@ class CacheSettings:
 
     @property
     def slots(self) -> int:
-        """How many cache blocks fit."""
+        """Number of cache blocks that fit."""
         return self.bytes // self.block_bytes
 
     @classmethod

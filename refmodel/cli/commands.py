@@ -1,4 +1,4 @@
-"""What all commands share: their group, options, the disk that a command is for, and errors."""
+"""The common parts of all commands: their group, options, the disk to open, and errors."""
 
 import sys
 from collections.abc import Iterator
@@ -127,12 +127,15 @@ class Commands(click.Group):
             fail(*explained(error))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order in which `--help` shows them."""
+        """Return the names of the commands, in the order in which `--help` shows them."""
         return list(self.commands)
 
 
 def _forwarded(busy: DiskBusy, call: Call) -> Answer:
-    """The answer of the process that has the disk open. Raises `busy` if that does not listen."""
+    """Return the answer of the process that has the disk open.
+
+    Raises `busy` if that does not listen.
+    """
     served_here = _served.get() is not None
     answer = None if served_here else command_socket.forward(busy.path, call.arguments, call.stdin)
     if answer is None:
@@ -168,7 +171,7 @@ def run_on(disk: Disk, arguments: list[str], stdin: bytes) -> Answer:
 
 
 def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that stand on the command line. The engine chooses the others itself."""
+    """Return the options that stand on the command line. The engine chooses the others itself."""
     return {
         name: value
         for name, value in options.items()
@@ -178,7 +181,7 @@ def given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
-    """The disk in a folder: the one that this process serves, or one opened for this command.
+    """Yield the disk in a folder: the one that this process serves, or one opened for this command.
 
     Raises NotADisk, DiskBusy or DataLost if it cannot be opened.
     """
@@ -195,7 +198,7 @@ def disk_at(path: Path, no_sync: bool = False) -> Iterator[Disk]:
 
 
 def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
-    """The disk behind its cache, for a command that only the log-structured engine has.
+    """Return the disk behind its cache, for a command that only the log-structured engine has.
 
     Raises Unsupported if the disk is of another engine.
     """
@@ -209,7 +212,10 @@ def log_structured(disk: Disk, command: str) -> LogStructuredDisk:
 
 
 def array_disk(disk: Disk) -> ArrayDisk[Any]:
-    """The disk behind its cache, for a command on devices. Raises Unsupported if none may fail."""
+    """Return the disk behind its cache, for a command on devices.
+
+    Raises Unsupported if none may fail.
+    """
     engine = behind_cache(disk)
     if not isinstance(engine, ArrayDisk):
         raise Unsupported(f"the engine {disk.geometry.engine} has no devices that may fail")

@@ -1,1 +1,3 @@
-"""What every layer uses: errors, validation, checksums, the logical clock, events, statistics."""
+"""Basics that every layer uses: errors, validation, checksums, the logical clock, events,
+statistics.
+"""

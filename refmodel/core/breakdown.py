@@ -1,4 +1,4 @@
-"""Latencies with what they consist of: for any percentile, what its requests waited for.
+"""Latencies with their parts: for any percentile, what its requests waited for.
 
 Latencies are counted in buckets, 16 for each power of 2, so a bucket is at most 6 % wide. A bucket
 keeps the sums of what its requests spent on each part. The breakdown of a percentile is the mean of
@@ -55,7 +55,7 @@ class Breakdown:
 
     @property
     def count(self) -> int:
-        """How many requests were counted."""
+        """Number of requests that were counted."""
         return sum(sums[0] for sums in self._sums.values())
 
     @property
@@ -94,12 +94,12 @@ class Breakdown:
 
 
 def _index(value: int) -> int:
-    """The bucket of a value: its first binary digits, and how many follow."""
+    """Return the bucket of a value: its first binary digits, and how many follow."""
     shift = max(0, value.bit_length() - FINE - 1)
     return (shift << FINE) + (value >> shift)
 
 
 def _bound(index: int) -> int:
-    """The greatest value in a bucket."""
+    """Return the greatest value in a bucket."""
     shift = max(0, (index >> FINE) - 1)
     return ((index - (shift << FINE) + 1) << shift) - 1

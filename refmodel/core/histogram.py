@@ -22,7 +22,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values were counted."""
+        """Number of values that were counted."""
         return sum(self.buckets)
 
     def cumulative(self) -> Iterator[tuple[int, int]]:

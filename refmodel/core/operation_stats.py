@@ -8,7 +8,7 @@ from refmodel.core.histogram import Histogram
 
 
 class OperationStats:
-    """For each operation's name, histograms of its latency (nanoseconds) and length (blocks); for
+    """Histograms of latency (nanoseconds) and length (blocks), by name of the operation; for
     a server, of the requests that it has together, and what each request waited for."""
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class OperationStats:
 
     @property
     def changes(self) -> int:
-        """How many operations were done that may have changed the disk."""
+        """Number of operations that may have changed the disk."""
         return sum(
             histogram.count for name, histogram in self.nanoseconds.items() if name != "read"
         )
 
     def blocks_of(self, name: str) -> int:
-        """How many blocks all operations of a name had together."""
+        """Return the number of blocks of all operations of a name together."""
         return self.blocks[name].total if name in self.blocks else 0

@@ -1,4 +1,4 @@
-"""What the thread spends its time on, so that a request can say what it waited for.
+"""Accounting of the thread's time by part, so that a request can say what it waited for.
 
 One thread does everything. From the arrival of a request to its answer it does one thing after
 another, for this request or for others, and the request waits for all of it. So the time that the
@@ -44,7 +44,7 @@ class TimeSpent:
         self._since = clock() if clock is not None else 0
 
     def switch(self, part: int) -> int:
-        """The thread does something else from now on. Return what it did before."""
+        """Count time for another part from now on. Return the part until now."""
         before = self.doing
         if self.clock is not None:
             now = self.clock()

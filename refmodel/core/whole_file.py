@@ -8,7 +8,7 @@ from typing import TextIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A text file to write, which takes the place of `path` once it is whole.
+    """Yield a text file to write, which takes the place of `path` once it is whole.
 
     After an error the file that was there is as it was. Raises OSError, which names the path. What
     is no regular file (a pipe, a terminal) is written to directly.

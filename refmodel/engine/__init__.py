@@ -1,1 +1,1 @@
-"""What every engine shares: the interface of an open disk, how it is opened, devices that fail."""
+"""The common parts of all engines: the interface of an open disk, opening, failing devices."""

@@ -22,7 +22,7 @@ G = TypeVar("G", bound=ArrayGeometry)
 
 
 class MemberResync(Protocol):
-    """How an engine brings members that lack something up to date."""
+    """The resync of an engine: it brings members that lack something up to date."""
 
     def begin(self, member: Member) -> None:
         """Find out what a member lacks."""

@@ -31,7 +31,7 @@ class Disk(ABC):
     @property
     @abstractmethod
     def geometry(self) -> Shape:
-        """What `create` fixed for the disk."""
+        """The parameters of the disk, fixed by `create`."""
 
     @property
     @abstractmethod
@@ -41,7 +41,7 @@ class Disk(ABC):
     @property
     @abstractmethod
     def usable(self) -> bool:
-        """Whether the disk is open, and no error has made it unusable."""
+        """True if the disk is open, and no error has made it unusable."""
 
     @property
     @abstractmethod

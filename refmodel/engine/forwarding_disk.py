@@ -28,7 +28,7 @@ class ForwardingDisk(Disk):
 
     @property
     def geometry(self) -> Shape:
-        """What `create` fixed for the disk."""
+        """The parameters of the disk, fixed by `create`."""
         return self.disk.geometry
 
     @property
@@ -38,7 +38,7 @@ class ForwardingDisk(Disk):
 
     @property
     def usable(self) -> bool:
-        """Whether the disk is open, and no error has made it unusable."""
+        """True if the disk is open, and no error has made it unusable."""
         return self.disk.usable
 
     @property

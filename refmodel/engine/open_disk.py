@@ -1,4 +1,4 @@
-"""What the disks of all engines share: how one is opened, and when it can be used no more."""
+"""The base class of the disks of all engines: opening, and errors that make a disk unusable."""
 
 import time
 from abc import abstractmethod
@@ -82,7 +82,7 @@ class OpenDisk(Disk, Generic[S]):
 
     @property
     def geometry(self) -> S:
-        """What `create` fixed for the disk."""
+        """The parameters of the disk, fixed by `create`."""
         return self._geometry
 
     @property
@@ -92,7 +92,7 @@ class OpenDisk(Disk, Generic[S]):
 
     @property
     def usable(self) -> bool:
-        """Whether the disk is open, and no error has made it unusable."""
+        """True if the disk is open, and no error has made it unusable."""
         return not self.broken
 
     @property

@@ -20,23 +20,23 @@ class Shape(Protocol):
 
     @property
     def sector_bytes(self) -> int:
-        """How many bytes a device has to write whole or not at all."""
+        """Bytes that a device has to write as a whole or not at all."""
 
     @property
     def devices(self) -> int:
-        """How many devices the disk is made with."""
+        """Number of devices that the disk is made with."""
 
     @property
     def m(self) -> int:
-        """How many of them may fail."""
+        """Number of devices that may fail."""
 
     @property
     def crash_profile(self) -> str:
-        """What survives a power cut: "ack", "prefix" or "block"."""
+        """The crash profile, which says what survives a power cut: "ack", "prefix" or "block"."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:
         """The capabilities of the conformance dialogue that the engine has."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, as the label of a device stores them."""
+        """Return the fields, as the label of a device stores them."""

@@ -1,4 +1,4 @@
-"""Where things are on the devices of an in-place array.
+"""The geometry of an in-place array: its sizes, and the regions on its devices.
 
 In the performance leg: two slots that say where the journal begins, then the journal. In the
 capacity leg: the stripes, one after another. docs/engines.md has the whole picture.
@@ -20,7 +20,7 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class InPlaceGeometry(ArrayGeometry):
-    """What `create` fixes for the disk. A name ends with its unit."""
+    """The parameters of the disk, fixed by `create`. A name ends with its unit."""
 
     strip_blocks: int  # of a stripe on one device
     log_bytes: int  # of the journal
@@ -40,7 +40,7 @@ class InPlaceGeometry(ArrayGeometry):
 
     @property
     def stripes(self) -> int:
-        """How many stripes hold the disk."""
+        """Number of stripes that hold the disk."""
         return -(-self.blocks * self.block_bytes // self.segment_bytes)
 
     @property

@@ -27,7 +27,7 @@ class StripeResync:
         self._cursor: dict[int, int] = {}  # by device: the stripes before it were copied
 
     def begin(self, member: Member) -> None:
-        """The member lacks everything."""
+        """Begin to resync a member, which lacks everything."""
         geometry = self._array.geometry
         for leg, component in self._array.components(member):
             capacity = leg is self._array.capacity
@@ -46,7 +46,7 @@ class StripeResync:
         return any(self._step(member) for member in self._behind())
 
     def _behind(self) -> list[Member]:
-        """The members that have to catch up."""
+        """Return the members that have to catch up."""
         return self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING)
 
     def _step(self, member: Member) -> bool:
@@ -67,7 +67,7 @@ class StripeResync:
         return True
 
     def _next(self, component: Component) -> int:
-        """The first stripe that a component lacks. The cursor moves to it."""
+        """Move the cursor to the first stripe that a component lacks, and return it."""
         stripe = self._cursor[component.member.index]
         while stripe not in component.missed:
             stripe += 1

@@ -134,7 +134,9 @@ class Stripes:
         return self._leg.components[self._leg.striping.component(piece, stripe)]
 
     def _change(self, stripe: int, extent: Extent, first: int, length: int) -> parity.Piece:
-        """The difference that an extent makes to `length` bytes of its piece, from `first` on."""
+        """Return the difference that an extent makes to `length` bytes of its piece, from `first`
+        on.
+        """
         size = len(extent.data)
         before = self._read(stripe, extent.piece, extent.inside, size, "foreground")
         difference = np.frombuffer(before, np.uint8) ^ np.frombuffer(extent.data, np.uint8)
@@ -143,7 +145,7 @@ class Stripes:
         return change
 
     def _old_parity(self, stripe: int, piece: int, inside: int, length: int) -> bytes | None:
-        """Parity as it is; None if its component is gone, or does not have it."""
+        """Return parity as it is; None if its component is gone, or does not have it."""
         component = self._component(stripe, piece)
         if not self._leg.readable(component, stripe * self._k * self._piece_bytes, 1):
             return None

@@ -184,7 +184,7 @@ class DurableLog:
                     )
 
     def _later(self, component: Component) -> Iterator[Record]:
-        """Whole records behind the head that are newer than the one that is missing there."""
+        """Yield the whole records behind the head that are newer than the missing one."""
         end = self.tail + self.size
         for start in range(self.head, end, SEARCH_BYTES):
             part = self._read(component, start, min(SEARCH_BYTES, end - start))
@@ -238,7 +238,7 @@ class DurableLog:
         assert self.used <= self.size, "records were appended that did not fit"
 
     def _ring_parts(self, raw: bytes) -> list[tuple[int, bytes]]:
-        """Bytes for the head, with their offsets in the leg: two parts where the ring ends."""
+        """Return bytes for the head with their offsets in the leg; two parts if the ring ends."""
         at = self.head % self.size
         room = self.size - at
         if len(raw) <= room:
@@ -246,7 +246,7 @@ class DurableLog:
         return [(self._base + at, raw[:room]), (self._base, raw[room:])]
 
     def _read(self, component: Component, position: int, length: int) -> bytes:
-        """Bytes at a position from one component; zeroes if its device is gone."""
+        """Return bytes at a position from one component; zeroes if its device is gone."""
         at = position % self.size
         first = min(length, self.size - at)
         part = self._read_part(component, self._base + at, first)

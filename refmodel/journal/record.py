@@ -58,7 +58,7 @@ class Record:
 
     @property
     def body(self) -> list[bytes]:
-        """What is stored behind the header and the name.
+        """The payload, stored behind the header and the name.
 
         It is in parts, so that the data of many writes is copied only once.
         """
@@ -70,7 +70,7 @@ class Record:
 
     @property
     def extents(self) -> list[tuple[int, int]]:
-        """Of WRITES: where each write is, as an LBA and a number of blocks."""
+        """The extents of a record of kind WRITES: LBA and number of blocks of each write."""
         size = sum(len(data) for _, data in self.writes) // self.count
         return [(lba, len(data) // size) for lba, data in self.writes]
 
@@ -146,7 +146,7 @@ def decode(raw: bytes) -> Record | None:
 
 
 def _writes(body: bytes, count: int) -> list[tuple[int, bytes]]:
-    """The writes of a record that has several, of `count` blocks together."""
+    """Return the writes of a record that has several, of `count` blocks together."""
     at = TABLE.size + EXTENT.size * TABLE.unpack_from(body)[0]
     size = (len(body) - at) // count
     writes = []

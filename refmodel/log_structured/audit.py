@@ -27,7 +27,7 @@ def _held(state: DiskState) -> set[int]:
 
 
 def _chunks(state: DiskState) -> Iterator[str]:
-    """Every chunk that a view holds is stored, and no chunk is stored that no view holds."""
+    """Yield chunks that a view holds and that are not stored, and stored ones held by no view."""
     stored = {mba for mba, _ in state.chunks.middle.items()}
     referred = {target_of(pba) for _, (pba, _) in state.chunks.middle.items() if pba & ALIAS}
     banked, dropped = set(state.chunks.bank), set(state.chunks.dropped)
@@ -47,7 +47,7 @@ def _chunks(state: DiskState) -> Iterator[str]:
 
 
 def _sharing(state: DiskState) -> Iterator[str]:
-    """References count who shares, and the index leads to what is stored."""
+    """Yield references that count wrong, and entries of the index that lead to nothing stored."""
     middle, (index, references) = dict(state.chunks.middle.items()), state.chunks.deduplication.maps
     held = (_held(state) | set(state.chunks.dropped)) & middle.keys()
     counted = Counter(target_of(middle[mba][0]) if middle[mba][0] & ALIAS else mba for mba in held)
@@ -69,7 +69,7 @@ def _sharing(state: DiskState) -> Iterator[str]:
 
 
 def _segments(state: DiskState) -> Iterator[str]:
-    """The owners are the inverse of the middle map, and the usage table counts them."""
+    """Yield where the owners are not the inverse of the middle map, or the usage table is wrong."""
     owners = {pba: mba for mba, (pba, _) in state.chunks.middle.items() if not pba & ALIAS}
     if owners != dict(state.segments.owners.items()):
         yield "the segments' owners are not the inverse of the middle map"
@@ -94,7 +94,7 @@ def _segments(state: DiskState) -> Iterator[str]:
 
 
 def _pages(state: DiskState) -> Iterator[str]:
-    """Exactly the reachable pages are in use, as far as they are marked."""
+    """Yield reachable pages that are not in use, and unreachable marked pages that are."""
     reachable: set[int] = set()
     for tree in state.service_maps:
         reach(tree, tree.root, 0, LAST, reachable)

@@ -21,7 +21,7 @@ from refmodel.log_structured.state import DiskState
 
 
 class Earned(NamedTuple):
-    """What an operation takes of something, of which so much is left: its share of the work."""
+    """The share of the work that an operation pays: what it takes of a supply, and what is left."""
 
     taken: int
     left: int
@@ -32,7 +32,7 @@ class Earned(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How early a checkpoint begins, and how small its steps are."""
+    """The pace of checkpoints: how early one begins, and how small its steps are."""
 
     least: int  # changes merged by a step, or nodes written, at least: more by a large write
     little: int  # changes that may be left to the freeze
@@ -48,7 +48,7 @@ SMALL = Pace(
 
 
 class Phase(Enum):
-    """What the next step of a checkpoint does."""
+    """The kind of the next step of a checkpoint."""
 
     IDLE = auto()
     MERGE = auto()  # put what waits into the maps
@@ -125,7 +125,7 @@ class Checkpointer:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the maps of a checkpoint are frozen that is not committed."""
+        """True if the maps of a checkpoint are frozen and it is not committed."""
         return self._frozen is not None
 
     @spent_on(CHECKPOINT)

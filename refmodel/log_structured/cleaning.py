@@ -39,7 +39,7 @@ MANY = 512  # segments: for so many, cleaning begins one free segment earlier, a
 
 
 class Phase(Enum):
-    """What the next step of cleaning does."""
+    """The kind of the next step of cleaning."""
 
     IDLE = auto()
     MOVE = auto()

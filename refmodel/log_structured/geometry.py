@@ -25,7 +25,7 @@ REDUCTIONS = ("compression", "deduplication")
 
 @dataclass(frozen=True, kw_only=True)
 class Geometry(ArrayGeometry):
-    """What `create` decides once and for all. The name of a size ends with its unit."""
+    """The parameters of the disk, fixed by `create`. The name of a size ends with its unit."""
 
     engine: str = DEFAULT_ENGINE
     segments: int
@@ -52,7 +52,9 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def crash_profile(self) -> str:
-        """What survives a power cut: "ack" or "prefix" of the contract."""
+        """The crash profile, which says what survives a power cut: "ack" or "prefix" of the
+        contract.
+        """
         return "prefix" if self.write_back else "ack"
 
     @cached_property
@@ -62,7 +64,7 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def reduces(self) -> bool:
-        """Whether data may be stored in less space than its blocks."""
+        """True if data may be stored in less space than its blocks."""
         return any(getattr(self, name) for name in REDUCTIONS)
 
     @cached_property
@@ -77,17 +79,17 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def usable_chunks(self) -> int:
-        """How many chunks all views together may hold, if none is reduced."""
+        """Number of chunks that all views together may hold, without data reduction."""
         return (self.segments - self.reserve_segments) * self.segment_blocks
 
     @cached_property
     def separates_streams(self) -> bool:
-        """Whether chunks are destaged in streams. The other policies have one log, as in theory."""
+        """True if chunks are destaged in streams. The other policies have one log, as in theory."""
         return self.segments >= MANY_SEGMENTS and self.cleaner == "cost-benefit"
 
     @cached_property
     def cleaning_batch(self) -> int:
-        """How many segments are freed at a time, beyond the first."""
+        """Number of segments that are freed at a time, beyond the first."""
         return self.segments // BATCH
 
     @cached_property
@@ -97,7 +99,7 @@ class Geometry(ArrayGeometry):
 
     @cached_property
     def pages_base(self) -> int:
-        """Where page 0 begins, in bytes of the performance leg."""
+        """Byte offset of page 0 in the performance leg."""
         end = self.log_base + self.log_bytes
         return end + -end % PAGE
 

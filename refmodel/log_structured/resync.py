@@ -90,7 +90,7 @@ class Resync:
         return False
 
     def keep_progress(self) -> None:
-        """After a checkpoint: put on record how far each member is that takes part in writes."""
+        """Put on record, after a checkpoint, how far each resyncing member is."""
         durable, progress = self._state.clock.durable, {}
         for member in self._array.in_state(ComponentState.STALE, ComponentState.RESYNCING):
             if (queue := self._queues.get(member.index)) is not None:

@@ -21,7 +21,7 @@ from refmodel.log_structured.resync import chunk_checks, page_check
 
 @dataclass
 class Findings:
-    """What a scrub found."""
+    """The findings of a scrub."""
 
     verified: Counter[str] = field(default_factory=Counter)  # kind of thing -> how many
     repaired: Counter[str] = field(default_factory=Counter)  # kind of thing -> copies rewritten
@@ -30,7 +30,7 @@ class Findings:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is lost, and the maps agree."""
+        """True if nothing is lost, and the maps agree."""
         return not self.lost and not self.contradictions
 
 

@@ -1,4 +1,4 @@
-"""The survey: what is in use is found out in bounded steps after a disk was opened.
+"""The survey: it finds the pages and segments in use, in bounded steps after a disk is opened.
 
 A checkpoint says how much is in use, and from where on nothing ever was. So a disk of any size can
 be opened at once. Where pages and segments are free among those that were used before is found out
@@ -35,7 +35,7 @@ class Survey:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is known what is in use, as far as it can be."""
+        """True if all pages and segments in use are known, as far as they can be."""
         swept = not self._pages.unused.unknown or bool(self._pages.damaged)
         return swept and self._marking.is_done and self._segments.all_known
 

@@ -142,7 +142,10 @@ def _name(index: int) -> str:
 
 
 def _lock(path: Path) -> int:
-    """A lock on the folder, as a file descriptor. Raises DiskBusy if another process has it."""
+    """Return a lock on the folder, as a file descriptor.
+
+    Raises DiskBusy if another process has it.
+    """
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -54,14 +54,14 @@ class FaultyDevice:
 
 
 class LyingFlush(FaultyDevice):
-    """It acknowledges a flush and does nothing."""
+    """A device that acknowledges a flush and does nothing."""
 
     def flush(self) -> None:
         """Do nothing."""
 
 
 class WrongWrites(FaultyDevice):
-    """Some of its writes go wrong."""
+    """A device of which some writes go wrong."""
 
     def write(self, offset: int, data: bytes | memoryview) -> None:
         """Write bytes at a byte offset, or go wrong."""
@@ -76,7 +76,7 @@ class WrongWrites(FaultyDevice):
 
 
 class BitFlip(WrongWrites):
-    """One bit of a write is inverted on the medium."""
+    """A device that inverts one bit of a write on the medium."""
 
     def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
         """Write the data with one bit inverted."""
@@ -86,14 +86,14 @@ class BitFlip(WrongWrites):
 
 
 class LostWrite(WrongWrites):
-    """It acknowledges a write that does not reach the medium."""
+    """A device that acknowledges a write that does not reach the medium."""
 
     def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
         """Do nothing."""
 
 
 class MisdirectedWrite(WrongWrites):
-    """A write goes to a place near the right one."""
+    """A device that writes to a place near the right one."""
 
     def write_wrong(self, offset: int, data: bytes | memoryview) -> None:
         """Write the data one or two lengths before or behind its place."""
@@ -102,7 +102,7 @@ class MisdirectedWrite(WrongWrites):
 
 
 class VanishingDevice(FaultyDevice):
-    """After some I/Os it does not answer any more: every method raises OSError."""
+    """A device that stops answering after some I/Os: every method raises OSError."""
 
     def __init__(self, below: Device, choose: random.Random, state: dict[str, int]) -> None:
         super().__init__(below, choose, state)
@@ -188,7 +188,7 @@ class FaultySupply(PowerSupply):
         return used
 
     def begin(self, index: int, fault: str) -> None:
-        """The device with a number has a fault from now on, besides those that it has."""
+        """Add a fault to the device with a number."""
         name = _name(index)
         choose, state = self._states[name]
         state["wrong one in"] = choose.choice(WRONG_WHILE_ASKED_ONE_IN)
@@ -196,7 +196,7 @@ class FaultySupply(PowerSupply):
         self._put_between(name)
 
     def end(self, index: int) -> None:
-        """The device has no fault of its own any more; what went wrong stays wrong."""
+        """Remove the faults of one device; what went wrong stays wrong."""
         name = _name(index)
         self._faults[name].clear()
         self._states[name][1].clear()

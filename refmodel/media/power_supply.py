@@ -47,7 +47,7 @@ class PowerSupply:
         return fed
 
     def forget(self, name: str) -> None:
-        """A device was pulled: it keeps everything that was written to it."""
+        """Forget a device that was pulled: it keeps everything that was written to it."""
         if (pulled := self._devices.pop(name, None)) is not None:
             pulled.release()
 

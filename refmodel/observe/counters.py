@@ -21,13 +21,13 @@ BY_ENGINE = (
 
 
 def families(disk: Disk) -> list[Family]:
-    """The counter families that a disk of this engine has."""
+    """Return the counter families that a disk of this engine has."""
     cache = baselines.CACHE if isinstance(disk, CachedDisk) else []
     return [*common.FAMILIES, *BY_ENGINE[disk.geometry.engine], *cache]
 
 
 def counters(disk: Disk) -> dict[str, int | float]:
-    """Every counter and gauge that needs no walk over the maps, by its flat name."""
+    """Return every counter and gauge that needs no walk over the maps, by its flat name."""
     found: dict[str, int | float] = {}
     for family in families(disk):
         if family.kind in (COUNTER, GAUGE) and not family.walks:
@@ -36,7 +36,10 @@ def counters(disk: Disk) -> dict[str, int | float]:
 
 
 def work(disk: Disk) -> dict[str, int]:
-    """Every counter (no gauge), by its flat name. They can be added up over disks and openings."""
+    """Return every counter (no gauge), by its flat name.
+
+    They can be added up over disks and openings.
+    """
     found: dict[str, int] = {}
     for family in families(disk):
         if family.kind == COUNTER:

@@ -11,7 +11,7 @@ SEGMENTS_SHOWN = 64
 
 
 def describe(disk: LogStructuredDisk) -> str:
-    """Return a few dozen lines for a person. Raises DataLost."""
+    """Return a description of a few dozen lines. Raises DataLost."""
     disk.state.survey.finish()
     parts = (_shape(disk), _log(disk), _views(disk), _maps(disk), _segments(disk))
     return "\n\n".join("\n".join(part) for part in parts)

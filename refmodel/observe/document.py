@@ -48,7 +48,7 @@ If several parts apply, the last one in this table counts.
 
 
 def document() -> str:
-    """The text of docs/counters.md."""
+    """Return the text of docs/counters.md."""
     parts = [HEAD]
     for heading, families in SECTIONS.items():
         parts += [f"## {heading}", "", "| counter | kind | unit | labels | meaning |"]

@@ -80,7 +80,7 @@ def shares(breakdown: Breakdown) -> Iterator[tuple[float, Share]]:
 
 
 def described(share: Share) -> str:
-    """A latency and its parts, in microseconds."""
+    """Return a latency and its parts, in microseconds."""
     parts = {name: f"{spent / 1e3:,.0f}" for name, spent in share.parts.items()}
     shown = " + ".join(f"{text} {name}" for name, text in parts.items() if text != "0")
     return (
@@ -90,7 +90,7 @@ def described(share: Share) -> str:
 
 
 def _percentiles(family: Family, histogram: Histogram) -> str:
-    """The number of values, and upper bounds of their median and their 99th percentile."""
+    """Return the number of values, and upper bounds of their median and their 99th percentile."""
     unit, scale = ("µs", 1e-3) if family.unit == "seconds" else (family.unit, 1)
     found = [f"{histogram.count:>16,} values"]
     for name, part in (("p50", 0.5), ("p99", 0.99)):
@@ -118,7 +118,7 @@ def _values(family: Family, value: Value) -> dict[str, Any]:
 
 
 def _share(share: Share) -> dict[str, Any]:
-    """A breakdown in seconds."""
+    """Return a breakdown in seconds."""
     parts = {name: spent * NANO for name, spent in share.parts.items() if spent}
     return {
         "latency": share.latency * NANO,
@@ -172,7 +172,7 @@ class _Collector:
 
 
 def _parts(family: Family, samples: list[tuple[tuple[str, ...], Value]]) -> Iterator[Metric]:
-    """What the requests waited for: all together, and those about each percentile."""
+    """Yield the parts of the latency: of all requests together, and about each percentile."""
     base = _metric_name(family).removesuffix("_seconds")
     labels = [*family.labels, "part"]
     waited = CounterMetricFamily(

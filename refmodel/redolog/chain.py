@@ -46,7 +46,7 @@ def read(
 
 
 def _runs(found: Mapping[int, int | None], block_bytes: int) -> list[tuple[list[int], int | None]]:
-    """Blocks that follow each other on the device, and where the first is.
+    """Return blocks that follow each other on the device, and where the first is.
 
     A block that is ZERO or ABSENT is alone.
     """

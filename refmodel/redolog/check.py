@@ -28,8 +28,10 @@ def check(disk: RedoLogDisk) -> list[str]:
 
 
 def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
-    """All that tables lead to is inside of the layer, and no two of them lead to one sector. What
-    is in memory of the tables is what the device has.
+    """Yield what is wrong with the tables of a layer.
+
+    Every entry has to lead into the layer, no two to the same sector, and the tables in memory have
+    to be those of the device.
     """
     geometry = disk.geometry
     start = geometry.layers_base + slot * geometry.layer_bytes
@@ -64,6 +66,6 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
 
 
 def _blocks(table: "array[int]", geometry: RedoLogGeometry) -> list[tuple[int, int]]:
-    """Where the blocks of a table are: the first sector of each, and how many they are."""
+    """Return the blocks of a table: the first sector of each, and their number."""
     locations = (entry & ~UNMAPPED for entry in table[:: geometry.block_grains])
     return [(location, geometry.block_sectors) for location in locations if location]

@@ -34,11 +34,11 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """Whether every block is done."""
+        """True if every block is done."""
         return self._cursor >= self._blocks and not self._again
 
     def redo(self, lba: int) -> None:
-        """A block of the upper layer has changed: it has to be merged again."""
+        """Note that a block of the upper layer has changed and has to be merged again."""
         if lba < self._cursor:
             self._again.add(lba)
 
@@ -97,13 +97,13 @@ class Consolidation:
         return {lba: None if held[lba] == ZERO else data[lba] for lba in held}
 
     def live_changed(self, lbas: Iterable[int]) -> None:
-        """Blocks of the live disk have changed: what was merged of them is merged again."""
+        """Note that blocks of the live disk have changed; those merged already are merged again."""
         if self._job is not None and self._job.upper == self._tree.descriptor.live:
             for lba in lbas:
                 self._job.redo(lba)
 
     def layers_changed(self) -> None:
-        """Layers may have gone: a consolidation of one that is gone ends."""
+        """Note that layers may have gone: a consolidation of one that is gone ends."""
         job = self._job
         if job is not None and not {job.lower, job.upper} <= self._tree.descriptor.used:
             self._job = None
@@ -117,7 +117,7 @@ class Consolidation:
         return True
 
     def _drop(self, job: Job) -> None:
-        """The upper layer goes: whatever stood on it, or ended in it, moves to the lower one."""
+        """Remove the upper layer: what stood on it, or ended in it, moves to the lower one."""
         old, lower, upper = self._tree.descriptor, job.lower, job.upper
         parents = {
             slot: lower if parent == upper else parent

@@ -141,5 +141,5 @@ def decode(raw: bytes) -> Descriptor | None:
 
 
 def _offset(sequence: int) -> int:
-    """The byte offset on the device of the copy that a descriptor is written to."""
+    """Return the byte offset on the device of the copy that a descriptor is written to."""
     return 2 * PAGE + sequence % 2 * DESCRIPTOR_BYTES

@@ -1,4 +1,4 @@
-"""Where things are on the one device of a redo-log chain.
+"""The geometry of a redo-log chain: its sizes, and the regions on its one device.
 
 In this order: two labels, two descriptors, the layers, each in its own region. The region of a
 delta has, in sectors of 512 bytes, the grain directory, then grain tables and grains in the order
@@ -24,7 +24,7 @@ MOST_DEVICE_BYTES = 8 << 40  # file systems allow more for a sparse file
 
 
 class Flavour(NamedTuple):
-    """What differs between the formats of redo logs."""
+    """The parameters in which the formats of redo logs differ."""
 
     grain_bytes: int
     table_cache: int  # sectors of grain tables in memory
@@ -40,7 +40,7 @@ FLAVOURS = {
 
 @dataclass(frozen=True)
 class RedoLogGeometry:
-    """What `create` fixes for the disk. A name ends with its unit."""
+    """The parameters of the disk, fixed by `create`. A name ends with its unit."""
 
     engine: str
     blocks: int
@@ -61,7 +61,7 @@ class RedoLogGeometry:
 
     @property
     def sector_bytes(self) -> int:
-        """How many bytes the device has to write whole or not at all.
+        """Bytes that the device has to write as a whole or not at all.
 
         It is a block, since blocks are overwritten in place.
         """
@@ -110,7 +110,7 @@ class RedoLogGeometry:
         return self.layers_base + self.layers * self.layer_bytes
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, as the label stores them."""
+        """Return the fields, as the label stores them."""
         return asdict(self)
 
 

@@ -1,4 +1,4 @@
-"""Layers: where each has a block, and how blocks are written to it.
+"""Layers: finding a block in a layer, and writing blocks to it.
 
 A delta finds a block through its grain directory and a grain table. The directory is in memory
 while the disk is open; the tables are on the device, some sectors of them in memory. A block that a
@@ -142,15 +142,18 @@ class Delta:
     # How it is done.
 
     def _locate(self, lba: int) -> tuple[int, int]:
-        """The table that a block's entries are in, and the first of them."""
+        """Return the table that a block's entries are in, and the first of them."""
         return divmod(lba * self._geometry.block_grains, TABLE_ENTRIES)
 
     def _sector(self, table: int, entry: int) -> int:
-        """Byte offset on the device of the sector that an entry is in. The table must exist."""
+        """Return the byte offset on the device of the sector that an entry is in.
+
+        The table must exist.
+        """
         return self._start + (self._directory[table] + entry // SECTOR_ENTRIES) * SECTOR
 
     def _entries(self, offset: int, cause: str) -> "array[int]":
-        """The entries of a sector of a grain table."""
+        """Return the entries of a sector of a grain table."""
         found = self._cache.get(offset)
         if found is None:
             found = array("I", self._store.read(METADATA, offset, SECTOR, cause))
@@ -158,7 +161,7 @@ class Delta:
         return found
 
     def _entry(self, lba: int, cause: str) -> int:
-        """The entry of a block's first grain; the others follow from it. Raises DataLost."""
+        """Return the entry of a block's first grain; the others follow from it. Raises DataLost."""
         table, first = self._locate(lba)
         if not self._directory[table]:
             return 0
@@ -171,7 +174,7 @@ class Delta:
     def _allocated(
         self, before: dict[int, int], blocks: Blocks
     ) -> tuple[dict[int, int], list[tuple[int, bytes]]]:
-        """The entries that blocks get, and what has to be written at which offset."""
+        """Return the entries that blocks get, and what has to be written at which offset."""
         entries: dict[int, int] = {}
         writes: list[tuple[int, bytes]] = []
         for lba, old in before.items():
@@ -217,7 +220,9 @@ class Delta:
         raise DataLost(f"layer {self._slot} has no room for {sectors} sectors: it is damaged")
 
     def _unused(self, cause: str) -> list[tuple[int, int]]:
-        """The gaps between what tables lead to, below where all ended when they were last read."""
+        """Return the gaps between what tables lead to, below where all ended when they were last
+        read.
+        """
         used = [(0, self._geometry.directory_sectors), (self._scanned, 0)]
         for location in filter(None, self._directory):
             used.append((location, TABLE_SECTORS))
@@ -254,7 +259,7 @@ class Delta:
         return end
 
     def _grain_entries(self, entry: int) -> "array[int]":
-        """The entries of all grains of a block, from the entry of the first."""
+        """Return the entries of all grains of a block, from the entry of the first."""
         grains = self._geometry.block_grains
         if entry & ~UNMAPPED == 0:
             return array("I", [entry]) * grains

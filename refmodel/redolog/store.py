@@ -55,7 +55,7 @@ class Store:
 
 
 def _runs(places: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """Blocks that follow each other, and where the first is."""
+    """Yield blocks that follow each other, and where the first is."""
     start, end = -1, -1
     blocks: list[bytes] = []
     for offset, data in places:

@@ -1,4 +1,4 @@
-"""Effects: what a process waits for.
+"""Effects: the conditions that a process waits for.
 
 A request, and each kind of background work, is a process: a generator that yields effects. Between
 two effects it takes a step in memory: an action of the specs, named as there, with the device I/O
@@ -13,7 +13,10 @@ R = TypeVar("R")
 
 
 class Effect(NamedTuple):
-    """What a process waits for. It may go on when `ready` returns True; at once if it is None."""
+    """A condition that a process waits for.
+
+    The process may go on when `ready` returns True; at once if it is None.
+    """
 
     what: str
     ready: Callable[[], bool] | None = None

@@ -60,7 +60,7 @@ class Scheduler:
 
     @property
     def in_flight(self) -> int:
-        """How many processes are under way that somebody waits for."""
+        """Number of processes under way that somebody waits for."""
         return sum(running.done is not None for running in self._running)
 
     def step(self) -> bool:

@@ -27,7 +27,7 @@ PART = 1 << 18  # bytes that are received at a time
 
 
 class Answer(NamedTuple):
-    """What a command printed, and its exit status."""
+    """The output of a command, and its exit status."""
 
     stdout: bytes
     stderr: bytes
@@ -165,7 +165,9 @@ def _encoded(answer: Answer) -> dict[str, Any]:
 
 @contextmanager
 def _short_path(folder: Path) -> Iterator[str]:
-    """The socket's path through /proc: sockets allow 107 bytes, and a folder's path can be long."""
+    """Yield the socket's path through /proc: sockets allow 107 bytes, and a folder's path can be
+    long.
+    """
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{opened}/{SOCKET_NAME}"

@@ -20,7 +20,9 @@ LIVE = -1
 
 
 class Servable(Protocol):
-    """What a disk must have to be served. Every Disk has it; LBAs and counts are in blocks.
+    """The interface that a disk needs to be served.
+
+    Every Disk has it; LBAs and counts are in blocks.
 
     A method raises DiskError or OSError if the request fails.
     """

@@ -49,7 +49,7 @@ def frames(folder: Path, interval: float) -> Iterator[Group]:
 
 
 def show(before: Counters, after: Counters, seconds: float) -> Group:
-    """Tables of what happened between two readings, `seconds` apart, and of the state now."""
+    """Return tables of what changed between two readings, `seconds` apart, and of the state."""
     return Group(
         _operations(before, after, seconds),
         *_waits(before, after),
@@ -75,7 +75,7 @@ def _operations(before: Counters, after: Counters, seconds: float) -> Table:
 
 
 def _waits(before: Counters, after: Counters) -> list[Table]:
-    """What requests of clients waited for, if there were any."""
+    """Return a table of what clients' requests waited for; none without requests."""
     table = _table("request", "what it waited for", words=True)
     for sample in after["serving.latency"]:
         name = sample["operation"]
@@ -106,7 +106,7 @@ def _devices(before: Counters, after: Counters, seconds: float) -> Table:
 
 
 def _state(now: Counters) -> Table:
-    """The lines of STATE whose counters the disk's engine has."""
+    """Return the lines of STATE whose counters the disk's engine has."""
     table = _table("state", "", words=True)
     for name, (counter, line) in STATE.items():
         if counter in now:
@@ -159,7 +159,7 @@ STATE: dict[str, tuple[str, Callable[[Counters], str]]] = {
 
 
 def _table(*columns: str, words: bool = False) -> Table:
-    """A table of figures, or of words."""
+    """Return a table of figures, or of words."""
     table = Table(box=None, pad_edge=False)
     table.add_column(columns[0], min_width=19)
     for column in columns[1:]:
@@ -168,14 +168,15 @@ def _table(*columns: str, words: bool = False) -> Table:
 
 
 def _sum(counters: Counters, name: str, **labels: str) -> float:
-    """The sum of the samples of a counter that have these labels."""
+    """Return the sum of the samples of a counter that have these labels."""
     samples: list[dict[str, Any]] = counters[name]
     found = (sample["value"] for sample in samples if labels.items() <= sample.items())
     return cast(float, sum(found))
 
 
 def _percentile(before: list[list[float]], after: list[list[float]], part: float) -> float:
-    """An upper bound of a percentile of what was counted between two readings of a histogram.
+    """Return an upper bound of a percentile of what was counted between two readings of a
+    histogram.
 
     Buckets are pairs: upper bound, and number of values at or below it. `part` is 0 to 1. Returns
     the bound of the bucket that the percentile lies in; 0 if nothing was counted.

@@ -213,7 +213,9 @@ class Performer:
             self._write_bytes(last * size, bytes(end - last * size))
 
     def _block_status(self, request: Request) -> Steps:
-        """Which blocks are mapped, and which are holes: at most UNMAP_STEP bytes of them."""
+        """Yield for each step which blocks are mapped and which are holes, at most UNMAP_STEP
+        bytes.
+        """
         size = self._size
         first = request.offset // size
         most = max(1, UNMAP_STEP // size)
@@ -245,7 +247,10 @@ class Performer:
             yield
 
     def _pieces(self, request: Request) -> Iterator[tuple[int, int]]:
-        """The offset and length of each step; all but the first begin where a block begins."""
+        """Yield the offset and length of each step.
+
+        All but the first begin where a block begins.
+        """
         at, end = request.offset, request.offset + request.length
         while at < end:
             until = min(end, at // self._size * self._size + self._step)
@@ -290,7 +295,7 @@ def longest_request(shape: Shape) -> int:
 
 
 def _view(request: Request) -> str | None:
-    """The name of the view that the client is connected to. Raises NoSuchSnapshot."""
+    """Return the name of the view that the client is connected to. Raises NoSuchSnapshot."""
     export = request.session.export
     assert isinstance(export, DiskExport)
     return export.view()

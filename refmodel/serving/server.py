@@ -282,7 +282,7 @@ def _fail(request: Request, error: Exception) -> None:
 
 
 def _end_signals() -> Event:
-    """An event that is set when SIGTERM or SIGINT arrives."""
+    """Return an event that is set when SIGTERM or SIGINT arrives."""
     ended = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def listen_at(path: Path) -> Iterator[socket.socket]:
-    """A Unix socket that listens at a path, which is removed at the end. Raises NotADisk."""
+    """Yield a Unix socket that listens at a path, which is removed at the end. Raises NotADisk."""
     with socket.socket(socket.AF_UNIX) as listening:
         try:
             listening.bind(str(path))
@@ -28,7 +28,7 @@ def listen_at(path: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def listen_on(port: int) -> Iterator[socket.socket]:
-    """A socket that listens on a port of this machine; 0 is any free one. Raises NotADisk."""
+    """Yield a socket that listens on a port of this machine; 0 is any free one. Raises NotADisk."""
     with socket.socket(socket.AF_INET) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

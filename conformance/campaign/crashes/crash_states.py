@@ -80,7 +80,7 @@ VIEWS: tuple[str | None, ...] = (None, "s", "t")
 
 @dataclass(frozen=True)
 class Workload:
-    """Which engine, what it has seen before, and the operations."""
+    """A workload: the engine, what it has seen before, and the operations."""
 
     options: tuple[tuple[str, Any], ...]
     start: str
@@ -94,8 +94,9 @@ class Workload:
 
 
 def workloads(fixed: Mapping[str, Any], longest: int = LONGEST) -> Iterator[Workload]:
-    """All of them, short ones first. `fixed` are options of the engine that every one has, in the
-    place of those of ENGINES.
+    """Yield all workloads, short ones first.
+
+    `fixed` are options of the engine that replace those of ENGINES in every workload.
     """
     baseline = BASELINES.get(fixed.get("engine", ""))
     shapes = [{**SIZES, **engine} for engine in ENGINES] if baseline is None else [baseline]
@@ -108,7 +109,7 @@ def workloads(fixed: Mapping[str, Any], longest: int = LONGEST) -> Iterator[Work
 
 @dataclass
 class Explored:
-    """What came of one workload."""
+    """The result of one workload."""
 
     states: int = 0  # different contents of the media that were opened
     traces: dict[str, Trace] = field(default_factory=dict)  # the different dialogues
@@ -170,8 +171,8 @@ class _Bench:
         return explored
 
     def _run(self, workload: Workload) -> list[Event] | None:
-        """The events until the last operation has been answered; None if one failed before the
-        last.
+        """Return the events until the last operation has been answered; None if one failed before
+        the last.
         """
         events = list(self._begun)
         self._media.lay({})
@@ -246,7 +247,7 @@ def _request(operation: Message, tag: int) -> Message:
 
 
 def _cut(event: Event, point: Point) -> Event:
-    """The operation, or the crash, cut short at the point."""
+    """Return the operation, or the crash, cut short at the point."""
     short = {key: value for key, value in event.items() if key != "events"}
     inside = event.get("events", [])[: point.happened]
     return (

@@ -27,7 +27,7 @@ BATCH = (
 
 
 def _passed(line: Any) -> tuple[str, int]:
-    """A workload that passed, and how many states it has, of a file."""
+    """Return a workload that passed and its number of states, from a line of a file."""
     name, states = line["workload"], line["states"]
     if not isinstance(name, str) or type(states) is not int:
         raise TypeError
@@ -39,7 +39,7 @@ def _of_kernel(factory: Factory) -> bool:
 
 
 def _states(factory: Factory) -> ModuleType:
-    """Who knows the workloads of such a target."""
+    """Return the module that has the workloads of such a target."""
     return kernel_crash_states if _of_kernel(factory) else crash_states
 
 

@@ -32,7 +32,7 @@ STARTS: dict[str, list[Message]] = {
 
 
 def workloads(fixed: Mapping[str, Any], longest: int) -> Iterator[Workload]:
-    """All of them, short ones first."""
+    """Yield all workloads, short ones first."""
     options = tuple(sorted({"spread": 2, **fixed}.items()))
     for length in range(1, longest + 1):
         for start in STARTS:

@@ -1,1 +1,1 @@
-"""What a campaign keeps on file: its parts so far, and failures between runs."""
+"""The files of a campaign: its parts so far, and failures between runs."""

@@ -27,7 +27,7 @@ REPEATS = 10  # times that a kept trace is sent before it counts as passed
 
 
 class Again(NamedTuple):
-    """What came of the kept failures: those that fail still, and how many passed and are gone."""
+    """The result of running kept failures again: those that still fail, and how many passed."""
 
     failures: list[Failure]
     forgotten: int
@@ -100,7 +100,7 @@ def _forget(path: Path) -> bool:
 def _sent_again(
     bench: Bench, trace: Trace, oracles: Mapping[str, Oracle], faults: tuple[str, ...]
 ) -> Failure | None:
-    """The failure if the trace fails once in REPEATS times, else None. Raises Unusable."""
+    """Return the failure if the trace fails once in REPEATS times, else None. Raises Unusable."""
     for _ in range(REPEATS):
         again = bench.drive(trace.program, trace.seed, trace.options)
         verdict: Verdict = judged([again], oracles, faults)[0]

@@ -14,7 +14,7 @@ from conformance.contract.trace import Trace
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one oracle says of one trace.
+    """The opinion of one oracle on one trace.
 
     `at` is the index in `trace.events` of the first event that the contract does not allow, None if
     it allows all. `unsure` is why the oracle gave up instead; `at` is None then. `inside` is set by
@@ -34,11 +34,11 @@ OF_ORDERS = NAMES  # those that judge requests that overlap
 
 
 class NoSuchOracle(Exception):
-    """There is no oracle of this name, or it cannot be used here. One line."""
+    """Raised when an oracle does not exist or cannot be used here. The message is one line."""
 
 
 def named(name: str) -> Oracle:
-    """The oracle of that name. Raises NoSuchOracle."""
+    """Return the oracle of that name. Raises NoSuchOracle."""
     if name not in NAMES:
         raise NoSuchOracle(f"there is no oracle '{name}': use {', '.join(NAMES)}")
     module = import_module(f"conformance.judging.oracles.{name}")
@@ -49,8 +49,8 @@ def named(name: str) -> Oracle:
 
 
 def together(names: Iterable[str]) -> dict[str, Oracle]:
-    """The oracles of these names; with TLC its judge of what happened inside, and the certified one
-    wherever it is built.
+    """Return the oracles of these names; with TLC its judge of what happened inside, and the
+    certified one wherever it is built.
 
     Raises NoSuchOracle.
     """

@@ -22,8 +22,9 @@ BATCH = 200  # traces per process
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order. Raises NoSuchOracle where the checker has not been
-    built.
+    """Return one opinion a trace, in their order.
+
+    Raises NoSuchOracle where the checker has not been built.
     """
     program = oracle()
     # Of a target that failed at once the contract says nothing.
@@ -41,7 +42,7 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
 
 
 def _known(trace: Trace) -> Trace:
-    """The trace in the checker's words: to the contract `scrub` is a hint."""
+    """Return the trace in the checker's words: to the contract `scrub` is a hint."""
     events = [
         {**event, "op": "stats"} if event["op"] == "scrub" else event for event in trace.events
     ]
@@ -49,7 +50,7 @@ def _known(trace: Trace) -> Trace:
 
 
 def oracle() -> Path:
-    """The checker's program: $CERTIFIED_ORACLE, or what `make -C proofs` builds. Raises
+    """Return the checker's program: $CERTIFIED_ORACLE, or what `make -C proofs` builds. Raises
     NoSuchOracle.
     """
     program = Path(os.environ.get("CERTIFIED_ORACLE", BUILT))

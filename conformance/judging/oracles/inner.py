@@ -44,8 +44,8 @@ CLAUSES = {"MirroredLog": journal.CLAUSES, "Redundancy": legs.CLAUSES}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order; one run of TLC for each spec and config among what is to
-    be followed.
+    """Return one opinion a trace, in their order; one run of TLC for each spec and config among
+    what is to be followed.
     """
     opinions = [_unfollowable(trace) or Opinion(None) for trace in batch]
     followed = defaultdict(list)
@@ -77,8 +77,8 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
 
 
 def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]]]:
-    """What is followed of a trace: through which spec, with which config, the lines, and where each
-    is from.
+    """Yield what is followed of a trace: through which spec, with which config, the lines, and
+    where each is from.
     """
     yield "LogStructuredDisk", f"TraceLogStructuredDisk-{profile_of(trace)}", *_disk_lines(trace)
     trace, at = _in_turn(trace)
@@ -88,14 +88,16 @@ def followings(trace: Trace) -> Iterator[tuple[str, str, list[Line], list[Place]
 
 
 def _in_turn(trace: Trace) -> tuple[Trace, Sequence[int]]:
-    """The trace with all that happened inside in its events, and which event each of them is of."""
+    """Return the trace with all that happened inside in its events, and which event each of them is
+    of.
+    """
     if trace.overlapping:
         return inside_order.in_turn(trace)
     return trace, range(len(trace.events))
 
 
 def _unfollowable(trace: Trace) -> Opinion | None:
-    """Why the events cannot be followed, if they cannot."""
+    """Return why the events cannot be followed, if they cannot."""
     if trace.geometry is None:
         return None
     events, at = _in_turn(trace)
@@ -113,8 +115,8 @@ def _unfollowable(trace: Trace) -> Opinion | None:
 
 
 def _disk_lines(trace: Trace) -> tuple[list[Line], list[Place]]:
-    """What TraceLogStructuredDisk reads: a header, then each operation and behind it its events,
-    or each call and each answer and the events between; and where each is from.
+    """Return what TraceLogStructuredDisk reads: a header, then each operation and behind it its
+    events, or each call and each answer and the events between; and where each is from.
     """
     header = {"trace": 2 if trace.overlapping else 1, "geometry": trace.geometry}
     lines = inside_order.disk_lines(trace, DISK) if trace.overlapping else _one_by_one(trace)
@@ -137,8 +139,8 @@ def _earlier(one: Opinion, other: Opinion) -> Opinion:
 
 
 def _words(spec: str, lines: list[Line], places: list[Place], matched: int) -> str:
-    """Which line it is that the spec does not allow, and which clause it breaks where that is
-    known.
+    """Return which line it is that the spec does not allow, and which clause it breaks where that
+    is known.
     """
     number, line = places[matched][1], lines[matched + 1]
     clause = CLAUSES.get(spec, {}).get(line.get("event", ""), "")

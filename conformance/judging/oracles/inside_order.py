@@ -1,4 +1,4 @@
-"""What happened inside, in its order, where requests overlap: between which calls and answers."""
+"""The order of inner events among the calls and answers of overlapping requests."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +10,8 @@ from conformance.judging.orders.steps import timeline
 
 
 def moments(trace: Trace) -> Iterator[tuple[str, int, Event]]:
-    """Each `call` and `answer`, and each line `inside`, in their order, with an event's index.
+    """Yield each `call` and `answer`, and each line `inside`, in their order, with an event's
+    index.
 
     That of a line inside is the last event that was called before. What is sent alone is a moment
     `alone`, since nothing else happens meanwhile. They end where the target failed.
@@ -36,8 +37,8 @@ def moments(trace: Trace) -> Iterator[tuple[str, int, Event]]:
 
 
 def in_turn(trace: Trace) -> tuple[Trace, list[int]]:
-    """The trace as if what happened inside were operations of their own, named `inside`, between
-    what was sent alone; and of each operation, which event of the trace it belongs to.
+    """Return the trace as if what happened inside were operations of their own, named `inside`,
+    between what was sent alone; and of each operation, which event of the trace it belongs to.
     """
     events: list[Event] = []
     places: list[int] = []
@@ -52,7 +53,7 @@ def in_turn(trace: Trace) -> tuple[Trace, list[int]]:
 
 
 def disk_lines(trace: Trace, names: frozenset[str]) -> Iterator[tuple[Line, Place]]:
-    """The events of these names, and which request was called and answered where."""
+    """Yield the events of these names, and which request was called and answered where."""
     called: dict[int, int] = {}  # index of a request -> its line
     number = 0
     for kind, index, event in moments(trace):

@@ -1,5 +1,5 @@
-"""What specs/TraceMirroredLog.tla reads of a trace: what became of the log on its mirrors, of its
-checkpoint slots and of the members, and which devices were there.
+"""The lines of a trace for specs/TraceMirroredLog.tla: what became of the log on its mirrors, of
+its checkpoint slots and of the members, and which devices were there.
 
 A mirror is a number from 1 on. A device is the number of its place, from 1 on; each device that is
 put into that place later has `PLACE` more. A member that has no mirror votes: it is a voter.
@@ -60,13 +60,13 @@ class Devices:
     condemned: set[int] = field(default_factory=set)  # members that are degraded on record
 
     def device(self, number: int) -> int:
-        """The device with a number, as it is now."""
+        """Return the device with a number, as it is now."""
         device = number + 1 + PLACE * self.copies.get(number, 0)
         self.used.add(device)
         return device
 
     def member(self, number: int) -> int | None:
-        """The member on a device, if any."""
+        """Return the member on a device, if any."""
         return self.on.index(number) if number in self.on else None
 
     def voter(self, member: int) -> int:
@@ -76,12 +76,12 @@ class Devices:
 
     @property
     def enough(self) -> bool:
-        """Whether a change is put on record."""
+        """True if a change is put on record."""
         active = [state == "active" for state in self.states]
         return sum(active) >= self.k and any(active[: self.mirrors])
 
     def recorded(self) -> None:
-        """The members are on record as they are now."""
+        """Note that the members are on record as they are now."""
         self.condemned = {at for at, state in enumerate(self.states) if state == "degraded"}
 
 
@@ -91,14 +91,16 @@ def shape(header: Line) -> tuple[int, int]:
 
 
 def _had_faults(trace: Trace) -> bool:
-    """Whether the media of some device had a fault, for the whole trace or from a request on."""
+    """Return whether the media of some device had a fault, for the whole trace or from a request
+    on.
+    """
     asked = any("fault" in event for event in trace.events)
     return asked or "faults" not in trace.hello and bool(trace.options.get("faults"))
 
 
 def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
-    """A header, the lines, and where each is from; nothing if the trace does not tell of its log,
-    or if the media had faults.
+    """Yield a header, the lines, and where each is from; nothing if the trace does not tell of its
+    log, or if the media had faults.
 
     They end at a command about devices that was cut short.
     """
@@ -140,7 +142,7 @@ class _Follower:
         self._down = True  # whether nobody has begun to open it since it was closed
 
     def lines(self) -> Iterator[tuple[Line, Place]]:
-        """Each line, and where it is from."""
+        """Yield each line, and where it is from."""
         for index, event in enumerate(self._events):
             if "failure" in event or event["op"] in COMMANDS and event["result"] is None:
                 return
@@ -173,7 +175,7 @@ class _Follower:
             yield None, {"event": "shut"}
 
     def _left_half_open(self, event: Event) -> bool:
-        """Whether the power failed where who was found missing is put on record."""
+        """Return whether the power failed where who was found missing is put on record."""
         names = [happened["event"] for happened in event.get("events", ())]
         return (
             event["result"] is None
@@ -183,7 +185,7 @@ class _Follower:
         )
 
     def _moved(self, op: str, event: Event) -> Iterator[tuple[None, Line]]:
-        """A device goes or comes while the disk cannot be opened."""
+        """Yield the lines for a device that goes or comes while the disk cannot be opened."""
         if op not in ("fail", "return"):
             return
         member = self.devices.member(event["device"])
@@ -192,7 +194,7 @@ class _Follower:
             yield None, {"event": "insert" if op == "return" else "pull", "voter": voter}
 
     def _crash(self, index: int, number: int, *, close: bool) -> Iterator[tuple[int | None, Line]]:
-        """The disk is closed, or the power fails; what was about to count then comes first."""
+        """Yield the lines for a close or a power failure, after those that were about to count."""
         if self._down:
             return
         later = list(_later(self._events, index, number))
@@ -219,7 +221,7 @@ class _Follower:
         )
 
     def _unfinished(self, later: Iterable[Event]) -> Iterator[Line]:
-        """A change of the members that was on record when the power failed, and was not told."""
+        """Yield the change of members that was on record at the power failure and not yet told."""
         found = next((one["members"] for one in later if one["event"] == "members"), None)
         if found is None or not self._open:
             return
@@ -296,7 +298,7 @@ class _Follower:
             yield from self._saved()
 
     def _rebuilt(self, member: int, number: int) -> Iterator[Line]:
-        """A member begins anew on the device with a number."""
+        """Yield the line for a member that begins anew on the device with a number."""
         devices = self.devices
         devices.on[member], devices.states[member] = number, "resyncing"
         if member < devices.mirrors:
@@ -320,6 +322,6 @@ class _Follower:
 
 
 def _later(events: list[Event], index: int, number: int) -> Iterator[Event]:
-    """The events inside from a place of the trace on."""
+    """Yield the events inside from a place of the trace on."""
     for at in range(index, len(events)):
         yield from events[at].get("events", ())[number if at == index else 0 :]

@@ -1,5 +1,5 @@
-"""What specs/TraceRedundancy.tla reads of a trace: for each leg what became of its components, and
-what was read and written there.
+"""The lines of a trace for specs/TraceRedundancy.tla: for each leg what became of its components,
+and what was read and written there.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ ALSO = frozenset(("checkpoint_nodes", "checkpoint_commit"))  # LogStructuredDisk
 
 
 def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
-    """For each leg where anything happened: a header, the events, and where each is from."""
+    """Yield for each leg with events: a header, the events, and the place of each in the trace."""
     for leg in LEGS:
         found = list(_events(trace, leg))
         if trace.geometry is not None and any(_tells(line) for line, _ in found):
@@ -77,7 +77,10 @@ def _events(trace: Trace, leg: str) -> Iterator[tuple[Line, Place]]:
 
 
 def _concerns(inside: Event, leg: str) -> bool:
-    """Whether an event is followed on a leg. A member resyncs as one: both legs are told of it."""
+    """Return whether an event is followed on a leg.
+
+    A member resyncs as one: both legs are told of it.
+    """
     match inside["event"]:
         case "resync":
             return True
@@ -88,7 +91,7 @@ def _concerns(inside: Event, leg: str) -> bool:
 
 
 def _tells(line: Line) -> bool:
-    """Whether it says that not all was active, or was about to change."""
+    """Return whether it says that not all was active, or was about to change."""
     if line["event"] == "members":
         return any(state != "active" for _, state in line["members"])
     return line["event"] not in ALSO and line["event"] not in ("submit", "tick")

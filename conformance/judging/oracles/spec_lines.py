@@ -1,5 +1,5 @@
-"""What the Trace specs of the contract read of a trace: a header, then a line for each event, or,
-where requests overlap, one for each call and each answer.
+"""The lines of a trace for the Trace specs of the contract: a header, then a line for each event,
+or, where requests overlap, one for each call and each answer.
 
 A failure of the target is no event of the contract: it ends the trace.
 """
@@ -12,7 +12,7 @@ Line = dict[str, object]
 
 
 def sequential(trace: Trace) -> list[Line]:
-    """The lines for specs/TraceVirtualDisk.tla."""
+    """Return the lines for specs/TraceVirtualDisk.tla."""
     lines: list[Line] = [{"trace": 1, "hello": trace.hello}]
     for event in trace.events:
         if "failure" in event:
@@ -22,7 +22,9 @@ def sequential(trace: Trace) -> list[Line]:
 
 
 def overlapping(trace: Trace) -> tuple[list[Line], list[int]]:
-    """The lines for specs/TraceOverlappingDisk.tla, and the index of the event that each is of."""
+    """Return the lines for specs/TraceOverlappingDisk.tla, and the index of the event that each is
+    of.
+    """
     lines: list[Line] = [{"trace": 1, "hello": trace.hello}]
     places: list[int] = []
     called: dict[int, int] = {}
@@ -46,7 +48,7 @@ def overlapping(trace: Trace) -> tuple[list[Line], list[int]]:
 
 
 def asked(event: Event) -> Line:
-    """The operation and its result."""
+    """Return the operation and its result."""
     line = {key: event[key] for key in NEEDED if event.get(key) is not None}
     result = event["result"]
     if result is not None:

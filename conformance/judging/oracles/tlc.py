@@ -18,8 +18,8 @@ SPECS = {False: "TraceVirtualDisk", True: "TraceOverlappingDisk"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """One opinion a trace, in their order; one run of TLC for each spec and crash profile among
-    them.
+    """Return one opinion a trace, in their order; one run of TLC for each spec and crash profile
+    among them.
     """
     opinions = [Opinion(None)] * len(batch)
     groups = defaultdict(list)
@@ -37,7 +37,7 @@ def judge(batch: Sequence[Trace]) -> list[Opinion]:
 
 
 def profile_of(trace: Trace) -> str:
-    """The trace's crash profile."""
+    """Return the trace's crash profile."""
     return trace.hello.get("crash_profile") or "ack"
 
 

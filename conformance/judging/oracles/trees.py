@@ -1,4 +1,4 @@
-"""What specs/TraceSharedTree.tla reads of a trace: what became of the trees of the views."""
+"""The lines of a trace for specs/TraceSharedTree.tla: what became of the trees of the views."""
 
 from collections.abc import Iterator
 
@@ -20,8 +20,8 @@ CLAUSES = {  # action -> what it has to be, in the words of specs/SharedTree.tla
 
 
 def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
-    """A header, the events, and where each is from; nothing if the trace tells of no trees, or of
-    too large ones.
+    """Yield a header, the events, and where each is from; nothing if the trace tells of no trees,
+    or of too large ones.
 
     They end where a page could not be read from any device.
     """

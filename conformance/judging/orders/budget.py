@@ -1,4 +1,4 @@
-"""How many steps a search for an order may take."""
+"""The number of steps that a search for an order may take."""
 
 from dataclasses import dataclass
 

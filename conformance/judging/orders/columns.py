@@ -105,7 +105,7 @@ class Disks:
 
 
 def left_over(state: State) -> frozenset[int]:
-    """The tags of which a power cut leaves one, on a disk of one block."""
+    """Return the tags of which a power cut leaves one, on a disk of one block."""
     left = state.survivors
     tags, pair = {left.live.get(0, ZERO)}, left.since.get(0)
     while pair is not None:
@@ -115,7 +115,7 @@ def left_over(state: State) -> frozenset[int]:
 
 
 def _decided(world: World) -> Iterator[World]:
-    """The worlds with each value that a power cut may have left in the block."""
+    """Yield the worlds with each value that a power cut may have left in the block."""
     state = world.now
     held = state.live.get(0, ZERO)
     if isinstance(held, int):
@@ -128,7 +128,7 @@ def _decided(world: World) -> Iterator[World]:
 
 
 def _meaning(event: Event) -> tuple[Any, ...]:
-    """What tells two steps of one block apart."""
+    """Return what tells two steps of one block apart."""
     op = event["op"]
     if op == "write":
         told = event["result"] is not None and event.get("told", True)
@@ -139,7 +139,7 @@ def _meaning(event: Event) -> tuple[Any, ...]:
 
 
 def looked_at(events: Sequence[Event]) -> Sequence[int]:
-    """The blocks that requests name, in order; the others hold zeroes in every view."""
+    """Return the blocks that requests name, in order; the others hold zeroes in every view."""
     size = events[0].get("blocks", 0) if events else 0
     named: set[int] = set()
     for event in events:
@@ -150,8 +150,10 @@ def looked_at(events: Sequence[Event]) -> Sequence[int]:
 
 
 def touched(event: Event, apart: Sequence[int]) -> Sequence[int]:
-    """The blocks among those judged apart that an acknowledged step changes or reads; if it is
-    refused or goes past the end, none."""
+    """Return the blocks judged apart that an acknowledged step changes or reads.
+
+    A step that is refused or goes past the end changes and reads none.
+    """
     if model.answer_of(event) != "ok" or not apart:
         return ()
     if event["op"] not in OF_BLOCKS:
@@ -161,7 +163,7 @@ def touched(event: Event, apart: Sequence[int]) -> Sequence[int]:
 
 
 def on_block(event: Event, lba: int) -> Event:
-    """The part of an acknowledged step that one block sees: of its one block, or all."""
+    """Return the part of an acknowledged step that one block sees: of its one block, or all."""
     if event["op"] not in OF_BLOCKS:
         return event
     offset = lba - event["lba"]

@@ -15,9 +15,12 @@ Merge = Callable[[Columns], Columns]
 
 
 class Config(NamedTuple):
-    """What may have happened: the steps that blocks share and that took effect while in flight, the
-    world after them, and what may have happened to each block. The world holds no data then; it
-    holds all if no blocks are judged apart."""
+    """A configuration: one way in which the requests may have taken effect.
+
+    `done` are the steps that blocks share and that took effect while in flight, `world` is the
+    world after them, `blocks` what may have happened to each block. The world holds no data then;
+    it holds all data if no blocks are judged apart.
+    """
 
     done: frozenset[int]
     world: World
@@ -25,19 +28,19 @@ class Config(NamedTuple):
 
 
 def agrees(state: State, image: dict[int, int]) -> bool:
-    """Whether the live disk holds these tags."""
+    """Return whether the live disk holds these tags."""
     return all(state.live.get(lba, ZERO) == tag for lba, tag in image.items())
 
 
 def held(state: State, unseen: int) -> int:
-    """How many different blocks all views hold, at most: tags `unseen` may all differ."""
+    """Return how many different blocks all views hold, at most: tags `unseen` may all differ."""
     pairs = [pair for view in (state.live, *state.snaps.values()) for pair in view.items()]
     told = [pair for pair in pairs if pair[1] != unseen]
     return len(set(told)) + len(pairs) - len(told)
 
 
 def merged(configs: Iterable[Config], merge: Merge) -> list[Config]:
-    """One configuration of those that are alike.
+    """Return one configuration of those that are alike.
 
     Of those that differ in what may have happened to blocks, `merge` makes one where that is
     exact: they differ in one block, or one has all that the other has."""
@@ -81,7 +84,7 @@ def _add(known: list[_Listed], new: _Listed, lbas: list[int], merge: Merge) -> N
 
 
 def _joined(one: list[Columns], other: list[Columns], merge: Merge) -> list[Columns] | None:
-    """The columns with which one configuration admits what two with these admit, if any."""
+    """Return the columns with which one configuration admits what two with these admit, if any."""
     changed: list[tuple[int, Columns]] = []
     first, second = True, True  # has all that the other has
     for at in compress(range(len(one)), map(is_not, one, other)):  # most are the same objects

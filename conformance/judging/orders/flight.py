@@ -1,4 +1,4 @@
-"""What is in flight while the search walks along a trace, and which step has to wait for which."""
+"""The steps in flight while the search walks along a trace, and which of them wait for others."""
 
 from collections.abc import Container, Iterable, Sequence
 
@@ -19,7 +19,9 @@ class Flight:
         self._local: dict[int, list[Step]] = {}  # LBA -> steps of this block alone, open or not
 
     def call(self, index: int, parts: Iterable[tuple[Event, Sequence[int]]]) -> None:
-        """A request is called: its steps, and which of the blocks judged apart each touches."""
+        """Add the steps of a request that is called, with the blocks judged apart that each
+        touches.
+        """
         self.of[index] = [self.step(event, index, blocks) for event, blocks in parts]
         self.open |= {step.number: step for step in self.of[index]}
         for step in self.of[index]:
@@ -32,7 +34,7 @@ class Flight:
         return Step(self.called, event, index, blocks)
 
     def depends(self, numbers: set[int]) -> set[int]:
-        """The steps in flight that these may have to come after, and themselves."""
+        """Return the steps in flight that these may have to come after, and themselves."""
         reached = set(numbers)
         waiting = list(numbers)
         while waiting:
@@ -58,12 +60,13 @@ class Flight:
         return tags
 
     def local(self, lba: int, numbers: Container[int]) -> list[Step]:
-        """Those of these steps in flight that are of this block alone."""
+        """Return those of these steps in flight that are of this block alone."""
         return [step for step in self._local.get(lba, ()) if step.number in numbers]
 
     def too_late(self, done: frozenset[int], step: Step, lba: int) -> bool:
-        """Whether a write of the block has taken effect that, by what is read later, comes after
-        `step`."""
+        """Return whether a write of the block has taken effect that, by what is read later, comes
+        after `step`.
+        """
         if step.event["op"] not in ("write", "unmap") or not self.known.later:
             return False
         return any(

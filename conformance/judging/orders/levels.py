@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 
 class HasDone(Protocol):
-    """What `levels` walks over."""
+    """A node of the graph that `levels` walks."""
 
     @property
     def done(self) -> frozenset[int]:
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=HasDone)
 def levels(
     start: Iterable[T], merge: Callable[[list[T]], Iterable[T]], after: Callable[[T], Iterable[T]]
 ) -> Iterator[list[T]]:
-    """Lists of what is reached, by how many steps it has taken; what is left in a list goes on."""
+    """Yield lists of nodes by the number of steps to them; nodes left in a list are walked on."""
     waiting: dict[int, list[T]] = {}
     for one in start:
         waiting.setdefault(len(one.done), []).append(one)

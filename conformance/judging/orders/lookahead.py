@@ -1,4 +1,4 @@
-"""What later reads say of earlier requests: orders that these reads rule out are not tried.
+"""Lookahead: orders of earlier requests that later reads rule out are not tried.
 
 An observation is what the disk held at one step: a read of the live disk, or a snapshot that was
 read later. If it holds the tag of a write W at a block, and nothing can have brought the tag back
@@ -21,7 +21,7 @@ END = 1 << 62  # later than every position of a trace
 
 
 class Observation(NamedTuple):
-    """What the disk held at a step between the positions `called` and `answered`."""
+    """The content of the disk at a step between the positions `called` and `answered`."""
 
     called: int
     answered: int
@@ -87,7 +87,7 @@ def _tags(event: Event) -> dict[int, int]:
 
 
 def _image(events: Sequence[Event], index: int, undoes: bool) -> dict[int, int]:
-    """What reads say that this snapshot holds; of reads that can be of no other snapshot."""
+    """Return what reads say that this snapshot holds; of reads that can be of no other snapshot."""
     snapshot = events[index]
     name = snapshot["name"]
     others = [
@@ -113,8 +113,9 @@ def _image(events: Sequence[Event], index: int, undoes: bool) -> dict[int, int]:
 
 
 def _left(events: Sequence[Event], index: int) -> dict[int, int]:
-    """What reads say that this power cut left: of blocks that nothing may have changed in between
-    to what was read."""
+    """Return what reads say that this power cut left: of blocks that nothing may have changed in
+    between to what was read.
+    """
     image: dict[int, int] = {}
     later = list(takewhile(lambda event: not _breaks(event, True), events[index + 1 :]))
     end = events[index + 1 + len(later)]["called"] if index + 1 + len(later) < len(events) else END
@@ -133,7 +134,7 @@ def _left(events: Sequence[Event], index: int) -> dict[int, int]:
 
 
 def _last_of_cuts(events: Sequence[Event], index: int) -> int:
-    """The index of the recovery after this power cut that is not cut short itself."""
+    """Return the index of the recovery after this power cut that is not cut short itself."""
     while (
         answer_of(events[index]) == "cut"
         and index + 1 < len(events)
@@ -157,7 +158,7 @@ _THERE = {
 
 
 def _names_left(events: Sequence[Event], index: int) -> dict[str, bool]:
-    """Which snapshots this power cut left, as far as answers say so before anything may have
+    """Return which snapshots this power cut left, as far as answers say so before anything may have
     changed that."""
     names: dict[str, bool] = {}
     later = list(takewhile(lambda event: event["op"] != "crash", events[index + 1 :]))
@@ -212,19 +213,19 @@ def _changes(events: Sequence[Event]) -> dict[int, list[int]]:
 
 
 def _breaks(event: Event, undoes: bool) -> bool:
-    """Whether the event may bring back what was overwritten."""
+    """Return whether the event may bring back what was overwritten."""
     if event["op"] == "crash":
         return undoes
     return event["op"] == "revert" and answer_of(event) in ("ok", "cut", "unknown-outcome")
 
 
 def _between(events: Sequence[Event], start: int, end: int) -> bool:
-    """Whether one of the events may take effect between two positions."""
+    """Return whether one of the events may take effect between two positions."""
     return any(event["called"] < end and _last(event) > start for event in events)
 
 
 def _last(event: Event) -> int:
-    """The last position at which an event may take effect."""
+    """Return the last position at which an event may take effect."""
     if event["answered"] is None or answer_of(event) == "unknown-outcome":
         return END
     answered: int = event["answered"]

@@ -14,21 +14,25 @@ CHANGE_ALL = ("flush", "restart", "crash")  # sent alone, or taken when they are
 
 
 class OneBlock:
-    """What the columns of a block become. `done` are shared steps in flight that took effect."""
+    """The transitions of the columns of a block.
+
+    `done` are shared steps in flight that took effect.
+    """
 
     def __init__(self, flight: Flight, disks: Disks, budget: Budget) -> None:
         self._flight, self._disks, self._budget = flight, disks, budget
         self._made: dict[tuple[Any, ...], Columns] = {}  # answers of this moment
 
     def moment(self) -> None:
-        """Something was answered: what is in flight is different now."""
+        """Forget results: something was answered, so other steps are in flight now."""
         self._made.clear()
 
     def shared(
         self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
     ) -> Columns:
-        """The columns after a step that blocks share; before it, those of `before` that are of this
-        block alone may take effect."""
+        """Return the columns after a step that blocks share; before it, those of `before` that are
+        of this block alone may take effect.
+        """
         key = columns, done, lba, step.number
         made = self._made.get(key)
         if made is None:
@@ -48,7 +52,9 @@ class OneBlock:
     def may_become(
         self, blocks: Blocks, image: dict[int, int], coming: dict[int, set[int]] | None
     ) -> bool:
-        """Whether the live disk may hold this image, now or after the steps that write `coming`."""
+        """Return whether the live disk may hold this image, now or after the steps that write
+        `coming`.
+        """
         return coming is None or all(
             tag in coming.get(lba, ())
             or any(self._disks.live(column.disk) == tag for column in blocks.get(lba, ()))
@@ -58,7 +64,9 @@ class OneBlock:
     def answered(
         self, columns: Columns, done: frozenset[int], lba: int, step: Step, before: set[int]
     ) -> Columns:
-        """The columns in which a step of this block has taken effect; it is in flight no more."""
+        """Return the columns in which a step of this block has taken effect; it is in flight no
+        more.
+        """
         key = columns, done, lba, step.number
         made = self._made.get(key)
         if made is None:
@@ -75,7 +83,7 @@ class OneBlock:
     def _ways(
         self, columns: Columns, done: frozenset[int], lba: int, steps: list[Step]
     ) -> Iterator[list[Column]]:
-        """What the columns become by these steps of the block."""
+        """Yield what the columns become by these steps of the block."""
         events = {step.number: on_block(step.event, lba) for step in steps}
 
         def after(column: Column) -> Iterator[Column]:
@@ -90,7 +98,7 @@ class OneBlock:
         return levels(columns, self._disks.merged, after)
 
     def all_after(self, blocks: Blocks, event: Event) -> Blocks:
-        """All blocks after an event that is no step in flight."""
+        """Return all blocks after an event that is no step in flight."""
         if event["op"] not in CHANGE_ALL:
             return blocks
         after = {
@@ -104,7 +112,10 @@ class OneBlock:
         return blocks.update((lba, after[columns]) for lba, columns in blocks.items())
 
     def all_cut(self, blocks: Blocks, done: frozenset[int], steps: list[Step]) -> Blocks:
-        """All blocks at a power cut. These steps may still take effect, if they change blocks."""
+        """Return all blocks at a power cut.
+
+        These steps may still take effect, if they change blocks.
+        """
         steps = [step for step in steps if step.event["op"] in ("write", "unmap")]
         for lba, columns in blocks.items():
             own = [step for step in steps if lba in step.blocks and step.number not in done]
@@ -118,7 +129,7 @@ class OneBlock:
         return blocks
 
     def _all_taken(self, column: Column, lba: int, steps: Iterable[Step]) -> Column:
-        """The column after all of these writes and unmaps."""
+        """Return the column after all of these writes and unmaps."""
         for step in steps:
             if step.number not in column.done:
                 (disk,) = self._disks.after(column.disk, on_block(step.event, lba))

@@ -21,7 +21,7 @@ WHOLE_PREFIX_STEPS = 2_000  # of the whole disk
 
 @dataclass
 class Outcome:
-    """What the search found: `at` is the index of the first event without an order, or None.
+    """The result of the search: `at` is the index of the first event without an order, or None.
 
     `unsure` says why the search gave up. `held` is how many blocks all views together may hold at
     the end; None if there is no order, or the search gave up."""
@@ -45,7 +45,7 @@ def judge(trace: Trace, most_steps: int = MOST_STEPS) -> Outcome:
 
 
 def _outcome(trace: Trace, search: Search) -> Outcome:
-    """What a search finds. Raises TooMany, Undecided."""
+    """Return what a search finds. Raises TooMany, Undecided."""
     at = search.run()
     if at is not None:
         most = max(WHOLE_PREFIX_STEPS if search.whole else PREFIX_STEPS, search.taken)
@@ -54,7 +54,7 @@ def _outcome(trace: Trace, search: Search) -> Outcome:
 
 
 def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) -> int:
-    """The index of the first answer up to which the trace is seen to have no order.
+    """Return the index of the first answer up to which the trace is seen to have no order.
 
     The search looks ahead, so that it ends early: `at` is no later than that answer. What takes
     more than `most_steps` is not seen: so the answer may not be the first, but none is wrong."""
@@ -77,7 +77,7 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
 
 
 def _has_none(trace: Trace, end: int, most_steps: int, whole: bool) -> bool:
-    """Whether a search of so many steps sees that the trace up to `end` has no order."""
+    """Return whether a search of so many steps sees that the trace up to `end` has no order."""
     try:
         prefix = Trace(trace.hello, until(trace.events, end))
         return Search(prefix, most_steps, whole).run() is not None

@@ -1,4 +1,4 @@
-"""Why a trace has no order: a smallest set of requests for which none exists."""
+"""Smallest cores: the smallest sets of requests of a trace for which no order exists."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class _Searches:
         self.left = CORE_STEPS
 
     def fail(self, events: Events, needed: Iterable[int]) -> bool:
-        """Whether these requests have no order. False if the search takes too many steps."""
+        """Return whether these requests have no order. False if the search takes too many steps."""
         relaxed = Trace(self._trace.hello, list(_relaxed(events, needed)))
         search = Search(relaxed, self.left, self._whole)
         try:
@@ -50,7 +50,7 @@ class _Searches:
 
 
 def core(trace: Trace, at: int) -> Core:
-    """A smallest set of requests for which no order exists up to the answer of `at`.
+    """Return a smallest set of requests for which no order exists up to the answer of `at`.
 
     A request that is left out of the set may take effect at any time after its call, or never, and
     may have answered anything. No request can be left out of the set without an order appearing,
@@ -66,8 +66,8 @@ def core(trace: Trace, at: int) -> Core:
 
 
 def _parts(events: Events, last: Event) -> Iterator[tuple[str, Events]]:
-    """What concerns the existence of one snapshot, for each; what concerns one block that `last`
-    read.
+    """Yield what concerns the existence of one snapshot, for each; what concerns one block that
+    `last` read.
     """
     for name in dict.fromkeys(event["name"] for event in events.values() if "name" in event):
         yield f"snapshot {one_word(name)}", dict(_of_snapshot(events, name))
@@ -107,7 +107,7 @@ def _relaxed(events: Events, needed: Iterable[int]) -> Iterator[Event]:
 
 
 def _of_snapshot(events: Events, name: str) -> Iterator[tuple[int, Event]]:
-    """What makes, needs or removes this snapshot, and reads that do not find it."""
+    """Yield what makes, needs or removes this snapshot, and reads that do not find it."""
     for index, event in events.items():
         answer = model.answer_of(event)
         own = event.get("name") == name and answer != "no-space"
@@ -117,8 +117,9 @@ def _of_snapshot(events: Events, name: str) -> Iterator[tuple[int, Event]]:
 
 
 def _of_block(events: Events, block: int) -> Iterator[tuple[int, Event]]:
-    """What the requests do to one block. What was refused for lack of room or beyond the end of the
-    disk may be due to other blocks.
+    """Yield what the requests do to one block.
+
+    What was refused for lack of room or beyond the end of the disk may be due to other blocks.
     """
     for index, event in events.items():
         if model.answer_of(event) in ("no-space", "out-of-range"):

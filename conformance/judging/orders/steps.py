@@ -23,12 +23,12 @@ class Step(NamedTuple):
 
     @property
     def local(self) -> bool:
-        """Whether the step is of one block, which is judged apart."""
+        """True if the step is of one block, which is judged apart."""
         return len(self.blocks) == 1 and self.event["op"] in OF_BLOCKS
 
 
 def placed(events: Sequence[Event]) -> list[Event]:
-    """The events with positions: those that have none follow one another."""
+    """Return the events with positions: those that have none follow one another."""
     if all("called" in event for event in events):
         return list(events)
     return [
@@ -42,7 +42,7 @@ def _is_answered(event: Event) -> bool:
 
 
 def until(events: Sequence[Event], end: int) -> list[Event]:
-    """The calls and answers up to the position `end`; a power cut happens at its answer."""
+    """Return the calls and answers up to the position `end`; a power cut happens at its answer."""
     return [
         event if (event["answered"] or 0) <= end else {**event, "answered": None, "result": None}
         for event in events
@@ -66,8 +66,11 @@ def timeline(events: Sequence[Event]) -> list[tuple[int, bool, int]]:
 
 
 def parts_of(event: Event, by_block: bool) -> list[Event]:
-    """The steps of a request, as events. One without an answer takes effect as if acknowledged,
-    but nobody was `told`: a write with `fua` may then be durable or not."""
+    """Return the steps of a request, as events.
+
+    One without an answer takes effect as if acknowledged, but nobody was `told`: a write with `fua`
+    may then be durable or not.
+    """
     answer = model.answer_of(event)
     if answer in ("cut", "unknown-outcome"):
         if event["op"] in CHANGE_NOTHING:
@@ -82,7 +85,7 @@ def parts_of(event: Event, by_block: bool) -> list[Event]:
 
 
 def one_block(event: Event, offset: int) -> Event:
-    """What a read, a write or an unmap does to its block number `offset`."""
+    """Return what a read, a write or an unmap does to its block number `offset`."""
     part = {**event, "lba": event["lba"] + offset}
     if event["op"] == "write":
         return {**part, "tags": [event["tags"][offset]]}
@@ -93,23 +96,30 @@ def one_block(event: Event, offset: int) -> Event:
 
 
 def cut_profile(trace: Trace) -> str | None:
-    """The crash profile; None if the trace has no power cut: then nobody sees what one leaves."""
+    """Return the crash profile; None if the trace has no power cut: then nobody sees what one
+    leaves.
+    """
     crashes = any(event["op"] == "crash" for event in trace.events)
     return trace.hello.get("crash_profile") if crashes else None
 
 
 def may_be_whole(trace: Trace) -> bool:
-    """Whether a power cut leaves the disk as it is: then it is one configuration without blocks."""
+    """Return whether a power cut leaves the disk as it is: then it is one configuration without
+    blocks.
+    """
     return cut_profile(trace) not in UNDOING
 
 
 class Rules(NamedTuple):
-    """Which steps need others before them. `profile` is the `cut_profile` of the trace."""
+    """The rules by which a step needs others before it.
+
+    `profile` is the `cut_profile` of the trace.
+    """
 
     profile: str | None
 
     def needs(self, one: Event, other: Event) -> bool:
-        """Whether `one` may have to come after `other`.
+        """Return whether `one` may have to come after `other`.
 
         It need not if an order of `other` and then `one` allows no more than the order of `one` and
         then `other`: no answer differs, and a power cut may leave as much. A flush comes first: the
@@ -137,12 +147,12 @@ def changing(event: Event) -> bool:
 
 
 def _name(event: Event) -> str | None:
-    """The snapshot that the event speaks of."""
+    """Return the snapshot that the event speaks of."""
     return event.get("view") if event["op"] == "read" else event.get("name")
 
 
 def live(event: Event) -> range:
-    """The blocks of the live disk that the event reads or changes."""
+    """Return the blocks of the live disk that the event reads or changes."""
     if not event["result"]["ok"] or event.get("view") is not None:
         return range(0)
     if event["op"] in ("snapshot", "revert"):

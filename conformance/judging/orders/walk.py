@@ -86,7 +86,7 @@ class Search:
         return self._budget.taken
 
     def run(self) -> int | None:
-        """The index of the first event whose answer has no order; None if all have one."""
+        """Return the index of the first event whose answer has no order; None if all have one."""
         for _, answered, index in timeline(self.trace.events):
             event = self.trace.events[index]
             if not answered:
@@ -101,7 +101,7 @@ class Search:
         return None
 
     def held(self) -> int:
-        """At most how many blocks all views together hold."""
+        """Return an upper bound on the number of blocks that all views together hold."""
         if self.whole:
             return max(held(config.world.now, UNSEEN) for config in self.configs)
         return max(
@@ -130,7 +130,10 @@ class Search:
         return self.trace.hello.get("atomic") == "block"
 
     def _answer(self, index: int, event: Event) -> bool:
-        """The request has taken effect by now. False if no configuration admits that."""
+        """Require that the request has taken effect.
+
+        Return False if no configuration admits that.
+        """
         if model.answer_of(event) == "unknown-outcome":
             return True  # it takes effect later, or never
         for step in self._flight.of[index]:
@@ -165,18 +168,20 @@ class Search:
         self.configs = self._merged([*unmarked, *marked])
 
     def _changes(self) -> set[int]:
-        """The steps in flight that change the disk, and those that come before them."""
+        """Return the steps in flight that change the disk, and those that come before them."""
         steps = self._flight.open.values()
         return self._flight.depends({step.number for step in steps if changing(step.event)})
 
     def _with_shared(self, step: Step, before: set[int]) -> Iterator[Config]:
-        """The configurations in which `step` has taken effect; it is in flight no more."""
+        """Yield the configurations in which `step` has taken effect; it is in flight no more."""
         for config in self._until(self.configs, step, before):
             yield config._replace(done=config.done - {step.number})
 
     def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
-        """The same for a step of one block. Others of the block are tried before it, and steps that
-        blocks share."""
+        """Yield the same for a step of one block.
+
+        Others of the block are tried before it, and steps that blocks share.
+        """
         before.discard(step.number)
         (lba,) = step.blocks
         for configs in self._ways(self.configs, before):
@@ -191,7 +196,9 @@ class Search:
             configs[:] = waiting
 
     def _until(self, start: list[Config], step: Step, before: set[int]) -> Iterator[Config]:
-        """The configurations in which a shared step has taken effect, by all ways to get there."""
+        """Yield the configurations in which a shared step has taken effect, by all ways to get
+        there.
+        """
         for configs in self._ways(start, before, step):
             for config in configs:
                 if step.number in config.done:
@@ -199,7 +206,7 @@ class Search:
             configs[:] = [config for config in configs if step.number not in config.done]
 
     def _ways(self, start: list[Config], before: set[int], *more: Step) -> Iterator[list[Config]]:
-        """What configurations become by the steps of `before` that blocks share, and more."""
+        """Yield what configurations become by the steps of `before` that blocks share, and more."""
         steps = [self._flight.open[number] for number in before]
         shared = {step.number: step for step in (*steps, *more) if not step.local}
 
@@ -210,8 +217,9 @@ class Search:
         return levels(start, self._merged, after)
 
     def _after(self, config: Config, step: Step, before: set[int]) -> Iterator[Config]:
-        """The configurations after a step that blocks share; before it, each block takes what it
-        may of `before`."""
+        """Yield the configurations after a step that blocks share; before it, each block takes what
+        it may of `before`.
+        """
         self._budget.take()
         if step is self._mark and not self._may_be_left(config.world.now):
             return
@@ -228,7 +236,7 @@ class Search:
             yield Config(config.done | {step.number}, world, blocks)
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
-        """The same if no blocks are judged apart."""
+        """Yield the same if no blocks are judged apart."""
         changed = live(step.event) if step.event["op"] in ("write", "unmap") else ()
         if any(self._flight.too_late(config.done, step, lba) for lba in changed):
             return
@@ -238,13 +246,15 @@ class Search:
                 yield Config(config.done | {step.number}, world, config.blocks)
 
     def _may_be_left(self, state: State) -> bool:
-        """Whether the next power cut may leave these snapshots, by what is answered after it."""
+        """Return whether the next power cut may leave these snapshots, by what is answered after
+        it.
+        """
         assert self._mark is not None
         names = self._flight.known.names.get(self._mark.request, {})
         return all((name in state.snaps) == there for name, there in names.items())
 
     def _alone(self, event: Event) -> bool:
-        """An operation with nothing in flight, or a power cut, which ends what is in flight."""
+        """Apply an operation with nothing in flight, or a power cut, which ends those in flight."""
         if event["op"] == "crash":
             self._cut()
         self._advance(event)
@@ -256,7 +266,7 @@ class Search:
         return bool(self.configs)
 
     def _advance(self, event: Event) -> None:
-        """The event takes effect in every configuration."""
+        """Let the event take effect in every configuration."""
         self._tried = 0  # a flush leaves no mark
         self.configs = self._merged(
             Config(config.done, world, self._block.all_after(config.blocks, event))
@@ -265,7 +275,7 @@ class Search:
         )
 
     def _new_mark(self, start: int) -> None:
-        """From here on the disk may be as the next power cut will leave it."""
+        """Choose a new mark: from here on the disk may be as the next power cut will leave it."""
         cuts = [
             index
             for index, event in enumerate(self.trace.events)
@@ -276,7 +286,7 @@ class Search:
             self._mark = self._flight.step(event, cuts[0], self._apart)
 
     def _cut(self) -> None:
-        """Each step in flight took effect before the power cut, or never does."""
+        """Cut the power: each step in flight took effect before, or never does."""
         flight = self._flight
         able = {n for n, step in flight.open.items() if step.event["op"] not in CHANGE_NOTHING}
         first = able

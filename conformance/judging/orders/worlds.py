@@ -1,4 +1,4 @@
-"""What the disk may be, and under the profile `prefix` also what the next power cut will leave.
+"""Possible disks, and under the profile `prefix` also what the next power cut will leave.
 
 Under `prefix` a power cut leaves the disk as it was at one moment since the last flush. The search
 chooses this moment, the *mark*, when it comes: it is a step that blocks share, like a snapshot. So
@@ -23,7 +23,7 @@ class World(NamedTuple):
 
 
 def after(world: World, event: Event) -> Iterator[World]:
-    """The worlds after a step; none if the contract does not allow it."""
+    """Yield the worlds after a step; none if the contract does not allow it."""
     now, saved = world
     if event["op"] == MARK:
         yield World(now, Image(now.live, now.snaps, EMPTY, None))

@@ -79,7 +79,7 @@ UNUSABLE = {
 
 
 def target(fault: str) -> Factory:
-    """The target that is wrong like this; or that is honest, by its name in `honest`."""
+    """Return the target that is wrong like this; or that is honest, by its name in `honest`."""
     from conformance.targets import Factory  # not above: a target of the corpus starts without it
     from conformance.targets.process import ProcessTarget
 

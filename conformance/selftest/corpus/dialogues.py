@@ -15,7 +15,7 @@ LINES: dict[str, Dialogue] = {}
 
 
 def says(function: Dialogue) -> Dialogue:
-    """A dialogue that is wrong: called with the request and the response, it prints what it
+    """Return a dialogue that is wrong: called with the request and the response, it prints what it
     likes.
     """
     LINES[function.__name__.replace("_", "-")] = function

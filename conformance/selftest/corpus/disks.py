@@ -9,7 +9,7 @@ FAULTS: dict[str, type[DictDisk]] = {}
 
 
 def wrong(cls: type[DictDisk]) -> type[DictDisk]:
-    """A disk that is wrong; its fault is its name with dashes."""
+    """Return a disk that is wrong; its fault is its name with dashes."""
     FAULTS[re.sub(r"(?<=.)([A-Z])", r"-\1", cls.__name__).lower()] = cls
     return cls
 

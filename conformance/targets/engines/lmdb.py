@@ -196,7 +196,7 @@ class LmdbTarget(RecordedDisk):
         self._daemon.do(("block-export-del", {"id": "f", "mode": "hard"}))
 
     def _change(self) -> Any:
-        """A transaction that writes; refused requests abort it."""
+        """Return a transaction that writes; refused requests abort it."""
         return self._opened().begin(write=True)
 
     def _within(self, lba: int, count: int) -> None:
@@ -205,12 +205,17 @@ class LmdbTarget(RecordedDisk):
 
 
 def _key(view: bytes, lba: int) -> bytes:
-    """The key of a block. The name alone is the key of the snapshot itself; names have no NUL."""
+    """Return the key of a block.
+
+    The name alone is the key of the snapshot itself; names have no NUL.
+    """
     return view + b"\0" + lba.to_bytes(LBA)
 
 
 def _entries(transaction: Any, view: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Those of a view's blocks; LMDB copies them, so the transaction may go on to change them."""
+    """Yield those of a view's blocks; LMDB copies them, so the transaction may go on to change
+    them.
+    """
     with transaction.cursor() as cursor:
         found = cursor.set_range(view + b"\0")
         while found and cursor.key().startswith(view + b"\0"):
@@ -233,7 +238,10 @@ def _data(transaction: Any, view: bytes, blocks: range) -> bytes:
 
 
 def _existing(transaction: Any, name: bytes) -> bytes:
-    """The number of the snapshot's read transaction. Raises Refusal if there is no snapshot."""
+    """Return the number of the snapshot's read transaction.
+
+    Raises Refusal if there is no snapshot.
+    """
     number: bytes | None = transaction.get(name)
     if number is None:
         raise Refusal("no-such-snapshot", "")
@@ -241,7 +249,7 @@ def _existing(transaction: Any, name: bytes) -> bytes:
 
 
 def _setup(daemon: storage_daemon.Daemon) -> None:
-    """The file and its log stay for the life of the daemon. A mount would outlive it."""
+    """Set up the file and its log for the life of the daemon. A mount would outlive it."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         daemon.close()
         raise Unusable("/dev/fuse is not to be had: the power of LMDB's file is cut through FUSE")
@@ -263,7 +271,7 @@ def _unmounted(mount: Path) -> None:
 
 @cache
 def _empty() -> bytes:
-    """A file with nothing in it."""
+    """Return a file with nothing in it."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/db"
         lmdb.open(path, subdir=False, lock=False, map_size=ROOM).close()

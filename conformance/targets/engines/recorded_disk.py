@@ -105,11 +105,11 @@ class RecordedDisk(ABC):
             return {"ok": False, "error": refused.args[0], "message": refused.args[1]}
 
     def _carry_out(self, message: Message) -> Message:
-        """As _answer, while others are in flight."""
+        """Answer a request while others are in flight."""
         return self._answer(message)
 
     def _power_failed(self, message: Message) -> bool:
-        """Whether the power has failed before this request is answered."""
+        """Return whether the power has failed before this request is answered."""
         if self._cutting is None:
             return False
         cutting, last = self._cutting
@@ -120,7 +120,7 @@ class RecordedDisk(ABC):
         return False
 
     def _cut_in_flight(self) -> None:
-        """The power fails now, or failed at a `cut`. Return when nothing is in flight."""
+        """Cut the power, unless it failed at a `cut`. Return when nothing is in flight."""
         self._threads.cut()
         end = self._written().end()
         self._threads.wait()
@@ -157,7 +157,7 @@ class RecordedDisk(ABC):
         self._open_again()
 
     def _lose(self, choose: random.Random) -> None:
-        """The files hold what survives, and nobody has them open."""
+        """Let the files hold what survives. Nobody has them open."""
         self._shut()
         for file in self._files():
             file.lay(file.survives(choose))
@@ -168,11 +168,11 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _files(self) -> list[Recorded]:
-        """The files that the disk is on."""
+        """Return the files that the disk is on."""
 
     @abstractmethod
     def _written(self) -> Recorded:
-        """The file that writes go to now."""
+        """Return the file that writes go to now."""
 
     @abstractmethod
     def _make(self) -> None:
@@ -188,7 +188,7 @@ class RecordedDisk(ABC):
 
 
 def file_node(name: str) -> dict[str, Any]:
-    """The file as qemu is to open it."""
+    """Return the file as qemu is to open it."""
     return {
         "driver": "file",
         "filename": name,

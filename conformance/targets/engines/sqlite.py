@@ -158,14 +158,14 @@ class SqliteTarget:
             return {"ok": False, "error": "data-lost", "message": "the power is off"}
 
     def _power_failed(self, message: Message) -> bool:
-        """Whether the power has failed before this request is answered."""
+        """Return whether the power has failed before this request is answered."""
         if not self._vfs.files.off and message is self._cutting:
             self._cutting = None
             self._vfs.files.cut_after(None)
         return self._vfs.files.off
 
     def _cut_in_flight(self) -> None:
-        """The power fails now, or has failed at a `cut`. Return when nothing is in flight."""
+        """Cut the power, unless it has failed at a `cut`. Return when nothing is in flight."""
         self._threads.cut()
         if self._vfs.files.off and self._cutting is not None:
             self._choose = random.Random(self._cutting["cut"]["seed"])
@@ -271,7 +271,7 @@ class SqliteTarget:
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """One that no other request uses."""
+        """Yield one that no other request uses."""
         database = self._free.get()
         try:
             yield database
@@ -280,8 +280,9 @@ class SqliteTarget:
 
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[Any]:
-        """A transaction on a connection. It is IMMEDIATE if it writes: what it reads first then
-        stays so.
+        """Yield a transaction on a connection.
+
+        It is IMMEDIATE if it writes: what it reads first then stays so.
         """
         with self._connection() as database:
             database.execute(f"BEGIN {kind}")

@@ -82,7 +82,7 @@ class Opened(apsw.VFSFile if apsw else object):  # type: ignore[misc]  # as abov
         super().__init__(UNIX, vfs.locks + path, flags)
 
     def excepthook(self, kind: Any, error: BaseException, stack: Any) -> None:
-        """As of the VFS."""
+        """Handle an exception as the VFS does."""
         self._vfs.excepthook(kind, error, stack)
 
     def xRead(self, amount: int, offset: int) -> bytes:

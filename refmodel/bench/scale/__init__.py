@@ -1,1 +1,1 @@
-"""What operations cost on disks of many sizes: `refmodel bench --profile scale`."""
+"""The costs of operations on disks of several sizes: `refmodel bench --profile scale`."""

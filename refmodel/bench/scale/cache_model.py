@@ -1,4 +1,4 @@
-"""How many nodes of the maps an operation has to load, when memory holds only some of them.
+"""A model of the nodes that an operation has to load when memory holds only some of them.
 
 The page store forgets nodes as CLOCK does: in turn, but not those that were used since their last
 turn. Let a turn take T operations, and let an operation use a node with probability p. A node that

@@ -1,4 +1,4 @@
-"""What it costs to clean in bounded steps: write amplification, beside that of cleaning at once.
+"""The cost of cleaning in bounded steps: its write amplification, and that of cleaning at once.
 
 To clean in steps is to begin early: more segments are free or dead, so those in use are fuller, and
 some chunks move that would have died before they had to. Two disks get the same writes. The cleaner

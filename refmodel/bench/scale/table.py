@@ -1,4 +1,4 @@
-"""What operations cost by the size of the disk: the profile `scale`.
+"""The costs of operations by the size of the disk: the profile `scale`.
 
 A disk is filled, and aged by writes at random places until its cleaner is at work, so that segments
 of all ages are partly dead. It gets its snapshots with writes in between. Then single operations
@@ -37,7 +37,7 @@ SPARE = 8  # a part in so many of what the disk holds is spare space, besides th
 
 
 class Cost(NamedTuple):
-    """What one operation cost; of several, the one in the middle."""
+    """The cost of one operation; of several operations, the median."""
 
     milliseconds: float  # of CPU time
     ios: int  # of devices

@@ -36,7 +36,10 @@ class Files:
 
 @lru_cache(maxsize=4)
 def library(blocks: int, block_bytes: int) -> list[bytes]:
-    """The first blocks of the library, by file name; fewer than asked for if it has no more."""
+    """Return the first blocks of the library, by file name.
+
+    Fewer than asked for if it has no more.
+    """
     found: list[bytes] = []
     root = Path(sysconfig.get_path("stdlib"))
     for path in sorted(root.rglob("*.py")):

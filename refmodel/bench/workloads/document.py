@@ -71,7 +71,7 @@ the number of operations at scale 1, and the layout of the capacity leg.
 
 
 def document() -> str:
-    """The text of docs/workloads.md."""
+    """Return the text of docs/workloads.md."""
     parts = [HEAD]
     for published, profiles in groupby(PROFILES.items(), lambda item: item[1].published):
         parts.append(_wrapped(f"**Taken from {published}.**" if published else "**Our own.**"))

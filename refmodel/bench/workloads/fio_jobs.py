@@ -49,7 +49,7 @@ def job_file(name: str) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    """A comment in lines of at most 100 columns."""
+    """Return a comment in lines of at most 100 columns."""
     return textwrap.wrap(text, 100, initial_indent="# ", subsequent_indent="# ")
 
 

@@ -1,4 +1,4 @@
-"""What a workload profile consists of, and the requests that are drawn from it.
+"""The parts of a workload profile, and the requests that are drawn from it.
 
 The same profile, size and seed give the same operations in the same order: `digest` shows that in
 eight letters. Sizes are in blocks of 4 KiB.
@@ -19,7 +19,7 @@ PACKED = struct.Struct("<?QI")  # a request, for the digest
 
 
 class Access(NamedTuple):
-    """What the requests of a phase are drawn from."""
+    """The distribution that the requests of a phase are drawn from."""
 
     reads: float  # share of the requests that read
     blocks: int  # per request
@@ -126,7 +126,7 @@ def stretches(profile: Profile, blocks: int, unit: float, seed: int) -> Iterator
 
 
 def digest(run: list[Stretch]) -> str:
-    """A digest of all operations in their order: it differs if any of them does."""
+    """Return a digest of all operations in their order: it differs if any of them does."""
     found = hashlib.blake2b(digest_size=4)
     for stretch in run:
         for number, request in enumerate(stretch.requests):

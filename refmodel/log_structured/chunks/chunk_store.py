@@ -28,7 +28,7 @@ FEW_DROPPED = 16  # the same, where nodes are small so that a small disk is like
 
 
 class Located(NamedTuple):
-    """Where chunks are: the data of each that is in memory, else None; and the others' extents."""
+    """Located chunks: the data of each that is in memory, else None; and the others' extents."""
 
     found: list[Any]
     extents: list[tuple[int, int, int]]  # offset and length in bytes, checksum
@@ -224,7 +224,7 @@ class ChunkStore:
 
     @property
     def may_fill_segment(self) -> bool:
-        """Whether there are enough chunks in memory to fill a segment."""
+        """True if there are enough chunks in memory to fill a segment."""
         return len(self.bank) + len(self.moving) >= self.segments.blocks
 
     def destages(self) -> Iterator[None]:

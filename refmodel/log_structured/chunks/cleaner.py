@@ -117,7 +117,7 @@ class Cleaner:
 
     @property
     def has_victim(self) -> bool:
-        """Whether a victim is being left."""
+        """True if a victim is being cleaned."""
         if self._victim is None:
             return False
         segment, usage = self._victim
@@ -125,14 +125,14 @@ class Cleaner:
 
     @property
     def live(self) -> int:
-        """Units that live in the victim; 0 if there is none. Raises DataLost."""
+        """Live units of the victim; 0 if there is none. Raises DataLost."""
         if not self._choose() or self._victim is None:
             return 0
         return self._segments.sealed[self._victim[0]].live
 
     @property
     def emptied_count(self) -> int:
-        """How many victims are not dead, though all that lives in them is moving."""
+        """Number of victims that are not dead, although all their live chunks are moving."""
         self._forget_dead()
         return len(self._emptied)
 

@@ -1,4 +1,4 @@
-"""What a physical block address (PBA) says: where a chunk lies on the capacity leg.
+"""Physical block addresses (PBA): the place of a chunk on the capacity leg.
 
 Without compression a PBA is the number of a block-sized slot. With compression, space is counted in
 units of an eighth of a block (512 bytes of 4 KiB). A PBA is then the number of the chunk's first

@@ -1,4 +1,4 @@
-"""The sealed segments, and what is known of each."""
+"""The sealed segments and the usage of each."""
 
 from collections.abc import Iterator, MutableMapping
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from refmodel.log_structured.maps.sparse_column import SparseColumn
 
 
 class SegmentUsage(NamedTuple):
-    """What is known of a sealed segment."""
+    """The usage of a sealed segment."""
 
     live: int  # units of space: chunks, where they are not compressed
     filled: int  # when it was written, by the disk's clock

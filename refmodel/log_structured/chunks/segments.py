@@ -55,7 +55,7 @@ class Segments:
 
     @property
     def held_by_reads(self) -> bool:
-        """Whether a dead segment cannot be freed because a read in flight reads it."""
+        """True if a dead segment cannot be freed because a read in flight reads it."""
         return bool(self._pins) and not self._pins.keys().isdisjoint(self.dead)
 
     def pin(self, extents: list[tuple[int, int, int]]) -> set[int]:
@@ -69,7 +69,7 @@ class Segments:
         return pinned
 
     def unpin(self, pinned: set[int]) -> None:
-        """A read has ended."""
+        """Release the segments of a read that has ended."""
         pins = self._pins
         for segment in pinned:
             if pins[segment] == 1:
@@ -79,12 +79,12 @@ class Segments:
 
     @property
     def free_count(self) -> int:
-        """How many segments are free."""
+        """Number of free segments."""
         return len(self._free) + self.count - self._fresh + self._unknown_free
 
     @property
     def sealed_count(self) -> int:
-        """How many segments are sealed."""
+        """Number of sealed segments."""
         return len(self.sealed) + self._unknown_sealed
 
     @property
@@ -94,12 +94,12 @@ class Segments:
 
     @property
     def all_known(self) -> bool:
-        """Whether it is known of every segment what lives in it."""
+        """True if the live chunks of every segment are known."""
         return not self._unknown
 
     @property
     def reserved_count(self) -> int:
-        """How many segments a large write has reserved."""
+        """Number of segments that large writes have reserved."""
         return len(self._reserved)
 
     def open(self) -> int:
@@ -195,7 +195,7 @@ class Segments:
 
     @property
     def changed_count(self) -> int:
-        """How many segments' entries of the stored table are out of date."""
+        """Number of segments whose entry in the stored table is out of date."""
         return len(self._changed)
 
     def store(self, most: int | None = None) -> None:

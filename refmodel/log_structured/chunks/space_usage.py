@@ -1,4 +1,4 @@
-"""How much space chunks take, and how much is left, in units: questions, which change nothing.
+"""The space that chunks take and that is left, in units. Nothing here changes the disk.
 
 A unit is a block, or an eighth of a block where chunks are compressed.
 """
@@ -40,7 +40,7 @@ class SpaceUsage:
 
     @property
     def live(self) -> int:
-        """How many chunks some view holds; where data is reduced, their space in whole blocks.
+        """Number of chunks that views hold; with data reduction, their space in whole blocks.
 
         Raises DataLost.
         """
@@ -86,7 +86,7 @@ class SpaceUsage:
 
     @property
     def mixes_little(self) -> bool:
-        """Whether destaging the bank now would put few short-lived chunks among others."""
+        """True if destaging the bank now would put few short-lived chunks among others."""
         queues = self._chunks.queues
         return len(queues) > 1 and 8 * queues[Stream.SHORT].units <= self._segments.units
 

@@ -1,4 +1,4 @@
-"""Which pages can be allocated.
+"""The pages that can be allocated.
 
 The checkpoint says which page is the first that was never used. Of the pages below, it is not
 stored which are free: until that is found out (page_marking.py), they are unknown, and none of them

@@ -42,12 +42,12 @@ class LogicalMap(Tree[int]):
 
     @property
     def waits(self) -> bool:
-        """Whether changes wait, here or in a base."""
+        """True if changes wait, here or in a base."""
         return bool(self.recent) or self.base is not None
 
     @property
     def is_merging(self) -> bool:
-        """Whether so many changes wait that they should be merged, or their merge has begun."""
+        """True if so many changes wait that they should be merged, or their merge has begun."""
         return bool(self._order) or len(self.recent) >= MOST_RECENT
 
     def get_many(self, wanted: Sequence[int]) -> list[int | None]:

@@ -1,4 +1,4 @@
-"""Which pages are in use: a walk over the trees of a checkpoint, since it is not stored.
+"""The marking of pages in use: a walk over the trees of a checkpoint, which does not store them.
 
 The walk goes in steps, and may go on after the disk was opened. It needs no more than that the
 pages of the checkpoint keep their content: none of them is allocated before the walk has ended. So
@@ -56,7 +56,7 @@ class PageMarking:
 
     @property
     def is_done(self) -> bool:
-        """Whether every page is marked."""
+        """True if every page is marked."""
         return not self._left
 
     def step(self, *, leaves: bool = False) -> None:

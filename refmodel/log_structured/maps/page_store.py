@@ -77,17 +77,17 @@ class PageStore:
 
     @property
     def free_count(self) -> int:
-        """How many pages can be allocated now."""
+        """Number of pages that can be allocated now."""
         return len(self.unused)
 
     @property
     def used(self) -> Counter[MapKind]:
-        """How many pages are in use of each map."""
+        """Number of pages in use, by map."""
         return self.in_use.counts
 
     @property
     def used_count(self) -> int:
-        """How many pages are in use, marked or not."""
+        """Number of pages in use, marked or not."""
         return self.in_use.total
 
     @property
@@ -105,17 +105,17 @@ class PageStore:
 
     @property
     def most_clean(self) -> int:
-        """How many nodes that are on the media may be in memory."""
+        """Number of nodes that may be in memory and on the media."""
         return max(LEAST_CLEAN, self._most - len(self.dirty) - len(self._frozen))
 
     @property
     def has_all(self) -> bool:
-        """Whether every node is in memory, and may stay there when a change makes some more."""
+        """True if every node is in memory, and may stay there when a change makes some more."""
         return len(self.nodes) == self.used_count < self._most - LEAST_CLEAN
 
     @property
     def crowded(self) -> bool:
-        """Whether the nodes that are not on the media take half of the memory."""
+        """True if the nodes that are not on the media take half of the memory."""
         return len(self.dirty) + len(self._frozen) > max(LEAST_DIRTY, self._most // 2)
 
     @contextmanager
@@ -193,7 +193,7 @@ class PageStore:
 
     @property
     def frozen_count(self) -> int:
-        """How many nodes of the frozen maps are not written yet."""
+        """Number of nodes of the frozen maps that are not written yet."""
         return len(self._frozen)
 
     def freeze(self) -> None:

@@ -1,4 +1,4 @@
-"""Which pages are in use, as far as that is known.
+"""The pages in use, as far as they are known.
 
 Pages that were in use when the disk was opened are marked one after another (page_marking.py), and
 may be freed before. How many are in use is always known.

@@ -1,4 +1,4 @@
-"""Who holds how much space: what each view would free if it alone went, and what views share."""
+"""Space by view: what deleting each view alone would free, and what views share."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from refmodel.log_structured.snapshots.views import Views, ViewState
 
 
 class ViewSpace(NamedTuple):
-    """How many chunks one view holds."""
+    """The space of one view, in chunks."""
 
     name: str  # empty for live
     mapped: int

@@ -27,7 +27,7 @@ MERGED_AT_ONCE = 1 << 16  # changes, where all that wait are merged
 
 
 class ViewState(IntEnum):
-    """What a view is; the number is stored."""
+    """The state of a view; the number is stored."""
 
     LIVE = 0
     SNAPSHOT = 1
@@ -145,7 +145,7 @@ class Views:
 
     @property
     def live_alone(self) -> bool:
-        """Whether live shares nothing, since it came from no snapshot."""
+        """True if live shares nothing, since it came from no snapshot."""
         return not self.live.parent and not self.live.fork
 
     def owns_alone(self, lba: int, mba: int) -> bool:

@@ -20,7 +20,10 @@ BY_DEVICE = ("device", "leg", "cause")
 
 
 def device_bytes_written(disk: Disk) -> int:
-    """Bytes written to the disk's devices. A read cache is not one of them: the host has it."""
+    """Return bytes written to the disk's devices.
+
+    A read cache is not one of them: the host has it.
+    """
     return sum(
         sum(meter.bytes_written.values())
         for (leg, _), meter in disk.meters.items()

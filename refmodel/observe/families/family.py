@@ -28,5 +28,5 @@ class Family(NamedTuple):
 
 
 def single(get: Callable[[D], Value]) -> Callable[[D], Samples]:
-    """The samples of a family without labels."""
+    """Return the samples of a family without labels."""
     return lambda disk: [((), get(disk))]

@@ -15,7 +15,10 @@ BY_VIEW = ("view",)
 
 
 def reduction(disk: LogStructuredDisk) -> float:
-    """Blocks that views hold, divided by the blocks of space that they take; 1.0 for none."""
+    """Return blocks that views hold, divided by the blocks of space that they take.
+
+    1.0 for none.
+    """
     occupied = disk.state.space_usage.occupied
     return len(_holders(disk)) * disk.geometry.chunk_units / occupied if occupied else 1.0
 
@@ -46,7 +49,7 @@ def _shared(disk: LogStructuredDisk) -> int:
 
 
 def _holders(disk: LogStructuredDisk) -> dict[int, list[ViewState]]:
-    """MBA (middle block address) of each chunk -> the states of the views that hold it."""
+    """Return MBA (middle block address) of each chunk -> the states of the views that hold it."""
     holders: dict[int, list[ViewState]] = {}
     for view in disk.state.views.by_id.values():
         for _, mba in view.map.items(view.cursor):

@@ -63,7 +63,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
 
 
 def _records(disk: LogStructuredDisk) -> Iterator[Record]:
-    """The records that recovery would replay now, each from the first mirror that has it."""
+    """Yield the records that recovery would replay now, each from the first mirror that has it."""
     log, shape, leg = disk.state.log, disk.geometry, disk.state.performance
     at = log.tail
     while at < log.head:
@@ -83,7 +83,7 @@ def _records(disk: LogStructuredDisk) -> Iterator[Record]:
 def _ring_read(
     leg: Leg, component: Component, shape: Geometry, position: int, length: int
 ) -> bytes:
-    """Bytes of one mirror of the ring, which may wrap around its end."""
+    """Return bytes of one mirror of the ring, which may wrap around its end."""
     at = position % shape.log_bytes
     first = min(length, shape.log_bytes - at)
     data = leg.read_component(component, shape.log_base + at, first, "scrub") or bytes(first)
@@ -98,7 +98,7 @@ def _x(position: int, size: int) -> float:
 
 
 def _ring(tail: int, head: int, size: int) -> Iterator[dict[str, float]]:
-    """The used part of the ring: one box, or two if it wraps around the end."""
+    """Yield the used part of the ring: one box, or two if it wraps around the end."""
     if head == tail:
         return
     start, end = tail % size, tail % size + (head - tail)

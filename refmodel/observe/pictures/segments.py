@@ -77,7 +77,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
 
 
 def _shown(disk: LogStructuredDisk) -> list[int]:
-    """The segments in use, and free ones up to SHOWN in all."""
+    """Return the segments in use, and free ones up to SHOWN in all."""
     table = disk.state.segments
     used = sorted([*table.sealed, *table.dead])[:SHOWN]
     free = (
@@ -99,6 +99,6 @@ def _title(disk: LogStructuredDisk, segment: int) -> str:
 
 
 def _shade(age: float) -> str:
-    """The colour of a segment by age: dark blue for the oldest (0) to light orange (1)."""
+    """Return the colour of a segment by age: dark blue for the oldest (0) to light orange (1)."""
     old, young = (31, 78, 140), (250, 176, 84)
     return "#" + "".join(f"{round(a + (b - a) * age):02x}" for a, b in zip(old, young, strict=True))

@@ -94,7 +94,7 @@ def picture(disk: LogStructuredDisk) -> dict[str, Any]:
 
 
 def _trees(disk: LogStructuredDisk, views: list[View]) -> tuple[list[list[Node]], int | None]:
-    """The nodes that each view reaches, and None.
+    """Return the nodes that each view reaches, and None.
 
     If the trees are too wide to draw: only the nodes below some LBA, and that LBA.
     """
@@ -109,7 +109,9 @@ def _trees(disk: LogStructuredDisk, views: list[View]) -> tuple[list[list[Node]]
 
 
 def _nodes(view: View, end: int) -> list[Node]:
-    """The nodes that a view reaches below the LBA `end`, without those that reclaim has passed."""
+    """Return the nodes that a view reaches below the LBA `end`, without those that reclaim has
+    passed.
+    """
     found: list[Node] = []
 
     def walk(page: int, limit: int) -> None:
@@ -126,7 +128,7 @@ def _nodes(view: View, end: int) -> list[Node]:
 
 
 def _spread(at: int, count: int) -> float:
-    """The x coordinate of one of `count` things in a row."""
+    """Return the x coordinate of one of `count` things in a row."""
     return round(MARGIN + (WIDTH - 2 * MARGIN) * (at + 0.5) / count, 1)
 
 

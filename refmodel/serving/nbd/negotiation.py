@@ -105,7 +105,7 @@ class Negotiation:
                 self._refuse(option, OptionReply.ERR_UNSUP, "this server has no such option")
 
     def _export_name(self, data: bytes) -> None:
-        """The old way to choose an export, which cannot be refused but by disconnecting."""
+        """Choose an export in the old way, which cannot be refused but by disconnecting."""
         try:
             export = self._exports.open(data.decode())
         except (LookupError, UnicodeDecodeError):
@@ -138,7 +138,7 @@ class Negotiation:
             self._choose(export)
 
     def _meta_context(self, option: int, data: bytes) -> None:
-        """Which of the contexts that the client asks for there are: base:allocation is the one."""
+        """Answer a request for meta contexts; the server has one, base:allocation."""
         _require(self.structured)
         chooses = option == Option.SET_META_CONTEXT
         if chooses:
@@ -185,7 +185,7 @@ def _require(condition: bool) -> None:
 
 
 def _name(data: bytes, at: int) -> tuple[str, int]:
-    """The counted string at a position, and the position behind it."""
+    """Return the counted string at a position, and the position behind it."""
     (length,) = LENGTH.unpack_from(data, at)
     at += LENGTH.size
     _require(at + length <= len(data))

@@ -21,7 +21,7 @@ OLD_ZEROES = 124  # bytes behind the answer to EXPORT_NAME, unless both sides sa
 
 
 class Option(IntEnum):
-    """What a client may ask before it reads and writes."""
+    """An option of the negotiation, before the client reads and writes."""
 
     EXPORT_NAME = 1
     ABORT = 2
@@ -46,7 +46,7 @@ class OptionReply(IntEnum):
 
 
 class Info(IntEnum):
-    """What an answer of the type INFO is about."""
+    """The subject of an answer of the type INFO."""
 
     EXPORT = 0
     NAME = 1
@@ -55,7 +55,7 @@ class Info(IntEnum):
 
 
 class ExportFlag(IntFlag):
-    """What an export can do: its transmission flags."""
+    """The transmission flags of an export, which say what it can do."""
 
     HAS_FLAGS = 1
     READ_ONLY = 2
@@ -70,7 +70,7 @@ class ExportFlag(IntFlag):
 
 
 class Export(Protocol):
-    """What a client can be connected to. Sizes are in bytes."""
+    """An export that a client can be connected to. Sizes are in bytes."""
 
     @property
     def name(self) -> str:

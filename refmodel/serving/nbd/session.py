@@ -110,27 +110,27 @@ class Session:
 
     @property
     def negotiating(self) -> bool:
-        """Whether the client has not chosen an export yet."""
+        """True if the client has not chosen an export yet."""
         return self._negotiation is not None
 
     @property
     def full(self) -> bool:
-        """Whether it holds so much that it takes no further request for now."""
+        """True if the session holds so much that it takes no further request for now."""
         return self._owed + self.unsent >= MOST_HELD
 
     @property
     def takes(self) -> bool:
-        """Whether it takes more bytes of the client for now."""
+        """True if the session takes more bytes of the client for now."""
         return not self._stopped and not self.ended
 
     @property
     def resumes(self) -> bool:
-        """Whether it stopped because it was full, and has room now: feed it nothing, to go on."""
+        """True if it stopped because it was full, and now has room: feed it b"" to go on."""
         return self._stopped and not self.full and not self.ended
 
     @property
     def over(self) -> bool:
-        """Whether everything is done and the connection can be closed."""
+        """True if everything is done and the connection can be closed."""
         return self.ended and not self.unanswered and not self.unsent
 
     def feed(self, data: memoryview | bytes = b"") -> list[Request]:
@@ -155,7 +155,7 @@ class Session:
         return found
 
     def end(self) -> None:
-        """The client sends nothing any more, or nothing that can be understood."""
+        """End the input: the client sends nothing any more, or nothing that can be understood."""
         self.ended = True
 
     def answer(self, request: Request) -> None:

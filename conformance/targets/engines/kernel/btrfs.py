@@ -37,7 +37,7 @@ class Btrfs(FileDisk):
         super().__init__("btrfs", options)
 
     def _known(self) -> None:
-        """Nothing: the file system has all names."""
+        """Return nothing: the file system has all names."""
 
     def _doubt(self, op: str, known: None) -> None:
         pass

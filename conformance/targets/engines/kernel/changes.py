@@ -29,12 +29,13 @@ class Change:
     after: Any = None
 
     def whole(self, end: int, last: int | None) -> bool:
-        """Whether all that it wrote came before the cut: at write number `last`, or else where the
-        log had `end` bytes."""
+        """Return whether all that it wrote came before the cut: at write number `last`, or else
+        where the log had `end` bytes.
+        """
         return self.end.end <= end if last is None else self.end.writes < last
 
     def begun(self, end: int, last: int | None) -> bool:
-        """Whether some of it may have come before the cut."""
+        """Return whether some of it may have come before the cut."""
         return self.begin.end < end if last is None else self.begin.writes < last
 
 
@@ -47,12 +48,12 @@ class Changes:
         self.lock = threading.RLock()
 
     def clear(self) -> None:
-        """Nothing is in flight, and the log is read."""
+        """Forget all changes: nothing is in flight, and the log is read."""
         self._made = []
 
     @contextmanager
     def made(self, op: str) -> Iterator[None]:
-        """The change is made in this block, and no other."""
+        """Make the change in this `with` block, and no other."""
         with self.lock:
             change = Change(op, self._mark(), self._known())
             self._made.append(change)
@@ -62,5 +63,5 @@ class Changes:
                 change.end, change.after = self._mark(), self._known()
 
     def first_cut(self, end: int, last: int | None) -> Change | None:
-        """The first that is not whole: the only one that the cut can have fallen into."""
+        """Return the first that is not whole: the only one that the cut can have fallen into."""
         return next((change for change in self._made if not change.whole(end, last)), None)

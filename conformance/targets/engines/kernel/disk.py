@@ -78,7 +78,10 @@ class KernelDisk(RecordedDisk):
 
     @classmethod
     def finding(cls, trace: Trace, kind: str) -> str | None:
-        """The page in docs/findings that explains a failure of this kind; None if none does."""
+        """Return the page in docs/findings that explains a failure of this kind.
+
+        None if none does.
+        """
         return cls.findings.get(kind)
 
     def request(self, message: Message) -> Message:
@@ -157,7 +160,7 @@ class KernelDisk(RecordedDisk):
             self._doubt("crash", change.known)
 
     def _blank(self) -> None:
-        """The disk is all zeroes, and nobody has it open."""
+        """Make the disk all zeroes. Nobody has it open."""
         folder = self._guest.folder
         self._fault = self._new_fault(self)
         self._recorded = Power(
@@ -227,7 +230,7 @@ class KernelDisk(RecordedDisk):
             raise
 
     def _within(self, lba: int, count: int) -> list[list[places.Range]]:
-        """Where these blocks are in a view's device, in parts that the agent takes at once.
+        """Return where these blocks are in a view's device, in parts that the agent takes at once.
 
         Raises Refusal if they are not in the disk."""
         if lba + count > self._blocks:
@@ -240,7 +243,7 @@ class KernelDisk(RecordedDisk):
         return -(-self._blocks // self._spread)
 
     def _restart(self, message: Message) -> None:
-        """A clean shutdown flushes first: users do, drivers need not when a device is removed."""
+        """Restart. A clean shutdown flushes first: a driver need not when a device is removed."""
         self._flush(message)
         super()._restart(message)
 
@@ -266,7 +269,7 @@ class KernelDisk(RecordedDisk):
             self._down()
 
     def explored(self, request: Message) -> tuple[Message, Any, Any, list[Point]]:
-        """The answer, what was known before and after the request, and where it may be cut."""
+        """Return the answer, what was known before and after it, and where it may be cut."""
         self._take()
         before = self._known()
         answer = self.request(request)
@@ -281,11 +284,11 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _known(self) -> Any:
-        """What is known of the disk outside of it, such as which device is which snapshot."""
+        """Return what is stored about the disk outside of it, as which device is which snapshot."""
 
     @abstractmethod
     def _doubt(self, op: str, known: Any) -> None:
-        """The operation was cut short: `known` was known before it."""
+        """Note that the operation was cut short; `known` was known before it."""
 
     @abstractmethod
     def _up(self) -> None:
@@ -297,4 +300,4 @@ class KernelDisk(RecordedDisk):
 
     @abstractmethod
     def _device(self, view: str | None) -> str:
-        """The device of the live disk, or of a snapshot. Raises Refusal if there is none."""
+        """Return the device of the live disk, or of a snapshot. Raises Refusal if there is none."""

@@ -36,7 +36,7 @@ PAUSE = 0.002  # seconds between two looks at it
 
 @dataclass(frozen=True)
 class Book:
-    """Which store is which snapshot's, and the snapshot that is being merged into the origin."""
+    """The stores by snapshot, and the snapshot that is being merged into the origin."""
 
     names: dict[str, int] = field(default_factory=dict)
     merging: str | None = None
@@ -71,7 +71,7 @@ class DmSnapshot(KernelDisk):
         return self._book
 
     def _doubt(self, op: str, known: Book) -> None:
-        """A snapshot that was not answered is not there; a merge that began goes on.
+        """Assume that a snapshot that was not answered is not there, and that a merge goes on.
 
         The cut is made afterwards, in the log of writes: the merge may have ended by now, and have
         given the snapshot another store."""
@@ -158,7 +158,7 @@ class DmSnapshot(KernelDisk):
 
     @contextmanager
     def _watched(self, lba: int, count: int) -> Iterator[None]:
-        """In this block these blocks may change, and no others. Raises Refusal."""
+        """Let these blocks change in this `with` block, and no others. Raises Refusal."""
         self._within(lba, count)
         units = -(-(lba + count) // self._spread) - lba // self._spread
         with self._watching:
@@ -175,7 +175,7 @@ class DmSnapshot(KernelDisk):
                 raise Refusal("no-space", f"the store of {name} has {total - used} chunks")
 
     def _usage(self, name: str) -> tuple[int, int]:
-        """The chunks of the snapshot's store that are in use, and all that it has."""
+        """Return the chunks of the snapshot's store that are in use, and all that it has."""
         used, _, rest = self._mapper.status(_view(self._book.names[name])).partition("/")
         chunk = self.unit // SECTOR
         return int(used) // chunk, int(rest.split()[0]) // chunk
@@ -203,7 +203,10 @@ class DmSnapshot(KernelDisk):
         return self.data.stop + store * self._store_length
 
     def _empty_store(self) -> int:
-        """A store that no snapshot has, its header zeroed. Raises Refusal if there is none."""
+        """Return a store that no snapshot has, its header zeroed.
+
+        Raises Refusal if there is none.
+        """
         free = [store for store in self._stores if store not in self._book.names.values()]
         if not free:
             raise Refusal("no-space", "all stores are in use")
@@ -212,13 +215,13 @@ class DmSnapshot(KernelDisk):
         return free[0]
 
     def _add_store(self, store: int) -> None:
-        """The device of the store, which stays: it is linear, and keeps nothing in memory."""
+        """Add the device of the store, which stays: it is linear, and keeps nothing in memory."""
         if _cow(store) not in self._mapper:
             start = self._at(store) // SECTOR
             self._mapper.add(_cow(store), self._store_length, "linear", DISK, start)
 
     def _attach(self, store: int) -> None:
-        """The snapshot of this store; from now on the origin is copied to it before it changes."""
+        """Attach the snapshot of this store; the origin is copied to it before each change."""
         self._add_store(store)
         self._mapper.add(
             _view(store),

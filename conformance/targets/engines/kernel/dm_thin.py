@@ -34,7 +34,7 @@ NO_SPACE_TIMEOUT = "/sys/module/dm_thin_pool/parameters/no_space_timeout"  # in 
 
 @dataclass(frozen=True)
 class Book:
-    """Which thin device is live, which are the snapshots."""
+    """The thin devices: the live one, and the snapshots."""
 
     live: int = 0
     names: dict[str, int] = field(default_factory=dict)
@@ -86,8 +86,9 @@ class DmThin(KernelDisk):
 
     @classmethod
     def finding(cls, trace: Trace, kind: str) -> str | None:
-        """As of every driver; but only where a flush was refused, or the one of a restart, since
-        other failures have the same words."""
+        """Return the finding as every driver does, but only where a flush was refused, or the one
+        of a restart, since other failures have the same words.
+        """
         flushed = ("restart",) if kind == "unopenable" else ("flush", "restart")
         refused = any(
             event["op"] in flushed and (event["result"] or {}).get("error") == "no-space"
@@ -160,7 +161,7 @@ class DmThin(KernelDisk):
         self._mapper.message("pool", "delete", old)
 
     def _fork(self, source: int) -> int:
-        """A snapshot of the thin device: its number. Raises Refusal."""
+        """Return a snapshot of the thin device: its number. Raises Refusal."""
         self._next += 1
         with self._writable():
             self._mapper.message("pool", "create_snap", self._next, source)
@@ -168,7 +169,7 @@ class DmThin(KernelDisk):
 
     @contextmanager
     def _writable(self) -> Iterator[None]:
-        """In this block an error of a pool that is read-only raises Refusal."""
+        """Turn an error of a read-only pool into Refusal in this `with` block."""
         if self._is_read_only:
             with self._changes.lock:
                 if self._is_read_only:
@@ -251,7 +252,9 @@ class DmThin(KernelDisk):
         return min(room - room % self.unit, self._room * self.unit or room)
 
     def _pool_table(self, *more: str) -> tuple[Any, ...]:
-        """The length of the pool, its target, and the target's parameters: these features too."""
+        """Return the length of the pool, its target, and the target's parameters: these features
+        too.
+        """
         features = [*self._features, *more]
         devices = self._mapper.path("meta"), self._mapper.path("data")
         low_water = 0
@@ -266,7 +269,7 @@ class DmThin(KernelDisk):
         )
 
     def _exists(self, device: str, number: int) -> bool:
-        """Whether the pool has such a thin device; if so, it is activated."""
+        """Return whether the pool has such a thin device; if so, it is activated."""
         try:
             self._activate(device, number)
             return True

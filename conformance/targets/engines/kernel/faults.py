@@ -15,14 +15,14 @@ AWAY = 4096  # bytes that a misplaced write is away from its place
 
 
 class Places(Protocol):
-    """What a fault knows of the driver: which bytes of the disk are what."""
+    """The places on the disk that a fault knows of, by what the driver stores there."""
 
     superblock: range
     data: range
 
 
 class Fault:
-    """No fault. The others change one of the three."""
+    """The driver without a fault. Each subclass changes one of the three methods."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -37,7 +37,7 @@ class Fault:
         return content
 
     def asked(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """What the driver is asked instead; () for nothing."""
+        """Return what the driver is asked instead; () for nothing."""
         return words
 
     def _hit(self) -> bool:
@@ -52,7 +52,7 @@ class Fault:
         )
 
     def _is_data(self, entry: Write) -> bool:
-        """Whether its place says so; if no place does, whether it has a block of the kit."""
+        """Return whether its place says so; if no place does, whether it has a block of the kit."""
         if self._places.data:
             return self._in(self._places.data, entry)
         return tagged_block.MAGIC in entry.data

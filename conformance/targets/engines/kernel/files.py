@@ -46,7 +46,7 @@ class FileDisk(KernelDisk):
         self._is_mounted = True
 
     def _down(self) -> None:
-        """Everything that is mounted may be given up: what this writes is no longer of interest."""
+        """Unmount everything; what this writes is no longer of interest."""
         if self._is_mounted:
             self._ask("fs-umount", ROOT)
             self._is_mounted = False
@@ -64,7 +64,7 @@ class FileDisk(KernelDisk):
 
 
 def image(size: int, *tool: str) -> bytes:
-    """A file system of `size` bytes, as the tool makes it. Raises Unusable."""
+    """Return a file system of `size` bytes, as the tool makes it. Raises Unusable."""
     key = size, tool
     if key not in _images:
         if shutil.which(tool[0]) is None:
@@ -80,7 +80,7 @@ def image(size: int, *tool: str) -> bytes:
 
 @contextmanager
 def space() -> Iterator[None]:
-    """In this block the agent's error that there is no space raises Refusal."""
+    """Turn the agent's error that there is no space into Refusal in this `with` block."""
     try:
         yield
     except GuestError as error:

@@ -70,7 +70,7 @@ class Nilfs2(FileDisk):
 
     @classmethod
     def finding(cls, trace: Trace, kind: str) -> str | None:
-        """As of every driver; but a mount fails by it only where a cleaner has left super roots."""
+        """Return the finding; for a mount only if a cleaner has left super roots."""
         cleaned = trace.options.get("cleaner") == "running" or any(
             event["op"] in ("clean", "checkpoint") for event in trace.events
         )

@@ -1,4 +1,4 @@
-"""Where the blocks of the contract's disk are in a view's device: a few in each unit.
+"""The places of the contract's blocks in a view's device: a few in each unit.
 
 A part of a request is as many ranges as the agent takes in one line."""
 
@@ -9,8 +9,9 @@ RANGES = 128  # of a part
 
 
 def parts(lba: int, count: int, spread: int, unit: int) -> list[list[Range]]:
-    """The parts of `count` blocks from `lba` on; `spread` of them stand at the begin of each unit
-    of `unit` bytes."""
+    """Return the parts of `count` blocks from `lba` on; `spread` of them stand at the begin of each
+    unit of `unit` bytes.
+    """
     ranges: list[Range] = []
     while count:
         number, within = divmod(lba, spread)
@@ -21,10 +22,10 @@ def parts(lba: int, count: int, spread: int, unit: int) -> list[list[Range]]:
 
 
 def words(ranges: list[Range]) -> list[str]:
-    """The ranges in the agent's words."""
+    """Return the ranges in the agent's words."""
     return [f"{offset}:{length}" for offset, length in ranges]
 
 
 def total(ranges: list[Range]) -> int:
-    """The bytes of all ranges."""
+    """Return the bytes of all ranges."""
     return sum(length for _, length in ranges)

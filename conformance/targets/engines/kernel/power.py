@@ -36,7 +36,7 @@ class Point(NamedTuple):
 
 
 class Power(Recorded):
-    """As Recorded, but a fault stands between the log and what a power cut leaves. With `through`,
+    """A Recorded with a fault between the log and what a power cut leaves. With `through`,
     the disk has no volatile cache: a write is durable when it has completed."""
 
     def __init__(
@@ -48,7 +48,10 @@ class Power(Recorded):
         self.left = b""  # by the last power cut, before the fault
 
     def points(self) -> list[Point]:
-        """As take; the moments since: before each flush, and now, which is the last."""
+        """Take the writes.
+
+        Return the moments since: before each flush, and now, which is the last.
+        """
         points, writes = [], 0
         entries, self._unread = self._unread + self._new(), []
         for entry in entries:

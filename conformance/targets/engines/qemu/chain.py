@@ -52,7 +52,7 @@ class Layer:
 
     @property
     def depth(self) -> int:
-        """How many files there are down to the base, this one included."""
+        """Number of files down to the base, this one included."""
         return 1 + self.under.depth if self.under else 0
 
 
@@ -117,11 +117,11 @@ class ChainTarget(QemuDisk):
     # How they are done.
 
     def call(self, message: Message, done: Done) -> None:
-        """As above, but no power fails at a write: it might fail in several files."""
+        """Call a request. Power does not fail at a write here: it might fail in several files."""
         super().call({key: value for key, value in message.items() if key != "cut"}, done)
 
     def _cut_in_flight(self) -> None:
-        """The power fails when all that was in flight has ended."""
+        """Cut the power when all that was in flight has ended."""
         self._threads.cut()
         self._threads.wait()
 
@@ -154,7 +154,7 @@ class ChainTarget(QemuDisk):
         return self._names[name]
 
     def _made(self, under: Layer | None) -> Layer:
-        """A new, empty file over another."""
+        """Return a new, empty file over another."""
         number = next(self._numbers)
         if self._format == "qcow2":
             settings = ["-o", f"cluster_size={self._cluster_size}"]
@@ -225,7 +225,7 @@ class ChainTarget(QemuDisk):
         self._layers.remove(over)
 
     def _highest(self, layer: Layer) -> Layer:
-        """A file at the end of a chain that goes through this one."""
+        """Return a file at the end of a chain that goes through this one."""
         while above := [other for other in self._layers if other.under is layer]:
             layer = above[0]
         return layer
@@ -297,4 +297,4 @@ class ChainTarget(QemuDisk):
 
 
 def _nothing(daemon: storage_daemon.Daemon) -> None:
-    """There is nothing to set up."""
+    """Do nothing: there is nothing to set up."""

@@ -1,4 +1,5 @@
-"""What targets in qemu-storage-daemon share: data over NBD, and the meaning of qemu's messages.
+"""The common parts of targets in qemu-storage-daemon: data over NBD, and the meaning of qemu's
+messages.
 
 Several requests may be in flight: reads and writes on several connections, and one command of the
 monitor meanwhile. Writes to the same block wait for each other where the kit cuts the power: of two
@@ -139,10 +140,13 @@ class QemuDisk(RecordedDisk):
 
     @abstractmethod
     def _view(self, name: str) -> bytes:
-        """What the snapshot reads as. Raises Refusal."""
+        """Return what the snapshot reads as. Raises Refusal."""
 
     def _asked(self, message: Message, length: int, ask: Callable[[int], Any]) -> Any:
-        """What the device answers. Any error is right for a request past the end of the disk."""
+        """Return what the device answers.
+
+        Any error is right for a request past the end of the disk.
+        """
         at = message["lba"] * BLOCK
         try:
             return ask(at)
@@ -153,7 +157,10 @@ class QemuDisk(RecordedDisk):
 
 
 def refusal(error: storage_daemon.QmpError) -> Exception:
-    """The refusal that a complaint of qemu's means; the complaint itself if it means none."""
+    """Return the refusal that a complaint of qemu's means.
+
+    The complaint itself if it means none.
+    """
     text = str(error)
     if "already exists" in text:
         return Refusal("snapshot-exists", text)

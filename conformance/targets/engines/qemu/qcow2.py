@@ -108,7 +108,7 @@ class Qcow2Target(QemuDisk):
             raise refusal(error) from None
 
     def _view(self, name: str) -> bytes:
-        """What a snapshot reads as; asked again only after something else was done."""
+        """Return what a snapshot reads as; asked again only after something else was done."""
         if name not in self._views:
             self._views[name] = self._reader(name)
             self._read_views += 1
@@ -119,7 +119,7 @@ class Qcow2Target(QemuDisk):
         return self._views[name]
 
     def _in_daemon(self, name: str) -> bytes:
-        """The view, read by the driver in the daemon."""
+        """Return the view, read by the driver in the daemon."""
         image = self._mapped[self._side]
         table = qcow2_views.l1_table(image, name)
         if table is None:
@@ -130,7 +130,7 @@ class Qcow2Target(QemuDisk):
         return data
 
     def _by_tool(self, name: str) -> bytes:
-        """The view, read by qemu-img."""
+        """Return the view, read by qemu-img."""
         try:
             storage_daemon.image_tool(
                 "convert",
@@ -197,7 +197,7 @@ def _setup(daemon: storage_daemon.Daemon) -> tuple[Window, Window, dict[str, mma
 
 
 def _empty(daemon: storage_daemon.Daemon, length: int, options: dict[str, Any]) -> bytes:
-    """An empty image of so many bytes."""
+    """Return an empty image of so many bytes."""
     key = length, *sorted(options.items())
     if key not in _images:
         words = {"on": True, "off": False}

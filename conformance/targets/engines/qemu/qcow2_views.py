@@ -37,7 +37,7 @@ def l1_table(image: mmap, name: str) -> tuple[int, int] | None:
 
 @contextmanager
 def active(image: mmap, table: tuple[int, int]) -> Iterator[None]:
-    """In this block, whoever opens the mapped image finds this L1 table. Nobody may write to it."""
+    """Give the mapped image this L1 table in this `with` block. Nobody may write to it."""
     at = slice(L1_AT, L1_AT + L1.size)
     before = image[at]
     try:

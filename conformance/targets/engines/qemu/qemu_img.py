@@ -111,7 +111,7 @@ class _Waiting:
 
 @cache
 def _waiting() -> _Waiting | None:
-    """This process's own; None where there is no C compiler, or what it makes does not serve."""
+    """Return the library of this process; None if no C compiler makes one that works."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "waiting.so"
         try:

@@ -189,12 +189,12 @@ class Daemon:
         return self._process.pid
 
     def output(self) -> str:
-        """What it printed last."""
+        """Return what it printed last."""
         self._output.seek(0)
         return self._output.read()[-KEPT_OUTPUT:].decode(errors="replace")
 
     def failure(self, kind: str, message: str) -> TargetFailure:
-        """A failure of this daemon, saying how it ended if it did."""
+        """Return a failure of this daemon, saying how it ended if it did."""
         try:
             status = self._process.wait(timeout=0.3)
             return TargetFailure(
@@ -204,7 +204,7 @@ class Daemon:
             return TargetFailure(kind, message, self.output())
 
     def _connect(self) -> None:
-        """Its first datagram says where it is; from then on nobody else is listened to."""
+        """Connect to the sender of the first datagram, and ignore all others from then on."""
         try:
             up = self._arrives()
         except ConnectionResetError:
@@ -244,7 +244,7 @@ _alive: set[Daemon] = set()
 
 
 def borrow(setup: Setup) -> Daemon:
-    """A daemon on which `setup` has been called once; give it back, or close it."""
+    """Return a daemon on which `setup` has been called once; give it back, or close it."""
     idle = _idle.setdefault(setup, [])
     if idle:
         return idle.pop()

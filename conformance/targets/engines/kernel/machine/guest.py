@@ -36,7 +36,10 @@ DISK = "/dev/vda"
 
 @cache
 def version() -> str:
-    """The version of the guest's kernel. Raises Unusable where user-mode Linux is not installed."""
+    """Return the version of the guest's kernel.
+
+    Raises Unusable where user-mode Linux is not installed.
+    """
     program = shutil.which(KERNEL)
     if program is None:
         raise Unusable(f"{KERNEL} not found: run make kernel, or install user-mode-linux")
@@ -73,7 +76,7 @@ class Guest:
         _alive.add(self)
 
     def _found(self) -> str:
-        """The version of the kernel. Raises Unusable if it is not there."""
+        """Return the version of the kernel. Raises Unusable if it is not there."""
         return version()
 
     def _boot(self) -> None:
@@ -106,7 +109,7 @@ class Guest:
         self._load(needed)
 
     def _make_disk(self) -> None:
-        """The disk, which the guest reaches at the socket `vhost`."""
+        """Make the disk, which the guest reaches at the socket `vhost`."""
         recorded_disk.log_writes(self._daemon, self.size, discard="unmap")
         self._daemon.do(
             (
@@ -123,8 +126,10 @@ class Guest:
         )
 
     def _make_image(self, modules: Path, wanted: tuple[str, ...]) -> list[str]:
-        """The guest's first file system, with these modules of the kernel. Return the paths of the
-        modules in it, in the order of loading."""
+        """Make the guest's first file system, with these modules of the kernel.
+
+        Return the paths of the modules in it, in the order of loading.
+        """
         needed = {
             f"m/{image.plain(path)}": image.content(path) for path in image.modules(modules, wanted)
         }
@@ -178,7 +183,7 @@ class Guest:
 
     @contextmanager
     def line(self) -> Iterator[Line]:
-        """A line to the agent that nobody else uses in this block."""
+        """Yield a line to the agent that nobody else uses in this block."""
         line = self._free.get()
         try:
             yield line
@@ -186,12 +191,12 @@ class Guest:
             self._free.put(line)
 
     def ask(self, *words: object) -> str:
-        """As Line.ask, on any line."""
+        """Ask on any line, as Line.ask does."""
         with self.line() as line:
             return line.ask(*words)
 
     def console(self) -> str:
-        """What the guest's kernel printed last."""
+        """Return what the guest's kernel printed last."""
         self._console.seek(0)
         return self._console.read()[-8192:].decode(errors="replace")
 

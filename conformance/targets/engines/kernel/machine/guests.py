@@ -9,7 +9,7 @@ _idle: dict[tuple[int, str], list[Guest]] = {}
 
 
 def borrow(size: int, linux: str = "") -> Guest:
-    """A guest with a disk of `size` bytes and no device on it; give it back, or close it.
+    """Return a guest with a disk of `size` bytes and no device on it; give it back, or close it.
 
     It is user-mode Linux, or the kernel in the folder `linux`, in QEMU. Raises Unusable."""
     idle = _idle.setdefault((size, linux), [])

@@ -20,13 +20,16 @@ FILE, FOLDER = 0o100755, 0o040755
 
 
 def agent(built: Path) -> Path:
-    """The agent's program; it is compiled if a source is newer. Raises Unusable if it cannot be."""
+    """Return the agent's program; it is compiled if a source is newer.
+
+    Raises Unusable if it cannot be.
+    """
     cleaner = ("-DNILFS_UTILS", "-lnilfsgc", "-lnilfs") if NILFS_UTILS.exists() else ()
     return _compiled(built / "agent", sorted(AGENT.glob("*.[ch]")), "-static", last=cleaner)
 
 
 def long_fp_registers(built: Path) -> Path:
-    """The library that user-mode Linux needs on processors with AMX. Raises Unusable."""
+    """Return the library that user-mode Linux needs on processors with AMX. Raises Unusable."""
     return _compiled(built / "long_fp_registers.so", [LONG_FP_REGISTERS], "-shared", "-fPIC")
 
 
@@ -51,7 +54,7 @@ def _compiled(program: Path, sources: list[Path], *how: str, last: tuple[str, ..
 
 
 def modules(folder: Path, wanted: tuple[str, ...]) -> list[Path]:
-    """The files of these modules and of what they need, in the order of loading.
+    """Return the files of these modules and of what they need, in the order of loading.
 
     `folder` is the one of the kernel's version. What is not there is taken to be built in."""
     needs: dict[str, tuple[str, list[str]]] = {}
@@ -67,18 +70,18 @@ def modules(folder: Path, wanted: tuple[str, ...]) -> list[Path]:
 
 
 def plain(path: Path) -> str:
-    """The name of a module's file, as it is when it is unpacked."""
+    """Return the name of a module's file, as it is when it is unpacked."""
     return path.name.removesuffix(".xz").removesuffix(".gz")
 
 
 def content(path: Path) -> bytes:
-    """What a module's file holds, unpacked."""
+    """Return what a module's file holds, unpacked."""
     unpack = {".xz": lzma.decompress, ".gz": gzip.decompress}.get(path.suffix, bytes)
     return unpack(path.read_bytes())
 
 
 def archive(files: dict[str, bytes]) -> bytes:
-    """A cpio archive of these files; folders are made for them."""
+    """Return a cpio archive of these files; folders are made for them."""
     parts = [_entry(name, FOLDER, b"") for name in ("dev", "sys", "proc", "mnt", "m")]
     parts += [_entry(name, FILE, data) for name, data in files.items()]
     return b"".join([*parts, _entry("TRAILER!!!", 0, b"")])

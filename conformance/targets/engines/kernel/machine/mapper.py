@@ -29,7 +29,7 @@ class Mapper:
         return f"/dev/dm-{self._minors[name]}"
 
     def add(self, name: str, length: int, target: str, *parameters: object) -> None:
-        """A new device of `length` bytes. Raises GuestError; then there is none."""
+        """Add a device of `length` bytes. Raises GuestError; then there is none."""
         self._next += 1
         self._ask("dm-create", name, self._next)
         self._minors[name] = self._next
@@ -45,7 +45,7 @@ class Mapper:
         self._ask("dm-resume", name)
 
     def remove(self, name: str) -> None:
-        """The device must not be in use by another."""
+        """Remove a device, which must not be in use by another."""
         self._ask("close", self.path(name))
         self._ask("dm-remove", name)
         del self._minors[name]
@@ -59,7 +59,7 @@ class Mapper:
         self._ask("dm-resume", name)
 
     def status(self, name: str) -> str:
-        """What the device's target says of itself."""
+        """Return what the device's target says of itself."""
         return self._ask("dm-status", name)
 
     def message(self, name: str, *words: object) -> None:

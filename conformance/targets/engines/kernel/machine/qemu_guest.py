@@ -61,7 +61,7 @@ class QemuGuest(Guest):
 
 
 def found(linux: Path) -> tuple[Path, Path]:
-    """The kernel in the folder, and the folder of its modules. Raises Unusable."""
+    """Return the kernel in the folder, and the folder of its modules. Raises Unusable."""
     kernels = sorted(linux.glob("boot/vmlinuz-*"))
     listed = sorted(linux.glob("lib/modules/*/modules.dep"))
     listed += sorted(linux.glob("usr/lib/modules/*/modules.dep"))
