@@ -47,11 +47,12 @@ def show(campaign: Campaign, out: Console, folder: Path | None) -> None:
         out.print(_coverage_table(campaign))
         if campaign.verdict != "pass":
             _say(out, "[dim]in a row[/]  ", "", in_a_row(campaign))
-    if campaign.counters:
-        out.print(_counters_table(campaign))
     for group in grouped(campaign.failures):
         _show_bug(campaign, group, out)
-    for name, line in worth(campaign):
+    lines = worth(campaign)
+    if campaign.counters:
+        lines.append(("counters", f"{len(campaign.counters)} of the target: --json, --report"))
+    for name, line in lines:
         _say(out, f"[dim]{name:8}[/]  ", "", line)
     if folder is not None:
         _say(out, "[dim]report[/]    ", "", f"{folder / 'report.html'}, report.md, traces/")
@@ -92,19 +93,6 @@ def _coverage_table(campaign: Campaign) -> Table:
         rows.setdefault(op, []).append(shown)
     for op, outcomes in rows.items():
         table.add_row(op, ", ".join(outcomes))
-    return table
-
-
-def _counters_table(campaign: Campaign) -> Table:
-    """Return the counters by group: what is before the last dot."""
-    table = _table("counters", "sums over all traces")
-    groups: dict[str, list[str]] = {}
-    for name, value in sorted(campaign.counters.items()):
-        group, _, leaf = name.rpartition(".")
-        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.3g}"
-        groups.setdefault(group or "-", []).append(f"{leaf} {shown}")
-    for group, leaves in groups.items():
-        table.add_row(_safe(group), _safe(", ".join(leaves)))
     return table
 
 
