@@ -27,7 +27,7 @@ from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.whole_file import write_whole
 
-TRACES = 600  # of a run, unless it says how many
+TRACES = 1000  # of a run, unless it says how many
 TRACES_A_ROUND = 20  # of requests that overlap
 
 
