@@ -4,7 +4,8 @@ A cleaning moves what lives in some victims. Then it takes a checkpoint, which f
 write earns a step, and pays for it by a price that rises as room gets scarce:
 
 - The room is how many chunks can still be written before a write has to wait for cleaning. The
-  span is the room where a cleaning begins.
+  span is the room where a cleaning begins, and at least that for 80 such writes, or the usual one:
+  a cleaning takes some writes, however long they are.
 - On time, a write of n chunks moves 1.75 n u / (1 - u) chunks, where u is the live share of the
   victim, and at least 1.5 n. In the long run cleaning costs n u / (1 - u), so it gets ahead of the
   writers.
@@ -31,6 +32,7 @@ WRITES = (RecordKind.WRITE, RecordKind.WRITES, RecordKind.PLACE)
 GETS_AHEAD = 1.75  # times the price that cleaning has in the long run
 CHEAPEST = 1.5  # chunks that move for each that is written, at least
 DEAREST = 8  # times that, at most
+USUAL_WRITES = 80  # for which there is room when a cleaning begins
 LEAST_MERGES = 3  # writes among which the changes are divided that wait for a checkpoint
 LEAST_BATCH, MOST_BATCH = 4, 10  # dead segments
 ONE_DEAD_IN = 12  # segments' worth of space that is not live
@@ -69,6 +71,7 @@ class Cleaning:
         # after it is frozen.
         self._for_checkpoint = 2 * state.segments.units
         self._span = 0  # the room where this cleaning began
+        self._usual_span = (self._begin - 1) * state.segments.units
         self._gain = 0  # units that this cleaning gains
         self._allowance = 0  # units that may be written until the checkpoint is committed
         self._credit = 0.0  # units that writes have paid for, and that are still to be moved
@@ -109,7 +112,7 @@ class Cleaning:
         if self.phase is Phase.IDLE:
             if segments.free_count > self._begin:
                 return False
-            self._span, self._credit, self.phase = max(1, self.room), 0.0, Phase.MOVE
+            self._span, self._credit, self.phase = self.room, 0.0, Phase.MOVE
         self.steps += 1
         paid = Earned(record.count * self._state.geometry.chunk_units, self.room)
         if self.phase is Phase.MOVE:
@@ -159,7 +162,8 @@ class Cleaning:
         live, units = self._cleaner.live, self._state.segments.units
         if not 0 < live < units:
             return False
-        dearer = min(DEAREST, max(1.0, self._span / paid.left))
+        span = max(self._span, min(self._usual_span, USUAL_WRITES * paid.taken))
+        dearer = min(DEAREST, max(1.0, span / paid.left))
         price = max(CHEAPEST, GETS_AHEAD * live / (units - live))
         self._credit += paid.taken * price * dearer
         most = min(int(self._credit), paid.left - paid.taken)
@@ -167,7 +171,14 @@ class Cleaning:
             return True
         self._credit = 0.0
         self.most_moved = max(self.most_moved, most)
-        moved = self._cleaner.move(most)
+        usage, moved = self._state.space_usage, False
+        goal = usage.queued_units + most
+        while (
+            (left := goal - usage.queued_units) >= self._least_moved
+            and (self._cleaner.has_victim or len(chunks.dropped) <= few)
+            and self._cleaner.move(left)
+        ):
+            moved = True
         chunks.destage_full()
         return moved
 
