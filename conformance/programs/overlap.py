@@ -23,7 +23,7 @@ WEIGHTS = {
     "delete": 6,
     "revert": 6,
 }
-# Between two bursts. A device that is failed is replaced later.
+# Between two bursts, as they are preferred at first. A device that is failed is replaced later.
 ALONE = {
     "crash": 6,
     "restart": 1,
@@ -40,6 +40,7 @@ RIGHT = 0.85  # of the names: one that is there, or for a snapshot one that is n
 # capability -> operations
 GIVES = {"clean": ("clean", "checkpoint"), "device": ("settle", "fail", "replace")}
 FULL_ONE_IN = 4  # programs: what snapshots keep may fill the disk
+PIECES = (0, 0, 1, 1, 2, 3)  # blocks of live that one request reads back; 0: all
 PAST_THE_END = 0.03  # of the requests
 ENDS_ALL = 0.8  # of the power cuts: what is in flight when the crash is called is not waited for
 SEEN = 0.5  # of these: somebody sees what a request in flight changes just before
@@ -107,6 +108,8 @@ class _Writer:
         weights = [WEIGHTS[kind] * choose.choice([0, 1, 1, 2]) for kind in kinds]
         weights[kinds.index("write")] += 5
         alone = [kind for kind in ALONE if kind in able]
+        likely = [ALONE[kind] * choose.choice([0, 1, 1, 5]) + 0.1 for kind in alone]
+        pauses = choose.choice([0.2, 0.35, 0.6])  # of the bursts
         self.program: list[Message] = [{"op": "create", "blocks": self._blocks}]
         if "snapshot" in able and choose.randrange(FULL_ONE_IN) == 0:
             self._fill()
@@ -116,8 +119,8 @@ class _Writer:
                 racing = choose.random() < RACING
                 kind = choose.choice(race) if racing else choose.choices(kinds, weights)[0]
                 self._add(kind, at > 0)
-            if alone and choose.random() < 0.35:
-                self._pause(choose.choices(alone, [ALONE[kind] for kind in alone])[0])
+            if alone and choose.random() < pauses:
+                self._pause(choose.choices(alone, likely)[0])
             elif choose.random() < self._looks:
                 self._look()
         self._look()
@@ -227,7 +230,15 @@ class _Writer:
         return self._choose.choice(likely or NAMES)
 
     def _look(self) -> None:
-        """Read every view that there may be."""
-        for view in (None, *dict.fromkeys(self._present)):
-            request = {"op": "read", "lba": 0, "count": self._blocks}
-            self.program.append(request | ({"view": view} if view else {}))
+        """Read every view that there may be; live often in pieces, which a cache may have."""
+        piece = self._choose.choice(PIECES) or self._blocks
+        pieces = range(0, self._blocks, piece)
+        for lba in pieces:
+            self.program.append(self._read(lba, min(piece, self._blocks - lba)))
+        self._uncounted += len(pieces) - 1
+        for view in dict.fromkeys(self._present):
+            self.program.append({**self._read(0, self._blocks), "view": view})
+
+    @staticmethod
+    def _read(lba: int, count: int) -> Message:
+        return {"op": "read", "lba": lba, "count": count}
