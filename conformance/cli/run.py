@@ -21,7 +21,7 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
@@ -88,7 +88,7 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Stop after so many minutes, or after --traces if that is given.",
 )
 @click.option(

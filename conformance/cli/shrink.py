@@ -12,7 +12,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -29,7 +29,7 @@ from conformance.targets.base import Message, Unusable
 @oracle_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=60.0,
     show_default=True,
     help="Stop after so many seconds; of the processor, if the target runs in this process.",

@@ -29,7 +29,8 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
         ("never", ", ".join(never) or "nothing: every outcome happened"),
         (
             "worth",
-            f"{traces:,} such traces find a bug of the self-test with a chance of "
+            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
+            "self-test with a chance of "
             f"{percent(chance(traces))} ({bugs} planted bugs)",
         ),
     ]
