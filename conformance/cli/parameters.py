@@ -87,7 +87,7 @@ target_option = click.option(
     "factory",
     type=TargetName(),
     required=True,
-    help="What is tested: see `conformance targets`.",
+    help="The target to test; `conformance targets` lists the kinds.",
 )
 oracle_option = click.option(
     "--oracle",
@@ -95,7 +95,7 @@ oracle_option = click.option(
     type=OracleNames(),
     default="model",
     show_default=True,
-    help="Who judges, a comma list: model (the contract in Python), tlc (TLC on the specs, which "
-    "also judges the engine's own events), certified (the checker that is proved right in Coq; it "
-    "always judges once `make proofs` has built it).",
+    help="The judges, a comma list: model (the contract in Python), tlc (TLC on the specs, which "
+    "also judges the engine's own events), certified (the checker that is proved correct in Coq; "
+    "it always judges once `make proofs` has built it).",
 )
