@@ -55,7 +55,7 @@ NotSilently ==          \* What was durable is given up only where nothing says 
 
 VotersOf(r) == {r.on[c] : c \in Member} \union Others
 
-Known ==                \* A majority of the voters has the record that memory goes by.
+RecordHeld ==                \* A majority of the voters has the record that memory goes by.
     phase \notin {"down", "promising", "assembled"} /\ ~ Saving =>
         2 * Cardinality({v \in VotersOf(record) : book[v] = record}) > Voters
 
@@ -125,12 +125,12 @@ Replaced ==             \* A new device is there and on record, and its mirror i
                          /\ record'.on = [record.on EXCEPT ![c] = d]
                          /\ c \notin record'.current /\ state'[c] = "stale"]_vars
 ----------------------------------------------------------------------------
-Contract == INSTANCE DurableLog WITH Room <- Size
+Contract == INSTANCE DurableLog WITH LogSize <- Size
 
 Refines == Contract!Spec
 
 THEOREM Spec =>
     /\ Refines /\ Faithful /\ Assembled /\ InTurn /\ Closed /\ NotInVain /\ OneAtATime /\ Replaced
     /\ [](TypeOK /\ Remembered /\ Mirrored /\ Unharmed)
-    /\ [](Known /\ OneRecord /\ OnRecord /\ Supported /\ Voting /\ NotHeldUp)
+    /\ [](RecordHeld /\ OneRecord /\ OnRecord /\ Supported /\ Voting /\ NotHeldUp)
 =============================================================================
