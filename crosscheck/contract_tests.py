@@ -132,9 +132,7 @@ def _request(event: dict[str, Any]) -> str:
 
 
 def run(jobs: int, target: str = "refmodel") -> Iterator[tuple[Series, Contract, Replayed]]:
-    """Yield each series, the steps that judged it, and what came of it; `jobs` processes share the
-    work.
-    """
+    """Yield each series, the steps that judged it, and its result; `jobs` processes share it."""
     loaded = {
         profile: contract_behaviours.load(profile)
         for profile in sorted({series.profile for series in SERIES})
@@ -163,8 +161,7 @@ def _plain(steps: Contract) -> Contract:
 def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
     """Return what traces reach of the module that judges them.
 
-    They are a sample of the tests, traces of the model under each profile, and some by hand.
-
+    The traces are a sample of the tests, traces of the model under each profile, and some by hand.
     Raises as reached.coverage does.
     """
 

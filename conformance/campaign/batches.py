@@ -1,5 +1,5 @@
-"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out
-the same.
+"""A campaign in parts. Each can be driven and judged in any process, on any machine, with the
+same result.
 
 A part is so many traces in a row. What its programs are follows from the seed, its number, and what
 the target answered earlier in the same part, which steers the rest of it.
@@ -170,8 +170,9 @@ def _drive(
 def impossible(
     factory: Factory, seed: int, number: int
 ) -> tuple[dict[str, Any], list[Message]] | None:
-    """Return, of one trace in some, options that have to be refused instead, and a program. Each is
-    tried once before any is tried again.
+    """Return impossible options, which have to be refused, and a program; for few traces only.
+
+    Each is tried once before any is tried again.
     """
     if not factory.impossible or number % IMPOSSIBLE_ONE_IN != IMPOSSIBLE_ONE_IN // 2:
         return None
@@ -230,8 +231,9 @@ def _woven(
 
 
 def _once(judge: Oracle) -> Oracle:
-    """Return the oracle, which is not asked again of a trace that it judged; the traces are those
-    of a part, and stay.
+    """Return the oracle with a memory: it is not asked again about a trace that it has judged.
+
+    The traces have to be those of one part, and to stay in memory.
     """
     opinions: dict[int, Opinion] = {}
 

@@ -1,4 +1,4 @@
-"""Parameters of several commands (a target, who judges), and the exit status of each verdict."""
+"""Parameters of several commands (the target, the oracles), and the exit status of each verdict."""
 
 import math
 import os
@@ -58,7 +58,7 @@ class OracleNames(click.ParamType[dict[str, Any]]):
 
 
 class Output(click.Path):
-    """A file or a folder that is written at the end of a run: a mistake is told before the run.
+    """A file or a folder that is written at the end of a run. A mistake is reported before the run.
 
     The folder that it is in must exist, unless it `makes_folders`.
     """

@@ -151,14 +151,14 @@ def selftest(
 
 
 def _in_words(one: Hunt) -> str:
-    """Such as `late-discard: stale, model 396 ops, shrunk to 3, 1.0 s`."""
+    """Return a hunt as a line such as `late-discard: stale, model 396 ops, shrunk to 3, 1.0 s`."""
     cells = (f"{check} {cell}" for check, cell in one.cells.items() if cell != NOT_RUN)
     shrunk = () if one.shrunk is None else (f"shrunk to {one.shrunk}",)
     return f"{one.bug}: {', '.join((one.kind, *cells, *shrunk))}, {one.seconds:.1f} s"
 
 
 def _honest(console: Console, operations: int, seed: int) -> int:
-    """Run the honest targets; the exit status."""
+    """Run the honest targets. Return the exit status."""
     results = hunts.honest(operations, seed)
     for profile, result in results.items():
         good = _enough(result, operations)

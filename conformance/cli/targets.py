@@ -1,4 +1,4 @@
-"""`conformance targets`: what there is to test."""
+"""`conformance targets`: the kinds of targets."""
 
 import click
 

@@ -47,7 +47,7 @@ def possible(held: int | Choice, bound: Bound) -> frozenset[int]:
 
 
 def decided(held: int | Choice, tag: int, bound: Bound) -> Bound | None:
-    """`bound` once what is `held` was read as `tag`; None if it cannot be."""
+    """Return `bound` after `held` was read as `tag`; None if it cannot be `tag`."""
     tried = []
     while isinstance(held, Choice) and held not in bound:
         tried.append(held)

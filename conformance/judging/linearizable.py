@@ -1,4 +1,4 @@
-"""Requests that overlap in time: is there an order in which the contract allows what they answered?
+"""Linearizability: is there an order of overlapping requests that explains their answers?
 
 Wing and Gong's search with Lowe's memory of what was tried (as in porcupine), for each block by
 itself: linearizability is local (Herlihy and Wing, 1990), and to the contract a block is a register

@@ -124,8 +124,11 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
 
 
 def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
-    """Return the first request that was refused for want of space while so few blocks were held; if
-    it needs a view of its own, and there are limits to these, while fewer snapshots were `taken`.
+    """Return the first request that was refused for want of space while few enough blocks were
+    held.
+
+    If the request needs a view of its own, and `snapshots` limits these, it counts only while fewer
+    snapshots were `taken`.
     """
     suspects = [
         index

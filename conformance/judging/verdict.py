@@ -1,4 +1,4 @@
-"""Verdicts: what the oracles made of a trace, and the classes and clauses of failures."""
+"""Verdicts on traces, and the classes and clauses of failures."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,7 @@ LONGEST_POLL = 50  # milliseconds: another thread may have found that its reques
 
 
 class Unavailable(Exception):
-    """libnbd is not installed. One line."""
+    """libnbd is not installed. The message is one line."""
 
 
 class NbdError(Exception):

@@ -1,4 +1,4 @@
-"""A campaign on the terminal."""
+"""The result of a campaign on the terminal."""
 
 import sys
 from contextlib import suppress
@@ -20,7 +20,10 @@ SHOWN_LINES = 20  # of what an unusable target printed
 
 
 class Lasting(Console):
-    """A console that is silent once nobody reads it: the exit status is still the verdict's."""
+    """A console that is silent once nobody reads it.
+
+    The exit status is still that of the verdict.
+    """
 
     def on_broken_pipe(self) -> None:
         with suppress(SystemExit):  # with status 1, which would say that the target fails

@@ -1,5 +1,5 @@
-"""Histories of requests that overlap, by chance: of a disk whose requests take effect at random
-moments between their calls and their answers. Judges are compared on them.
+"""Random histories of overlapping requests, of a disk whose requests take effect at random moments
+between their calls and their answers. Judges are compared on them.
 """
 
 import random

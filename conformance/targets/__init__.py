@@ -50,7 +50,7 @@ Build = Callable[[dict[str, Any]], Target]
 
 
 class NoSuchTarget(Exception):
-    """The name names no target. One line."""
+    """The name names no target. The message is one line."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ SPECS = {False: "TraceVirtualDisk", True: "TraceOverlappingDisk"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """Return one opinion a trace, in their order; one run of TLC for each spec and crash profile
+    """Return one opinion per trace, in their order; one run of TLC for each spec and crash profile
     among them.
     """
     opinions = [Opinion(None)] * len(batch)

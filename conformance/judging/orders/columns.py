@@ -20,8 +20,9 @@ from conformance.judging.orders.worlds import World, after
 
 
 class Column(NamedTuple):
-    """One way in which things may have gone for a block: its steps in flight that took effect, and
-    the number of its disk of one block."""
+    """One possible history of a block: its steps in flight that took effect, and the number of its
+    disk of one block.
+    """
 
     done: frozenset[int]
     disk: int

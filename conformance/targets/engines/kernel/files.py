@@ -25,7 +25,7 @@ _images: dict[tuple[int, tuple[str, ...]], bytes] = {}
 
 
 class FileDisk(KernelDisk):
-    """Whoever inherits says how the file system is made and mounted, and has the snapshots."""
+    """A disk that is a file. A subclass makes and mounts the file system, and has the snapshots."""
 
     unit = BLOCK
     blind_to = frozenset(["wild-discard"])  # it sends none

@@ -9,8 +9,9 @@ RANGES = 128  # of a part
 
 
 def parts(lba: int, count: int, spread: int, unit: int) -> list[list[Range]]:
-    """Return the parts of `count` blocks from `lba` on; `spread` of them stand at the begin of each
-    unit of `unit` bytes.
+    """Return the parts of `count` blocks from `lba` on.
+
+    Each unit of `unit` bytes begins with `spread` of the blocks.
     """
     ranges: list[Range] = []
     while count:

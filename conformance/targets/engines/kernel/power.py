@@ -1,4 +1,4 @@
-"""The guest's disk as its power is cut: at random, or where an explorer says."""
+"""The guest's disk as its power is cut: at random, or at a chosen point."""
 
 from pathlib import Path
 from random import Random
