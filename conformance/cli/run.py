@@ -277,7 +277,7 @@ def _keep(kept: KeptFailures | None, result: Campaign) -> None:
 
 
 def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:
-    """Return the workers for so many parts; None if this process drives them."""
+    """Return the workers for a number of parts; None if this process drives them."""
     if scheduler is not None:
         return workers.on_cluster(scheduler)
     jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs

@@ -30,7 +30,7 @@ class DictDisk:
     """A disk. Each method is an operation of the dialogue, and returns its answer without `ok`."""
 
     def create(self, blocks: int) -> None:
-        """Make a zero-filled disk of so many blocks; forget any earlier one."""
+        """Make a zero-filled disk of `blocks` blocks; forget any earlier one."""
         self.blocks = blocks
         self.live: dict[int, bytes] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}

@@ -11,7 +11,7 @@ from conformance.media import logwrites
 class Recorded:
     """The file `disk`, and its log in the format of dm-log-writes, which every writer keeps.
 
-    With `room`, the file is so many bytes long, most of them a hole. `atom` bytes, aligned, are
+    With `room`, the file is `room` bytes long, most of them a hole. `atom` bytes, aligned, are
     written whole when the power fails.
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 

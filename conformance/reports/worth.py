@@ -47,7 +47,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
 
 
 def chance(traces: int) -> float:
-    """Return the chance, from 0 to 1, that so many traces find one of the planted bugs."""
+    """Return the chance, from 0 to 1, that `traces` traces find one of the planted bugs."""
     found = _traces_to_find()
     missed = (1.0 if needed is None else (1 - 1 / needed) ** traces for needed in found)
     return 1 - sum(missed) / len(found)

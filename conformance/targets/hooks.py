@@ -246,7 +246,7 @@ class HooksTarget:
         return self._devices[view]
 
     def _connected(self, place: str, writable: bool, most: int | None = None) -> BlockDevice:
-        """Return the device; by so many connections at most, if it is live and its server allows
+        """Return the device; by at most `most` connections, if it is live and its server allows
         it.
         """
         if place.startswith("nbd"):

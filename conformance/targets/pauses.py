@@ -17,7 +17,7 @@ NONE = 4  # and those up to this one ask for no pause
 
 
 def awaited(message: Message) -> int:
-    """Return how many answers are awaited behind the call of this request, if so many are due."""
+    """Return how many answers are awaited after the call of this request, if that many are due."""
     last: int = message.get("schedule", 0) % DIGIT
     return max(0, last - NONE)
 

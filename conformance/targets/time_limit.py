@@ -77,7 +77,7 @@ class TimeLimited:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLate in this block after so many seconds of processor time, or PATIENT times as many
+    """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many
     by the wall. Timers of somebody else go on after.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -52,7 +52,7 @@ class Tried:
     message: str
 
     def settles(self, seconds: float) -> bool:
-        """Return whether a trial of so many seconds would come out the same."""
+        """Return whether a trial of `seconds` would come out the same."""
         return self.by not in UNFOUND or self.seconds >= seconds
 
 

@@ -50,9 +50,9 @@ class Array(Generic[G]):
     ) -> None:
         self.geometry = geometry
         self.now = now
-        self.events = Events()  # of the whole disk
+        self.events = Events()  # events of the whole disk
         self._leg_events = self.events if legs_emit else Events()
-        self.clock = Clock()  # of the disk: times of birth and of the last checkpoint
+        self.clock = Clock()  # the disk's clock: times of birth and of the last checkpoint
         self._enclosure = enclosure
         self.roster = Roster(enclosure, geometry, record, self._lost)
         self.members = self.roster.members
@@ -260,7 +260,7 @@ class Array(Generic[G]):
 
     @property
     def _enough(self) -> bool:
-        """True if so many components of both legs are written that data can be read again."""
+        """True if enough components of both legs are written for data to be read again."""
         return self.roster.enough and bool(self.performance.active())
 
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int, end: int) -> Leg:

@@ -31,7 +31,7 @@ class ArrayGeometry(ABC):
     """
 
     engine: str
-    blocks: int  # of the virtual disk
+    blocks: int  # size of the virtual disk
     block_bytes: int
     layout: str
     spares: int = 0  # devices beyond the members, when the disk is made

@@ -73,7 +73,7 @@ class Roster:
 
     @property
     def enough(self) -> bool:
-        """True if so many members lack nothing that what is written now can be read after any
+        """True if enough members lack nothing for what is written now to be read after any
         return: a member that catches up is not one of them, since a restart forgets how far it is.
         """
         return sum(member.state is ACTIVE for member in self.members) >= self._geometry.k

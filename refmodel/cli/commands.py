@@ -94,7 +94,7 @@ class Call:
     """The command line of this process, and its input."""
 
     arguments: list[str]
-    stdin: bytes = b""  # what the command has read from it
+    stdin: bytes = b""  # the bytes that the command has read from it
 
 
 # The disk that this process has open for others: commands that run here use it.

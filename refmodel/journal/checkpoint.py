@@ -16,9 +16,16 @@ from refmodel.core.errors import DataLost, HostRefused
 
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
-KINDS = 7  # of maps, numbered from 1
+KINDS = 7  # kinds of maps, numbered from 1
 FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + KINDS * "Q")
-ROOTS = ("middle", "owners", "usage", "views", "fingerprints", "references")  # of maps
+ROOTS = (
+    "middle",
+    "owners",
+    "usage",
+    "views",
+    "fingerprints",
+    "references",
+)  # the roots of the maps
 
 
 @dataclass(slots=True)
@@ -28,7 +35,7 @@ class Checkpoint:
     number: int  # grows by 1 with each checkpoint; the slot is number modulo 2
     clock: int
     log_tail: int  # position of the first record to replay
-    log_sequence: int  # of that record
+    log_sequence: int  # sequence number of that record
     log_generation: int
     next_view: int
     middle: int  # the roots of the maps; 0 for an empty map

@@ -16,8 +16,8 @@ from refmodel.media.power_supply import SECTOR, PowerSupply
 
 EVERYWHERE = "@all"
 WRONG_ONE_IN = 6  # writes
-WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # of a fault that begins on request
-MOST_IOS = 60  # of a device before it vanishes
+WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # for a fault that begins on request
+MOST_IOS = 60  # the I/Os of a device before it vanishes, at most
 
 
 class FaultyDevice:

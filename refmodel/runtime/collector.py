@@ -20,7 +20,10 @@ DUE = 233  # collections of young objects after which an idle moment is used: as
 
 @contextmanager
 def full_collections_in_idle_moments() -> Iterator[None]:
-    """Meanwhile `collect_if_due` does full collections, and Python by itself only rarely."""
+    """Let only `collect_if_due` do full collections in this `with` block.
+
+    Python by itself does one only rarely then.
+    """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(YOUNG, MIDDLE, RARELY * young * middle * old // (YOUNG * (MIDDLE + 2)))
     try:

@@ -59,7 +59,7 @@ class Server:
         self._connections: dict[Session, Connection] = {}
         self._arrived: list[Request] = []
         self._in_steps: deque[tuple[Request, Steps]] = deque()
-        self._changes = -1  # of the disk, when housekeeping last looked
+        self._changes = -1  # changes of the disk when housekeeping last looked
         self._quiet_from = 0.0  # the time when housekeeping may go on
         self._reserve = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         for one in listening:

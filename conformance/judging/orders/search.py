@@ -77,7 +77,9 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
 
 
 def _has_none(trace: Trace, end: int, most_steps: int, whole: bool) -> bool:
-    """Return whether a search of so many steps sees that the trace up to `end` has no order."""
+    """Return whether a search of at most `most_steps` steps sees that the trace up to `end` has no
+    order.
+    """
     try:
         prefix = Trace(trace.hello, until(trace.events, end))
         return Search(prefix, most_steps, whole).run() is not None

@@ -176,7 +176,7 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _make(self) -> None:
-        """Make an empty disk of so many blocks; there may be another, shut."""
+        """Make an empty disk of the right size; there may be another one, shut."""
 
     @abstractmethod
     def _open_again(self) -> Any:

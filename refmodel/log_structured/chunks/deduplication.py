@@ -113,7 +113,9 @@ class Deduplication:
             mark, duplicates = self._fingerprints.pop(mba), self._duplicates.pop(mba, [])
             del self._primaries[mark]
             key, *rest = PARTS.unpack(mark)
-            if self.index.get(key) is None:  # else other data has the key: this is not found again
+            if (
+                self.index.get(key) is None
+            ):  # otherwise other data has the key, and this is not found
                 self.index.put(key, (*rest, mba))
             counts.append((1 + len(duplicates), key))
             for duplicate in duplicates:

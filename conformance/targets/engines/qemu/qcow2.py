@@ -197,7 +197,7 @@ def _setup(daemon: storage_daemon.Daemon) -> tuple[Window, Window, dict[str, mma
 
 
 def _empty(daemon: storage_daemon.Daemon, length: int, options: dict[str, Any]) -> bytes:
-    """Return an empty image of so many bytes."""
+    """Return an empty image of `length` bytes."""
     key = length, *sorted(options.items())
     if key not in _images:
         words = {"on": True, "off": False}
