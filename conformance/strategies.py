@@ -27,7 +27,7 @@ from conformance.targets import Factory
 from conformance.targets.base import Message, Target, Unusable
 
 OPS = 30  # operations of a trace
-BLOCKS = 16  # of the disk of a state machine
+BLOCKS = 16  # blocks of the disk of a state machine
 
 
 class Broken(AssertionError):

@@ -25,7 +25,7 @@ from modelcheck.runs import reached, traces
 BLOCKS = 2
 NAME = "s"
 NO_CUT = ("read",)
-PARTS = 16  # of a series, for the processes to share
+PARTS = 16  # parts of a series, shared among the processes
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Series:
     depth: int
     cuts: tuple[int, ...]  # a request is also cut short at these of its device writes
     reads: bool  # reads are among the requests too
-    options: dict[str, Any]  # of the engine
+    options: dict[str, Any]  # options of the engine
 
 
 SMALL = {"block_bytes": 512, "segment_blocks": 1, "fanout": 3}

@@ -8,7 +8,7 @@ from conformance.judging.oracles.model import judge_one
 from conformance.selftest.overlapping_model import generated
 
 PROFILES = ("ack", "prefix", "block")
-STEPS = ("request", "block")  # what is one step of the order
+STEPS = ("request", "block")  # one step of the order
 
 
 @dataclass(frozen=True)

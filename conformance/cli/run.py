@@ -27,8 +27,8 @@ from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.whole_file import write_whole
 
-TRACES = 600  # of a run, unless it says how many
-TRACES_A_ROUND = 20  # of requests that overlap
+TRACES = 600  # default number of traces of a run
+TRACES_A_ROUND = 20  # traces per round of overlapping requests
 
 
 def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:

@@ -25,7 +25,7 @@ from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
 
-MOST_SECONDS = 10.0  # of the processor, the median to find and shrink a bug
+MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
 MOST_SHORT_SECONDS = 60.0  # to find and shrink, nine times in ten
 NINE_IN_TEN = 0.9

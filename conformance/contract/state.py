@@ -86,7 +86,9 @@ class Devices(NamedTuple):
     """
 
     failed: frozenset[int] = frozenset()
-    back: frozenset[int] = frozenset()  # of the failed: returned or replaced, until the next settle
+    back: frozenset[int] = (
+        frozenset()
+    )  # failed ones that were returned or replaced, until the next settle
     lost: bool = False  # one was replaced while too many had failed: some data is gone for good
 
 

@@ -285,7 +285,7 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header", "happened"}
 
 
-NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # of a hello
+NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # numbers in a hello
 RESULTS = {
     "read": "read_result",
     "create": "create_result",

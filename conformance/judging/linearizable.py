@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 FOREVER = float("inf")
-MOST_STEPS = 200_000  # of the search, for one block
+MOST_STEPS = 200_000  # steps of the search for one block
 
 
 class Call(NamedTuple):

@@ -30,11 +30,11 @@ from conformance.judging.orders.walk import UNSEEN
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 ABSENT = "absent"
 BACK = "there"  # also of a device that failed and is back
-REPLACED = "replaced"  # of an absent device: maybe, by a spare
+REPLACED = "replaced"  # an absent device that a spare may have replaced
 # operation -> the state of a device in which it has no fault
 DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
 OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
-OF_VIEWS = ("snapshot", "revert")  # of them: they need room for one view more
+OF_VIEWS = ("snapshot", "revert")  # those that need room for one more view
 
 
 class Broken(NamedTuple):

@@ -79,7 +79,7 @@ class Verdict:
     excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
     lba: int | None = None  # the first block of a read that is wrong
-    undecided: tuple[str, ...] = ()  # of a pass: the judges that gave up where another one decided
+    undecided: tuple[str, ...] = ()  # the judges that gave up where another one decided
 
     def words(self, trace: Trace) -> list[str]:
         """Return the verdict for people, a few lines; control characters are escaped."""

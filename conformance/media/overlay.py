@@ -13,7 +13,7 @@ from refmodel.media.device import Device
 from refmodel.media.power_supply import SECTOR, PowerSupply
 
 Place = tuple[str, int]  # a device's name, and a sector
-Content = dict[Place, bytes]  # of the sectors that differ from the files
+Content = dict[Place, bytes]  # the sectors that differ from the files
 
 
 class Pending(NamedTuple):

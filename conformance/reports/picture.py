@@ -17,8 +17,8 @@ from conformance.judging.explain import Verdict, allowed
 WIDTH, HEIGHT = 68, 26  # pixels of a cell
 LEFT, TOP, GAP = 100, 72, 32  # pixels: of the labels, above the first band, between two bands
 MOST_ROWS = 12
-MOST_CELLS = 8000  # of a picture: browsers get slow with more
-MOST_TAGS = 4  # of those that a cell may hold, shown in it
+MOST_CELLS = 8000  # cells of a picture: browsers get slow with more
+MOST_TAGS = 4  # allowed tags that a cell shows
 LIVE = "live"
 
 

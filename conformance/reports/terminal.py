@@ -16,7 +16,7 @@ from conformance.reports.summary import COLOURS, coverage, figures, in_a_row, un
 from conformance.reports.worth import worth
 
 PIPED_WIDTH = 10_000  # characters: what is piped to a file or a program is not wrapped
-SHOWN_LINES = 20  # of what an unusable target printed
+SHOWN_LINES = 20  # lines of the output of an unusable target
 
 
 class Lasting(Console):

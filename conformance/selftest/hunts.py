@@ -26,7 +26,7 @@ from refmodel.registry import DEFAULT
 HONEST = "(none)"
 CHECKS = ("model", "scrub", "crashes", "certified", "tlc", INNER)
 USUAL = ("model", "scrub", "certified", "tlc", INNER)  # scrub only of what the model does not find
-CRASHED_OPERATIONS = 2  # of workloads whose crash states are enumerated
+CRASHED_OPERATIONS = 2  # length of workloads whose crash states are enumerated
 SCRUBBED = 400  # traces
 SHORTEST = 25  # operations, on average, of traces that are asked for 30
 NOT_RUN = "not run"
@@ -41,9 +41,9 @@ class Hunt:
 
     bug: str
     cells: dict[str, str] = field(default_factory=dict)
-    traces: int = 0  # that the model judged, the failing one included
+    traces: int = 0  # traces that the model judged, the failing one included
     operations: int = 0  # in them
-    seconds: float = 0.0  # of the processor, to find and to shrink by the model
+    seconds: float = 0.0  # CPU time to find and to shrink by the model
     failure: Failure | None = None  # by the model
     expected: frozenset[str] = frozenset()  # classes, of the corpus
 

@@ -12,7 +12,7 @@ from conformance.targets.base import Message
 
 PAUSE = 0.02  # seconds at most
 DIGIT = 8
-HELD = 1  # of the values of the last octal digit, those up to this one hold the request back
+HELD = 1  # values of the last octal digit up to this one hold the request back
 NONE = 4  # and those up to this one ask for no pause
 
 

@@ -21,7 +21,7 @@ HOW = (
     "--discard-disabled",
     "--tuning-options",
     "--smt-encoding",
-)  # how Apalache goes about it, not what it checks
+)  # they affect Apalache's method, not what it checks
 STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|\\\*[^\n]*|\(\*.*?\*\)', re.DOTALL)
 
 

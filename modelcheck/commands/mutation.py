@@ -9,7 +9,7 @@ import click
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.mutation import survey
 
-LEAST = 0.85  # of the mutants that count
+LEAST = 0.85  # share of the counted mutants that has to break a property
 
 
 @click.command()

@@ -39,7 +39,7 @@ class Edit:
     new: str
     start: int
     end: int
-    nth: int = 0  # of those that are spelled alike
+    nth: int = 0  # number among the changes with the same text
 
     @property
     def name(self) -> str:

@@ -114,7 +114,7 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
     if not opened:
         return
     devices = followed.devices
-    others = max(1, len(devices.on) - devices.mirrors)  # of two members alone, the witness
+    others = max(1, len(devices.on) - devices.mirrors)  # with two members alone, the witness
     header: Line = {
         "trace": 1,
         "mirrors": devices.mirrors,

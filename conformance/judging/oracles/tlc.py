@@ -13,7 +13,7 @@ from modelcheck.checkers import tlc
 from modelcheck.runs import traces
 
 LARGEST_DISK = 1 << 16  # blocks; TLC keeps a state an event, each with every block in it
-MOST_STATES = 50_000  # of one trace whose requests overlap
+MOST_STATES = 50_000  # states of one trace whose requests overlap
 SPECS = {False: "TraceVirtualDisk", True: "TraceOverlappingDisk"}
 
 

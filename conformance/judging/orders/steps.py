@@ -19,7 +19,7 @@ class Step(NamedTuple):
     number: int
     event: Event
     request: int  # its index in the trace
-    blocks: Sequence[int] = ()  # of those that are judged apart: what it changes or reads
+    blocks: Sequence[int] = ()  # blocks judged apart that it changes or reads
 
     @property
     def local(self) -> bool:

@@ -77,8 +77,8 @@ class Search:
             for tag in event["result"]["tags"]
         }
         self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
-        self._mark: Step | None = None  # of the next power cut, if it is chosen what that leaves
-        self._tried = 0  # how many steps had been called when the mark was tried last
+        self._mark: Step | None = None  # the mark of the next power cut, once it is chosen
+        self._tried = 0  # number of steps called when the mark was last tried
 
     @property
     def taken(self) -> int:

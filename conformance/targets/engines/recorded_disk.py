@@ -17,7 +17,7 @@ from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.threads import IN_FLIGHT, Done, Threads
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
-UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever the host's file holds
+UNSYNCED = {"no-flush": True}  # survivors come from the log, not from the host's file
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 
 

@@ -50,7 +50,7 @@ class KernelDisk(RecordedDisk):
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
     in_flight = 1  # requests at once
-    breaks_off = True  # what a full disk has made in part ends as if the power had failed
+    breaks_off = True  # a request done in part ends as if the power had failed
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self._spread = int(options.get("spread", 4))

@@ -29,7 +29,7 @@ class FileDisk(KernelDisk):
 
     unit = BLOCK
     blind_to = frozenset(["wild-discard"])  # it sends none
-    kind: str  # of file system, as mount calls it
+    kind: str  # type of the file system, as mount calls it
     mounted_with: tuple[str, ...] = ()  # options of mount
     tool: tuple[str, ...]  # makes one in the file named last
     _is_mounted = False

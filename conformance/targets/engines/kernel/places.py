@@ -5,7 +5,7 @@ A part of a request is as many ranges as the agent takes in one line."""
 from conformance.targets.engines.recorded_disk import BLOCK
 
 Range = tuple[int, int]  # offset and length in bytes
-RANGES = 128  # of a part
+RANGES = 128  # ranges of a part
 
 
 def parts(lba: int, count: int, spread: int, unit: int) -> list[list[Range]]:

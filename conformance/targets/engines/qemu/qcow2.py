@@ -26,7 +26,7 @@ from conformance.targets.engines.qemu.window import Window
 from conformance.targets.engines.recorded_disk import BLOCK, Refusal, file_node
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
-SIDES = "ab"  # of the files: see _lose
+SIDES = "ab"  # the two sets of files: see _lose
 CONFIRM = 64  # one view in so many is read by qemu-img too, and must be the same
 _images: dict[tuple[Any, ...], bytes] = {}  # empty ones, by size and options
 
