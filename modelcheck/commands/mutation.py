@@ -8,6 +8,7 @@ import click
 
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.mutation import survey
+from modelcheck.runs import models
 
 LEAST = 0.85  # share of the counted mutants that has to break a property
 
@@ -15,7 +16,7 @@ LEAST = 0.85  # share of the counted mutants that has to break a property
 @click.command()
 @click.argument("specs", nargs=-1)
 @click.option("--count", default=50, show_default=True, help="Number of mutants per spec.")
-@click.option("--seed", default=1, show_default=True)
+@click.option("--seed", default=1, show_default=True, help="Seed of the mutants.")
 @click.option(
     "--kept",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -31,6 +32,9 @@ def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: in
 
     Exit status: 1 if fewer than 85 % of the mutants break a property. Mutants that TLC cannot
     evaluate, and equivalent ones, are not counted."""
+    known = {subject.spec for subject in models.subjects()}
+    if unknown := ", ".join(spec for spec in specs if spec not in known):
+        raise click.UsageError(f"specs/mutation.toml does not list {unknown}")
     started = time.monotonic()
     tried = []
     with console.status("") as status:

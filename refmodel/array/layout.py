@@ -118,7 +118,7 @@ class ArrayGeometry(ABC):
 
 def require_repairable(spares: int, repair_timer: float, repair_share: int) -> None:
     """Raises BadRequest for a number of spares, a timer or a share that no array can have."""
-    require(0 <= spares <= MOST_SPARES, f"0 to {MOST_SPARES} spares")
+    require(0 <= spares <= MOST_SPARES, f"a disk has 0 to {MOST_SPARES} spares")
     require(
         0 <= repair_timer < math.inf, "the repair timer is a finite number of at least 0 seconds"
     )
