@@ -18,7 +18,7 @@ BLOCKS = HOT + 1  # a request has up to two
 
 
 class Wrong(Exception):
-    """A read returned what nobody wrote. The message is one line."""
+    """Raised if a read returned data that was never written. The message is one line."""
 
 
 class Overlap(NamedTuple):
@@ -120,7 +120,7 @@ def drive(
     """Send requests to the first blocks of the device, from threads with a connection each.
 
     The device reads as zeroes at first. A device has `read`, `write` and `close`, as
-    conformance.media.nbd.NbdDevice has. Raises Wrong, and whatever a device raises; a write that
+    conformance.media.nbd.NbdDevice has. Raises Wrong, and any error of a device; a write that
     raised may have happened.
     """
     devices = [connect() for _ in range(threads)]

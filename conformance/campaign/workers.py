@@ -82,8 +82,7 @@ def on_this_machine(jobs: int) -> Elsewhere:
     daemons of the engines.)
 
     Where there is one for each processor, it stays there, with the engine that it starts: the two
-    take turns, and whoever is asked on another processor has to be woken there, and finds nothing
-    in its caches.
+    take turns, and on another processor each would have to be woken, with cold caches.
     """
     context = multiprocessing.get_context("spawn")
     processors = sorted(os.sched_getaffinity(0))

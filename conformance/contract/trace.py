@@ -185,7 +185,7 @@ def _as_json(value: dict[str, Any]) -> str:
 def read(path: Path | str) -> Trace:
     """Return the trace in the file.
 
-    Raises BadTrace for whatever is wrong with it, Unreadable if it cannot be read.
+    Raises BadTrace if it is invalid, Unreadable if it cannot be read.
     """
     path = Path(path)
     hello: dict[str, Any] | None = None

@@ -161,9 +161,9 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
 def _kept_device(trace: Trace) -> Broken | None:
     """Return the first refusal of a `fail`, `return` or `replace` that has no fault.
 
-    It looks no further than to such an operation of which nobody knows whether it happened, to the
-    failure of more devices than are tolerated, and to a device that goes wrong: beside it a target
-    may refuse what it likes. A target may call any of these unsupported."""
+    It looks no further than to such an operation of unknown outcome, to the failure of more devices
+    than are tolerated, and to a device that goes wrong: beside it a target may refuse what it
+    likes. A target may call any of these unsupported."""
     devices, tolerates = trace.hello.get("devices", 0), trace.hello.get("tolerates", 0)
     gone: dict[int, str] = {}  # device that failed, and is not known to have caught up -> its state
     for index, event in enumerate(trace.events):
@@ -191,8 +191,8 @@ def _kept_device(trace: Trace) -> Broken | None:
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
     """Yield how many blocks all views may have held when each of these requests was called, but for
-    what was in flight then; and how many snapshots there may have been. Where requests overlap
-    nobody counts the snapshots.
+    what was in flight then; and how many snapshots there may have been. Snapshots are not counted
+    where requests overlap.
     """
     if trace.overlapping:
         events = placed(trace.events)

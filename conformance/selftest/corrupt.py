@@ -110,7 +110,7 @@ FAULTS = ("out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request")
 
 @_constructed
 def invented_data(trace: Trace, choose: random.Random) -> Iterator[Change]:
-    """A read returns what nobody wrote."""
+    """A read returns data that was never written."""
     for at, event in _shuffled(trace, choose, "read"):
         yield at, _with_one(event, choose.randrange(event["count"]), INVENTED)
 

@@ -77,8 +77,8 @@ class TimeLimited:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many
-    by the wall. Timers of somebody else go on after.
+    """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many by
+    the wall. Other timers continue afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

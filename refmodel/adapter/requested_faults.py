@@ -100,7 +100,7 @@ class RequestedFaults:
 
     def _bring_back(self, disk: ArrayDisk[Any], device: int) -> None:
         """Bring the device back, if the engine has given it up: it returns, or a new one takes its
-        place if its label went wrong, so that nobody can know it again.
+        place if its label went wrong, so that it cannot be recognised.
         """
         member = disk.array.roster.member(device)
         if member is not None and member.reachable:

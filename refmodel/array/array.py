@@ -80,7 +80,7 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """True if what is written can be read again by whoever opens the disk."""
+        """True if what is written can be read again after the next opening."""
         return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
@@ -247,8 +247,8 @@ class Array(Generic[G]):
     def record_missing(self) -> None:
         """Put on record the members that were found missing, before the log is replayed.
 
-        Else a later opening would believe what they alone have of the log. The last checkpoint is
-        loaded by then. Raises DataLost if nothing may be written without them."""
+        Otherwise a later opening would accept what they alone have of the log. The last checkpoint
+        is loaded by then. Raises DataLost if nothing may be written without them."""
         missing = [member for member in self.members if not member.recorded]
         for member in missing:
             member.caught_up_to(self.clock.durable)

@@ -62,7 +62,7 @@ class Roster:
     def usable_spare(self) -> DeviceId | None:
         """Return the first spare that is present and is the device on record, if there is one.
 
-        A spare may have been pulled or exchanged while nobody used it.
+        A spare may have been pulled or exchanged while it was not in use.
         """
         return next(filter(self._is_present, self.spares), None)
 

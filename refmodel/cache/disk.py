@@ -279,8 +279,8 @@ class CachedDisk(ForwardingDisk):
         self.operations.add(name, started)
 
     def _cold(self, settings: CacheSettings) -> Flash:
-        """Return an empty cache on a device of its own, whose file has no name: nobody else finds
-        it.
+        """Return an empty cache on a device of its own, whose file has no name: no other process
+        finds it.
 
         Raises HostRefused, OSError.
         """

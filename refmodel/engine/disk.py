@@ -1,4 +1,4 @@
-"""The interface of an open disk, of whatever engine, with or without a cache."""
+"""The interface of an open disk, of any engine, with or without a cache."""
 
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -1,7 +1,6 @@
 """Checkpoint slots: one page that says where all maps are, and where replay of the log begins.
 
-There are two slots, which are written in turn. So whatever happens to a write, the other slot is
-whole.
+There are two slots, which are written in turn. So if a write fails, the other slot is still whole.
 """
 
 import struct
@@ -60,8 +59,8 @@ def with_roots(checkpoint: Checkpoint, change: Callable[[int], int]) -> Checkpoi
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
     """Write a slot. The checkpoint counts once the slot is flushed.
 
-    Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows whether it
-    counts, and the disk must be opened again.
+    Raises OSError if the host refuses it: some mirror may have the slot, so it is unknown whether
+    it counts, and the disk must be opened again.
     """
     try:
         leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")

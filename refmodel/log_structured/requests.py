@@ -5,7 +5,7 @@ admitted while it waits for the log process, which makes all records that wait d
 flush, and their operations happen one after another in the order of the log. A read notes where
 its chunks are, in one step, and pins their segments until it has read them.
 
-What is not yet durable is shown to nobody: a request whose answer depends on a record in flight
+Changes that are not yet durable are invisible: a request whose answer depends on a record in flight
 waits until that has happened.
 """
 

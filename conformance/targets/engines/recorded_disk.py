@@ -184,7 +184,7 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _shut(self) -> None:
-        """Close the disk as a clean shutdown does, if it is open: nobody has its files."""
+        """Close the disk as a clean shutdown does, if it is open: its files are not open."""
 
 
 def file_node(name: str) -> dict[str, Any]:

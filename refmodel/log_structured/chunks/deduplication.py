@@ -152,7 +152,7 @@ class Deduplication:
     def release(self, mbas: Iterable[int]) -> list[int]:
         """Take stored chunks that no view holds out of the references. Raises DataLost.
 
-        Returns those whose place nobody shares any more; the middle map still has them.
+        Returns those whose place is no longer shared; the middle map still has them.
         """
         freed = []
         for mba in mbas:

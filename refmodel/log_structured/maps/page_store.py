@@ -246,7 +246,8 @@ class PageStore:
         del self.pending[:count]
 
     def load(self, first_unused: int, used: Counter[MapKind]) -> None:
-        """Let nobody know which pages below the first unused one are in use, but how many are.
+        """Begin with the number of pages in use; which ones below the first unused page is not
+        known.
 
         If the first unused one is 0, that is not known either.
         """
@@ -262,7 +263,7 @@ class PageStore:
                 root = node.values[bisect_right(node.keys, low, 1) - 1] if node.level else 0
 
     def opened(self) -> None:
-        """Note that what is read from now on is read for somebody."""
+        """Note that the disk is open: from now on a read serves an operation."""
         self._opened = True
 
     def learn_first_unused(self) -> None:

@@ -6,7 +6,7 @@ written whole when the power fails.
 
 Several requests may be in flight, each on a line of its own to the agent. As LVM does it, one
 request at a time changes which snapshots there are; `delete` and `revert`, which close a device,
-wait until nobody uses any.
+wait until no device is in use.
 
 Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option
 `spread`), and the rest of the unit is never used: a small disk spans many units."""
