@@ -55,7 +55,7 @@ specs-nightly: setup ## run the larger models and mutants (hours)
 specs-distributed: setup ## run a safety model in TLC's distributed mode; HOSTS=a,b names the workers
 	@$(PYTHON) -m modelcheck distributed $(if $(HOSTS),--hosts $(HOSTS)) $(ARGS)
 
-model-tests: setup ## derive 60,000 tests from the contract, run them on the engine, measure what traces reach
+model-tests: setup ## derive 60,000 tests from the contract and run them on the engine; measure what traces reach
 	@$(PYTHON) -m crosscheck model-tests $(ARGS)
 
 trace-speed: setup ## measure how many trace events per second TLC judges
@@ -76,16 +76,16 @@ proved-disk: setup ## build build/proved-disk, a disk extracted from its proof
 	@$(MAKE) --no-print-directory -C proofs disk
 	@mkdir -p build && cp -f proofs/build/proved-disk build/proved-disk
 
-proofs-mutants: setup ## change each definition a little; a proof must break (nightly)
+proofs-mutants: setup ## change definitions slightly; a proof must break for each change (nightly)
 	@tools/setup proofs
 	@$(MAKE) --no-print-directory -C proofs mutants
 
 ## Conformance kit
 
-selftest: setup ## plant every bug in the engines and run 44 wrong targets; the kit must find each (5 min)
+selftest: setup ## plant each known bug in the engines, and run 44 wrong targets; the kit must find each (5 min)
 	@$(PYTHON) -m conformance selftest $(ARGS)
 
-selftest-full: setup ## the same with every check, and honest targets through 100,000 operations each (nightly, 1 h)
+selftest-full: setup ## the same with every check, and correct targets through 100,000 operations each (nightly, 1 h)
 	@$(PYTHON) -m conformance selftest --full $(ARGS)
 	@$(PYTHON) -m conformance selftest --honest 100000
 
@@ -103,11 +103,11 @@ kernel: setup ## test snapshots of Linux drivers under power cuts, in user-mode 
 	@tools/setup kernel || echo 'kernel: without these packages, its targets are not run' >&2
 	@$(PYTHON) -m conformance.selftest.kernel $(ARGS) || [ $$? = 3 ]
 
-kernel-smoke: setup ## the same in a minute, without the injected faults
+kernel-smoke: setup ## the same in a minute, without injected faults
 	@tools/setup kernel || echo 'kernel-smoke: without these packages, its targets are not run' >&2
 	@$(PYTHON) -m conformance.selftest.kernel --traces 3 --fault none $(ARGS) || [ $$? = 3 ]
 
-browser-test: setup ## draw the HTML report in a browser and look at it
+browser-test: setup ## render the HTML report in a browser and check it
 	@tools/setup browser
 	@$(PYTHON) -m pytest -q tests/browser $(ARGS)
 
@@ -120,10 +120,10 @@ serve-test: serve-setup ## run real NBD clients on a served disk: fio, qemu-io, 
 	@$(PYTHON) -m pytest -q tests/serve $(ARGS)
 	@FUZZ_MESSAGES=100000 $(PYTHON) -m pytest -q tests/refmodel/serving/test_fuzz.py
 
-scale: setup ## what single operations cost on disks of 64 MiB, 1 and 4 GiB with 0, 12 and 200 snapshots (15 min)
+scale: setup ## measure the cost of single operations on disks of 64 MiB, 1 and 4 GiB with 0, 12 and 200 snapshots (15 min)
 	@.venv/bin/refmodel bench --profile scale $(ARGS)
 
-soak: setup ## serve a disk for four hours under load, snapshots and faults; it must stay as it was (nightly)
+soak: setup ## serve a disk for four hours under load, snapshots and faults; memory and speed must not change (nightly)
 	@PYTHONPATH=tests $(PYTHON) -m support.serving.soak 240
 
 experiments: setup ## reproduce the published experiments; the report is in runs/experiments (under 20 min)

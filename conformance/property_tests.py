@@ -56,7 +56,7 @@ CLASSES: dict[str, tuple[set[str], set[str]]] = {
 )
 @given(data=st.data())
 def test_contract(about: str, data: st.DataObject) -> None:
-    """The target keeps the contract in traces of this class."""
+    """Test that the target keeps the contract in traces of this class."""
     needed, _ = CLASSES[about]
     missing = needed - _capabilities()
     if missing:

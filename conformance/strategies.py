@@ -27,7 +27,7 @@ from conformance.targets import Factory
 from conformance.targets.base import Message, Target, Unusable
 
 OPS = 30  # operations of a trace
-BLOCKS = 16  # of the disk of a state machine
+BLOCKS = 16  # blocks of the disk of a state machine
 
 
 class Broken(AssertionError):
@@ -117,7 +117,7 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
 
         @rule(lba=st.integers(0, blocks), count=st.integers(1, 4))
         def write(self, lba: int, count: int) -> None:
-            """New data; past the end it has to be refused."""
+            """Write new data; past the end it has to be refused."""
             tags = list(range(self._tag + 1, self._tag + 1 + count))
             self._tag += count
             self.send("write", lba=lba, tags=tags)
@@ -140,7 +140,7 @@ def machine(factory: Factory, *, blocks: int = BLOCKS) -> type[RuleBasedStateMac
         @precondition(lambda self: self.declares("unmap"))
         @rule(lba=st.integers(0, blocks), count=st.integers(1, blocks))
         def unmap(self, lba: int, count: int) -> None:
-            """Blocks that read as zeroes from now on."""
+            """Unmap blocks, which read as zeroes from now on."""
             self.send("unmap", lba=lba, count=count)
 
         @rule(op=st.sampled_from(["snapshot", "delete", "revert"]), name=NAMES)

@@ -14,7 +14,7 @@ NAMES = (
 main = Commands(
     "crosscheck.commands",
     NAMES,
-    help="""Hold the specs and the conformance kit against each other.
+    help="""Compare the specs with the conformance kit and the engines.
 
     Exit status: 0 all as listed; 1 something differs; 2 wrong usage; 3 it could not run.
     """,

@@ -31,7 +31,7 @@ class Contract:
     # (state, request) -> answer, with the data of a read -> the states that it may leave
 
     def requests(self) -> list[Request]:
-        """Return what may be asked of the disk, in a fixed order."""
+        """Return the requests that are tried on the disk, in a fixed order."""
         return [json.loads(request) for state, request in sorted(self.steps) if state == 0]
 
     def outcomes(self) -> set[tuple[str, str]]:

@@ -25,7 +25,7 @@ from modelcheck.runs import reached, traces
 BLOCKS = 2
 NAME = "s"
 NO_CUT = ("read",)
-PARTS = 16  # of a series, for the processes to share
+PARTS = 16  # parts of a series, shared among the processes
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Series:
     depth: int
     cuts: tuple[int, ...]  # a request is also cut short at these of its device writes
     reads: bool  # reads are among the requests too
-    options: dict[str, Any]  # of the engine
+    options: dict[str, Any]  # options of the engine
 
 
 SMALL = {"block_bytes": 512, "segment_blocks": 1, "fanout": 3}
@@ -132,9 +132,7 @@ def _request(event: dict[str, Any]) -> str:
 
 
 def run(jobs: int, target: str = "refmodel") -> Iterator[tuple[Series, Contract, Replayed]]:
-    """Yield each series, the steps that judged it, and what came of it; `jobs` processes share the
-    work.
-    """
+    """Yield each series, the steps that judged it, and its result; `jobs` processes share it."""
     loaded = {
         profile: contract_behaviours.load(profile)
         for profile in sorted({series.profile for series in SERIES})
@@ -163,8 +161,7 @@ def _plain(steps: Contract) -> Contract:
 def statements(sample: list[Trace], generated: int = 300) -> reached.Coverage:
     """Return what traces reach of the module that judges them.
 
-    They are a sample of the tests, traces of the model under each profile, and some by hand.
-
+    The traces are a sample of the tests, traces of the model under each profile, and some by hand.
     Raises as reached.coverage does.
     """
 

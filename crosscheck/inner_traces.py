@@ -1,5 +1,5 @@
-"""Traces of the engine for what judges its inside: a history of devices by hand, and generated
-ones; what they reach.
+"""Traces of the engine for the judges of inner events: a history of devices by hand, and generated
+traces; what they reach.
 """
 
 import random
@@ -29,8 +29,8 @@ Request = dict[str, Any]
 
 
 def history(layout: str) -> list[Request]:
-    """Yield all that may become of devices, in turn: one returns, is rebuilt on a spare, in its
-    place, across power cuts and restarts.
+    """Yield events of devices in turn: one returns, is rebuilt on a spare or in its place, across
+    power cuts and restarts.
     """
     k, m = LAYOUTS[layout]
     spare, too_many = k + m, (0, 2, 3)[: m + 1]
@@ -207,7 +207,7 @@ def bursts(seed: int, ops: int = 60, most: int = 8) -> Iterator[Request]:
 
 
 def overlapping(target: str, seeds: Sequence[int], **options: Any) -> list[Trace]:
-    """Bursts on a target, one trace for each seed; with these options of the engine besides."""
+    """Return traces of bursts on a target, one for each seed, with these further options."""
     bench = Bench(targets.resolve(target))
     try:
         return [bench.drive([*bursts(seed)], seed, OPTIONS | options, tells=True) for seed in seeds]
@@ -216,8 +216,9 @@ def overlapping(target: str, seeds: Sequence[int], **options: Any) -> list[Trace
 
 
 def statements(count: int = 120) -> Iterator[reached.Coverage]:
-    """Yield what so many generated traces, and the histories, reach of the modules that judge the
-    inside. Raises as reached.coverage does.
+    """Yield what generated traces and the histories reach of the modules that judge inner events.
+
+    Raises as reached.coverage does.
     """
     batches: defaultdict[tuple[str, str], list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
     followed = [*histories(), *generated("refmodel:log-structured", count)]

@@ -8,7 +8,7 @@ from conformance.judging.oracles.model import judge_one
 from conformance.selftest.overlapping_model import generated
 
 PROFILES = ("ack", "prefix", "block")
-STEPS = ("request", "block")  # what is one step of the order
+STEPS = ("request", "block")  # one step of the order
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,11 @@ class JudgeSpeed:
 
 
 def measure(histories: int, ops: int, in_flight: int, seed: int) -> Iterator[JudgeSpeed]:
-    """Judge so many histories of each profile and granularity, as the generator makes them: power
-    cuts, snapshots, and up to `in_flight` requests at once, at a power cut too. The disk keeps the
-    contract, and lets each step take effect at a random moment."""
+    """Judge histories of each profile and granularity, as the generator makes them.
+
+    They have power cuts, snapshots, and up to `in_flight` requests at once, at a power cut too. The
+    disk keeps the contract, and lets each step take effect at a random moment.
+    """
     for profile in PROFILES:
         for atomic in STEPS:
             seconds: list[float] = []

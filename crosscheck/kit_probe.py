@@ -61,7 +61,9 @@ class Timed:
 
 
 def generated(make: Callable[..., Any]) -> Callable[..., Any]:
-    """`make`, whose time is the generator's, but for what the target takes of it."""
+    """Return a form of `make` whose time is counted as the generator's, except the target's part of
+    it.
+    """
 
     def timed(*args: Any, **how: Any) -> Any:
         started, target = clock(), Clocks.target

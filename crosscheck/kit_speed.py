@@ -22,7 +22,7 @@ MICRO = 1e6
 
 
 class NoRevision(Exception):
-    """Git does not know the revision, or its kit does not run. One line."""
+    """Git does not know the revision, or its kit does not run. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _unpack(revision: str, folder: Path) -> None:
 
 
 def _probe(tree: Path, target: str, traces: int, ops: int, programs: Path) -> Cost:
-    """Return what the revision in this folder says of itself. Raises NoRevision."""
+    """Return the measurements that the revision in this folder prints. Raises NoRevision."""
     run = subprocess.run(
         [sys.executable, "-P", PROBE, target, str(traces), str(ops), programs],
         env=os.environ | {"PYTHONPATH": str(tree)},

@@ -37,7 +37,7 @@ class OverlapSpeed:
 def measure(
     target: str, in_flight: list[int], *, traces: int, ops: int, seed: int
 ) -> Iterator[OverlapSpeed]:
-    """Drive and judge so many traces with each number of requests in flight.
+    """Drive and judge `traces` traces with each number of requests in flight.
 
     Raises Unusable if the target cannot be opened."""
     factory, oracle = targets.resolve(target), {"model": named("model")}

@@ -24,12 +24,12 @@ class Speed:
 
     @property
     def tlc_rate(self) -> float:
-        """Events a second, start-up included."""
+        """Events per second, start-up included."""
         return self.events / self.tlc_seconds
 
     @property
     def running_rate(self) -> float:
-        """Events a second once TLC has started."""
+        """Events per second once TLC has started."""
         return self.events / (self.tlc_seconds - self.start_up)
 
     @property
@@ -41,8 +41,9 @@ class Speed:
 def measure(
     sizes: list[int], *, target: str = "model:ack", ops: int = 40, seed: int = 1
 ) -> Iterator[Speed]:
-    """Have about so many events judged by TLC and by the model; both have to accept. Raises
-    RuntimeError if they do not.
+    """Have about this many events judged by TLC and by the model; both have to accept.
+
+    Raises RuntimeError if they do not.
     """
     factory = targets.resolve(target)
     started = time.monotonic()

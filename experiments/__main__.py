@@ -13,6 +13,7 @@ from experiments import report
 from experiments.chapter import Chapter, Settings, Verdict
 from experiments.chapters import bounds, cache, chains, native, reduction, steady
 from refmodel import __version__
+from refmodel.cli.commands import FiniteRange
 
 EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
     "A": native.run,
@@ -31,7 +32,7 @@ EXPERIMENTS: dict[str, Callable[[Settings], Chapter]] = {
 )
 @click.option(
     "--scale",
-    type=click.FloatRange(min=0.05),
+    type=FiniteRange(min=0.05),
     default=0.5,
     show_default=True,
     help="Multiplies the size of the disks (64 MiB at 1) and the number of operations.",

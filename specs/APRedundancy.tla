@@ -33,7 +33,7 @@ Underway ==     \* What is on its way is needed no more, or is right.
 Agree ==        \* InSync, of any two: Apalache may choose another component each time that Stored is asked.
     \A c, d \in Component : \A s \in StripeNumber \ (missed[c] \union missed[d]) : piece[c][s] = piece[d][s]
 
-Whole ==        \* Who lacks nothing of a stripe holds a piece of one.
+Whole ==        \* A component that lacks nothing of a stripe holds a piece of one.
     \A c \in Component : \A s \in StripeNumber \ missed[c] : piece[c][s] # Junk
 
 IndInv ==       \* In the order in which it is cheapest to enumerate.

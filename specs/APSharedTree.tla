@@ -32,7 +32,7 @@ Two == Leaves = 2 /\ Address = 1 .. 6 /\ Constants
 Birth(a) == IF a = Nil THEN Nil ELSE node[a].born
 
 \* @type: ($stMaps, Int) => Set($stHeld);
-Level(m, h) ==  \* Who holds what of that height: the node, its birth, that of the node over it; the parent there.
+Level(m, h) ==  \* The nodes of that height by holder: the node, its birth, that of the node over it; the parent.
     LET \* @type: (Int, Int) => $stHeld;
         Entry(v, lba) ==
             LET a == IF Passed(m, v, lba, h) THEN Nil ELSE At(Root(m, v), lba, h)
@@ -42,7 +42,7 @@ Level(m, h) ==  \* Who holds what of that height: the node, its birth, that of t
     IN  {x \in {Entry(v, lba) : v \in DOMAIN m.view, lba \in {l \in LBA : Last(l, h) = l}} : x.node # Nil}
 
 \* @type: $stMaps => Set($stHeld);
-Holdings(m) ==  \* Who holds what.  A place is named by the last block under it.
+Holdings(m) ==  \* The holders of nodes.  A place is named by the last block under it.
     Level(m, 0) \union Level(m, 1) \union Level(m, 2)
 
 \* @type: $stMaps => Bool;

@@ -13,7 +13,7 @@
 EXTENDS Integers, Sequences
 
 CONSTANT
-    Room        \* How many operations the log takes beyond those that a checkpoint holds.
+    LogSize     \* How many operations the log takes beyond those that a checkpoint holds.
 
 VARIABLES
     held,       \* The operations, in the order in which they happened.
@@ -24,7 +24,7 @@ VARIABLES
 vars == <<held, durable, saved, issued>>
 ----------------------------------------------------------------------------
 Submit ==       \* The next operation happens.  It is not durable yet.
-    /\ Len(held) - saved < Room
+    /\ Len(held) - saved < LogSize
     /\ issued' = issued + 1
     /\ held' = Append(held, issued')
     /\ UNCHANGED <<durable, saved>>

@@ -97,7 +97,7 @@ Replayable ==   \* The records after the newest checkpoint fit to it: no snapsho
 
 RoomForAll == Cardinality(Waiting \union Rest) + Coming <= Room(Cardinality(FreeSegments))
 
-Cleanable ==    \* Of a disk at rest every segment that is not full can be cleaned, whoever needs its chunks.
+Cleanable ==    \* On a disk at rest every segment that is not full can be cleaned.
     \A s \in Segment :
         /\ phase = "up" /\ DOMAIN bank = {} /\ DOMAIN tail = {} /\ orphans = {}
         /\ FreeSegments # {} /\ state[s] = "sealed" /\ usage[s] < Stripe

@@ -32,7 +32,7 @@ CONSTANTS
     Zero,       \* What a block holds that was never written.
     Name,       \* The names that a snapshot may have.
     Page,       \* Where a node may be: positive integers.
-    Room        \* How many records the log takes.
+    LogSize     \* How many records the log takes.
 
 VARIABLES       \* On the media.
     disk,       \* Page -> node: [born, kids |-> LBA -> page, value].
@@ -60,8 +60,8 @@ vars   == <<media, memory, seen>>
 Nil == 0        \* No page.
 LBA == 0 .. Size - 1
 NoKids == [l \in LBA |-> Nil]
-Blank == [born |-> 0, kids |-> NoKids, value |-> Zero]
-Empty == [x \in {} |-> Blank]
+BlankPage == [born |-> 0, kids |-> NoKids, value |-> Zero]
+Empty == [x \in {} |-> BlankPage]
 
 Over(f, g) == [x \in DOMAIN f \union DOMAIN g |-> IF x \in DOMAIN f THEN f[x] ELSE g[x]]
 
@@ -127,7 +127,7 @@ Apply(r) ==                 \* What no view holds any more is freed.
 
 Submit(r) ==                \* The operation is in the log, durable, and happens.
     /\ phase = "up"
-    /\ Len(log) < Room
+    /\ Len(log) < LogSize
     /\ Apply(r)
     /\ log' = Append(log, r)
     /\ seen' = Disk(With(cache'), maps')
@@ -210,7 +210,7 @@ Recover ==
     /\ UNCHANGED <<media, maps, cache, epoch, free, limbo, pending>>
 ----------------------------------------------------------------------------
 Init ==
-    /\ disk = [p \in Page |-> Blank]
+    /\ disk = [p \in Page |-> BlankPage]
     /\ before = Empty
     /\ slot = [live |-> Nil, snaps |-> [n \in {} |-> Nil], epoch |-> 1]
     /\ log = <<>>
@@ -251,7 +251,7 @@ TypeOK ==
     /\ DOMAIN before \subseteq Page /\ \A p \in DOMAIN before : NodeOK(before[p])
     /\ DOMAIN cache \subseteq Page /\ \A p \in DOMAIN cache : NodeOK(cache[p])
     /\ MapsOK(maps) /\ MapsOK(slot) /\ slot.epoch >= 1 /\ epoch >= 0
-    /\ Len(log) <= Room /\ replayed \in 0 .. Len(log)
+    /\ Len(log) <= LogSize /\ replayed \in 0 .. Len(log)
     /\ \A i \in DOMAIN log : log[i].op \in {"write", "snapshot", "delete"}
     /\ phase \in {"up", "down", "replay"}
     /\ free \subseteq Page /\ limbo \subseteq Page
@@ -272,7 +272,7 @@ Durable ==      \* What the newest checkpoint refers to is flushed, and never gi
     IN  /\ saved \intersect DOMAIN before = {}
         /\ phase # "down" => saved \intersect (free \union DOMAIN cache) = {}
 
-RoomToReplay == \* Recovery never wants for pages.
+RoomToReplay == \* Recovery never lacks pages.
     phase = "replay" /\ replayed < Len(log) /\ log[replayed + 1].op = "write" => Cardinality(free) >= 2
 
 FrozenSlot ==   \* What the newest checkpoint reads as changes only when another one counts.

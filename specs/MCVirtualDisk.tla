@@ -126,29 +126,29 @@ Tell(op, r) ==
     /\ mark' = IF Happened(r) /\ Pins(op) THEN Len(log') ELSE mark
     /\ flight' = IF r = "cut" /\ Reasons(op) = {} THEN <<op>> ELSE flight
 
-Room == Len(log) < MaxLog
+LogHasRoom == Len(log) < MaxLog
 
 Names == Name \union {"?"}      \* With one that is no legal name.
 
-DoWrite == Room /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
+DoWrite == LogHasRoom /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
     Write(lba, data, r) /\ Tell([op |-> "write", lba |-> lba, data |-> data], r)
 
-DoWriteThrough == Room /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
+DoWriteThrough == LogHasRoom /\ \E lba \in 0 .. Size, data \in Data, r \in Answers :
     /\ WriteThrough(lba, data, r)
     /\ IF Profile = "ack"    \* Where every write is durable, it is one like any other.
        THEN Tell([op |-> "write", lba |-> lba, data |-> data], r)
        ELSE Tell([op |-> "through", lba |-> lba, data |-> data, sure |-> r = "ok"], r)
 
-DoUnmap == Room /\ \E lba \in 0 .. Size, count \in 1 .. Size, r \in Answers :
+DoUnmap == LogHasRoom /\ \E lba \in 0 .. Size, count \in 1 .. Size, r \in Answers :
     Unmap(lba, count, r) /\ Tell([op |-> "unmap", lba |-> lba, count |-> count], r)
 
-DoSnapshot == Room /\ \E name \in Names, r \in Answers :
+DoSnapshot == LogHasRoom /\ \E name \in Names, r \in Answers :
     Snapshot(name, r) /\ Tell([op |-> "snapshot", name |-> name], r)
 
-DoDelete == Room /\ \E name \in Names, r \in Answers :
+DoDelete == LogHasRoom /\ \E name \in Names, r \in Answers :
     Delete(name, r) /\ Tell([op |-> "delete", name |-> name], r)
 
-DoRevert == Room /\ \E name \in Names, r \in Answers :
+DoRevert == LogHasRoom /\ \E name \in Names, r \in Answers :
     Revert(name, r) /\ Tell([op |-> "revert", name |-> name], r)
 
 DoFlush == \E r \in Answers : Flush(r) /\ Tell([op |-> "flush"], r)

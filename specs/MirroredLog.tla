@@ -142,7 +142,7 @@ Load ==                 \* The newest checkpoint of all current mirrors is writt
     /\ phase' = "loaded"
     /\ UNCHANGED <<ring, slots, ringCache, book, world, members, log, pending, took, contents, history>>
 
-Loaded ==               \* It is flushed, and who was found gone is on record.
+Loaded ==               \* It is flushed, and members found missing are on record.
     /\ Ready("loaded")
     /\ FlushSlots(On(Active))
     /\ contents' = newest.contents

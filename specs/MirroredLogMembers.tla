@@ -79,7 +79,7 @@ Saving == votes > 0 \/ untold # {}          \* Until the record counts, nothing 
 
 Ready(in) == phase = in /\ ~ Saving /\ Answering /\ Active # {}
 
-Save(on, now) ==        \* A new record, of the states `now`, is on its way to whoever is reachable.
+Save(on, now) ==        \* Begin to write a new record, of the states `now`, to all reachable voters.
     /\ record' = [record EXCEPT !.number = @ + 1, !.on = on, !.current = {c \in Member : now[c] = "active"}]
     /\ state' = now
     /\ untold' = {on[c] : c \in {d \in Member : now[d] # "absent"}} \union Others

@@ -55,20 +55,20 @@ NotSilently ==          \* What was durable is given up only where nothing says 
 
 VotersOf(r) == {r.on[c] : c \in Member} \union Others
 
-Known ==                \* A majority of the voters has the record that memory goes by.
+RecordHeld ==                \* A majority of the voters has the record that memory goes by.
     phase \notin {"down", "promising", "assembled"} /\ ~ Saving =>
         2 * Cardinality({v \in VotersOf(record) : book[v] = record}) > Voters
 
-OneRecord ==            \* Of one term and number there is one record, whoever wrote it, and however few have it.
+OneRecord ==            \* There is at most one record of a term and number.
     \A v, w \in Voter :
         book[v].term = book[w].term /\ book[v].number = book[w].number =>
             book[v].on = book[w].on /\ book[v].current = book[w].current
 
-OnRecord ==             \* Who is taken for current is on record as current, and somebody is.
+OnRecord ==             \* Members taken for current are on record as current, and there is one.
     /\ Active \subseteq record.current
     /\ phase # "down" => record.current # {}
 
-Supported ==            \* Whoever opens the log has a current mirror to load it from.
+Supported ==            \* An opening has a current mirror to load the log from.
     phase \in {"promising", "assembled", "load", "loaded", "replay"} => Active # {}
 
 Voting ==               \* Voters are told as long as the log is assembled, and none is while it is down.
@@ -77,7 +77,7 @@ Voting ==               \* Voters are told as long as the log is assembled, and 
 
 AsNew(r, s) == IF r.term = s.term THEN r.number >= s.number ELSE r.term > s.term
 
-NotHeldUp ==            \* No record waits for who is away; who is back returns; a log that may be opened can be.
+NotHeldUp ==            \* No record waits for an absent member; members that are back return; the log can be opened.
     /\ Saving /\ Answering => ENABLED (Tell \/ Counted)
     /\ phase = "up" /\ ~ Saving => \A c \in Member :
         state[c] = "absent" /\ record.on[c] \in here => ENABLED <<Return(c)>>_vars
@@ -125,12 +125,12 @@ Replaced ==             \* A new device is there and on record, and its mirror i
                          /\ record'.on = [record.on EXCEPT ![c] = d]
                          /\ c \notin record'.current /\ state'[c] = "stale"]_vars
 ----------------------------------------------------------------------------
-Contract == INSTANCE DurableLog WITH Room <- Size
+Contract == INSTANCE DurableLog WITH LogSize <- Size
 
 Refines == Contract!Spec
 
 THEOREM Spec =>
     /\ Refines /\ Faithful /\ Assembled /\ InTurn /\ Closed /\ NotInVain /\ OneAtATime /\ Replaced
     /\ [](TypeOK /\ Remembered /\ Mirrored /\ Unharmed)
-    /\ [](Known /\ OneRecord /\ OnRecord /\ Supported /\ Voting /\ NotHeldUp)
+    /\ [](RecordHeld /\ OneRecord /\ OnRecord /\ Supported /\ Voting /\ NotHeldUp)
 =============================================================================

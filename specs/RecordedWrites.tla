@@ -27,7 +27,7 @@ CONSTANTS
     Zero,       \* What a block holds that was never written: each write has a value of its own.
     Segment,    \* The segments: numbers.  A large write is of one block here, and fills one.
     Nothing,    \* What is read from a segment that was not flushed.
-    Room        \* How many records the log takes.
+    LogSize     \* How many records the log takes.
 
 VARIABLES       \* On the media.
     log,        \* The records behind the checkpoint: [id, writes |-> <<[lba, value, segment]>>].
@@ -81,7 +81,7 @@ Free ==                     \* The segments that may be written.
     Segment \ (Named(maps) \union Named(saved.maps) \union NamedIn(log) \union NamedIn(tail)
                 \union {p.segment : p \in placing})
 
-HasRoom == Len(log) + Len(tail) < Room
+HasRoom == Len(log) + Len(tail) < LogSize
 ----------------------------------------------------------------------------
 Submit(writes) ==           \* The record goes to the log, and its writes happen.
     /\ up /\ HasRoom
@@ -179,7 +179,7 @@ RecordsOK(records) ==
         records[i].id \in 1 .. issued /\ \A j \in DOMAIN records[i].writes : WriteOK(records[i].writes[j])
 
 TypeOK ==
-    /\ RecordsOK(log) /\ RecordsOK(tail) /\ Len(log) + Len(tail) <= Room
+    /\ RecordsOK(log) /\ RecordsOK(tail) /\ Len(log) + Len(tail) <= LogSize
     /\ DOMAIN data = Segment
     /\ MapsOK(maps) /\ MapsOK(saved.maps) /\ saved.count \in 0 .. issued
     /\ unflushed \subseteq Segment

@@ -235,7 +235,7 @@ Spec == Init /\ [][Next]_vars /\ Repairs
 ----------------------------------------------------------------------------
 (* What it promises.                                                       *)
 
-InSync ==       \* Who lacks nothing of a stripe holds a piece of its last write.
+InSync ==       \* A component that lacks nothing of a stripe holds a piece of its last write.
     \A c \in Component : \A s \in StripeNumber \ missed[c] : piece[c][s] = Stored(s)
 
 NeverStale ==   \* What may be read is in sync.

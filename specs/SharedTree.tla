@@ -314,7 +314,7 @@ Named ==        \* Every view is live, a snapshot, or waits to be reclaimed: onc
                                        \union {maps.queue[i] : i \in DOMAIN maps.queue}
     /\ Cardinality(DOMAIN maps.view) = 1 + Cardinality(DOMAIN maps.names) + Len(maps.queue)
 
-Downwards ==    \* No node is older than what it refers to: whoever shares a node shares all under it.
+Downwards ==    \* No node is older than the nodes it refers to: a view that shares a node shares all below it.
     \A v \in DOMAIN maps.view : \A p \in Places(maps, v) :
         LET a == At(Root(maps, v), p[1], p[2])
         IN  p[2] < 2 /\ a # Nil => node[a].born <= node[At(Root(maps, v), p[1], p[2] + 1)].born

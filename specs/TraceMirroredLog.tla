@@ -78,7 +78,7 @@ TraceDevice == UNION {Range(Traces[t].header.devices) : t \in DOMAIN Traces}
 
 TraceOthers == Range(Shape.others)
 
-TracePlace == [d \in TraceDevice |-> d % Shape.place]     \* Who replaces a device has its number, and more.
+TracePlace == [d \in TraceDevice |-> d % Shape.place]     \* A replacement has the number of its device, and more.
 
 TraceSize == 2 + Greatest({Traces[t].header.last : t \in DOMAIN Traces})
 

@@ -138,10 +138,10 @@ Ahead(found, rest) ==
 ----------------------------------------------------------------------------
 (* Calls, effects, answers.                                                *)
 
-Known(tag) == IF tag \in Seen[trace] THEN tag ELSE Unseen
+TagOrUnseen(tag) == IF tag \in Seen[trace] THEN tag ELSE Unseen
 
 AsRequest(e) ==
-    CASE e.op = "write"              -> [op |-> e.op, lba |-> e.lba, data |-> [i \in DOMAIN e.tags |-> Known(e.tags[i])]]
+    CASE e.op = "write"              -> [op |-> e.op, lba |-> e.lba, data |-> [i \in DOMAIN e.tags |-> TagOrUnseen(e.tags[i])]]
       [] e.op = "read"               -> [op |-> e.op, view |-> ViewOf(e), lba |-> e.lba, count |-> e.count]
       [] e.op = "unmap"              -> [op |-> e.op, lba |-> e.lba, count |-> e.count]
       [] e.op = "flush"              -> [op |-> e.op]

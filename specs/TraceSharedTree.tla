@@ -133,7 +133,7 @@ TreeFresh(used) ==      \* A page that is taken was free.  It may have gone from
     IN  /\ used \intersect limbo = {}
         /\ (came \union went) \intersect Needed = {}
 
-Settled ==              \* Who does not change any more keeps his tree.
+Settled ==              \* A view that no longer changes keeps its tree.
     \A v \in (DOMAIN maps.view \ changing) \intersect DOMAIN maps'.view :
         maps'.view[v].root = maps.view[v].root /\ v \notin changing' /\ taken'[v] = taken[v]
 

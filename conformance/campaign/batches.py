@@ -1,8 +1,8 @@
-"""A campaign in parts: each can be driven and judged in any process, on any machine, and comes out
-the same.
+"""A campaign in parts. Each can be driven and judged in any process, on any machine, with the
+same result.
 
-A part is so many traces in a row. What its programs are follows from the seed, its number, and what
-the target answered earlier in the same part, which steers the rest of it.
+A part is a number of consecutive traces. Its programs depend on the seed, its number, and the
+earlier answers of the target in the same part.
 """
 
 import random
@@ -25,7 +25,7 @@ from conformance.programs.explored import Explored
 from conformance.targets import Factory, resolve
 from conformance.targets.base import Message, Unusable
 
-MOST_TRACES = 100  # of a part
+MOST_TRACES = 100  # traces of a part, at most
 SAMPLE = 20  # traces of a campaign that are kept though they passed
 SLOW, SLOW_PARTS = (
     "tlc",
@@ -46,7 +46,7 @@ class Plan:
     crashes: bool
     oracles: tuple[str, ...]
     most_failures: int
-    faults: tuple[str, ...] = ()  # of the media, by name
+    faults: tuple[str, ...] = ()  # faults of the media, by name
     in_flight: int = 8  # requests at most, in every second trace of a target that takes several
 
     @property
@@ -170,8 +170,9 @@ def _drive(
 def impossible(
     factory: Factory, seed: int, number: int
 ) -> tuple[dict[str, Any], list[Message]] | None:
-    """Return, of one trace in some, options that have to be refused instead, and a program. Each is
-    tried once before any is tried again.
+    """Return impossible options, which have to be refused, and a program; for few traces only.
+
+    Each is tried once before any is tried again.
     """
     if not factory.impossible or number % IMPOSSIBLE_ONE_IN != IMPOSSIBLE_ONE_IN // 2:
         return None
@@ -230,8 +231,9 @@ def _woven(
 
 
 def _once(judge: Oracle) -> Oracle:
-    """Return the oracle, which is not asked again of a trace that it judged; the traces are those
-    of a part, and stay.
+    """Return the oracle with a memory: it is not asked again about a trace that it has judged.
+
+    The traces have to be those of one part, and to stay in memory.
     """
     opinions: dict[int, Opinion] = {}
 

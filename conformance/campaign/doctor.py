@@ -20,20 +20,20 @@ PROFILES = {
     "ack": "every acknowledged operation survives a power cut",
     "prefix": "a power cut keeps the history up to some point, no earlier than the last flush",
     "block": "each block keeps its value at the last flush or one written since",
-    None: "it promises nothing about power cuts: none are sent",
+    None: "nothing is promised about power cuts, so none are sent",
 }
 MEANINGS = {
-    "unmap": "blocks can be given back, and read as zeroes",
-    "flush": "makes durable what came before",
-    "snapshot": "views of the past, which can be read",
-    "delete": "of a snapshot",
-    "revert": "live becomes a snapshot again",
-    "crash": "its power can be cut",
-    "restart": "it can be closed and opened",
-    "device": "its devices can fail and return",
-    "clean": "background work can be asked for",
-    "scrub": "it verifies all that it stores",
-    "fua": "a write can be durable as soon as it is answered",
+    "unmap": "unmapped blocks read as zeroes",
+    "flush": "makes all earlier changes durable",
+    "snapshot": "keeps the disk under a name, which can be read",
+    "delete": "removes a snapshot",
+    "revert": "makes the live disk equal to a snapshot",
+    "crash": "the power is cut, and the disk recovers",
+    "restart": "the disk is closed and opened",
+    "device": "devices fail and return",
+    "clean": "does some background work",
+    "scrub": "verifies everything that is stored",
+    "fua": "a write is durable once it is answered",
 }
 
 

@@ -1,4 +1,4 @@
-"""A target on the bench: a program goes in, a trace comes out."""
+"""The driver: it sends a program to a target, and records a trace."""
 
 import traceback
 from collections.abc import Iterator, Mapping
@@ -69,7 +69,7 @@ def ask(target: Target, request: Message, hello: Message, number: int, seed: int
 
 
 def _answer(target: Target, message: Message) -> Message:
-    """Return the response, a dict. What else a target in process may raise is its failure."""
+    """Return the response, a dict. Any other exception of a target in process is its failure."""
     try:
         response = target.request(message)
     except (PowerCut, TargetFailure, Unusable):

@@ -59,9 +59,9 @@ def record(event: Event, response: Message, hello: Message, seed: int) -> None:
 
 
 def inside(events: object) -> list[Event]:
-    """Return what happened inside the target, as it says.
+    """Return the events inside the target.
 
-    Raises TargetFailure if that is no list of events.
+    Raises TargetFailure if they are not a list of events.
     """
     if not isinstance(events, list):
         raise TargetFailure(

@@ -55,7 +55,7 @@ def _last(failure: Failure) -> str:
 
 
 def _needs(failure: Failure) -> frozenset[str]:
-    """Return the kinds of operations before the one that failed, but for reads; and the option that
+    """Return the kinds of operations before the one that failed, except reads, and the option that
     should have been refused.
     """
     before, options = failure.trace.events[1 : failure.verdict.at], failure.trace.options

@@ -18,7 +18,7 @@ BLOCKS = HOT + 1  # a request has up to two
 
 
 class Wrong(Exception):
-    """A read returned what nobody wrote. One line."""
+    """Raised if a read returned data that was never written. The message is one line."""
 
 
 class Overlap(NamedTuple):
@@ -52,12 +52,11 @@ def run(
     crashes: bool = True,
     most_steps: int = MOST_STEPS,
 ) -> Overlap:
-    """Rounds on new disks of the target, up to the first that fails: so many connections, each with
-    so many requests.
+    """Run rounds of overlapping requests on new disks of the target, up to the first that fails.
 
-    A round ends with a flush and a power cut, where the target has them and `crashes` says so, and
-    with a read of all blocks, which has to fit in behind the rest. `seed` says what is asked for,
-    not how it interleaves.
+    In a round each of some `connections` sends some `requests`. It ends with a flush and a power
+    cut, if the target has them and `crashes` is set, and with a read of all blocks, whose answer
+    has to fit the others. `seed` determines the requests, not how they interleave.
     """
     verdict, said, calls = "pass", "", 0
     for number in range(rounds):
@@ -118,11 +117,10 @@ def _done(target: Target, request: Message) -> Message:
 def drive(
     connect: Callable[[], Any], threads: int, requests: int, seed: int, block_size: int = 512
 ) -> list[Call]:
-    """So many threads, each with a connection of its own, send so many requests each to the first
-    blocks of the device.
+    """Send requests to the first blocks of the device, from threads with a connection each.
 
     The device reads as zeroes at first. A device has `read`, `write` and `close`, as
-    conformance.media.nbd.NbdDevice has. Raises Wrong, and whatever a device raises; a write that
+    conformance.media.nbd.NbdDevice has. Raises Wrong, and any error of a device; a write that
     raised may have happened.
     """
     devices = [connect() for _ in range(threads)]

@@ -64,12 +64,12 @@ def campaign(
 ) -> Campaign:
     """Generate, drive and judge `count` traces of about `ops` operations each; without end if None.
 
-    The same seed makes the same programs, whoever the `workers` are. Ends after `most_failures`
-    failures, or one where the target hangs; each is shrunk. `faulty` names faults of the media,
-    which the factory has put there: what they excuse is no failure. Ends after `minutes`, too, and
-    when it is interrupted. A target that takes several requests at a time gets up to `in_flight`
-    in every second trace, unless faults are beyond what it tolerates: what these excuse is known
-    for one request at a time. `kept` goes on behind the last part that was whole.
+    The same seed makes the same programs, with any `workers`. Ends after `most_failures` failures,
+    or one where the target hangs; each is shrunk. `faulty` names faults of the media, which the
+    factory has put there: what they excuse is no failure. Ends after `minutes`, too, and when it is
+    interrupted. A target that takes several requests at a time gets up to `in_flight` in every
+    second trace, unless faults are beyond what it tolerates: what these excuse is known for one
+    request at a time. `kept` goes on behind the last part that was whole.
     """
     plan = Plan(
         factory.name,

@@ -40,9 +40,9 @@ class Failure:
 
     trace: Trace
     verdict: Verdict
-    number: int | None  # of the trace in the campaign; None: it was kept from an earlier run
+    number: int | None  # the trace's number in the campaign; None: kept from an earlier run
     before: int  # operations before shrinking
-    failed: int = 1  # of `repeats` times that the shrunk trace was sent again, so many failed
+    failed: int = 1  # how many of `repeats` runs of the shrunk trace failed
     repeats: int = 1  # 0 if it was never sent again
     unfinished: bool = False  # shrinking stopped early: its time ran out, or the user stopped it
     usual: Sequence[str] = ()  # options of the disk that have their usual value
@@ -59,29 +59,29 @@ class Campaign:
 
     target: str
     seed: int
-    ops: int = 30  # that a trace was asked for
+    ops: int = 30  # requested operations per trace
     judged: list[tuple[Trace | Passed, Verdict]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     happened: Coverage = field(default_factory=Coverage)
     counters: Counter[str] = field(default_factory=Counter)  # the target's own
     skipped: list[str] = field(default_factory=list)  # capabilities not declared
     reason: str = ""  # why the campaign is inconclusive
-    output: str = ""  # what an unusable target printed
+    output: str = ""  # the output of an unusable target
     seconds: float = 0.0
     most_failures: int = MOST_FAILURES
     judges: tuple[str, ...] = ()  # the oracles that judged every trace
     without: tuple[str, ...] = ()  # capabilities that were left out though the target may have them
     declared: frozenset[str] = frozenset()  # capabilities
     interrupted: bool = False  # by Ctrl-C, before it was complete
-    how: str = ""  # what else the command said that ran it
-    workloads: int = 0  # of an exhaustive campaign
-    faults: tuple[str, ...] = ()  # of the media, by name
+    how: str = ""  # other options of the command that ran it
+    workloads: int = 0  # number of workloads of an exhaustive campaign
+    faults: tuple[str, ...] = ()  # faults of the media, by name
     excused: Counter[str] = field(
         default_factory=Counter
     )  # class -> failures that an honest engine may show under these faults
-    resumed: int = 0  # of those, how many had passed before
+    resumed: int = 0  # number of those that had passed before
     states: int = 0  # crash states that were opened
-    overlap: Overlap | None = None  # of requests in flight together, if the run had any
+    overlap: Overlap | None = None  # rounds of overlapping requests, if the run had any
 
     @property
     def operations(self) -> int:

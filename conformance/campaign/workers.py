@@ -21,7 +21,7 @@ AHEAD = 2  # parts under way for each worker: what comes after the end is thrown
 
 
 class NoCluster(Exception):
-    """The cluster cannot be reached, or dask is not there. One line."""
+    """The cluster cannot be reached, or dask is not there. The message is one line."""
 
 
 class Workers(Protocol):
@@ -78,12 +78,11 @@ class Elsewhere:
 
 
 def on_this_machine(jobs: int) -> Elsewhere:
-    """So many processes of their own. (Started anew: a fork would share the daemons of the
-    engines.)
+    """Return workers in processes of their own. (They are started anew: a fork would share the
+    daemons of the engines.)
 
     Where there is one for each processor, it stays there, with the engine that it starts: the two
-    take turns, and whoever is asked on another processor has to be woken there, and finds nothing
-    in its caches.
+    take turns, and on another processor each would have to be woken, with cold caches.
     """
     context = multiprocessing.get_context("spawn")
     processors = sorted(os.sched_getaffinity(0))

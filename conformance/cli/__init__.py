@@ -75,8 +75,8 @@ class Commands(click.Group):
 def _ended_in_a_line(context: click.Context) -> Iterator[None]:
     """End the process with one line and status 130 at Ctrl-C.
 
-    So does a host that refuses the kit a file or memory, with status 3: nothing is known then.
-    What can print nothing more, as behind `head`, ends with status 3 in silence.
+    If the host refuses the kit a file or memory, end with one line and status 3: nothing is known
+    then. If nothing more can be printed, as behind `head`, end with status 3 in silence.
     """
     try:
         yield

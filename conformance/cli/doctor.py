@@ -17,7 +17,7 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
     """Say whether a target is usable, and what it declares.
 
     It sends a few operations of each kind, and gives no verdict. Exit status: 0 usable,
-    1 it does something wrong already, 3 it cannot be tested."""
+    1 a check failed, 3 it cannot be tested."""
     try:
         hello, checks = examine(factory)
     except Unusable as error:
@@ -41,5 +41,5 @@ def doctor(context: click.Context, factory: targets.Factory) -> None:
         detail = f": {check.detail}" if check.detail else ""
         click.echo(printable(f"{'ok' if check.ok else 'WRONG':13} {check.what}{detail}"))
     usable = all(check.ok for check in checks)
-    click.echo("usable" if usable else "it can be tested, and will fail")
+    click.echo("usable" if usable else "the target can be tested, and will fail")
     context.exit(STATUS["pass" if usable else "fail"])

@@ -17,28 +17,31 @@ PATIENCE = 20.0  # seconds for an answer
     type=click.IntRange(2, 64),
     default=4,
     show_default=True,
-    help="Connections, each with a thread of its own.",
+    help="Number of connections, each with a thread of its own.",
 )
 @click.option(
     "--requests",
     type=click.IntRange(1, 100_000),
     default=500,
     show_default=True,
-    help="Requests per connection.",
+    help="Number of requests per connection.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**40),
     default=1,
     show_default=True,
-    help="Chooses the requests, and not how they interleave.",
+    help="Seed of the requests. It does not determine how they interleave.",
 )
 @click.pass_context
 def overlap(context: click.Context, uri: str, threads: int, requests: int, seed: int) -> None:
-    """Send requests that overlap in time to a zero-filled NBD device, and judge the answers.
+    """Judge overlapping requests to an NBD device.
 
-    It passes if there is an order of the requests in which every answer is right. The device is
-    overwritten. Exit status: 0 pass, 1 fail, 3 inconclusive."""
+    The device has to be zero-filled, and is overwritten.
+
+    It passes if there is an order of the requests in which every answer is right.
+
+    Exit status: 0 pass, 1 fail, 3 inconclusive."""
     try:
         history = drive(lambda: nbd.NbdDevice(uri, PATIENCE), threads, requests, seed)
         opinion = judge(history)

@@ -1,5 +1,6 @@
-"""Parameters of several commands (a target, who judges), and the exit status of each verdict."""
+"""Parameters of several commands (the target, the oracles), and the exit status of each verdict."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,18 @@ class TargetName(click.ParamType[targets.Factory]):
             self.fail(str(error), param, context)
 
 
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN and infinity, which click.FloatRange lets through."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, context)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, context)
+        return number
+
+
 class OracleNames(click.ParamType[dict[str, Any]]):
     """The value of `--oracle`: a comma list of oracles."""
 
@@ -45,7 +58,7 @@ class OracleNames(click.ParamType[dict[str, Any]]):
 
 
 class Output(click.Path):
-    """A file or a folder that is written at the end of a run: a mistake is told before the run.
+    """A file or a folder that is written at the end of a run. A mistake is reported before the run.
 
     The folder that it is in must exist, unless it `makes_folders`.
     """
@@ -74,7 +87,7 @@ target_option = click.option(
     "factory",
     type=TargetName(),
     required=True,
-    help="What is tested: see `conformance targets`.",
+    help="The target to test; `conformance targets` lists the kinds.",
 )
 oracle_option = click.option(
     "--oracle",
@@ -82,7 +95,7 @@ oracle_option = click.option(
     type=OracleNames(),
     default="model",
     show_default=True,
-    help="Who judges, a comma list: model (the contract in Python), tlc (TLC on the specs, which "
-    "also judges the engine's own events), certified (the checker that is proved right in Coq; it "
-    "always judges once `make proofs` has built it).",
+    help="The judges, a comma list: model (the contract in Python), tlc (TLC on the specs, which "
+    "also judges the engine's own events), certified (the checker that is proved correct in Coq; "
+    "it always judges once `make proofs` has built it).",
 )

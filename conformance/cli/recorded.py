@@ -45,7 +45,7 @@ def check(context: click.Context, files: tuple[Path, ...], judges: dict[str, Any
 @click.option(
     "--as-left",
     is_flag=True,
-    help="Each crash leaves what it left when the trace was recorded (kernel targets).",
+    help="Let each crash leave what it left when the trace was recorded (kernel targets).",
 )
 @target_option
 @oracle_option
@@ -57,7 +57,7 @@ def replay(
     factory: targets.Factory,
     judges: dict[str, Any],
 ) -> None:
-    """Send the operations of recorded traces to a target, and judge what it answers now.
+    """Send the operations of recorded traces again, and judge.
 
     A TRACE may be a folder: every *.jsonl file in it is replayed. The operations are printed if
     one TRACE is given, or if it fails."""

@@ -21,14 +21,14 @@ from conformance.campaign.saved.campaign_file import BadKept, Kept
 from conformance.campaign.saved.kept_failures import FOLDER, Again, KeptFailures
 from conformance.campaign.saved.resume_log import BadProgress
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
 from conformance.judging import fault_excuses
 from conformance.programs import generate, swarm
 from conformance.reports import display, folder, machine, terminal
 from refmodel.core.whole_file import write_whole
 
-TRACES = 1000  # of a run, unless it says how many
-TRACES_A_ROUND = 20  # of requests that overlap
+TRACES = 1000  # default number of traces of a run
+TRACES_A_ROUND = 20  # traces per round of overlapping requests
 
 
 def _capabilities(context: click.Context, param: click.Parameter, value: str) -> frozenset[str]:
@@ -52,19 +52,19 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     "--traces",
     "count",
     type=click.IntRange(1),
-    help="How many traces; with --crashes exhaustive, how many workloads.  "
+    help="Number of traces; with --crashes exhaustive, of workloads.  "
     f"[default: {TRACES}; exhaustive: all]",
 )
 @click.option(
     "--ops",
     type=click.IntRange(1, generate.MOST_OPS),
-    help="About how many operations per trace, before the views are read back; with --crashes "
-    "exhaustive, how many at most.  [default: 30; exhaustive: 3]",
+    help="Approximate number of operations per trace, before all views are read back; with "
+    "--crashes exhaustive, the largest number per workload.  [default: 30; exhaustive: 3]",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**40),
-    help="The same seed sends the same programs. [default: random]",
+    help="Seed of the programs: the same seed sends the same programs.  [default: random]",
 )
 @oracle_option
 @click.option(
@@ -72,15 +72,17 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     type=click.Choice(["none", "random", "exhaustive"]),
     default="random",
     show_default=True,
-    help="When the power is cut: never; at random between operations, and within them if the "
-    "target can; or in every crash state of every short workload (refmodel only).",
+    help="Power cuts: none; random, between operations, and within them if the target can; or "
+    "exhaustive, every crash state of every short workload (refmodel only).",
 )
 @click.option(
     "--resume",
     type=Output(makes_folders=True),
-    help="Keep in this file what has been done; the same command goes on from there.",
+    help="Save progress in this file; the same command continues from there.",
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), help="Processes. [default: one per core]")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Number of processes.  [default: one per core]"
+)
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -88,8 +90,8 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
-    help="Stop after so many minutes, or after --traces if that is given.",
+    type=FiniteRange(0, min_open=True),
+    help="Stop after this many minutes, or after --traces if that comes first.",
 )
 @click.option(
     "--faults",
@@ -106,14 +108,14 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     type=click.IntRange(1, 64),
     default=8,
     show_default=True,
-    help="At most so many requests at once, where the target takes several (version 2).",
+    help="Largest number of requests in flight, if the target takes several (version 2).",
 )
 @click.option(
     "--overlap",
     "connections",
     type=click.IntRange(2, 64),
     metavar="N",
-    help="Also send requests over N connections at once, a round per 20 traces, and judge them "
+    help="Also send requests over N connections at once, one round per 20 traces, and judge them "
     "for linearizability. The target must take several connections (NBD).",
 )
 @click.option(
@@ -122,13 +124,13 @@ def _faults(context: click.Context, param: click.Parameter, value: str) -> tuple
     metavar="NAME,...",
     default="",
     callback=_capabilities,
-    help="Leave out these capabilities (unmap, device, ...), to look behind a known failure.",
+    help="Do not use these capabilities (unmap, device, ...), to find failures behind a known one.",
 )
 @click.option(
     "--keep/--no-keep",
     default=True,
     show_default=True,
-    help=f"Keep failures in {FOLDER}/, run them first the next time, forget those that pass.",
+    help=f"Keep failures in {FOLDER}/, run them first the next time, and remove those that pass.",
 )
 @click.option(
     "--report",
@@ -275,7 +277,7 @@ def _keep(kept: KeptFailures | None, result: Campaign) -> None:
 
 
 def _workers(scheduler: str | None, jobs: int | None, parts: int | None) -> workers.Workers | None:
-    """Return the workers for so many parts; None if this process drives them."""
+    """Return the workers for a number of parts; None if this process drives them."""
     if scheduler is not None:
         return workers.on_cluster(scheduler)
     jobs = len(os.sched_getaffinity(0)) if jobs is None else jobs

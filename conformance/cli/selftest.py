@@ -25,7 +25,7 @@ from conformance.selftest import corpus, hunts
 from conformance.selftest.hunts import CHECKS, HONEST, NOT_RUN, USUAL, Hunt
 from refmodel.bugs import BUGS
 
-MOST_SECONDS = 10.0  # of the processor, the median to find and shrink a bug
+MOST_SECONDS = 10.0  # median CPU time to find and shrink a bug
 SHORT = 10  # operations that a shrunk trace has at most, nine times in ten
 MOST_SHORT_SECONDS = 60.0  # to find and shrink, nine times in ten
 NINE_IN_TEN = 0.9
@@ -45,21 +45,21 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     type=click.IntRange(1),
     default=1000,
     show_default=True,
-    help="Traces at most for each bug.",
+    help="Largest number of traces per bug.",
 )
 @click.option(
     "--ops",
     type=click.IntRange(1, generate.MOST_OPS),
     default=30,
     show_default=True,
-    help="About how many operations per trace.",
+    help="Approximate number of operations per trace.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option(
     "--honest",
     type=click.IntRange(1),
     metavar="N",
-    help="Instead, run honest targets of all three crash profiles through N operations each.",
+    help="Plant no bugs: run correct targets of all three crash profiles, N operations each.",
 )
 @click.option(
     "--json",
@@ -71,12 +71,12 @@ WIDE = 150  # characters: the matrix is wider than most terminals
     "--jobs",
     type=click.IntRange(1),
     default=os.cpu_count() or 1,
-    help="Processes.  [default: one per core]",
+    help="Number of processes.  [default: one per core]",
 )
 @click.option(
     "--resume",
     type=Output(makes_folders=True),
-    help="Keep what is done in this file, and go on where it was.",
+    help="Save progress in this file; the same command continues from there.",
 )
 def selftest(
     bugs: tuple[str, ...],
@@ -94,7 +94,7 @@ def selftest(
     Each must be found, soon and with a short trace, and honest targets must pass. A line is printed
     for each as soon as its checks are done, then a table of what every check found.
 
-    Exit status: 0 if all that is so, 1 if not.
+    Exit status: 0 if so, else 1.
     """
     console = Console(width=max(Console().width, WIDE))
     if honest:
@@ -151,14 +151,14 @@ def selftest(
 
 
 def _in_words(one: Hunt) -> str:
-    """Such as `late-discard: stale, model 396 ops, shrunk to 3, 1.0 s`."""
+    """Return a hunt as a line such as `late-discard: stale, model 396 ops, shrunk to 3, 1.0 s`."""
     cells = (f"{check} {cell}" for check, cell in one.cells.items() if cell != NOT_RUN)
     shrunk = () if one.shrunk is None else (f"shrunk to {one.shrunk}",)
     return f"{one.bug}: {', '.join((one.kind, *cells, *shrunk))}, {one.seconds:.1f} s"
 
 
 def _honest(console: Console, operations: int, seed: int) -> int:
-    """Run the honest targets; the exit status."""
+    """Run the honest targets. Return the exit status."""
     results = hunts.honest(operations, seed)
     for profile, result in results.items():
         good = _enough(result, operations)

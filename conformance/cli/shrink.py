@@ -12,7 +12,7 @@ from conformance.campaign.driver import Bench
 from conformance.campaign.results import Campaign, Failure
 from conformance.campaign.usual_options import usual_names, with_usual_options
 from conformance.cli import INTERRUPTED
-from conformance.cli.parameters import STATUS, Output, oracle_option, target_option
+from conformance.cli.parameters import STATUS, FiniteRange, Output, oracle_option, target_option
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.contract.trace import BadTrace, Trace
@@ -29,10 +29,10 @@ from conformance.targets.base import Message, Unusable
 @oracle_option
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Stop after so many seconds; of the processor, if the target runs in this process.",
+    help="Stop after this many seconds; of CPU time if the target runs in this process.",
 )
 @click.option(
     "--output",
@@ -48,9 +48,11 @@ def shrink(
     seconds: float,
     output: Path | None,
 ) -> None:
-    """Make a failing trace shorter: send shorter programs to the target, and keep what fails.
+    """Make a failing trace shorter.
 
-    The same command on its output goes on where the time ran out. Exit status: 1 the target
+    It sends shorter programs to the target, and keeps what fails.
+
+    If the time runs out, the same command on its output continues. Exit status: 1 the target
     fails, 3 the failure did not come back."""
     output = output or file.with_suffix(".short.jsonl")
     bench = Bench(factory)

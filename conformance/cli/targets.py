@@ -1,4 +1,4 @@
-"""`conformance targets`: what there is to test."""
+"""`conformance targets`: the kinds of targets."""
 
 import click
 
@@ -7,7 +7,7 @@ from conformance.targets import KINDS
 
 @click.command()
 def targets() -> None:
-    """Print what TARGET can be."""
+    """List the kinds of TARGET."""
     width = max(map(len, KINDS)) + 2
     for name, meaning in KINDS.items():
         click.echo(f"{name:{width}}{meaning}")

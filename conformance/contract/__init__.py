@@ -1,3 +1,1 @@
-"""The contract: its model, the traces that record a dialogue, and the blocks that say what they
-are.
-"""
+"""The contract: its model, the traces that record a dialogue, and self-describing blocks."""

@@ -87,9 +87,7 @@ def too_little(outcomes: Counter[Outcome]) -> str:
 def missing_pairs(
     pairs: Counter[Any], declared: Iterable[Outcome]
 ) -> list[tuple[Outcome, Outcome]]:
-    """Pairs of outcomes that both happened, or were to be expected, and never one after the
-    other.
-    """
+    """Return pairs of outcomes that both happened or were expected, but never in a row."""
     single = sorted(declared)
     return [(first, second) for first in single for second in single if not pairs[first, second]]
 

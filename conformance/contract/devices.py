@@ -1,4 +1,4 @@
-"""Devices that fail and come back, and hints: nothing of it is visible in what the disk reads as.
+"""Devices that fail and come back, and hints: operations that do not change the disk's content.
 
 Devices are counted so as never to accuse wrongly: one that is returned or replaced counts as failed
 until the disk has settled.

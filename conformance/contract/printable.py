@@ -6,7 +6,7 @@ SHOWN = 80  # characters of a name
 
 
 def printable(text: str, kept: str = "\n\t") -> str:
-    """Return the text with control characters and what has no shape written as escapes.
+    """Return the text with control characters and invisible characters written as escapes.
 
     Characters in `kept` stay: a newline and a tab by default, none for text that must be one
     line."""

@@ -11,7 +11,7 @@ class Source(Protocol):
 
 
 def rarely(choose: Source, one_in: int) -> bool:
-    """Return True one time in so many. The draw of least value, which Hypothesis shrinks to, is
+    """Return True one time in `one_in`. The draw of least value, which Hypothesis shrinks to, is
     False.
     """
     return choose.randrange(one_in) == one_in - 1

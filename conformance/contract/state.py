@@ -47,7 +47,7 @@ def possible(held: int | Choice, bound: Bound) -> frozenset[int]:
 
 
 def decided(held: int | Choice, tag: int, bound: Bound) -> Bound | None:
-    """`bound` once what is `held` was read as `tag`; None if it cannot be."""
+    """Return `bound` after `held` was read as `tag`; None if it cannot be `tag`."""
     tried = []
     while isinstance(held, Choice) and held not in bound:
         tried.append(held)
@@ -86,7 +86,9 @@ class Devices(NamedTuple):
     """
 
     failed: frozenset[int] = frozenset()
-    back: frozenset[int] = frozenset()  # of the failed: returned or replaced, until the next settle
+    back: frozenset[int] = (
+        frozenset()
+    )  # failed ones that were returned or replaced, until the next settle
     lost: bool = False  # one was replaced while too many had failed: some data is gone for good
 
 

@@ -27,11 +27,11 @@ SCHEMA = Path(__file__).with_name("trace.schema.json")
 
 
 class BadTrace(Exception):
-    """A file that is no trace. One line that starts with file:line."""
+    """Raised for a file that is no trace. The message is one line that starts with file:line."""
 
 
 class Unreadable(BadTrace):
-    """A file that cannot be read: it may be a trace."""
+    """Raised for a file that cannot be read; it may be a trace."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Trace:
         return True
 
     def _together(self, index: int) -> int:
-        """Return how many requests back the first one is that was in flight when this one was
+        """Return the distance back to the first request that was in flight when this one was
         called.
         """
         event = self.events[index]
@@ -173,10 +173,7 @@ def _in_order(trace: Trace) -> Iterator[Event]:
 
 
 def _as_json(value: dict[str, Any]) -> str:
-    """Return the value on one line.
-
-    What a target in process said that JSON has not stands as text.
-    """
+    """Return the value on one line. Values of a target in process that JSON lacks become text."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=repr)
     try:
         text.encode()
@@ -188,7 +185,7 @@ def _as_json(value: dict[str, Any]) -> str:
 def read(path: Path | str) -> Trace:
     """Return the trace in the file.
 
-    Raises BadTrace for whatever is wrong with it, Unreadable if it cannot be read.
+    Raises BadTrace if it is invalid, Unreadable if it cannot be read.
     """
     path = Path(path)
     hello: dict[str, Any] | None = None
@@ -288,7 +285,7 @@ def _operations() -> frozenset[str]:
     return frozenset(refs) - {"header", "happened"}
 
 
-NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # of a hello
+NUMBERS = ("block_size", "devices", "tolerates", "in_flight")  # numbers in a hello
 RESULTS = {
     "read": "read_result",
     "create": "create_result",

@@ -23,14 +23,14 @@ HELLO: Answer = {
 
 
 class Refused(Exception):
-    """The request has a fault; the text is the error code."""
+    """Raised for a request with a fault; the text is the error code."""
 
 
 class DictDisk:
-    """Every method is an operation of the dialogue; it returns what its answer has besides `ok`."""
+    """A disk. Each method is an operation of the dialogue, and returns its answer without `ok`."""
 
     def create(self, blocks: int) -> None:
-        """Make a zero-filled disk of so many blocks; forget any earlier one."""
+        """Make a zero-filled disk of `blocks` blocks; forget any earlier one."""
         self.blocks = blocks
         self.live: dict[int, bytes] = {}
         self.snapshots: dict[str, dict[int, bytes]] = {}

@@ -51,13 +51,13 @@ class ListDisk:
         return {"ok": True}
 
     def read(self, lba: int, count: int) -> bytes:
-        """Return so many blocks from logical block address (LBA) `lba` on."""
+        """Return `count` blocks from logical block address (LBA) `lba` on."""
         if self.one_piece:
             return bytes(self.piece[lba * BLOCK : (lba + count) * BLOCK])
         return b"".join(self.blocks[lba : lba + count])
 
     def write(self, lba: int, count: int, data: bytes) -> None:
-        """Replace so many blocks from `lba` on."""
+        """Replace `count` blocks from `lba` on."""
         if self.one_piece:
             self.piece[lba * BLOCK : (lba + count) * BLOCK] = data
         else:

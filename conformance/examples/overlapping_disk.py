@@ -87,7 +87,7 @@ class Disk:
 
     def crash(self, message: Message) -> Message:
         """Cut the power and recover."""
-        return OK  # what took effect is durable: the profile is ack
+        return OK  # every change that took effect is durable: the profile is ack
 
     def fault(self, message: Message) -> str | None:
         """Return the code that the request must be refused with, or None."""

@@ -1,1 +1,1 @@
-"""Judging: the oracles, what they say together, and why a trace is wrong."""
+"""Judging: the oracles, their common verdict, and explanations of failures."""

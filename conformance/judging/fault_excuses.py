@@ -41,8 +41,10 @@ RECOVERIES = frozenset(["crash", "restart"])
 
 
 class Fault(NamedTuple):
-    """What a medium does, what an engine shows within its redundancy and beyond, and after which
-    operations what was acknowledged before them may be gone.
+    """A fault of a medium, and the failures of an engine that it excuses.
+
+    They are those within its redundancy and beyond, and the operations after which acknowledged
+    changes from before may be gone.
     """
 
     what: str
@@ -80,7 +82,7 @@ FAULTS = {
 
 
 class NoSuchFault(Exception):
-    """The name is no fault's. One line."""
+    """The name is no fault's. The message is one line."""
 
 
 def parse(text: str) -> tuple[str, ...]:
@@ -157,8 +159,9 @@ def without_lost_reads(names: tuple[str, ...], trace: Trace) -> list[Event]:
 
 
 def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
-    """Targets whose media have these faults. Raises NoSuchFault for those whose media are not the
-    kit's.
+    """Return targets whose media have these faults.
+
+    Raises NoSuchFault for those whose media are not the kit's.
 
     Devices fail by the faults then and not by request.
     """
@@ -179,7 +182,7 @@ def on_media(factory: Factory, names: tuple[str, ...]) -> Factory:
 
 
 def beyond(names: tuple[str, ...], tolerates: int) -> bool:
-    """Return whether the faults are more than the redundancy is for."""
+    """Return whether the faults exceed the redundancy."""
     if not names:
         return False
     from refmodel.media.faults import EVERYWHERE  # see parse

@@ -11,7 +11,7 @@ from conformance.judging.oracles import INNER, OF_ORDERS, Opinion, Oracle, model
 
 
 def judge(traces: Sequence[Trace], oracles: Mapping[str, Oracle]) -> list[Verdict]:
-    """Return one verdict a trace, in their order, on the opinions of all `oracles` (name ->
+    """Return one verdict per trace, in their order, on the opinions of all `oracles` (name ->
     oracle).
 
     Oracles of the contract that disagree make it inconclusive: one of them is wrong. One that gives

@@ -1,4 +1,4 @@
-"""Requests that overlap in time: is there an order in which the contract allows what they answered?
+"""Linearizability: is there an order of overlapping requests that explains their answers?
 
 Wing and Gong's search with Lowe's memory of what was tried (as in porcupine), for each block by
 itself: linearizability is local (Herlihy and Wing, 1990), and to the contract a block is a register
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 FOREVER = float("inf")
-MOST_STEPS = 200_000  # of the search, for one block
+MOST_STEPS = 200_000  # steps of the search for one block
 
 
 class Call(NamedTuple):

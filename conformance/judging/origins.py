@@ -19,10 +19,11 @@ def allowed(states: Sequence[model.State], view: str | None, lba: int) -> frozen
 def never_together(
     states: Sequence[model.State], view: str | None, blocks: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return some of these blocks, LBA and tag, that no state has together; all where that is not
-    why.
+    """Return some of these blocks, as LBA and tag, that no state has together.
 
-    Each may stand in some state. None of those returned can be left out."""
+    Each by itself is in some state. None of those returned can be left out. Returns all of them if
+    the reason is another one.
+    """
     holding = {
         block: {i for i, state in enumerate(states) if block[1] in allowed([state], view, block[0])}
         for block in blocks

@@ -30,11 +30,11 @@ from conformance.judging.orders.walk import UNSEEN
 CHANGES = ("write", "unmap", "snapshot", "revert")  # the operations that may need space
 ABSENT = "absent"
 BACK = "there"  # also of a device that failed and is back
-REPLACED = "replaced"  # of an absent device: maybe, by a spare
+REPLACED = "replaced"  # an absent device that a spare may have replaced
 # operation -> the state of a device in which it has no fault
 DUE_OF = {"fail": BACK, "return": ABSENT, "replace": ABSENT}
 OPEN = ("cut", "unknown-outcome")  # answers that leave open what happened
-OF_VIEWS = ("snapshot", "revert")  # of them: they need room for one view more
+OF_VIEWS = ("snapshot", "revert")  # those that need room for one more view
 
 
 class Broken(NamedTuple):
@@ -124,8 +124,11 @@ def _after(states: tuple[model.State, ...], event: Event) -> tuple[model.State, 
 
 
 def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
-    """Return the first request that was refused for want of space while so few blocks were held; if
-    it needs a view of its own, and there are limits to these, while fewer snapshots were `taken`.
+    """Return the first request that was refused for want of space while few enough blocks were
+    held.
+
+    If the request needs a view of its own, and `snapshots` limits these, it counts only while fewer
+    snapshots were `taken`.
     """
     suspects = [
         index
@@ -158,9 +161,9 @@ def _refused(trace: Trace, most: int, taken: int | None) -> Broken | None:
 def _kept_device(trace: Trace) -> Broken | None:
     """Return the first refusal of a `fail`, `return` or `replace` that has no fault.
 
-    It looks no further than to such an operation of which nobody knows whether it happened, to the
-    failure of more devices than are tolerated, and to a device that goes wrong: beside it a target
-    may refuse what it likes. A target may call any of these unsupported."""
+    It looks no further than to such an operation of unknown outcome, to the failure of more devices
+    than are tolerated, and to a device that goes wrong: beside it a target may refuse what it
+    likes. A target may call any of these unsupported."""
     devices, tolerates = trace.hello.get("devices", 0), trace.hello.get("tolerates", 0)
     gone: dict[int, str] = {}  # device that failed, and is not known to have caught up -> its state
     for index, event in enumerate(trace.events):
@@ -188,8 +191,8 @@ def _kept_device(trace: Trace) -> Broken | None:
 
 def _before_each(trace: Trace, suspects: list[int]) -> Iterator[tuple[int | None, float]]:
     """Yield how many blocks all views may have held when each of these requests was called, but for
-    what was in flight then; and how many snapshots there may have been. Where requests overlap
-    nobody counts the snapshots.
+    what was in flight then; and how many snapshots there may have been. Snapshots are not counted
+    where requests overlap.
     """
     if trace.overlapping:
         events = placed(trace.events)

@@ -1,4 +1,4 @@
-"""Verdicts: what the oracles made of a trace, and the classes and clauses of failures."""
+"""Verdicts on traces, and the classes and clauses of failures."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ CLAUSES = {
     "restart": "Restart: a disk that is closed cleanly and opened again is as it was",
     "devices": "Devices: while no more fail than are tolerated, every read returns its data",
     "scrub": "Scrub: everything that is stored is whole, and nothing is stored that nobody holds",
-    "space": "Space: a target that declares `holds` has space for so many different blocks",
+    "space": "Space: a target that declares `holds` has space for that many different blocks",
     "open": "Crash: after a power cut, as after a restart, the disk opens again",
     "inside": "Inside: what happens there is a behaviour of the specs below the contract",
     "overlap": "Order: some order of the requests, each between its call and its answer, explains "
     "every answer",
-    "dialogue": "the dialogue: one JSON object a line answers each request, in time",
+    "dialogue": "the dialogue: each request is answered in time, by one JSON object on a line",
 }
 
 KINDS = {
@@ -50,10 +50,10 @@ KINDS = {
     "resurrected-snapshot": "a snapshot that was deleted came back",
     "lost-data": "data was lost without cause: "
     "no more devices had failed than the target tolerates",
-    "scrub": "the target's own scrub reports a problem though no device is failed",
+    "scrub": "the target's own scrub reports a problem although no device has failed",
     "false-no-space": "a request was refused for want of space that the target promises to have",
     "inside": "the contract is kept, but not by steps that the specs below it have",
-    "no-order": "requests that overlapped were answered as no order of them explains",
+    "no-order": "no order of the requests that overlapped explains their answers",
     "hang": "the target did not answer in time",
     "exit": "the target ended, or broke off",
     "protocol": "the target's answer is invalid",
@@ -79,7 +79,7 @@ class Verdict:
     excuse: str = ""  # the faults of the media that make a failure none
     reason: str = ""  # why it is inconclusive, or what the target printed
     lba: int | None = None  # the first block of a read that is wrong
-    undecided: tuple[str, ...] = ()  # of a pass: the judges that gave up where another one decided
+    undecided: tuple[str, ...] = ()  # the judges that gave up where another one decided
 
     def words(self, trace: Trace) -> list[str]:
         """Return the verdict for people, a few lines; control characters are escaped."""

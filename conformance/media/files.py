@@ -84,7 +84,7 @@ class Files:
             self._removed.clear()
 
     def cut_after(self, writes: int | None) -> None:
-        """Let the power fail after so many more writes; never if None."""
+        """Let the power fail after `writes` more writes; never if None."""
         self._left = writes
 
     def after_failure(self, choose: random.Random) -> "Files":

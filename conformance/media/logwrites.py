@@ -29,7 +29,7 @@ WRITTEN_SECONDS = 5.0  # in which an entry that was begun is written
 
 
 class BadLog(Exception):
-    """The file is no log of writes. One line."""
+    """The file is no log of writes. The message is one line."""
 
 
 class Write(NamedTuple):

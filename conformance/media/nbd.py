@@ -15,15 +15,15 @@ from itertools import cycle
 from typing import Any
 
 LIBRARY = "libnbd.so.0"
-NO_HOLE = 2  # of nbd_aio_zero: allocate rather than punch
-FUA = 1  # of nbd_aio_pwrite: durable when it is answered
+NO_HOLE = 2  # flag of nbd_aio_zero: allocate rather than punch
+FUA = 1  # flag of nbd_aio_pwrite: durable when it is answered
 CONNECTIONS = 4  # at most, to a device that allows several
-WRITING = 2  # of nbd_aio_get_direction
+WRITING = 2  # result of nbd_aio_get_direction
 LONGEST_POLL = 50  # milliseconds: another thread may have found that its request waits to be sent
 
 
 class Unavailable(Exception):
-    """libnbd is not installed. One line."""
+    """libnbd is not installed. The message is one line."""
 
 
 class NbdError(Exception):

@@ -13,7 +13,7 @@ from refmodel.media.device import Device
 from refmodel.media.power_supply import SECTOR, PowerSupply
 
 Place = tuple[str, int]  # a device's name, and a sector
-Content = dict[Place, bytes]  # of the sectors that differ from the files
+Content = dict[Place, bytes]  # the sectors that differ from the files
 
 
 class Pending(NamedTuple):
@@ -61,7 +61,7 @@ class Overlay(PowerSupply):
         self._first = 0  # write of the operation
 
     def lay(self, content: Content) -> None:
-        """Make this what the media hold for certain; the disk must be opened again."""
+        """Make this the durable content of the media; the disk must be opened again."""
         self._stable, self.content, self._pending = dict(content), dict(content), []
         self.begin()
 
@@ -80,7 +80,7 @@ class Overlay(PowerSupply):
         return OverlaidDevice(device, self)
 
     def restore(self, seed: int, kept: list[int] | None = None) -> None:
-        """Turn the power on; `lay` has said before what the media keep."""
+        """Turn the power on; `lay` has determined before what the media keep."""
         self._cut_at = None
         self.on = True
 

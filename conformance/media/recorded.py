@@ -1,4 +1,4 @@
-"""A file of an engine with a log of its writes: the two together say what a power cut leaves."""
+"""A file of an engine with a log of its writes, from which crash states are made."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from conformance.media import logwrites
 class Recorded:
     """The file `disk`, and its log in the format of dm-log-writes, which every writer keeps.
 
-    With `room`, the file is so many bytes long, most of them a hole. `atom` bytes, aligned, are
+    With `room`, the file is `room` bytes long, most of them a hole. `atom` bytes, aligned, are
     written whole when the power fails.
     `log` is the log of the process that lives on; other processes have one each, see `read`."""
 
@@ -22,7 +22,7 @@ class Recorded:
         self.lay(b"" if room else disk.read_bytes())
 
     def lay(self, content: bytes) -> None:
-        """Make this what the file holds for certain, and forget the log. It must not be open."""
+        """Make this the durable content of the file, and forget the log. It must not be open."""
         with self._disk.open("r+b") as disk:
             disk.truncate(len(content))
             disk.write(content)
@@ -50,7 +50,7 @@ class Recorded:
         self._take(self._unread + self._new())
 
     def settle(self) -> None:
-        """Make what the file holds now certain, whatever the log says.
+        """Make the present content of the file durable, whatever the log says.
 
         The log may have writes that were in flight together in another order."""
         self._new()

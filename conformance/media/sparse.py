@@ -15,7 +15,7 @@ NUMBER = struct.Struct("<I")
 
 
 class BadContent(Exception):
-    """The text is not the content of a disk. One line."""
+    """The text is not the content of a disk. The message is one line."""
 
 
 def pack(content: bytes) -> str:

@@ -8,6 +8,7 @@ from conformance.campaign.results import Campaign, Failure
 from conformance.contract import trace as traces
 from conformance.contract.printable import printable
 from conformance.judging.explain_overlap import bars
+from conformance.reports import summary
 
 LAST = 30  # operations that people see of a failure, besides those that its verdict names
 
@@ -67,9 +68,9 @@ def found_in(group: list[Failure]) -> str:
 def shortened(failure: Failure) -> str:
     """Return how long the trace is and was, and whether shrinking was finished."""
     length = failure.trace.operations
-    text = f"{length} operations"
+    text = summary.counted(length, "operation")
     if length < failure.before:
-        text = f"shortened from {failure.before} to {length} operations"
+        text = f"shortened from {failure.before} to {text}"
     return text + (" (shrinking was not finished)" if failure.unfinished else "")
 
 

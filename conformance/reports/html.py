@@ -1,4 +1,4 @@
-"""report.html: one page that needs nothing else, with a picture of every failure."""
+"""report.html: one self-contained page with a picture of every failure."""
 
 from typing import Any
 

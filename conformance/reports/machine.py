@@ -1,4 +1,4 @@
-"""A campaign for other programs: JSON and JUnit XML."""
+"""Machine-readable results of a campaign: JSON and JUnit XML."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A failing trace as a picture: what each block may hold after each operation, and what was read.
+"""A failing trace as a picture: the allowed contents of blocks over time, and the wrong read.
 
 This module computes the geometry; picture.svg.j2 draws it. A column is an operation, a band of rows
 is a view (the live disk or a snapshot), and a row is a block. The colour of a cell stands for the
@@ -17,8 +17,8 @@ from conformance.judging.explain import Verdict, allowed
 WIDTH, HEIGHT = 68, 26  # pixels of a cell
 LEFT, TOP, GAP = 100, 72, 32  # pixels: of the labels, above the first band, between two bands
 MOST_ROWS = 12
-MOST_CELLS = 8000  # of a picture: browsers get slow with more
-MOST_TAGS = 4  # of those that a cell may hold, shown in it
+MOST_CELLS = 8000  # cells of a picture: browsers get slow with more
+MOST_TAGS = 4  # allowed tags that a cell shows
 LIVE = "live"
 
 
@@ -185,7 +185,7 @@ def _cell(x: int, y: int, view: str, lba: int, tags: list[int], changed: bool) -
 def _rings(
     event: Event, x: int, places: dict[str, dict[int, int]], histories: dict[str, Any], index: int
 ) -> list[Ring]:
-    """Return what a read returned, and what a write that was cut short had in hand."""
+    """Return rings for what a read returned, or for the data of a write that was cut short."""
     result, rings = event.get("result"), []
     if event["op"] == "write" and result is None:
         for lba, tag in zip(_range(event), event["tags"], strict=True):

@@ -10,12 +10,18 @@ COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
 MANY = 20  # power cuts within operations: if the kit could cut one that is alone, it would have
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 trace` or `92 operations`."""
+    plural = "crashes" if noun == "crash" else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
 def figures(campaign: Campaign) -> str:
     """Return one line: how much was run, who judged it, what was left out."""
     found = [
-        f"{len(campaign.judged)} traces",
-        f"{campaign.operations} operations",
-        f"{campaign.crashes} crashes",
+        counted(len(campaign.judged), "trace"),
+        counted(campaign.operations, "operation"),
+        counted(campaign.crashes, "crash"),
         f"{campaign.seconds:.1f} s",
         f"seed {campaign.seed}",
     ]
@@ -28,7 +34,7 @@ def figures(campaign: Campaign) -> str:
     if campaign.judges:
         found.append(judges(campaign))
     for name, times in campaign.undecided.items():
-        found.append(f"{times} trace{'s' * (times != 1)} undecided by {name}")
+        found.append(f"{counted(times, 'trace')} undecided by {name}")
     if campaign.faults:
         found.append(f"with {', '.join(campaign.faults)}: {excused(campaign)}")
     if campaign.overlap:
@@ -51,7 +57,9 @@ def excused(campaign: Campaign) -> str:
     kinds = ", ".join(f"{kind} {times}" for kind, times in campaign.excused.most_common() if times)
     if not kinds:
         return "nothing excused"
-    return f"{campaign.excused.total()} failures that an honest engine may show ({kinds})"
+    return (
+        f"{counted(campaign.excused.total(), 'failure')} that an honest engine may show ({kinds})"
+    )
 
 
 def coverage(campaign: Campaign) -> list[tuple[str, str, int]]:
@@ -122,4 +130,4 @@ def unclear(campaign: Campaign) -> list[tuple[int, str]]:
 def how_much(judged: Sequence[Trace]) -> str:
     """Return how much was judged, such as `3 traces, 92 operations`."""
     operations = sum(trace.operations for trace in judged)
-    return f"{len(judged)} trace{'s' * (len(judged) != 1)}, {operations} operations"
+    return f"{counted(len(judged), 'trace')}, {counted(operations, 'operation')}"

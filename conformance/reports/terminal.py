@@ -1,4 +1,4 @@
-"""A campaign on the terminal."""
+"""The result of a campaign on the terminal."""
 
 import sys
 from contextlib import suppress
@@ -16,11 +16,14 @@ from conformance.reports.summary import COLOURS, coverage, figures, in_a_row, un
 from conformance.reports.worth import worth
 
 PIPED_WIDTH = 10_000  # characters: what is piped to a file or a program is not wrapped
-SHOWN_LINES = 20  # of what an unusable target printed
+SHOWN_LINES = 20  # lines of the output of an unusable target
 
 
 class Lasting(Console):
-    """A console that is silent once nobody reads it: the exit status is still the verdict's."""
+    """A console that is silent once nobody reads it.
+
+    The exit status is still that of the verdict.
+    """
 
     def on_broken_pipe(self) -> None:
         with suppress(SystemExit):  # with status 1, which would say that the target fails

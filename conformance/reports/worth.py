@@ -29,7 +29,8 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
         ("never", ", ".join(never) or "nothing: every outcome happened"),
         (
             "worth",
-            f"{traces:,} such traces find a bug of the self-test with a chance of "
+            f"{traces:,} such {'trace finds' if traces == 1 else 'traces find'} a bug of the "
+            "self-test with a chance of "
             f"{percent(chance(traces))} ({bugs} planted bugs)",
         ),
     ]
@@ -46,7 +47,7 @@ def worth(campaign: Campaign) -> list[tuple[str, str]]:
 
 
 def chance(traces: int) -> float:
-    """Return the chance, from 0 to 1, that so many traces find one of the planted bugs."""
+    """Return the chance, from 0 to 1, that `traces` traces find one of the planted bugs."""
     found = _traces_to_find()
     missed = (1.0 if needed is None else (1 - 1 / needed) ** traces for needed in found)
     return 1 - sum(missed) / len(found)

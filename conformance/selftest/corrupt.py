@@ -1,5 +1,5 @@
-"""Good traces made bad on purpose, one fault each: what every oracle must reject, and at the same
-event.
+"""Good traces that are corrupted on purpose, with one fault each. Every oracle must reject them, at
+the same event.
 
 Where `sure` is "construction", no disk at all could have answered so at `at`. Where it is "model",
 the contract may allow such an answer now and then (a block may be read stale after a crash), so the
@@ -110,7 +110,7 @@ FAULTS = ("out-of-range", "no-such-snapshot", "snapshot-exists", "bad-request")
 
 @_constructed
 def invented_data(trace: Trace, choose: random.Random) -> Iterator[Change]:
-    """A read returns what nobody wrote."""
+    """A read returns data that was never written."""
     for at, event in _shuffled(trace, choose, "read"):
         yield at, _with_one(event, choose.randrange(event["count"]), INVENTED)
 

@@ -1,4 +1,4 @@
-"""Looking for planted bugs, by every check there is: what the self-test is made of."""
+"""Hunts for planted bugs by every check: the parts of the self-test."""
 
 import contextlib
 import time
@@ -26,7 +26,7 @@ from refmodel.registry import DEFAULT
 HONEST = "(none)"
 CHECKS = ("model", "scrub", "crashes", "certified", "tlc", INNER)
 USUAL = ("model", "scrub", "certified", "tlc", INNER)  # scrub only of what the model does not find
-CRASHED_OPERATIONS = 2  # of workloads whose crash states are enumerated
+CRASHED_OPERATIONS = 2  # length of workloads whose crash states are enumerated
 SCRUBBED = 400  # traces
 SHORTEST = 25  # operations, on average, of traces that are asked for 30
 NOT_RUN = "not run"
@@ -41,9 +41,9 @@ class Hunt:
 
     bug: str
     cells: dict[str, str] = field(default_factory=dict)
-    traces: int = 0  # that the model judged, the failing one included
+    traces: int = 0  # traces that the model judged, the failing one included
     operations: int = 0  # in them
-    seconds: float = 0.0  # of the processor, to find and to shrink by the model
+    seconds: float = 0.0  # CPU time to find and to shrink by the model
     failure: Failure | None = None  # by the model
     expected: frozenset[str] = frozenset()  # classes, of the corpus
 
@@ -109,7 +109,7 @@ def hunt(bug: str, checks: Sequence[str], *, traces: int, ops: int, seed: int) -
 
 
 def by_model(hunted: Hunt, factory: Factory, *, traces: int, ops: int, seed: int) -> None:
-    """Random traces, judged by the contract in Python."""
+    """Run random traces, judged by the contract in Python."""
     started = time.process_time()
     result = campaign(factory, count=traces, ops=ops, seed=seed, oracles=_model(), most_failures=1)
     hunted.seconds = time.process_time() - started
@@ -119,7 +119,7 @@ def by_model(hunted: Hunt, factory: Factory, *, traces: int, ops: int, seed: int
 
 
 def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
-    """Random traces, and a scrub after each: operations until it finds something, or `no`."""
+    """Run random traces with a scrub after each. Return the operations until it fails, or `no`."""
     bench, operations = Bench(factory), 0
     try:
         cases = generate.cases(factory.draw, bench.hello, ops, seed, cuts=True)
@@ -136,7 +136,7 @@ def by_scrub(factory: Factory, *, traces: int, ops: int, seed: int) -> str:
 
 
 def by_crash_states(factory: Factory) -> str:
-    """Crash states of short workloads: how many until one fails, or `no`."""
+    """Open crash states of short workloads. Return how many until one fails, or `no`."""
     result = exhaustive_campaign.campaign(
         factory, longest=CRASHED_OPERATIONS, oracles=_model(), most_failures=1
     )
@@ -168,9 +168,7 @@ def faulty(fault: str, *, traces: int, ops: int, seed: int) -> Hunt:
 
 
 def honest(operations: int, seed: int) -> dict[str, Campaign]:
-    """Honest targets of all three crash profiles, each through so many operations: none may
-    fail.
-    """
+    """Run honest targets of all three crash profiles through many operations: none may fail."""
     names = {
         "ack": targets.resolve("refmodel:write_back=false"),
         "prefix": targets.resolve("refmodel:write_back=true"),

@@ -29,7 +29,7 @@ from conformance.targets.engines.kernel import DRIVERS
 from conformance.targets.engines.kernel.faults import FAULTS
 from conformance.targets.engines.kernel.machine import guest
 
-OPERATIONS = 30  # of a trace
+OPERATIONS = 30  # operations per trace
 MOST_PARTS, HUNTED = 2, 100  # parts of a hunt, and traces in each
 SOME = 25  # traces in each part of an honest run, which is not ended before they are judged
 IN_FLIGHT = 8  # requests, in honest runs

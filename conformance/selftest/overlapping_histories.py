@@ -1,5 +1,5 @@
-"""Histories of requests that overlap, by chance: of a disk whose requests take effect at random
-moments between their calls and their answers. Judges are compared on them.
+"""Random histories of overlapping requests, of a disk whose requests take effect at random moments
+between their calls and their answers. Judges are compared on them.
 """
 
 import random
@@ -22,7 +22,7 @@ def history(
     profile: str | None = None,
     cuts: float = 0,
 ) -> Trace:
-    """Return a history of about so many requests. `wrong` is the share of reads that get another
+    """Return a history of about `requests` requests. `wrong` is the share of reads that get another
     answer; a third as many answers of others become unknown outcomes. `cuts`: how often the power
     fails, besides when nothing is in flight."""
     profile = profile or choose.choice(["ack", "prefix", "block"])

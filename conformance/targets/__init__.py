@@ -33,7 +33,7 @@ KINDS = {
     "sqlite[:KEY=VALUE,...]": "SQLite as a disk of blocks, on files whose power the kit can cut",
     "kernel:DRIVER[:KEY=VALUE,...]": "snapshots of a Linux driver in a guest of user-mode "
     "Linux: dm-thin, dm-snapshot, nilfs2, btrfs",
-    "model[:ack|prefix|block]": "the contract itself, which is always right: to try the kit on",
+    "model[:ack|prefix|block]": "the contract itself, which is always right, for trying the kit",
 }
 # The engines of other projects: kind -> module and class, below conformance.targets.engines.
 ENGINES = {
@@ -50,7 +50,7 @@ Build = Callable[[dict[str, Any]], Target]
 
 
 class NoSuchTarget(Exception):
-    """The name names no target. One line."""
+    """The name names no target. The message is one line."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Target(Protocol):
 
 
 class PowerCut(Exception):
-    """The power failed in the middle of the operation; the next request is a crash, which recovers.
+    """Raised if the power failed in the middle of the operation; the next request is a crash.
 
     `events`, as a response may carry them, are those until then."""
 
@@ -44,7 +44,7 @@ class PowerCut(Exception):
 
 
 class TargetFailure(Exception):
-    """The target gave no answer that counts as one.
+    """Raised if the target gave no valid answer.
 
     `kind` is "hang", "exit" or "protocol", `message` one line, and `output` what the target printed
     on stderr last."""
@@ -55,7 +55,10 @@ class TargetFailure(Exception):
 
 
 class Unusable(Exception):
-    """The target cannot be started, or its hello is not valid. One line, and its output."""
+    """Raised if the target cannot be started, or its hello is not valid.
+
+    The message is one line; `output` is what the target printed.
+    """
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)

@@ -66,7 +66,7 @@ class HooksTarget:
         self._under_load = frozenset(self._hooks.get("under_load", ()))
         self._threads = Threads(self._carry_out, most=self.hello.get("in_flight", 1))
         self._gate = Gate()
-        self._commanding = threading.Lock()  # of the request that runs commands
+        self._commanding = threading.Lock()  # held by the request that runs commands
         self._opening = threading.Lock()
         self._usual = 0.0  # seconds that the last command took
 
@@ -246,7 +246,7 @@ class HooksTarget:
         return self._devices[view]
 
     def _connected(self, place: str, writable: bool, most: int | None = None) -> BlockDevice:
-        """Return the device; by so many connections at most, if it is live and its server allows
+        """Return the device; by at most `most` connections, if it is live and its server allows
         it.
         """
         if place.startswith("nbd"):

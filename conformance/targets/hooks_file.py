@@ -23,7 +23,7 @@ class BadHooks(Exception):
 
 
 def read(path: Path) -> Hooks:
-    """Return the hooks in the file. Raises BadHooks for whatever is wrong with it."""
+    """Return the hooks in the file. Raises BadHooks if it is invalid."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise BadHooks(f"{path}: larger than {LARGEST_FILE >> 20} MiB")

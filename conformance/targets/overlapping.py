@@ -33,7 +33,7 @@ class Calls(Protocol):
         ...
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        """Return the next answer and its number; None after so many seconds.
+        """Return the next answer and its number; None after `seconds`.
 
         Raises TargetFailure, PowerCut."""
         ...

@@ -12,12 +12,12 @@ from conformance.targets.base import Message
 
 PAUSE = 0.02  # seconds at most
 DIGIT = 8
-HELD = 1  # of the values of the last octal digit, those up to this one hold the request back
+HELD = 1  # values of the last octal digit up to this one hold the request back
 NONE = 4  # and those up to this one ask for no pause
 
 
 def awaited(message: Message) -> int:
-    """Return how many answers are awaited behind the call of this request, if so many are due."""
+    """Return how many answers are awaited after the call of this request, if that many are due."""
     last: int = message.get("schedule", 0) % DIGIT
     return max(0, last - NONE)
 

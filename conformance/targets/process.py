@@ -114,8 +114,8 @@ class ProcessTarget:
         return b"\n" in self._received
 
     def answer(self, seconds: float) -> tuple[int, Message] | None:
-        """Return the next answer of version 2, with the number of its call; None after so many
-        seconds.
+        """Return the next answer of version 2, with the number of its call; None after
+        `seconds`.
 
         Raises TargetFailure."""
         try:
@@ -171,14 +171,14 @@ class ProcessTarget:
         return [self._stdin, self._stdout, self._stderr]
 
     def _line(self, seconds: float) -> bytes | None:
-        """Return the next line; None after so many seconds."""
+        """Return the next line; None after `seconds`."""
         if not self._receive_lines(seconds, 1):
             return None
         line, _, self._received = self._received.partition(b"\n")
         return line
 
     def _receive_lines(self, seconds: float, lines: int) -> bool:
-        """Look after all three pipes until so many lines are there; False after so many seconds."""
+        """Look after all three pipes until `lines` lines are there; False after `seconds`."""
         deadline = time.monotonic() + seconds
         stdin, stdout, stderr = self._pipes()
         with selectors.DefaultSelector() as ready:

@@ -41,7 +41,7 @@ IN_PLACE: Knobs = {
     "strip_blocks": [1, 2, 4],
     "log_bytes": [1 << 14, (1 << 14) + 512, 6144, 6656, 1 << 17, None],
 }
-KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
+KNOBS: dict[str, Knobs] = {  # options that a trace may choose, by engine
     DEFAULT: {
         **CACHE,
         **FAULTS,
@@ -66,7 +66,7 @@ KNOBS: dict[str, Knobs] = {  # of each engine: what a trace may choose
     "in-place-raid5": {**IN_PLACE, "layout": ["raid5-2+1", "raid5-4+1"]},
     "in-place-raid6": IN_PLACE,
 }
-SHARE = {DEFAULT: 5}  # of the traces of all engines; the others have 1 each
+SHARE = {DEFAULT: 5}  # weight among the traces of all engines; the others have 1 each
 # Everything is as small as it may be, or as few.
 TIGHT: Knobs = {
     "engine": [DEFAULT],

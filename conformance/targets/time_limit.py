@@ -21,12 +21,12 @@ from typing import Any
 
 from conformance.targets.base import Message, Target, TargetFailure
 
-SECONDS = 10.0  # of the processor, for an answer
+SECONDS = 10.0  # CPU time for an answer
 PATIENT = 6  # times as many seconds by the wall
 SLOW = frozenset(["crash", "settle", "restart"])  # operations that may recover or rebuild
 SLOW_FACTOR = 3
 CLOSING = 5.0  # seconds of the processor to close a target
-SHOWN_FRAMES = 8  # of the stack at the time limit
+SHOWN_FRAMES = 8  # frames of the stack at the time limit
 
 
 class TooLate(BaseException):
@@ -77,8 +77,8 @@ class TimeLimited:
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raise TooLate in this block after so many seconds of processor time, or PATIENT times as many
-    by the wall. Timers of somebody else go on after.
+    """Raise TooLate in this block after `seconds` of processor time, or PATIENT times as many by
+    the wall. Other timers continue afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -12,23 +12,30 @@ from modelcheck.commands.output import console, table
 
 
 @click.command("engine-mutation")
-@click.option("--count", default=300, show_default=True, help="How many mutants.")
-@click.option("--seed", default=1, show_default=True, help="Which ones, and programs.")
-@click.option("--target", default="refmodel", show_default=True, help="As of `conformance run`.")
-@click.option("--seconds", default=90.0, show_default=True, help="Of the processor, per mutant.")
-@click.option("--jobs", default=2, show_default=True, help="How many at a time.")
-@click.option("--only", default="", help="Of modules whose name contains this.")
+@click.option("--count", default=300, show_default=True, help="Number of mutants.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the mutants and the programs.")
+@click.option(
+    "--target", default="refmodel", show_default=True, help="The target, as in `conformance run`."
+)
+@click.option("--seconds", default=90.0, show_default=True, help="CPU seconds per mutant.")
+@click.option("--jobs", default=2, show_default=True, help="Number of processes.")
+@click.option("--only", default="", help="Only modules whose name contains this.")
 @click.option(
     "--survivors",
     "kinds",
     multiple=True,
     type=click.Choice(list(severity.WORDS)),
-    help="Instead of drawing: the survivors that are explained as of this class.",
+    help="Do not draw mutants: take the explained survivors of this class.",
 )
 @click.option(
     "--unit-tests", is_flag=True, help="Try the engine's unit tests on those that survive."
 )
-@click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write this.")
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the result as JSON.",
+)
 def engine_mutation(
     count: int,
     seed: int,
@@ -40,12 +47,12 @@ def engine_mutation(
     unit_tests: bool,
     file: Path | None,
 ) -> None:
-    """Change the engines mechanically, one small thing at a time, and see what finds each change.
+    """Make small changes to the engines, and count those found.
 
-    Each mutant is driven as `conformance run --target TARGET` does. What came of it is kept in
-    build/engine-mutation.jsonl: a run that was cut off goes on where it was, and a run with more
-    seconds tries only the survivors again. crosscheck/engine_mutation/explained.toml says of each
-    survivor how bad it is, and why. One that is not explained counts as one that loses data.
+    Each mutant is driven as `conformance run --target TARGET` does. The result is kept in
+    build/engine-mutation.jsonl: an interrupted run continues, and a run with more seconds tries
+    only the survivors again. crosscheck/engine_mutation/explained.toml says of each survivor how
+    bad it is, and why. One that is not explained counts as one that loses data.
 
     Exit status: 0 if the kit finds all mutants that can lose or change data, and 90 % of those that
     break the contract otherwise; else 1.

@@ -1,4 +1,4 @@
-"""`judge-speed`: how long the model takes to judge long histories of requests that overlap."""
+"""`judge-speed`: the time that the model takes to judge long histories of overlapping requests."""
 
 import sys
 
@@ -8,12 +8,26 @@ from crosscheck import judge_speed as speed
 
 
 @click.command("judge-speed")
-@click.option("--histories", type=click.IntRange(1), default=40, show_default=True)
-@click.option("--ops", type=click.IntRange(1), default=1000, show_default=True, help="Each.")
-@click.option("--in-flight", type=click.IntRange(1), default=8, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--histories",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    help="Number of histories.",
+)
+@click.option(
+    "--ops", type=click.IntRange(1), default=1000, show_default=True, help="Operations per history."
+)
+@click.option(
+    "--in-flight", type=click.IntRange(1), default=8, show_default=True, help="Requests in flight."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the histories."
+)
 def judge_speed(histories: int, ops: int, in_flight: int, seed: int) -> None:
-    """Judge histories of a disk that keeps the contract, of each profile, with power cuts.
+    """Measure how long the model takes to judge histories.
+
+    They are histories of a correct disk, of each crash profile, with power cuts.
 
     Times are CPU seconds per history. Exit status: 1 if a history was rejected.
     """

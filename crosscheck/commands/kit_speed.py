@@ -1,4 +1,4 @@
-"""`kit-speed`: what an operation costs, beside an earlier revision."""
+"""`kit-speed`: the cost of an operation, compared with an earlier revision."""
 
 import sys
 
@@ -10,15 +10,25 @@ BEFORE = "5e23143"  # the revision before programs were led by what was seldom a
 
 
 @click.command("kit-speed")
-@click.option("--before", default=BEFORE, show_default=True, help="The earlier revision.")
-@click.option("--target", default="refmodel:log-structured", show_default=True)
-@click.option("--traces", type=click.IntRange(1), default=200, show_default=True)
-@click.option("--ops", type=click.IntRange(1), default=30, show_default=True, help="Per trace.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@click.option(
+    "--before", default=BEFORE, show_default=True, help="Earlier revision to compare with."
+)
+@click.option("--target", default="refmodel:log-structured", show_default=True, help="The target.")
+@click.option(
+    "--traces", type=click.IntRange(1), default=200, show_default=True, help="Number of traces."
+)
+@click.option(
+    "--ops", type=click.IntRange(1), default=30, show_default=True, help="Operations per trace."
+)
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="Number of rounds."
+)
 def kit_speed(before: str, target: str, traces: int, ops: int, rounds: int) -> None:
-    """Run the same programs at an earlier revision and now, in turns; the model judges them.
+    """Compare the kit's speed with that of an earlier revision.
 
-    Prints microseconds of the processor per operation, the least of all rounds, and the speed now
+    Both run the same programs, in turns, and the model judges them.
+
+    It prints CPU microseconds per operation, the least of all rounds, and the speed now
     divided by the speed before. Exit status: 1 if the kit without the engine became slower.
     """
     try:

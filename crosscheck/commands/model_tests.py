@@ -17,16 +17,17 @@ from modelcheck.runs import reached
     "--target",
     default="refmodel",
     show_default=True,
-    help="Which engine: one in process, see `conformance targets`.",
+    help="The engine to test, in process; `conformance targets` lists the kinds.",
 )
 @jobs_option
 def model_tests(target: str, jobs: int) -> None:
-    """Make tests of the contract's behaviours on a disk of 2 blocks, 2 values and 1 name: every
-    path of requests, to a depth.
+    """Derive tests of the engine from the contract.
 
-    Each answer of the engine has to be one that TLC printed for that state. What the traces reach
-    of the module that judges traces is shown too; what they do not needs a reason in
-    specs/unreached.toml.
+    The tests are all paths of requests, up to a depth, on a disk of 2 blocks, 2 values and 1 name.
+
+    Each answer of the engine has to be one that TLC printed for that state. It also
+    shows what the traces reach of the module that judges traces. What they do not reach needs a
+    reason in specs/unreached.toml.
     """
     started = time.monotonic()
     rows = table("profile", "paths of", "cut short at", "tests", "operations", "failures")

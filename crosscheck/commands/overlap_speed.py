@@ -1,4 +1,4 @@
-"""`overlap-speed`: what traces cost, by how many requests are in flight."""
+"""`overlap-speed`: the cost of traces, by the number of requests in flight."""
 
 import sys
 
@@ -8,12 +8,20 @@ from crosscheck import overlap_speed as speed
 
 
 @click.command("overlap-speed")
-@click.option("--target", default="refmodel:log-structured", show_default=True)
-@click.option("--traces", type=click.IntRange(1), default=200, show_default=True)
-@click.option("--ops", type=click.IntRange(1), default=60, show_default=True, help="Per trace.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--target", default="refmodel:log-structured", show_default=True, help="The target.")
+@click.option(
+    "--traces", type=click.IntRange(1), default=200, show_default=True, help="Number of traces."
+)
+@click.option(
+    "--ops", type=click.IntRange(1), default=60, show_default=True, help="Operations per trace."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the programs."
+)
 def overlap_speed(target: str, traces: int, ops: int, seed: int) -> None:
-    """Drive traces with 1, 4 and 8 requests in flight, and have the model judge them.
+    """Measure traces with 1, 4 and 8 requests in flight.
+
+    It drives them, and the model judges them.
 
     Exit status: 1 if a trace failed.
     """

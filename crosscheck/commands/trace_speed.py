@@ -1,4 +1,4 @@
-"""`modelcheck trace-speed`: how fast traces are judged."""
+"""`crosscheck trace-speed`: the speed at which traces are judged."""
 
 import click
 
@@ -12,12 +12,15 @@ from modelcheck.commands.output import console, table
     "sizes",
     type=click.IntRange(min=1),
     multiple=True,
-    help="May be repeated.  [default: 1000, 10000, 100000]",
+    help="Number of events; may be repeated.  [default: 1000, 10000, 100000]",
 )
-@click.option("--target", default="model:ack", show_default=True, help="Whose traces.")
+@click.option(
+    "--target", default="model:ack", show_default=True, help="The target whose traces are judged."
+)
 def trace_speed(sizes: tuple[int, ...], target: str) -> None:
-    """Measure how many events of traces TLC judges per second, refinement on and its start-up
-    included, and the Python model beside it.
+    """Measure how many events of traces TLC judges per second.
+
+    Its start-up and the check of refinement are included. The Python model judges the same traces.
     """
     rows = table(
         "traces",

@@ -115,7 +115,7 @@ class _Replacing(ast.NodeTransformer):
 
 
 Node = ast.stmt | ast.expr
-Replaced = tuple[Node, Node | None, ast.stmt]  # what is replaced, by what, in which statement
+Replaced = tuple[Node, Node | None, ast.stmt]  # the replaced node, the replacement, the statement
 Place = tuple[Node, Node | None, ast.stmt, str]  # the same, and in which function
 
 

@@ -82,7 +82,7 @@ def _sorted(one: Tried, known: Explained | None) -> Sorted:
 
 
 def table(mutants: Iterable[Sorted]) -> dict[str, Counter[str]]:
-    """Return how many mutants of each class were found by what: class -> one of BY -> number."""
+    """Return the number of mutants by class and finder: class -> one of BY -> number."""
     rows = {kind: Counter(dict.fromkeys(BY, 0)) for kind in WORDS}
     for one in mutants:
         rows[one.kind][one.tried.by] += 1
@@ -90,7 +90,7 @@ def table(mutants: Iterable[Sorted]) -> dict[str, Counter[str]]:
 
 
 def share(row: Counter[str]) -> float:
-    """Return which share of the mutants of a class the kit found; 1 if there are none."""
+    """Return the share of the mutants of a class that the kit found; 1 if there are none."""
     found = sum(number for by, number in row.items() if by not in UNFOUND)
     return found / row.total() if row.total() else 1.0
 

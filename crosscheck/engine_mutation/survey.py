@@ -21,7 +21,7 @@ from crosscheck.engine_mutation.plant import VARIABLE
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("log_structured", "journal", "array", "inplace", "redolog", "cache", "media", "engine")
-EQUIPMENT = ("power_supply", "faults")  # of the kit: they fail devices on purpose
+EQUIPMENT = ("power_supply", "faults")  # modules of the kit: they fail devices on purpose
 KEPT = ROOT / "build" / "engine-mutation.jsonl"
 LONGEST = 7200  # seconds by the wall: a process that takes them waits for ever
 UNIT_TESTS_SECONDS = 900
@@ -52,7 +52,7 @@ class Tried:
     message: str
 
     def settles(self, seconds: float) -> bool:
-        """Return whether a trial of so many seconds would come out the same."""
+        """Return whether a trial of `seconds` would come out the same."""
         return self.by not in UNFOUND or self.seconds >= seconds
 
 

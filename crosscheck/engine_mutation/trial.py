@@ -25,7 +25,7 @@ OPS = 30  # operations of a trace, as by default
 
 
 def main(module: str, number: str, target: str, seconds: str, seed: str, folder: str) -> None:
-    """Try one mutant, and print what came of it."""
+    """Try one mutant, and print the result."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     limit = math.ceil(float(seconds)) + HANGS
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + HANGS))

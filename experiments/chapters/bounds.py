@@ -1,7 +1,5 @@
-"""F: what theory says.
-
-Snapshots cost nothing to make, deleting costs what it frees, full stripes cost their parity,
-cleaning costs what Desnoyers calculated.
+"""F: comparison with theory. Snapshots cost nothing to make, deleting costs what it frees, full
+stripes cost their parity, cleaning costs what Desnoyers calculated.
 """
 
 from experiments.chapter import Chapter, Settings

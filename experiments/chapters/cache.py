@@ -154,7 +154,7 @@ def _sizing(chapter: Chapter, settings: Settings) -> None:
 
 
 def _moves(chapter: Chapter, settings: Settings) -> None:
-    """Resizing and migration, on a small disk."""
+    """Measure resizing and migration on a small disk."""
     settings.say("resizing the cache, and moving it")
     with tempfile.TemporaryDirectory(
         dir="/dev/shm" if Path("/dev/shm").is_dir() else None

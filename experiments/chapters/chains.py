@@ -1,4 +1,4 @@
-"""C: what chains of snapshots cost (VMware's study), for every engine here and for qcow2, side by
+"""C: the cost of chains of snapshots (VMware's study), for every engine here and for qcow2, side by
 side.
 """
 
@@ -140,7 +140,7 @@ def _judge_chain(
 
 
 def _judge_qcow2(chapter: Chapter, name: str, rungs: list[Rung]) -> None:
-    """Real software, over NBD."""
+    """Judge the figures of qcow2, measured over NBD."""
     first, top, last = rungs[0], rungs[MOST], rungs[-1]
     up = rungs[1 : MOST + 1]
     deep = up[MOST // 2 :]

@@ -47,8 +47,9 @@ def run(settings: Settings) -> Chapter:
 
 
 def _phases(chapter: Chapter, runs: list[Result], controls: list[Result]) -> None:
-    """The same run and its twin several times: counts are the same every time, the best time is the
-    one that least else happened in.
+    """Run the phases and their control run several times.
+
+    Counts are the same every time; the best time is the least disturbed one.
     """
     result, control = runs[-1], controls[-1]
     chapter.judge(
@@ -141,7 +142,7 @@ def _bytes(chapter: Chapter, result: Result, control: Result) -> None:
 
 
 def _stripes(chapter: Chapter, result: Result) -> None:
-    """Destage: full stripes only."""
+    """Check that destage writes full stripes only."""
     devices = result.devices
     pieces = devices.bytes_written["destage"] / devices.ios["destage"]
     stripe = runner.SEGMENT * BLOCK
@@ -157,7 +158,7 @@ def _stripes(chapter: Chapter, result: Result) -> None:
 
 
 def _counts(chapter: Chapter, settings: Settings) -> None:
-    """Reads and writes one by one, with more and more snapshots: exact."""
+    """Count the I/Os of reads and writes one by one, with more and more snapshots."""
     for profile, name in (("4k-random-write", "write"), ("4k-random-read", "read")):
         settings.say(f"{profile} with {', '.join(map(str, MANY))} snapshots")
         runs = [

@@ -22,7 +22,7 @@ BUILD = (
 )
 
 
-UNNAMED = "temporal"  # what is violated, where TLC does not name it
+UNNAMED = "temporal"  # name of a violated property that TLC does not name
 
 
 class Unavailable(Exception):

@@ -21,7 +21,7 @@ HOW = (
     "--discard-disabled",
     "--tuning-options",
     "--smt-encoding",
-)  # how Apalache goes about it, not what it checks
+)  # they affect Apalache's method, not what it checks
 STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|\\\*[^\n]*|\(\*.*?\*\)', re.DOTALL)
 
 
@@ -29,16 +29,15 @@ STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|\\\*[^\n]*|\(\*.*?\*\)', re.DOTALL)
 @click.argument("names", nargs=-1)
 @jobs_option
 def apalache(names: tuple[str, ...], jobs: int) -> None:
-    """Check the runs of specs/models.toml for Apalache.
+    """Check the inductive invariants with Apalache.
 
-    NAMES are the beginnings of runs' names; without them all are checked.
+    NAMES are prefixes of names of runs. Without them all are checked.
 
-    Apalache is APALACHE_MC, or apalache-mc on the PATH. If a check could not run, the command names
-    it and ends with status 3.
+    The environment variable APALACHE_MC names Apalache; else it is apalache-mc on the PATH. If a
+    check could not run, the command names it and ends with status 3.
 
-    What holds is kept in build/apalache.jsonl, so that a run that was cut off goes on: a check is
-    done again only if it, a module that it reads (but for its comments), or the program has
-    changed."""
+    Checks that hold are kept in build/apalache.jsonl, so an interrupted run continues. A check is
+    repeated only if it, a module that it reads (comments aside) or Apalache has changed."""
     chosen = [
         run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
     ]

@@ -15,21 +15,21 @@ from modelcheck.runs import explain, models
     "--hosts",
     default="localhost,localhost",
     show_default=True,
-    help="Where the workers are; ssh reaches those that are not this one.",
+    help="Machines of the workers; ssh has to reach those that are not this one.",
 )
 @click.option(
     "--server",
     default="127.0.0.1",
     show_default=True,
-    help="The name of this machine for the workers.",
+    help="Name of this machine as the workers see it.",
 )
 @click.option("--port", default=10997, show_default=True)
 @click.option(
-    "--jar", default="", help="Where TLC's jar is on the other hosts, if not where it is here."
+    "--jar", default="", help="Path of TLC's jar on the other hosts, if it is not the same as here."
 )
-@click.option("--timeout", default=3600.0, show_default=True, help="Seconds.")
+@click.option("--timeout", default=3600.0, show_default=True, help="Stop after this many seconds.")
 def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout: float) -> None:
-    """Check the invariants of a run of specs/models.toml on several machines.
+    """Check the invariants of a run on several machines.
 
     It uses TLC's own distributed mode, which silently ignores PROPERTY and CHECK_DEADLOCK FALSE: a
     config with one of them is refused."""

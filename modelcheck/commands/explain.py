@@ -14,7 +14,9 @@ from modelcheck.runs import explain as counterexample
 @click.command()
 @click.argument("subject", metavar="NAME|FILE")
 def explain(subject: str) -> None:
-    """Show a counterexample as a table of what changes: a row per step, a column per variable.
+    """Show a counterexample as a table of changes.
+
+    It has a row per step and a column per variable.
 
     NAME is a mutant or a run, which is checked now. FILE holds the output of TLC; "-" is standard
     input."""

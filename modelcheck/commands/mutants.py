@@ -18,21 +18,21 @@ from modelcheck.runs.models import Mutant
     "--group",
     default="small",
     show_default=True,
-    help="small or nightly; of no matter where NAMES are given.",
+    help="small or nightly; ignored if NAMES are given.",
 )
 @click.option("--show", is_flag=True, help="Print the counterexamples.")
 @click.option(
     "--write",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write each mutant into a folder of its own below this one, and check none.",
+    help="Write each mutant into its own folder below this one, and check none.",
 )
 @jobs_option
 def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, jobs: int) -> None:
-    """Check the planted bugs of specs/mutants: a property has to find each.
+    """Check the planted bugs: a property has to find each.
 
-    NAMES are the beginnings of mutants' names; without them all mutants of a group are checked.
-    Any TLC checks what --write has written, in the mutant's folder:
-    java -jar tla2tools.jar MODEL."""
+    NAMES are prefixes of names of mutants. Without them all mutants of a group are checked. Stock
+    TLC can check what --write has written, in the mutant's folder: java -jar tla2tools.jar
+    MODEL."""
     chosen = [
         mutant
         for mutant in models.mutants()

@@ -8,29 +8,33 @@ import click
 
 from modelcheck.commands.output import console, jobs_option, table
 from modelcheck.mutation import survey
+from modelcheck.runs import models
 
-LEAST = 0.85  # of the mutants that count
+LEAST = 0.85  # share of the counted mutants that has to break a property
 
 
 @click.command()
 @click.argument("specs", nargs=-1)
-@click.option("--count", default=50, show_default=True, help="How many mutants of each spec.")
-@click.option("--seed", default=1, show_default=True)
+@click.option("--count", default=50, show_default=True, help="Number of mutants per spec.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the mutants.")
 @click.option(
     "--kept",
     type=click.Path(path_type=Path, dir_okay=False),
     default=survey.KEPT,
-    help="What was found, so that a run that was cut off goes on.  [default: build/mutation.jsonl]",
+    help="Results so far; an interrupted run continues.  [default: build/mutation.jsonl]",
 )
 @jobs_option
 def mutation(specs: tuple[str, ...], count: int, seed: int, kept: Path, jobs: int) -> None:
-    """Change the specs mechanically, one small thing at a time: which changes break a property?
+    """Make small changes to the specs, and count those found.
 
-    SPECS are those of specs/mutation.toml, or some of them. Survivors are tried again when a module
-    that their runs read has changed.
+    SPECS are some of those in specs/mutation.toml; the default is all. Survivors are tried again
+    when a module that their runs read has changed.
 
     Exit status: 1 if fewer than 85 % of the mutants break a property. Mutants that TLC cannot
     evaluate, and equivalent ones, are not counted."""
+    known = {subject.spec for subject in models.subjects()}
+    if unknown := ", ".join(spec for spec in specs if spec not in known):
+        raise click.UsageError(f"specs/mutation.toml does not list {unknown}")
     started = time.monotonic()
     tried = []
     with console.status("") as status:

@@ -19,7 +19,7 @@ jobs_option = click.option(
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="How many checkers run side by side.",
+    help="Number of checkers that run at the same time.",
 )
 
 

@@ -15,20 +15,20 @@ from modelcheck.runs import check, explain, models
     "--group",
     default="small",
     show_default=True,
-    help="small or nightly; of no matter where NAMES are given.",
+    help="small or nightly; ignored if NAMES are given.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Of each TLC. With more than one, depths and actions are not compared.",
+    help="Worker threads of each TLC. With more than one, depths and actions are not compared.",
 )
 @jobs_option
 def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
     """Check the runs of specs/models.toml.
 
-    NAMES are the beginnings of runs' names; without them all runs of a group are checked."""
+    NAMES are prefixes of names of runs. Without them all runs of a group are checked."""
     chosen = [
         run
         for run in models.runs(None if names else group)

@@ -39,11 +39,11 @@ class Edit:
     new: str
     start: int
     end: int
-    nth: int = 0  # of those that are spelled alike
+    nth: int = 0  # number among the changes with the same text
 
     @property
     def name(self) -> str:
-        """Tells it from all others of the module, whatever is changed elsewhere in it."""
+        """A name that is unique in the module, and independent of changes elsewhere in it."""
         became = f" -> {self.new}" if self.new else ""
         return f"{self.operator}: {self.kind}: {self.old}{became}" + (
             f" ({self.nth + 1})" if self.nth else ""

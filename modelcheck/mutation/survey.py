@@ -16,7 +16,7 @@ from modelcheck.mutation.changes import Edit
 from modelcheck.runs import check, models, naming
 from modelcheck.runs.models import Run, Subject
 
-KEPT = tlc.BUILD / "mutation.jsonl"  # what was found, so that a run that was cut off goes on
+KEPT = tlc.BUILD / "mutation.jsonl"  # results so far, from which an interrupted run continues
 LONGEST = 120  # seconds of processor time a run; what takes longer has too many states
 HOW = ("property", "error", "equivalent", "survived")
 

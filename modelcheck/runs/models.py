@@ -9,7 +9,7 @@ from modelcheck.checkers.tlc import SPECS
 
 
 class BadList(Exception):
-    """A list of runs cannot be read. One line."""
+    """A list of runs cannot be read. The message is one line."""
 
 
 @dataclass(frozen=True)

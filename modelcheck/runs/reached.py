@@ -48,7 +48,7 @@ class Coverage:
 
     statements: list[Statement]
     unreached: dict[Statement, str]  # why it cannot be reached, "" where nobody says
-    stale: list[str]  # what has a reason, and is reached
+    stale: list[str]  # parts that have a reason, but are reached
 
     def share(self, module: str) -> float:
         """Return how much of a module is reached, of 1."""

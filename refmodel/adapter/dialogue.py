@@ -39,7 +39,7 @@ class Answering(Protocol):
 
 
 class _Lines:
-    """Lines of a stream, as far as they have come."""
+    """The lines of a stream that have arrived."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -47,7 +47,7 @@ class _Lines:
         self._ended = False
 
     def next(self, *, wait: bool) -> bytes | None:
-        """Return the next line; nothing at the end; None if it has not come, unless to `wait`."""
+        """Return the next line; b"" at the end; None if it has not arrived and not `wait`."""
         while b"\n" not in self._buffer and not self._ended:
             if not wait and not select.select([self._stream], [], [], 0)[0]:
                 return None

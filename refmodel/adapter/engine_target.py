@@ -79,12 +79,14 @@ class Adapter:
         self._on_request = faults == ON_REQUEST
         self._faults = [] if self._on_request else parse(faults.replace("+", ","))
         self._fault_seed = fault_seed
-        self._requested: RequestedFaults | None = None  # of the disk, if they come on request
+        self._requested: RequestedFaults | None = (
+            None  # the faults of the disk, if requests begin them
+        )
         self.power = PowerSupply()
         self._disk: Disk | None = None
         self._work: Counter[str] = Counter()  # counters of the disk before it was last opened
         self._seed = 0
-        self._seconds = 0  # of the repair clock
+        self._seconds = 0  # time of the repair clock
         self._lost = ""  # why the disk cannot be opened
         shape = self._plan(16)
         # The specs know no data reduction, so a disk with it reports no inner events.

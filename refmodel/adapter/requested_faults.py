@@ -22,7 +22,7 @@ VANISHING = "vanishing-device"
 
 
 def tolerated(shape: Shape) -> list[str]:
-    """Return the faults of one device that a disk stands: without checksums, that it is gone."""
+    """Return the faults of one device that a disk tolerates; without checksums only its absence."""
     if "device" not in shape.capabilities:
         return []
     return [*FAULTS] if isinstance(shape, Geometry) else [VANISHING]
@@ -37,7 +37,7 @@ class RequestedFaults:
         self._tolerates = shape.m
         self._faulty: set[int] = set()  # the devices that have a fault now
         self.unsound: set[int] = set()  # those, and the ones not repaired since
-        self._back: set[int] = set()  # of the latter, the ones that have to be there
+        self._back: set[int] = set()  # those of the latter that have to be present
 
     def perform(self, disk: Disk, message: Message) -> Message | None:
         """Perform a request; return its answer, or None if it is left to the engine.
@@ -100,7 +100,7 @@ class RequestedFaults:
 
     def _bring_back(self, disk: ArrayDisk[Any], device: int) -> None:
         """Bring the device back, if the engine has given it up: it returns, or a new one takes its
-        place if its label went wrong, so that nobody can know it again.
+        place if its label went wrong, so that it cannot be recognised.
         """
         member = disk.array.roster.member(device)
         if member is not None and member.reachable:

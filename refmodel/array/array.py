@@ -50,9 +50,9 @@ class Array(Generic[G]):
     ) -> None:
         self.geometry = geometry
         self.now = now
-        self.events = Events()  # of the whole disk
+        self.events = Events()  # events of the whole disk
         self._leg_events = self.events if legs_emit else Events()
-        self.clock = Clock()  # of the disk: times of birth and of the last checkpoint
+        self.clock = Clock()  # the disk's clock: times of birth and of the last checkpoint
         self._enclosure = enclosure
         self.roster = Roster(enclosure, geometry, record, self._lost)
         self.members = self.roster.members
@@ -80,7 +80,7 @@ class Array(Generic[G]):
 
     @property
     def writable(self) -> bool:
-        """True if what is written can be read again by whoever opens the disk."""
+        """True if what is written can be read again after the next opening."""
         return self._enough and self.roster.quorum.counts
 
     def require_writable(self) -> None:
@@ -247,8 +247,8 @@ class Array(Generic[G]):
     def record_missing(self) -> None:
         """Put on record the members that were found missing, before the log is replayed.
 
-        Else a later opening would believe what they alone have of the log. The last checkpoint is
-        loaded by then. Raises DataLost if nothing may be written without them."""
+        Otherwise a later opening would accept what they alone have of the log. The last checkpoint
+        is loaded by then. Raises DataLost if nothing may be written without them."""
         missing = [member for member in self.members if not member.recorded]
         for member in missing:
             member.caught_up_to(self.clock.durable)
@@ -260,7 +260,7 @@ class Array(Generic[G]):
 
     @property
     def _enough(self) -> bool:
-        """True if so many components of both legs are written that data can be read again."""
+        """True if enough components of both legs are written for data to be read again."""
         return self.roster.enough and bool(self.performance.active())
 
     def _leg(self, name: str, k: int, m: int, stripe_bytes: int, base: int, end: int) -> Leg:

@@ -164,7 +164,7 @@ class ComponentSet:
         return True
 
     def _repair(self, component: Component, offset: int, data: bytes | memoryview) -> None:
-        with suppress(HostRefused):  # what was read is good all the same
+        with suppress(HostRefused):  # the data that was read is good anyway
             self.write_component(component, offset, data, "repair")
             self.repairs += 1
 

@@ -4,6 +4,7 @@ Every device has, in this order: two copies of the label, two copies of the memb
 component of the performance leg, the component of the capacity leg.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -30,7 +31,7 @@ class ArrayGeometry(ABC):
     """
 
     engine: str
-    blocks: int  # of the virtual disk
+    blocks: int  # size of the virtual disk
     block_bytes: int
     layout: str
     spares: int = 0  # devices beyond the members, when the disk is made
@@ -117,6 +118,8 @@ class ArrayGeometry(ABC):
 
 def require_repairable(spares: int, repair_timer: float, repair_share: int) -> None:
     """Raises BadRequest for a number of spares, a timer or a share that no array can have."""
-    require(0 <= spares <= MOST_SPARES, f"0 to {MOST_SPARES} spares")
-    require(repair_timer >= 0, "the repair timer is at least 0 seconds")
+    require(0 <= spares <= MOST_SPARES, f"a disk has 0 to {MOST_SPARES} spares")
+    require(
+        0 <= repair_timer < math.inf, "the repair timer is a finite number of at least 0 seconds"
+    )
     require(1 <= repair_share <= 99, "the share of repair is 1 to 99 percent")

@@ -5,7 +5,8 @@ mirror, and is written at any offset. The capacity leg is a mirror, RAID-5 or RA
 log-structured engine writes it in full stripes, an in-place engine piece by piece.
 
 A reader says how to recognise good data (`accept`), since only the reader knows the checksum. A
-component is read only where it lacks nothing: stale data is never believed, whatever its checksum.
+component is read only where it lacks nothing: stale data is never accepted, even with a correct
+checksum.
 """
 
 from collections.abc import Callable

@@ -32,7 +32,7 @@ class Member:
     """One member. Everybody may read its fields; only its methods change them."""
 
     index: int  # the number of its device
-    id: str  # of its device: a new device with the same number has another id
+    id: str  # id of its device: a new device with the same number has another id
     state: ComponentState = ComponentState.ACTIVE
     since: int = 0  # unless active: it may lack what was born after this time
     left: float = 0.0  # when it became absent, in seconds of the repair clock

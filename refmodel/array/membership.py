@@ -1,8 +1,8 @@
 """The membership record: which devices a disk consists of, and which of them are current.
 
 Every change raises the sequence number of the record. It is on a majority of the members
-(refmodel.array.quorum) before anything is written that a member misses. So whoever opens the disk
-finds the newest record, and it tells that a device which was away is stale.
+(refmodel.array.quorum) before anything is written that a member misses. So an opening finds the
+newest record, which says that a device that was away is stale.
 """
 
 import json

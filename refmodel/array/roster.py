@@ -62,7 +62,7 @@ class Roster:
     def usable_spare(self) -> DeviceId | None:
         """Return the first spare that is present and is the device on record, if there is one.
 
-        A spare may have been pulled or exchanged while nobody used it.
+        A spare may have been pulled or exchanged while it was not in use.
         """
         return next(filter(self._is_present, self.spares), None)
 
@@ -73,7 +73,7 @@ class Roster:
 
     @property
     def enough(self) -> bool:
-        """True if so many members lack nothing that what is written now can be read after any
+        """True if enough members lack nothing for what is written now to be read after any
         return: a member that catches up is not one of them, since a restart forgets how far it is.
         """
         return sum(member.state is ACTIVE for member in self.members) >= self._geometry.k

@@ -22,7 +22,7 @@ from refmodel.log_structured.disk import create, open_disk
 from refmodel.log_structured.geometry import Geometry, plan
 
 SLOTS = 12288  # chunk slots of the capacity leg
-SAMPLES = 200  # how often the live fraction is measured
+SAMPLES = 200  # measurements of the live fraction
 
 
 @dataclass(frozen=True)

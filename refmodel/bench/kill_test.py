@@ -58,7 +58,7 @@ class Outcome:
     kills: int = 0
     acknowledged: int = 0  # operations
     in_flight: int = 0  # operations that were killed before the answer, and had happened
-    without_a_device: int = 0  # how often the disk was opened without a device
+    without_a_device: int = 0  # number of openings without a device
     redundant: bool = True  # whether a device may be lost now
     wrong: list[str] = field(default_factory=list)
 

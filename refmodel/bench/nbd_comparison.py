@@ -46,7 +46,7 @@ class Run(NamedTuple):
     iops: float  # operations per second of wall-clock time
     processor: float  # CPU seconds of the server per operation
     bandwidth: float  # bytes per second of wall-clock time
-    percentiles: tuple[float, ...]  # of the latency by wall-clock time, in seconds
+    percentiles: tuple[float, ...]  # percentiles of the latency by wall-clock time, in seconds
 
     def as_dict(self) -> dict[str, object]:
         """Return the object that `--json` writes; names are fio's where it has them."""

@@ -84,13 +84,13 @@ class Result(Measured):
 
     profile: str
     engine: str
-    layout: str  # of the devices; "" if the engine has no layouts
+    layout: str  # layout of the devices; "" if the engine has no layouts
     scale: float  # 1: a disk of 64 MiB, and as many operations as the profile says
     blocks: int  # size of the disk
-    snapshots: int  # that the disk had when the run began
+    snapshots: int  # number of snapshots when the run began
     cache_bytes: int  # size of the read cache in front of the disk; 0: none
     seed: int
-    digest: str  # of the operations, in their order
+    digest: str  # digest of the operations, in their order
     wall: bool  # seconds are wall-clock time; else CPU time
     windows: list[Window]
     actions: list[ActionDone]
@@ -166,7 +166,7 @@ class Part(Measured):
     windows: list[Window]
     actions: list[ActionDone]
     requests: list[Request] = field(repr=False)
-    waits: Breakdown = field(repr=False)  # what the requests waited for
+    waits: Breakdown = field(repr=False)  # parts of the latency
 
     @property
     def devices(self) -> Tally:

@@ -13,7 +13,7 @@ class Bug:
 
     number: int  # in the list of real bugs
     evidence: str  # where a real engine had it
-    what: str  # what is wrong, in one sentence
+    what: str  # the error, in one sentence
     plant: Callable[[Any], None]
     needs: dict[str, Any] = field(default_factory=dict)  # options of the disk that can have it
 

@@ -1,6 +1,6 @@
 """The requests of a disk behind its read cache, as processes.
 
-The cache holds no block that a change in flight touches. So whoever reads such a block reads the
+The cache holds no block that a change in flight touches. So a read of such a block goes to the
 disk, whose order is the order of all requests. A change takes its blocks out of the cache when it
 begins. What was read is put into the cache only if no change of its blocks was in flight meanwhile,
 and what was written only if no other was.

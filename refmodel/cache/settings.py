@@ -20,7 +20,7 @@ class CacheSettings:
     """The size of a cache."""
 
     bytes: int
-    block_bytes: int  # of a cache block: a power of 2, and whole blocks of the disk
+    block_bytes: int  # size of a cache block: a power of 2, and whole blocks of the disk
 
     @property
     def slots(self) -> int:

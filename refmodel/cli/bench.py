@@ -21,6 +21,7 @@ from refmodel.cli.commands import (
     DEDUPLICATION,
     ENGINE,
     MEMORY,
+    FiniteRange,
     given,
     main,
     run_on,
@@ -50,7 +51,7 @@ SCALE_OPTIONS = {"profile", "blocks", "operations", "memory"}
 )
 @click.option(
     "--scale",
-    type=click.FloatRange(min=0.001),
+    type=FiniteRange(min=0.001),
     default=1.0,
     show_default=True,
     help="Multiplies the size of the disk (64 MiB at 1) and the number of operations.",

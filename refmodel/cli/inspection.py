@@ -9,7 +9,7 @@ import click
 from rich.live import Live
 
 from refmodel.cache.disk import behind_cache
-from refmodel.cli.commands import DISK, disk_at, fail, log_structured, main
+from refmodel.cli.commands import DISK, FiniteRange, disk_at, fail, log_structured, main
 from refmodel.log_structured.scrub import Findings
 from refmodel.log_structured.scrub import scrub as scrub_disk
 from refmodel.observe import exporters, pictures
@@ -48,7 +48,7 @@ def stats(disk: Path, as_json: bool, openmetrics: bool, cheap: bool) -> None:
 @DISK
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1),
     default=1.0,
     show_default=True,
     help="Seconds between two updates.",

@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from refmodel.core.time_spent import PARTS
 
-COLUMNS = ("index", "count", "in flight", "group", *PARTS)  # of a row: sums over its requests
+COLUMNS = (
+    "index",
+    "count",
+    "in flight",
+    "group",
+    *PARTS,
+)  # columns of a row: sums over its requests
 FINE = 4  # binary digits of a latency that its bucket keeps, behind the first one
 
 

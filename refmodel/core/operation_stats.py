@@ -17,7 +17,9 @@ class OperationStats:
         self.blocks: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.groups = Histogram()  # requests of a server's clients that were performed together
         self.in_flight = Histogram()  # requests that the server had taken when a group began
-        self.requests: defaultdict[str, Breakdown] = defaultdict(Breakdown)  # of a server's clients
+        self.requests: defaultdict[str, Breakdown] = defaultdict(
+            Breakdown
+        )  # requests of a server's clients
 
     def add(self, name: str, started: int, *blocks: int) -> None:
         """Count operations that began together at `started` (a perf_counter_ns) and end now.

@@ -59,7 +59,7 @@ class TimeSpent:
         return tuple(self._spent)
 
 
-THREAD = TimeSpent()  # of this process: it has one thread for disks
+THREAD = TimeSpent()  # time of this process's one thread for disks
 
 
 def spent_on(part: int) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -29,7 +29,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_block_bytes(block_bytes: int) -> None:
-    """Raises BadRequest unless a block may have so many bytes."""
+    """Raises BadRequest unless a block may have `block_bytes` bytes."""
     require(block_bytes in BLOCK_BYTES, "the block size is a power of 2, 512 to 65536")
 
 

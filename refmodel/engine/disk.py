@@ -1,4 +1,4 @@
-"""The interface of an open disk, of whatever engine, with or without a cache."""
+"""The interface of an open disk, of any engine, with or without a cache."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -23,8 +23,8 @@ class Disk(ABC):
     counts are in blocks.
     """
 
-    operations: OperationStats  # what users asked of the disk
-    scheduler: Scheduler  # of its requests, and of what happens by itself
+    operations: OperationStats  # the operations of users
+    scheduler: Scheduler  # runs its requests and the background work
     # The requests as processes; None: the disk takes one at a time.
     requests: Requests | None = None
 

@@ -70,7 +70,7 @@ class OpenDisk(Disk, Generic[S]):
         """Restore from the devices what users see. Raises DataLost."""
 
     def limit_memory(self, memory: int) -> None:
-        """Let the maps take at most so many bytes of memory, if they need not fit in memory."""
+        """Let the maps take at most `memory` bytes, if they need not fit in memory."""
 
     def __init__(self, enclosure: Enclosure, geometry: S, events: Events) -> None:
         self._enclosure = enclosure
@@ -78,7 +78,7 @@ class OpenDisk(Disk, Generic[S]):
         self._events = events
         self.broken = False
         self.operations = OperationStats()
-        self.scheduler = Scheduler()  # of the requests, and of what happens by itself
+        self.scheduler = Scheduler()  # runs the requests and the background work
 
     @property
     def geometry(self) -> S:

@@ -35,7 +35,7 @@ class Requests(Protocol):
 
 
 def joined(found: list[bytes], counts: list[int]) -> list[bytes]:
-    """Return the blocks of extents that have so many blocks each, put together."""
+    """Return the blocks of extents, put together; `counts` is the number of blocks of each."""
     if len(found) == len(counts):
         return found
     blocks = iter(found)

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 
 class Shape(Protocol):
-    """A geometry, of whatever engine: what `create` fixes for a disk. A name ends with its unit."""
+    """A geometry, of any engine: what `create` fixes for a disk. A name ends with its unit."""
 
     @property
     def engine(self) -> str:

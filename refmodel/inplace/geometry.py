@@ -22,8 +22,8 @@ CHOICES = {
 class InPlaceGeometry(ArrayGeometry):
     """The parameters of the disk, fixed by `create`. A name ends with its unit."""
 
-    strip_blocks: int  # of a stripe on one device
-    log_bytes: int  # of the journal
+    strip_blocks: int  # blocks of a stripe on one device
+    log_bytes: int  # size of the journal
 
     capabilities = ("flush", "crash", "restart", "device", "clean")
     crash_profile = "ack"

@@ -1,7 +1,6 @@
 """Checkpoint slots: one page that says where all maps are, and where replay of the log begins.
 
-There are two slots, which are written in turn. So whatever happens to a write, the other slot is
-whole.
+There are two slots, which are written in turn. So if a write fails, the other slot is still whole.
 """
 
 import struct
@@ -16,9 +15,16 @@ from refmodel.core.errors import DataLost, HostRefused
 
 MAGIC = b"LFSCHECK"
 HEADER = struct.Struct("<8sI")  # magic, CRC-32C of what follows it
-KINDS = 7  # of maps, numbered from 1
+KINDS = 7  # kinds of maps, numbered from 1
 FIELDS = struct.Struct("<QQQQIQQQQQQQ" + "QQQQ" + KINDS * "Q")
-ROOTS = ("middle", "owners", "usage", "views", "fingerprints", "references")  # of maps
+ROOTS = (
+    "middle",
+    "owners",
+    "usage",
+    "views",
+    "fingerprints",
+    "references",
+)  # the roots of the maps
 
 
 @dataclass(slots=True)
@@ -28,7 +34,7 @@ class Checkpoint:
     number: int  # grows by 1 with each checkpoint; the slot is number modulo 2
     clock: int
     log_tail: int  # position of the first record to replay
-    log_sequence: int  # of that record
+    log_sequence: int  # sequence number of that record
     log_generation: int
     next_view: int
     middle: int  # the roots of the maps; 0 for an empty map
@@ -53,8 +59,8 @@ def with_roots(checkpoint: Checkpoint, change: Callable[[int], int]) -> Checkpoi
 def write(leg: Leg, checkpoint: Checkpoint) -> None:
     """Write a slot. The checkpoint counts once the slot is flushed.
 
-    Raises OSError if the host refuses it: some mirror may have the slot, so nobody knows whether it
-    counts, and the disk must be opened again.
+    Raises OSError if the host refuses it: some mirror may have the slot, so it is unknown whether
+    it counts, and the disk must be opened again.
     """
     try:
         leg.write(offset(checkpoint.number), encode(checkpoint), "checkpoint")

@@ -24,8 +24,8 @@ from refmodel.journal.record import (
     stored_bytes,
 )
 
-SEARCH_BYTES = 1 << 20  # of the ring, read together when it is searched for later records
-ALLOCATED_BYTES = 1 << 20  # of the ring, for which the host is asked to keep room at a time
+SEARCH_BYTES = 1 << 20  # read at once in a search for later records
+ALLOCATED_BYTES = 1 << 20  # the host is asked to keep this much room at a time
 
 
 class DurableLog:
@@ -47,7 +47,7 @@ class DurableLog:
         self._begun = False  # whether the generation of this opening has begun
         self.tail = 0  # position of the oldest record that is still needed
         self.head = 0  # position behind the newest record
-        self.sequence = 1  # of the next record
+        self.sequence = 1  # sequence number of the next record
         self.generation = 0
         self._flushed = 0  # sequence of the last record that is durable
         self._in_flight = False  # whether an operation was written since the last flush
@@ -59,16 +59,16 @@ class DurableLog:
         return self.head - self.tail
 
     def fits(self, bytes: int) -> bool:
-        """Return whether records of so many bytes fit behind the head, before the tail."""
+        """Return whether records of `bytes` bytes fit behind the head, before the tail."""
         opening = 0 if self._begun else RECORD_UNIT
         return self.used + opening + bytes <= self.size
 
     def could_ever_fit(self, bytes: int) -> bool:
-        """Return whether records of so many bytes fit into an empty log."""
+        """Return whether records of `bytes` bytes fit into an empty log."""
         return RECORD_UNIT + bytes <= self.size
 
     def allocate(self, bytes: int) -> None:
-        """Have the host keep room for records of so many bytes at the head.
+        """Have the host keep room for records of `bytes` bytes at the head.
 
         So an append that is to come cannot fail on one mirror for want of room. Raises HostFull if
         there is none; then nothing has changed.

@@ -16,7 +16,7 @@ HEADER = struct.Struct("<4sIQIHHQIIQ")
 PREFIX, FIELDS = struct.Struct("<4sI"), struct.Struct("<QIHHQIIQ")  # the same in two parts
 COVERED = 8  # the checksum covers everything from this byte on
 ZEROES = bytes(RECORD_UNIT)
-TABLE = struct.Struct("<I")  # how many writes a record has
+TABLE = struct.Struct("<I")  # the number of writes in a record
 EXTENT = struct.Struct("<QI")  # LBA and count of blocks of each
 
 
@@ -48,13 +48,13 @@ class Record:
     kind: RecordKind
     lba: int = 0  # logical block address
     count: int = 0  # blocks
-    name: str = ""  # of a snapshot
+    name: str = ""  # name of a snapshot
     data: bytes = b""
     sequence: int = 0
     generation: int = 0
     flushed: int = 0  # the last record that was durable when this one was written
     position: int = 0  # in the log: bytes since it began; it is not stored
-    writes: Sequence[tuple[int, bytes]] = ()  # of WRITES, instead of `data`: (LBA, whole blocks)
+    writes: Sequence[tuple[int, bytes]] = ()  # kind WRITES, instead of `data`: (LBA, blocks)
 
     @property
     def body(self) -> list[bytes]:
@@ -94,7 +94,7 @@ class Record:
 
 
 def record_bytes(payload: int, name: str = "") -> int:
-    """Return the stored size of a record with so many bytes of payload, in bytes."""
+    """Return the stored size of a record with `payload` bytes of payload, in bytes."""
     return -(-(HEADER.size + len(name) + payload) // RECORD_UNIT) * RECORD_UNIT
 
 

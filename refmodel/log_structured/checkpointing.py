@@ -2,8 +2,8 @@
 
 First what waits in memory is put into the maps, some in each step, until little is left. Then the
 checkpoint freezes: the maps and the position in the log, as they are at one moment. Its nodes are
-never changed from then on; whoever changes the maps copies them. They are written, some in each
-step. When all are on the media, the slot is written, and the log is truncated to the position.
+never changed from then on; a change of the maps copies them. They are written, some in each step.
+When all are on the media, the slot is written, and the log is truncated to the position.
 
 Each operation earns a step. How much a step does follows from how much is left, and from how much
 the log can still take. So the checkpoint ends before the log is full, and no operation pays for it
@@ -76,7 +76,8 @@ class Checkpointer:
     def step(
         self, logged: int, space: Earned | None = None, *, blocks: int = 1, freezes: bool = True
     ) -> bool:
-        """Do what an operation on so many blocks earns, with a record of so many bytes of the log.
+        """Do what an operation on `blocks` blocks earns, with a record of `logged` bytes of the
+        log.
 
         `space` is what it takes of the room, if the checkpoint is to make room. Without `freezes`
         the freeze, which destages the bank, is left to a later operation while the log has time.
@@ -151,7 +152,7 @@ class Checkpointer:
         return changes + len(state.chunks.dropped) + state.segments.changed_count
 
     def put_waiting(self, most: int) -> None:
-        """Put at most so many of these changes into the maps. Raises NoSpace, DataLost."""
+        """Put at most `most` of these changes into the maps. Raises NoSpace, DataLost."""
         state = self._state
         before = sum(state.views.waiting_changes())
         if before:
@@ -170,7 +171,7 @@ class Checkpointer:
         self.phase = Phase.NODES
 
     def write(self, most: int) -> None:
-        """Write at most so many nodes of the frozen maps."""
+        """Write at most `most` nodes of the frozen maps."""
         self._state.pages.write_frozen(most)
 
     def commit(self) -> None:

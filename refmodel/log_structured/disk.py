@@ -66,7 +66,7 @@ class LogStructuredDisk(ArrayDisk[Geometry]):
         self.scheduler.start(self.requests.log())
 
     def limit_memory(self, memory: int) -> None:
-        """Let the nodes of the maps take at most so many bytes of memory."""
+        """Let the nodes of the maps take at most `memory` bytes."""
         self.state.pages.limit_memory(memory)
 
     @property

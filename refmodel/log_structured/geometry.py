@@ -35,8 +35,8 @@ class Geometry(ArrayGeometry):
     fanout: int  # most entries of a tree node; 0: as many as a page holds
     write_back: bool
     cleaner: str = "cost-benefit"
-    compression: bool = False  # of chunks, to whole eighths of a block
-    deduplication: bool = False  # of chunks, when they are destaged
+    compression: bool = False  # compress chunks to whole eighths of a block
+    deduplication: bool = False  # deduplicate chunks when they are destaged
 
     capabilities = (
         "unmap",
@@ -140,7 +140,7 @@ def plan(
     compression: bool = False,
     deduplication: bool = False,
 ) -> Geometry:
-    """Return the geometry of a disk of so many blocks, with defaults for what is not given.
+    """Return the geometry of a disk of `blocks` blocks, with defaults for what is not given.
 
     Raises BadRequest if such a disk cannot work. By default the capacity leg holds twice the blocks
     of the disk, so that snapshots have space, and the log takes one write of a whole small disk, or
@@ -199,7 +199,7 @@ def plan(
 
 
 def reserve(segments: int) -> int:
-    """Return how many of so many segments are kept from users, at most.
+    """Return how many of `segments` segments are kept from users, at most.
 
     With many segments each stream needs some, and cleaning should be cheap.
     """

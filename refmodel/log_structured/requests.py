@@ -5,7 +5,7 @@ admitted while it waits for the log process, which makes all records that wait d
 flush, and their operations happen one after another in the order of the log. A read notes where
 its chunks are, in one step, and pins their segments until it has read them.
 
-What is not yet durable is shown to nobody: a request whose answer depends on a record in flight
+Changes that are not yet durable are invisible: a request whose answer depends on a record in flight
 waits until that has happened.
 """
 
@@ -34,7 +34,7 @@ from refmodel.log_structured.space_reservation import SpaceReservation
 from refmodel.log_structured.state import DiskState
 from refmodel.runtime.effects import FLUSH, READ, TURN, WRITE, Effect, Process
 
-RECLAIM_STEPS = 1  # of background reclaim before each change
+RECLAIM_STEPS = 1  # steps of background reclaim before each change
 
 
 class Requests:
@@ -58,7 +58,7 @@ class Requests:
         self._cleaning = cleaning
         self._checkpoints = checkpoints
         self._admitting = False  # whether a change is being admitted
-        self._error: Exception | None = None  # what made the disk unusable
+        self._error: Exception | None = None  # the error that made the disk unusable
 
     # What users ask.
 
@@ -240,7 +240,7 @@ class Requests:
             raise self._cut_short(kind, self._error) from self._error
         if state.chunks.may_fill_segment:
             try:
-                with suppress(HostRefused):  # what the host refuses waits in the bank
+                with suppress(HostRefused):  # data that the host refuses stays in the bank
                     for _ in state.chunks.destages():
                         yield WRITE
             except (DiskError, OSError) as error:

@@ -24,7 +24,7 @@ from refmodel.log_structured.checkpointing import Checkpointer, Earned
 from refmodel.log_structured.geometry import Geometry
 from refmodel.log_structured.state import DiskState
 
-CHECKPOINT_STEP = Earned(1, 16)  # of what is left of the checkpoint behind the last stripe
+CHECKPOINT_STEP = Earned(1, 16)  # the part of the checkpoint done per step after the last stripe
 
 
 class MissedStripe(NamedTuple):

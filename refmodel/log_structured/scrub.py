@@ -42,7 +42,7 @@ def scrub(disk: LogStructuredDisk) -> Findings:
         try:
             disk.checkpoint()
         except HostRefused:
-            pass  # what can be read is verified
+            pass  # everything that can be read is verified
         except DiskError as error:
             found.contradictions.append(f"no checkpoint can be taken: {error}")
     try:

@@ -146,7 +146,7 @@ class SpaceReservation:
         return reclaimed
 
     def _segments_for(self, blocks: int) -> int:
-        """Return how many free segments the bank and so many blocks need, and the cleaner.
+        """Return how many free segments the bank and `blocks` blocks need, and the cleaner.
 
         With one stream, what is moving fits into the last segment of the bank.
         """
@@ -164,7 +164,7 @@ class SpaceReservation:
         self._state.survey.finish()
         if lacking := self._lacking_pages(blocks):
             while len(pages.pending) < lacking and reclaimer.reclaim():
-                pass  # what it frees, the checkpoint makes usable
+                pass  # the checkpoint makes usable what cleaning frees
             self._checkpoints.run()
             if self._lacking_pages(blocks) and reclaimer.reclaim_all():
                 self._checkpoints.run()

@@ -71,7 +71,9 @@ class DiskState:
         )
         self.in_flight: deque[Record] = deque()  # in the log, and not yet applied; oldest first
         self.checkpoint_number = 0
-        self._frozen_stripes: list[int] = []  # of the checkpoint that is written, for its event
+        self._frozen_stripes: list[
+            int
+        ] = []  # stripes of the checkpoint being written, for its event
         self._frozen_usage: list[tuple[int, int]] = []
         # What the operation that is being applied did, for its event.
         self._made: list[int] = []  # MBAs
@@ -185,7 +187,7 @@ class DiskState:
         self.views.merge_all()
 
     def merge(self, blocks: int) -> bool:
-        """Merge some of the changes that wait: as much as an operation on so many blocks earns.
+        """Merge some of the changes that wait: as much as an operation on `blocks` blocks earns.
 
         Of the dropped chunks that wait to be removed, likewise. The price rises with the number of
         maps that wait, so it stays small. Returns whether nothing is left that has to be merged.

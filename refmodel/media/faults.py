@@ -2,7 +2,7 @@
 
 A faulty device stands between a disk and a good device. `bit-flip` hits one member of the disk, for
 its whole life; `bit-flip@all` hits every device. A seed decides which member it is, and which of
-its writes go wrong. A fault may also begin on a device when somebody asks for it, and end.
+its writes go wrong. A fault may also begin and end on request.
 """
 
 import errno
@@ -16,8 +16,8 @@ from refmodel.media.power_supply import SECTOR, PowerSupply
 
 EVERYWHERE = "@all"
 WRONG_ONE_IN = 6  # writes
-WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # of a fault that begins on request
-MOST_IOS = 60  # of a device before it vanishes
+WRONG_WHILE_ASKED_ONE_IN = (1, 2, 6)  # for a fault that begins on request
+MOST_IOS = 60  # the I/Os of a device before it vanishes, at most
 
 
 class FaultyDevice:
@@ -203,7 +203,7 @@ class FaultySupply(PowerSupply):
         self._put_between(name)
 
     def _put_between(self, device: str) -> None:
-        """Put the faults of a device between it and whoever uses it, if it was fed."""
+        """Put the faults of a device between it and its user, if it was fed."""
         fed, used = self._fed[device]
         used.below = fed
         for name in (*self._everywhere, *self._faults[device]):

@@ -12,14 +12,14 @@ from refmodel.core.errors import PowerCut
 from refmodel.media.device import Device
 
 SECTOR = 512  # bytes that a device writes whole or not at all, unless an engine needs more
-ODDS = (0.15, 0.5, 0.85)  # that a write survives; one of them for all writes before a power cut
+ODDS = (0.15, 0.5, 0.85)  # of survival of a write; one value for all writes before a cut
 
 
 @dataclass(slots=True)
 class Unflushed:
     """A write that no flush has covered yet, with what it replaced."""
 
-    number: int  # of the supply's writes, from 0
+    number: int  # its number among the supply's writes, from 0
     offset: int  # bytes
     before: bytes
     after: bytes

@@ -22,7 +22,7 @@ from refmodel.registry import Disk
 
 PREFIX = "refmodel_"
 NANO = 1e-9
-PERCENTILES = (50.0, 90.0, 99.0, 99.9)  # of a breakdown
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)  # shown of a breakdown
 SINCE = "counters.since"
 
 

@@ -41,7 +41,7 @@ def _of_layer(disk: RedoLogDisk, slot: int) -> Iterator[str]:
         return array("I", disk.store.read(METADATA, offset, sectors * SECTOR, "scrub"))
 
     used = [(0, geometry.directory_sectors)]
-    sectors: dict[int, array[int]] = {}  # of the tables: offset on the device -> entries
+    sectors: dict[int, array[int]] = {}  # sectors of tables: offset on the device -> entries
     for location in filter(None, read(0, geometry.directory_sectors)):
         used.append((location, TABLE_SECTORS))
         if location + TABLE_SECTORS > geometry.layer_sectors:

@@ -4,8 +4,8 @@ A layer that no view ends in, and that has one layer directly above it, takes ov
 that upper layer, which then goes (specs/RedoLogChain.tla calls it the way "down").
 
 It is done in steps of a few blocks. Writes, snapshots and crashes come in between: a block that the
-live disk writes to the upper layer is merged again. After a crash the consolidation begins anew:
-nobody sees a block of the lower layer where the upper layer has one.
+live disk writes to the upper layer is merged again. After a crash the consolidation begins anew: a
+block of the lower layer is hidden where the upper layer has one.
 """
 
 from collections.abc import Iterable

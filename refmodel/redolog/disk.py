@@ -150,7 +150,7 @@ class RedoLogDisk(OpenDisk[RedoLogGeometry]):
     def delete(self, name: str) -> None:
         """Delete a snapshot. Raises NoSuchSnapshot.
 
-        A layer that nobody else needs goes with it, or is consolidated in the background.
+        A layer that no other view needs goes with it, or is consolidated in the background.
         """
         self.tree.descriptor.snapshot(name)
         self._timed("delete", self._delete, name)

@@ -13,12 +13,12 @@ from refmodel.array.layout import PAGE
 from refmodel.core.validation import require, require_block_bytes
 
 SECTOR = 512  # bytes; locations count sectors
-TABLE_ENTRIES = 4096  # of a grain table
+TABLE_ENTRIES = 4096  # entries of a grain table
 ENTRY_BYTES = 4
 SECTOR_ENTRIES = SECTOR // ENTRY_BYTES
 TABLE_SECTORS = TABLE_ENTRIES // SECTOR_ENTRIES
 DESCRIPTOR_BYTES = 1 << 16
-ALL = -1  # as a table cache: all grain tables are in memory
+ALL = -1  # value of the table cache: all grain tables are in memory
 MOST_LAYERS = 256
 MOST_DEVICE_BYTES = 8 << 40  # file systems allow more for a sparse file
 

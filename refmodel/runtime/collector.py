@@ -4,8 +4,8 @@ A full collection looks at every object of the process. With the nodes of a larg
 this takes tens of milliseconds, at a moment that has nothing to do with any operation. It finds
 nothing of the engine, which makes no cycles: what it drops, the reference counts free. Connections
 and errors of a server may be in cycles, so collections are put off, not left out: young objects are
-collected more often than usual, so that each time there are few of them, and the rest when nobody
-waits. A server that is never idle does a full collection, too, but rarely.
+collected more often than usual, so that each time there are few of them, and the rest when no
+request waits. A server that is never idle does a full collection, too, but rarely.
 """
 
 import gc
@@ -20,7 +20,10 @@ DUE = 233  # collections of young objects after which an idle moment is used: as
 
 @contextmanager
 def full_collections_in_idle_moments() -> Iterator[None]:
-    """Meanwhile `collect_if_due` does full collections, and Python by itself only rarely."""
+    """Let only `collect_if_due` do full collections in this `with` block.
+
+    Python by itself does one only rarely then.
+    """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(YOUNG, MIDDLE, RARELY * young * middle * old // (YOUNG * (MIDDLE + 2)))
     try:

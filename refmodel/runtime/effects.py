@@ -2,8 +2,8 @@
 
 A request, and each kind of background work, is a process: a generator that yields effects. Between
 two effects it takes a step in memory: an action of the specs, named as there, with the device I/O
-that belongs to it. Other processes take their steps between. A power cut ends all processes at
-whatever effect they wait.
+that belongs to it. Other processes take their steps between. A power cut ends all processes where
+they wait.
 """
 
 from collections.abc import Callable, Generator

@@ -11,7 +11,7 @@ from refmodel.core.errors import PowerCut
 from refmodel.runtime.effects import TURN, Effect, Process
 
 R = TypeVar("R")
-Chooser = Callable[[int], int]  # how many processes may go on -> which one does
+Chooser = Callable[[int], int]  # number of processes that may go on -> index of the chosen one
 DIGIT = 8  # the base of a schedule
 Done = Callable[[Any, Exception | None], None]  # the result of a process, or its error
 

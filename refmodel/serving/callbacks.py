@@ -22,7 +22,7 @@ class Callbacks:
         if before == events:
             return
         if not events:
-            self.forget(watched)  # else epoll would report errors again and again
+            self.forget(watched)  # otherwise epoll would report errors again and again
             return
         (self._epoll.modify if before else self._epoll.register)(file, events)
         self._watched[file] = events, ready

@@ -9,7 +9,7 @@ from refmodel.serving.nbd.protocol import Exports
 from refmodel.serving.nbd.session import Request, Session
 
 RECEIVED_AT_A_TIME = 1 << 18  # bytes
-MOST_PARTS = 512  # of one sendmsg; the system allows 1024
+MOST_PARTS = 512  # parts of one sendmsg; the system allows 1024
 _received = memoryview(bytearray(RECEIVED_AT_A_TIME))  # one thread: all connections share it
 
 

@@ -10,7 +10,7 @@ DAMAGED = 5  # data is lost or damaged
 def explained(error: Exception) -> tuple[str, int]:
     """Return the line to print for an error, and the exit status that it ends the process with.
 
-    The line is "" where nobody reads the output any more, as behind `head`.
+    The line is "" if the output is no longer read, as behind `head`.
     """
     if isinstance(error, DiskError):
         return f"{error.code}: {error}", DAMAGED if isinstance(error, DataLost) else REFUSED

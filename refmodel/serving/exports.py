@@ -68,11 +68,11 @@ class DiskExport(NamedTuple):
 
     disk: Servable
     name: str  # a snapshot's; "" is the live view
-    identity: int  # of the snapshot; LIVE is that of the live view
+    identity: int  # identity of the snapshot; LIVE for the live view
     description: str
     size: int
     flags: ExportFlag
-    block_bytes: int  # that the client should prefer
+    block_bytes: int  # size that the client should prefer
 
     def view(self) -> str | None:
         """Return the name of the view. Raises NoSuchSnapshot if the snapshot was deleted."""

@@ -43,7 +43,11 @@ ERRNO: dict[type[BaseException], int] = {
 }
 READ, WRITE, FLUSH, TRIM = map(int, (Command.READ, Command.WRITE, Command.FLUSH, Command.TRIM))
 FUA = int(CommandFlag.FUA)
-FAILURES = (DiskError, OSError, MemoryError)  # of one request; after others the disk is unusable
+FAILURES = (
+    DiskError,
+    OSError,
+    MemoryError,
+)  # they fail one request; after others the disk is unusable
 
 Steps = Iterator[None]
 
@@ -55,7 +59,7 @@ class Performer:
         self._disk = disk
         self._size = disk.geometry.block_bytes
         self._unmaps = "unmap" in disk.geometry.capabilities
-        self._at_once = disk.geometry.crash_profile == "ack"  # what is answered is durable
+        self._at_once = disk.geometry.crash_profile == "ack"  # an answered write is durable
         self._step = longest_request(disk.geometry)
         self._short = min(SHORT, self._step)
 

@@ -1,10 +1,10 @@
 """Serves a disk over NBD, from one thread: an event loop.
 
 A turn of the loop takes what all clients have sent, performs it as one group, and answers it. Then
-it does one step of each long request, and, while nobody changes the disk, one step of housekeeping:
-reclaim, resync and rebuild. Python's full collections of cycles wait until there is none of this to
-do, either. Commands on the disk (refmodel.serving.command_socket) run between two turns, so a long
-command makes clients wait.
+it does one step of each long request, and, while no request changes the disk, one step of
+housekeeping: reclaim, resync and rebuild. Python's full collections of cycles wait until there is
+none of this to do, either. Commands on the disk (refmodel.serving.command_socket) run between two
+turns, so a long command makes clients wait.
 """
 
 import errno
@@ -59,7 +59,7 @@ class Server:
         self._connections: dict[Session, Connection] = {}
         self._arrived: list[Request] = []
         self._in_steps: deque[tuple[Request, Steps]] = deque()
-        self._changes = -1  # of the disk, when housekeeping last looked
+        self._changes = -1  # changes of the disk when housekeeping last looked
         self._quiet_from = 0.0  # the time when housekeeping may go on
         self._reserve = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         for one in listening:

@@ -41,8 +41,8 @@ def listen_on(port: int) -> Iterator[socket.socket]:
 
 
 def require_free(path: Path) -> None:
-    """Remove a socket that nobody listens on. Raises NotADisk if another server does, or if the
-    file is no socket."""
+    """Remove a socket without a listener. Raises NotADisk if another server does, or if the file is
+    no socket."""
     if path.is_socket():
         with socket.socket(socket.AF_UNIX) as probe:
             try:

@@ -195,7 +195,9 @@ def test_the_engine_is_a_behaviour_of_mirrored_log(honest: list[Trace]) -> None:
 
 def test_what_the_spec_promises_holds_all_along(honest: list[Trace], tmp_path: Path) -> None:
     """The steps that are no action of MirroredLog keep its promises too."""
-    promises = "INVARIANTS Remembered Mirrored Known Unharmed\nPROPERTIES Faithful NotSilently\n"
+    promises = (
+        "INVARIANTS Remembered Mirrored RecordHeld Unharmed\nPROPERTIES Faithful NotSilently\n"
+    )
     (tmp_path / "checked.cfg").write_text((SPECS / "TraceMirroredLog.cfg").read_text() + promises)
     assert rejected(honest[:1], str(tmp_path / "checked")) == [None]
 

@@ -84,7 +84,7 @@ class Workload:
 
     options: tuple[tuple[str, Any], ...]
     start: str
-    operations: tuple[int, ...]  # of OPERATIONS
+    operations: tuple[int, ...]  # indices into OPERATIONS
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from conformance.targets import Factory
 from conformance.targets.base import Message
 from conformance.targets.engines.kernel.disk import KernelDisk
 
-FEW, SAMPLED = 4, 8  # of media.subsets; a state costs some 50 ms of processor time
+FEW, SAMPLED = 4, 8  # arguments of media.subsets; a state costs some 50 ms of CPU time
 OPERATIONS = tuple(request for request in ALL if request["op"] not in ("clean", "checkpoint"))
 STARTS: dict[str, list[Message]] = {
     "new": [],

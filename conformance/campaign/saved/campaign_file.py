@@ -26,7 +26,7 @@ HOW = (
     "repeats",
     "unfinished",
     "usual",
-)  # of a failure, besides its trace
+)  # fields of a failure, besides its trace
 
 
 class BadKept(Exception):

@@ -1,4 +1,4 @@
-"""Oracles: who judges a trace. Each says which event is the first that the contract does not allow.
+"""Oracles, which judge traces: each names the first event that the contract does not allow.
 
 An oracle is a function from traces to opinions, one each, in their order: `model.judge`,
 `certified.judge`, `tlc.judge`.

@@ -1,4 +1,4 @@
-"""The oracle that is proved right: the checker of proofs/theories/Checker.v, extracted to OCaml.
+"""The oracle that is proved correct: the checker of proofs/theories/Checker.v, extracted to OCaml.
 
 `make proofs` builds it. It accepts a trace if and only if the contract admits it (theorem
 `recorded_checker_exact`); what is trusted besides is in proofs/README.md.
@@ -22,7 +22,7 @@ BATCH = 200  # traces per process
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """Return one opinion a trace, in their order.
+    """Return one opinion per trace, in their order.
 
     Raises NoSuchOracle where the checker has not been built.
     """

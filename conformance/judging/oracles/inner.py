@@ -1,4 +1,4 @@
-"""The oracle of the inside: the events of the reference engine, followed by TLC through the Trace
+"""The oracle of inner events: the events of the reference engine, followed by TLC through the Trace
 specs below the contract.
 
 It is asked whenever the oracle `tlc` is. A trace without such events it passes over.
@@ -44,7 +44,7 @@ CLAUSES = {"MirroredLog": journal.CLAUSES, "Redundancy": legs.CLAUSES}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """Return one opinion a trace, in their order; one run of TLC for each spec and config among
+    """Return one opinion per trace, in their order; one run of TLC for each spec and config among
     what is to be followed.
     """
     opinions = [_unfollowable(trace) or Opinion(None) for trace in batch]

@@ -114,7 +114,7 @@ def lines(trace: Trace) -> Iterator[tuple[list[Line], list[Place]]]:
     if not opened:
         return
     devices = followed.devices
-    others = max(1, len(devices.on) - devices.mirrors)  # of two members alone, the witness
+    others = max(1, len(devices.on) - devices.mirrors)  # with two members alone, the witness
     header: Line = {
         "trace": 1,
         "mirrors": devices.mirrors,
@@ -175,7 +175,7 @@ class _Follower:
             yield None, {"event": "shut"}
 
     def _left_half_open(self, event: Event) -> bool:
-        """Return whether the power failed where who was found missing is put on record."""
+        """Return whether the power failed while the members found missing were put on record."""
         names = [happened["event"] for happened in event.get("events", ())]
         return (
             event["result"] is None

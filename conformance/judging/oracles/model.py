@@ -9,7 +9,7 @@ from conformance.judging.orders import search
 
 
 def judge(traces: Sequence[Trace]) -> list[Opinion]:
-    """Return one opinion a trace, in their order."""
+    """Return one opinion per trace, in their order."""
     return [judge_one(trace) for trace in traces]
 
 

@@ -13,12 +13,12 @@ from modelcheck.checkers import tlc
 from modelcheck.runs import traces
 
 LARGEST_DISK = 1 << 16  # blocks; TLC keeps a state an event, each with every block in it
-MOST_STATES = 50_000  # of one trace whose requests overlap
+MOST_STATES = 50_000  # states of one trace whose requests overlap
 SPECS = {False: "TraceVirtualDisk", True: "TraceOverlappingDisk"}
 
 
 def judge(batch: Sequence[Trace]) -> list[Opinion]:
-    """Return one opinion a trace, in their order; one run of TLC for each spec and crash profile
+    """Return one opinion per trace, in their order; one run of TLC for each spec and crash profile
     among them.
     """
     opinions = [Opinion(None)] * len(batch)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 class TooMany(Exception):
-    """The search took more steps than it may. One line."""
+    """The search took more steps than it may. The message is one line."""
 
 
 @dataclass

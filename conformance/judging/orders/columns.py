@@ -20,8 +20,9 @@ from conformance.judging.orders.worlds import World, after
 
 
 class Column(NamedTuple):
-    """One way in which things may have gone for a block: its steps in flight that took effect, and
-    the number of its disk of one block."""
+    """One possible history of a block: its steps in flight that took effect, and the number of its
+    disk of one block.
+    """
 
     done: frozenset[int]
     disk: int
@@ -73,7 +74,7 @@ class Disks:
             known = disks.get(key)
             disks[key] = disk if known is None or known == disk else self._join(known, disk)
         made = frozenset(Column(done, disk) for (done, _), disk in disks.items())
-        return self._columns.setdefault(made, made)  # what is equal is one object
+        return self._columns.setdefault(made, made)  # equal columns are one object
 
     def _join(self, one: int, other: int) -> int:
         found = self._joined.get((one, other))

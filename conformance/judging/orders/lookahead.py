@@ -159,7 +159,8 @@ _THERE = {
 
 def _names_left(events: Sequence[Event], index: int) -> dict[str, bool]:
     """Return which snapshots this power cut left, as far as answers say so before anything may have
-    changed that."""
+    changed them.
+    """
     names: dict[str, bool] = {}
     later = list(takewhile(lambda event: event["op"] != "crash", events[index + 1 :]))
     changes = [

@@ -12,11 +12,11 @@ from conformance.judging.orders.walk import Search
 
 # Steps of the contract. A step of the whole disk costs a tenth of one that is taken block by block.
 MOST_STEPS = 400_000  # for one trace, block by block
-WHOLE_STEPS = 20_000  # of the whole disk, before blocks are judged apart
+WHOLE_STEPS = 20_000  # steps with the whole disk, before blocks are judged apart
 APART_STEPS = 200_000  # block by block, after the whole disk
 # At least for each prefix of a trace without an order, to see at which answer it ends.
 PREFIX_STEPS = 10_000  # block by block
-WHOLE_PREFIX_STEPS = 2_000  # of the whole disk
+WHOLE_PREFIX_STEPS = 2_000  # the same for a prefix of a trace
 
 
 @dataclass
@@ -77,7 +77,9 @@ def _first_without_order(trace: Trace, at: int, most_steps: int, whole: bool) ->
 
 
 def _has_none(trace: Trace, end: int, most_steps: int, whole: bool) -> bool:
-    """Return whether a search of so many steps sees that the trace up to `end` has no order."""
+    """Return whether a search of at most `most_steps` steps sees that the trace up to `end` has no
+    order.
+    """
     try:
         prefix = Trace(trace.hello, until(trace.events, end))
         return Search(prefix, most_steps, whole).run() is not None

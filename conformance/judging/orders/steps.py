@@ -19,7 +19,7 @@ class Step(NamedTuple):
     number: int
     event: Event
     request: int  # its index in the trace
-    blocks: Sequence[int] = ()  # of those that are judged apart: what it changes or reads
+    blocks: Sequence[int] = ()  # blocks judged apart that it changes or reads
 
     @property
     def local(self) -> bool:
@@ -96,9 +96,7 @@ def one_block(event: Event, offset: int) -> Event:
 
 
 def cut_profile(trace: Trace) -> str | None:
-    """Return the crash profile; None if the trace has no power cut: then nobody sees what one
-    leaves.
-    """
+    """Return the crash profile; None if the trace has no power cut, since it has no effect then."""
     crashes = any(event["op"] == "crash" for event in trace.events)
     return trace.hello.get("crash_profile") if crashes else None
 

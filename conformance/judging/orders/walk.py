@@ -1,4 +1,4 @@
-"""Requests that overlap: is there an order in which the contract admits what they answered?
+"""The search for an order of overlapping requests that the contract admits.
 
 A request is in flight from its call to its answer. The search walks along the calls and answers
 of a trace. It keeps every configuration that is still possible: which requests in flight have taken
@@ -77,8 +77,8 @@ class Search:
             for tag in event["result"]["tags"]
         }
         self.configs = [Config(frozenset(), World(state), Map()) for state in model.init(promised)]
-        self._mark: Step | None = None  # of the next power cut, if it is chosen what that leaves
-        self._tried = 0  # how many steps had been called when the mark was tried last
+        self._mark: Step | None = None  # the mark of the next power cut, once it is chosen
+        self._tried = 0  # number of steps called when the mark was last tried
 
     @property
     def taken(self) -> int:
@@ -178,9 +178,9 @@ class Search:
             yield config._replace(done=config.done - {step.number})
 
     def _with_local(self, step: Step, before: set[int]) -> Iterator[Config]:
-        """Yield the same for a step of one block.
+        """Yield the configurations after a step of one block; it is in flight no more.
 
-        Others of the block are tried before it, and steps that blocks share.
+        Other steps of the block, and steps that blocks share, are tried before it.
         """
         before.discard(step.number)
         (lba,) = step.blocks
@@ -236,7 +236,7 @@ class Search:
             yield Config(config.done | {step.number}, world, blocks)
 
     def _whole_after(self, config: Config, step: Step) -> Iterator[Config]:
-        """Yield the same if no blocks are judged apart."""
+        """Yield the configurations after a shared step if no blocks are judged apart."""
         changed = live(step.event) if step.event["op"] in ("write", "unmap") else ()
         if any(self._flight.too_late(config.done, step, lba) for lba in changed):
             return

@@ -39,4 +39,4 @@ def after(world: World, event: Event) -> Iterator[World]:
                 yield World(state, saved._replace(live=saved.live.update(changes)))
             if not event.get("fua") or not event.get("told", True):
                 yield World(state, saved)
-        # else what was saved before the flush does not survive
+        # otherwise what was saved before the flush does not survive

@@ -1,4 +1,4 @@
-"""A corpus of small targets that are wrong in one way each, and what the kit has to say of them."""
+"""A corpus of small targets that are wrong in one way each, and the expected verdict on each."""
 
 from __future__ import annotations
 

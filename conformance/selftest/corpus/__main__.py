@@ -1,4 +1,4 @@
-"""Be a target that is wrong in one way: `python conformance/selftest/corpus FAULT`; or honest, as
+"""Run a target that is wrong in one way: `python conformance/selftest/corpus FAULT`; or honest, as
 `none`, `honest-block`, `honest-prefix`.
 """
 

@@ -1,4 +1,4 @@
-"""Targets that keep their data and not to the dialogue."""
+"""Targets that store data correctly, but violate the dialogue."""
 
 import json
 import os

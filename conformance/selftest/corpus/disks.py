@@ -9,7 +9,7 @@ FAULTS: dict[str, type[DictDisk]] = {}
 
 
 def wrong(cls: type[DictDisk]) -> type[DictDisk]:
-    """Return a disk that is wrong; its fault is its name with dashes."""
+    """Register a wrong disk; its name with dashes is the name of its fault."""
     FAULTS[re.sub(r"(?<=.)([A-Z])", r"-\1", cls.__name__).lower()] = cls
     return cls
 

@@ -1,1 +1,4 @@
-"""Real engines as targets: each says what it promises and why. `make engines` installs them."""
+"""Real engines as targets. Each module says what its engine promises, and why.
+
+`make engines` installs them.
+"""

@@ -42,7 +42,7 @@ except ImportError:
     lmdb = None
 
 ROOM = 64 << 20  # bytes of the map: pages that a read view holds are not used again
-PROFILES = {"on": "ack", "off": "prefix"}  # of metasync
+PROFILES = {"on": "ack", "off": "prefix"}  # by the value of metasync
 LIVE = b""
 LBA = NUMBER = 8  # bytes
 
@@ -65,7 +65,7 @@ class LmdbTarget(RecordedDisk):
         self._recorded = Recorded(self._daemon.folder / "disk", self._daemon.folder / "log", ROOM)
         self._environment: Any = None
         self._held: dict[bytes, Any] = {}  # the read views of snapshots, by number
-        self._holding = threading.Lock()  # of the read views: a transaction is one thread's
+        self._holding = threading.Lock()  # protects the read views: a transaction is one thread's
         self._numbers = count()
         self._opening = threading.Lock()
 

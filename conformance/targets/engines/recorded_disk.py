@@ -17,7 +17,7 @@ from conformance.targets.engines.qemu import storage_daemon
 from conformance.targets.threads import IN_FLIGHT, Done, Threads
 
 BLOCK = 512  # bytes: nothing larger than a sector is written whole when the power fails
-UNSYNCED = {"no-flush": True}  # what survives is made from the log, whatever the host's file holds
+UNSYNCED = {"no-flush": True}  # survivors come from the log, not from the host's file
 CAPABILITIES = ["unmap", "flush", "snapshot", "delete", "revert", "crash", "restart"]
 
 
@@ -176,7 +176,7 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _make(self) -> None:
-        """Make an empty disk of so many blocks; there may be another, shut."""
+        """Make an empty disk of the right size; there may be another one, shut."""
 
     @abstractmethod
     def _open_again(self) -> Any:
@@ -184,7 +184,7 @@ class RecordedDisk(ABC):
 
     @abstractmethod
     def _shut(self) -> None:
-        """Close the disk as a clean shutdown does, if it is open: nobody has its files."""
+        """Close the disk as a clean shutdown does, if it is open: its files are not open."""
 
 
 def file_node(name: str) -> dict[str, Any]:

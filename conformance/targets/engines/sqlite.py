@@ -52,7 +52,7 @@ CREATE TABLE views(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE blocks(view TEXT, lba INTEGER, data BLOB, PRIMARY KEY(view, lba)) WITHOUT ROWID;
 """
 LIVE = ""
-LOCKED_SECONDS = 10.0  # that a connection waits for others
+LOCKED_SECONDS = 10.0  # time that a connection waits for others
 DATABASE = "/disk"
 
 

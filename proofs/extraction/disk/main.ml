@@ -131,9 +131,9 @@ let at_least least =
   Arg.conv (parse, Format.pp_print_int)
 
 let disk = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"The folder of the disk.")
-let lba = Arg.(required & pos 1 (some (at_least 0)) None & info [] ~docv:"LBA" ~doc:"The first block.")
-let count = Arg.(value & pos 2 (at_least 0) 1 & info [] ~docv:"COUNT" ~doc:"How many blocks.")
-let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc:"The snapshot.")
+let lba = Arg.(required & pos 1 (some (at_least 0)) None & info [] ~docv:"LBA" ~doc:"LBA of the first block.")
+let count = Arg.(value & pos 2 (at_least 0) 1 & info [] ~docv:"COUNT" ~doc:"Number of blocks.")
+let named = Arg.(required & pos 1 (some string) None & info [] ~docv:"NAME" ~doc:"Name of the snapshot.")
 let optional kind option docv doc = Arg.(value & opt (some kind) None & info [ option ] ~docv ~doc)
 let number option default doc = Arg.(value & opt (at_least 1) default & info [ option ] ~docv:"N" ~doc)
 
@@ -148,45 +148,45 @@ let commands =
   [ command "create" "Make a new disk in an empty or absent folder."
       (const create $ disk
        $ Arg.(required & opt (some (at_least 1)) None & info [ "blocks" ] ~docv:"N" ~doc:"Size, in blocks.")
-       $ number "segment-blocks" 128 "Blocks of a segment."
-       $ optional (at_least 1) "segments" "N" "Segments for data; if absent, twice the blocks and four."
+       $ number "segment-blocks" 128 "Blocks per segment."
+       $ optional (at_least 1) "segments" "N" "Segments for data; by default twice the blocks, and four."
        $ optional (at_least 1) "log-records" "N"
-         "Records in the log; if absent, half the blocks (1,024 to 65,536)."
-       $ number "snapshots" Plan.default_snapshots "Snapshots at most." $ Mirror_commands.layout);
+         "Records in the log; by default half the blocks (1,024 to 65,536)."
+       $ number "snapshots" Plan.default_snapshots "Largest number of snapshots." $ Mirror_commands.layout);
     command "write" "Write whole blocks from LBA on: stdin, filled up with zeroes, or what an option says."
       (const write $ disk $ lba
        $ optional Arg.string "text" "TEXT" "Write this text, in place of stdin."
        $ optional (at_least 0) "fill" "BYTE" "Write COUNT blocks of this byte."
-       $ number "count" 1 "Blocks, with --fill.");
+       $ number "count" 1 "With --fill: number of blocks.");
     command "read" "Read COUNT blocks from LBA on to stdout."
       (const read $ disk $ lba $ count
-       $ optional Arg.string "view" "NAME" "A snapshot, in place of the live view.");
-    command "unmap" "Give COUNT blocks from LBA on back: they read as zeroes."
+       $ optional Arg.string "view" "NAME" "Read this snapshot in place of the live view.");
+    command "unmap" "Unmap COUNT blocks from LBA on: they read as zeroes."
       (const (fun folder lba count -> change (DoUnmap (lba, count)) folder) $ disk $ lba $ count);
-    command "flush" "Do nothing: what is acknowledged is durable." (const (change DoFlush) $ disk);
-    command "snapshot" "Keep what the disk reads as now, under a name."
+    command "flush" "Do nothing: every acknowledged operation is durable." (const (change DoFlush) $ disk);
+    command "snapshot" "Take a snapshot of the live view, with this NAME."
       (const (fun folder name -> change (DoSnapshot name) folder) $ disk $ named);
     command "delete" "Delete a snapshot." (const (fun dir n -> change (DoDelete n) dir) $ disk $ named);
-    command "revert" "Make the live view what a snapshot is; every snapshot stays."
+    command "revert" "Make the live view equal to a snapshot; all snapshots stay."
       (const (fun folder name -> change (DoRevert name) folder) $ disk $ named);
     command "ls" "List the snapshots by name, with the number of blocks that each maps." (const ls $ disk);
-    command "inspect" "The log, the views and the segments in words." (const inspect $ disk);
-    command "clean" "Clean the segment with the least in it."
+    command "inspect" "Describe the log, the views and the segments." (const inspect $ disk);
+    command "clean" "Clean the segment with the fewest blocks in use."
       (const (fun folder -> with_disk folder Engine.clean) $ disk);
-    command "checkpoint" "Write a checkpoint, so that the log may be forgotten."
+    command "checkpoint" "Write a checkpoint, so that the log can be truncated."
       (const (fun folder -> with_disk folder (fun d -> Engine.maintain d Checkpoint)) $ disk);
     command "serve" "Serve over NBD until SIGTERM or SIGINT: the live view, and each snapshot by its name."
       (const serve $ disk
        $ Arg.(required & opt (some string) None & info [ "socket" ] ~docv:"PATH" ~doc:"Socket to listen on.")
        $ Arg.(value & flag & info [ "no-sync" ]
          ~doc:"Do not wait at a flush until the medium has the data. For tests and benchmarks only."));
-    command "adapter" "Speak the dialogue of the conformance kit on stdin and stdout."
+    command "adapter" "Answer requests of the conformance kit on stdin and stdout."
       (const adapter
        $ optional Arg.string "disk" "DIR" "A disk that lasts, in place of a temporary one."
        $ optional Arg.string "log-writes" "FILE" "With --disk: log what is written, as dm-log-writes does."
        $ optional Arg.string "folder" "DIR" "Where the file of the disk is kept while it runs."
        $ number "log-records" 16 "Records in the log."
-       $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Chooses what power cuts leave.")
+       $ Arg.(value & opt int 0 & info [ "seed" ] ~docv:"N" ~doc:"Seed of what power cuts leave.")
        $ Mirror_commands.layout) ]
   @ Mirror_commands.(List.map (fun (name, doc, act) -> command name doc (term (guarded, act))) all)
 

@@ -65,19 +65,19 @@ let status folder =
       if not clean then print_endline "not closed cleanly: the next opening makes the members equal")
 
 let all =
-  [ ("fail", "Take a device away.",
+  [ ("fail", "Let DEVICE fail.",
       fun folder i -> with_set folder (fun set -> Mirror_set.fail set (device set i)));
-    ("return", "Bring a device back as it was.",
+    ("return", "Bring DEVICE back as it was.",
       fun folder i -> with_set folder (fun set -> Mirror_set.return set (device set i)));
-    ("replace", "Put a new device in the place of another one.",
+    ("replace", "Put a new, empty device in the place of DEVICE.",
       fun folder i -> with_set folder (fun set -> Mirror_set.replace set (device set i)));
-    ("settle", "Make every device that answers a member.", fun folder _ -> settle folder);
-    ("status", "What each device is.", fun folder _ -> status folder) ]
+    ("settle", "Resync every stale device that answers.", fun folder _ -> settle folder);
+    ("status", "Show the state of each device.", fun folder _ -> status folder) ]
 
 (* Where [guarded] says what to do about mistakes. *)
 let term (guarded, act) =
-  let folder = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"Its folder.") in
-  let device = Arg.(value & pos 1 (some int) None & info [] ~docv:"DEVICE" ~doc:"Its number, from 0.") in
+  let folder = Arg.(required & pos 0 (some string) None & info [] ~docv:"DIR" ~doc:"The folder of the disk.") in
+  let device = Arg.(value & pos 1 (some int) None & info [] ~docv:"DEVICE" ~doc:"Number of the device, from 0.") in
   Term.(const (fun folder device -> guarded folder (fun () -> act folder device)) $ folder $ device)
 
 let devices least option doc =

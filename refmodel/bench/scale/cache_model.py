@@ -15,7 +15,7 @@ from typing import Any
 
 from refmodel.log_structured.maps.cow_btree import Tree
 
-MOST = 40.0  # of pT, where h is 1 within the precision of a float
+MOST = 40.0  # largest pT: h is 1 there within the precision of a float
 
 
 def expected_misses(rates: Sequence[float], fit: int) -> float:

@@ -23,7 +23,7 @@ LIVE = (0.5, 0.7, 0.8, 0.9)
 SKEWS = (0.0, 0.99)  # exponents of Zipf's law; 0: all blocks alike
 TURNS = 3  # writes per block until cleaning is steady, and as many again that are measured
 IDLE = 6  # segments that are free or dead on average, beside a batch of the cleaner
-SAMPLES = 200  # how often the live fraction is measured
+SAMPLES = 200  # measurements of the live fraction
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Amplification:
     """Chunks written to segments per chunk that users wrote, and how full the segments were."""
 
     written: float
-    live: float  # of the segments in use
+    live: float  # live share of the segments in use
     waited: int  # cleanings that a write had to wait for
     nodes: float  # written per chunk that users wrote: a checkpoint frees what was cleaned
 
@@ -41,7 +41,7 @@ class Row:
     """Both ways to clean one disk under one workload."""
 
     skew: float
-    live: float  # of the segments in use, as asked for
+    live: float  # live share of the segments in use, as asked for
     in_steps: Amplification
     at_once: Amplification
 

@@ -10,7 +10,7 @@ from refmodel.media.device import Device
 from refmodel.media.power_supply import PowerSupply
 
 BLOCK = PAGE
-DATA = bytes(range(256)) * (BLOCK // 256)  # of every block
+DATA = bytes(range(256)) * (BLOCK // 256)  # the data of every block
 
 
 class DatalessDevice:

@@ -27,8 +27,8 @@ from refmodel.runtime.collector import full_collections_in_idle_moments
 
 SIZES = (1 << 14, 1 << 18, 1 << 20, 1 << 24)  # blocks: 64 MiB, 1, 4, 64 GiB
 USUAL = SIZES[2]  # the largest that is run unless more is asked for
-SNAPSHOTS = (0, 12, 200)  # that are held meanwhile
-WRITES = 20_000  # that are measured
+SNAPSHOTS = (0, 12, 200)  # numbers of snapshots that are held meanwhile
+WRITES = 20_000  # number of measured writes
 BETWEEN = 500  # writes before each snapshot
 REPEATED = 9  # times that a snapshot is taken, reverted to and deleted
 FILL = 512  # blocks of a write that fills the disk
@@ -39,14 +39,14 @@ SPARE = 8  # a part in so many of what the disk holds is spare space, besides th
 class Cost(NamedTuple):
     """The cost of one operation; of several operations, the median."""
 
-    milliseconds: float  # of CPU time
-    ios: int  # of devices
+    milliseconds: float  # CPU time
+    ios: int  # device I/Os
     nodes: int  # made, or read when the disk is opened
 
 
 @dataclass(frozen=True)
 class Row:
-    """The costs of a disk with so many blocks and snapshots."""
+    """The costs of a disk with some number of blocks and snapshots."""
 
     blocks: int
     snapshots: int
@@ -141,7 +141,7 @@ def measure(
     memory: int | None = None,
     cleaned: bool = True,
 ) -> Row:
-    """Measure a disk of so many blocks while it holds so many snapshots.
+    """Measure a disk of `blocks` blocks while it holds `snapshots` snapshots.
 
     If it is to be `cleaned`, its cleaner is at work meanwhile.
     """

@@ -47,7 +47,7 @@ class Phase(NamedTuple):
     length: float  # in units of the profile
     actions: tuple[str, ...] = ()
     rate: float = 0.0  # share of the first phase's rate at which requests arrive; 0: closed loop
-    access: Access | None = None  # of this phase; else the profile's
+    access: Access | None = None  # default: the profile's
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Profile:
     access: Access
     phases: tuple[Phase, ...] = (Phase("run", 20),)
     unit: int = 1000  # operations of a phase of length 1, at scale 1
-    layout: str = "mirror"  # of the capacity leg, by default
+    layout: str = "mirror"  # default layout of the capacity leg
 
     @property
     def length(self) -> float:

@@ -91,11 +91,11 @@ class ChunkStore:
             return
         for mba in banked:
             successor = self.deduplication.drop_banked(mba)
-            if successor is not None and successor in bank:  # else it is dropped as well
+            if successor is not None and successor in bank:  # otherwise it is dropped as well
                 self._enqueue([successor], [None])
 
     def remove_dropped(self, most: int | None = None) -> None:
-        """Remove at most so many dropped chunks from the maps, or all. Raises DataLost.
+        """Remove at most `most` dropped chunks from the maps, or all. Raises DataLost.
 
         Many at once: this costs one walk for each leaf, not one for each chunk.
         """
@@ -110,7 +110,7 @@ class ChunkStore:
             self.segments.remove_chunks([pba for pba, _ in entries])
 
     def remove_if_many(self, most: int) -> bool:
-        """Remove at most so many dropped chunks, if many wait, and go on until none is left.
+        """Remove at most `most` dropped chunks, if many wait, and go on until none is left.
 
         Few calls for many chunks: each walks to every leaf that has some of them. Returns whether
         many waited. Raises DataLost.
@@ -238,7 +238,7 @@ class ChunkStore:
         for stream, queue in enumerate(self.queues):
             while queue.units >= self.segments.units:
                 yield
-                self.deduplicate()  # what came meanwhile
+                self.deduplicate()  # the chunks that came meanwhile
                 if queue.units >= self.segments.units:
                     self.destage(queue.items(), stream=stream)
 

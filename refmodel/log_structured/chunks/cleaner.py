@@ -81,10 +81,10 @@ class Cleaner:
             pass
 
     def move(self, most: int) -> bool:
-        """Move at most so many units out of a victim; the action Clean of the specs.
+        """Move at most `most` units out of a victim; the action Clean of the specs.
 
         The last victim goes on, until nothing is left of it. Returns False if there is no victim,
-        or so few units are not even one of its chunks. Raises DataLost, NoSpace.
+        or `most` is less than one of its chunks. Raises DataLost, NoSpace.
         """
         if not self._choose():
             return False

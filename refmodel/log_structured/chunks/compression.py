@@ -9,7 +9,7 @@ import zstandard
 from refmodel.core.errors import DataLost
 from refmodel.log_structured.geometry import Geometry
 
-LEVEL = 1  # of Zstandard
+LEVEL = 1  # compression level of Zstandard
 
 
 class Compressor:

@@ -113,7 +113,9 @@ class Deduplication:
             mark, duplicates = self._fingerprints.pop(mba), self._duplicates.pop(mba, [])
             del self._primaries[mark]
             key, *rest = PARTS.unpack(mark)
-            if self.index.get(key) is None:  # else other data has the key: this is not found again
+            if (
+                self.index.get(key) is None
+            ):  # otherwise other data has the key, and this is not found
                 self.index.put(key, (*rest, mba))
             counts.append((1 + len(duplicates), key))
             for duplicate in duplicates:
@@ -150,7 +152,7 @@ class Deduplication:
     def release(self, mbas: Iterable[int]) -> list[int]:
         """Take stored chunks that no view holds out of the references. Raises DataLost.
 
-        Returns those whose place nobody shares any more; the middle map still has them.
+        Returns those whose place is no longer shared; the middle map still has them.
         """
         freed = []
         for mba in mbas:

@@ -54,7 +54,7 @@ class LargeWrites:
         return b"".join([*table, data[len(data) // stripe * stripe :]])
 
     def payload_bytes(self, data_bytes: int) -> int:
-        """Return the length of the payload that `place` returns for so many bytes of data."""
+        """Return the length of the payload that `place` returns for `data_bytes` bytes of data."""
         segments, rest = divmod(data_bytes, self._blocks * self._block_bytes)
         return NUMBER.size * (1 + segments * (1 + self._blocks)) + rest
 

@@ -24,7 +24,7 @@ class Addressing:
         self.bits = LENGTH_BITS if geometry.compression else 0
         self.unit_bytes = geometry.block_bytes // geometry.chunk_units
         self.segment_units = geometry.segment_units
-        self.span = self.segment_units << self.bits  # how many PBAs a segment has
+        self.span = self.segment_units << self.bits  # the number of PBAs of a segment
         self._length = (1 << self.bits) - 1
 
     def units(self, pba: int) -> int:

@@ -51,7 +51,7 @@ class SealedSegments(MutableMapping[int, SegmentUsage]):
         return self._count
 
     def lose(self, segment: int, units: int) -> tuple[int, int]:
-        """Note that so many units of a segment are dead; if all are, it is not sealed any more.
+        """Note that `units` units of a segment are dead; if all are, it is not sealed any more.
 
         Returns how many live, and when it was filled.
         """

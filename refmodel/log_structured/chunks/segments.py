@@ -34,9 +34,9 @@ class Segments:
         # segment -> live units, when it was filled
         self.table: Tree[tuple[int, int]] = Tree(pages, MapKind.SEGMENT_USAGE)
         self.sealed = SealedSegments()
-        self.victims = Victims(self.units)  # of the sealed ones
+        self.victims = Victims(self.units)  # those of the sealed segments that may be cleaned
         self.dead: list[int] = []
-        self._dead_before = 0  # how many of them were dead when the maps were frozen
+        self._dead_before = 0  # number of those that were dead when the maps were frozen
         self.live = 0  # units in all segments
         self.fillings = 0  # segments sealed, since the disk was opened
         self.clock = pages.clock
@@ -47,8 +47,8 @@ class Segments:
         # table knows: it changes only where a segment is known.
         self._unknown = range(0)
         self._learned: set[int] = set()
-        self._unknown_sealed = 0  # how many of them are sealed
-        self._unknown_free = 0  # how many are free
+        self._unknown_sealed = 0  # number of those that are sealed
+        self._unknown_free = 0  # number of those that are free
         self._reserved: set[int] = set()
         self._pins: dict[int, int] = {}  # segment -> how many reads in flight read it
         self._bytes = geometry.segment_bytes
@@ -199,7 +199,7 @@ class Segments:
         return len(self._changed)
 
     def store(self, most: int | None = None) -> None:
-        """Bring the stored usage table up to date, at most so many entries, or all.
+        """Bring the stored usage table up to date, at most `most` entries, or all.
 
         Raises NoSpace, DataLost.
         """

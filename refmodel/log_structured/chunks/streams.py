@@ -58,7 +58,7 @@ class Streams:
         return Stream.LONG if age < self._short else Stream.OLD
 
     def cleaned(self, stream: int, lived: int) -> None:
-        """Learn that a segment of a stream is cleaned, so many ticks after it was filled."""
+        """Learn that a segment of a stream is cleaned, `lived` ticks after it was filled."""
         if stream != Stream.SHORT:
             return
         self._lived.append(lived)
@@ -72,7 +72,7 @@ class DestageQueue:
 
     def __init__(self) -> None:
         self._lengths: dict[int, int] = {}
-        self.units = 0  # of all of them
+        self.units = 0  # length of all chunks together
 
     def items(self) -> ItemsView[int, int]:
         """Return MBA and length of each chunk; the view follows what is added and removed."""

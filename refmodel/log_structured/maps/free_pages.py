@@ -15,7 +15,7 @@ class FreePages:
     """The free pages of one disk. Page 0 is never used."""
 
     def __init__(self, count: int) -> None:
-        self.pages = count  # of the disk
+        self.pages = count  # number of pages of the disk
         self.first_unused = 1  # pages from here on were never used
         self.unknown = range(0)  # pages of which nobody knows whether they are free
         self._released: list[int] = []  # a heap, so that low pages are used first
@@ -49,7 +49,7 @@ class FreePages:
             heapq.heappush(self._released, page)
 
     def learn(self, most: int, is_taken: Callable[[int], bool]) -> None:
-        """Find out which of the next unknown pages, at most so many, are free."""
+        """Find out which of the next unknown pages, at most `most`, are free."""
         known, self.unknown = self.unknown[:most], self.unknown[most:]
         for page in known:
             if not is_taken(page):

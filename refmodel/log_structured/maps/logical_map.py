@@ -24,7 +24,7 @@ class LogicalMap(Tree[int]):
     """Logical block address (LBA) -> middle block address (MBA), of one view."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.base: LogicalMap | None = None  # what lies below `recent` until it is merged
+        self.base: LogicalMap | None = None  # the map below `recent`, until it is merged
         self.recent: dict[int, int | None] = {}  # newer than the tree; None: no longer mapped
         self._order: list[int] = []  # the LBAs that a merge has yet to deal with, the last first
         self._based: list[LogicalMap] = []  # the maps that have this one as base
@@ -47,7 +47,7 @@ class LogicalMap(Tree[int]):
 
     @property
     def is_merging(self) -> bool:
-        """True if so many changes wait that they should be merged, or their merge has begun."""
+        """True if enough changes wait to be merged, or their merge has begun."""
         return bool(self._order) or len(self.recent) >= MOST_RECENT
 
     def get_many(self, wanted: Sequence[int]) -> list[int | None]:
@@ -91,7 +91,7 @@ class LogicalMap(Tree[int]):
         return super().height() if self.base is None else self.base.height()
 
     def merge(self, most: int) -> int:
-        """Put at most so many of the changes that wait into the tree; there must be no base.
+        """Put at most `most` of the changes that wait into the tree; there must be no base.
 
         Returns how many were put. Raises NoSpace, DataLost. If a node cannot be read, nothing is
         lost, and it may be tried again.

@@ -29,7 +29,7 @@ class MergeQueue:
         return [len(map.recent) for map in self._maps]
 
     def merge(self, most: int, live: LiveMap, *, whole: bool = False) -> bool:
-        """Merge at most so many changes, the oldest frozen map first, live behind the last one.
+        """Merge at most `most` changes, the oldest frozen map first, live behind the last one.
 
         Live is merged when enough changes wait there, or if the `whole` of them is asked for.
         Returns whether nothing is left of what has to be merged. Raises NoSpace, DataLost.

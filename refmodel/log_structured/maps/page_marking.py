@@ -5,8 +5,8 @@ pages of the checkpoint keep their content: none of them is allocated before the
 it finds what the checkpoint uses, whatever happens to the maps meanwhile.
 
 Only inner nodes are read, one in some two hundred: they say where leaves are. Of the first nodes
-the leaves are read, too, so that a small disk has all in memory. When a leaf that was not read was
-born is found out if somebody asks.
+the leaves are read, too, so that a small disk has all in memory. The birth of a leaf that was not
+read is found out on request.
 """
 
 from collections.abc import Callable

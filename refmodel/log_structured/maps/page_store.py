@@ -38,7 +38,7 @@ from refmodel.log_structured.maps.pages_in_use import PagesInUse
 from refmodel.log_structured.maps.pointers import Checksums
 
 MEMORY = 64 << 20  # bytes for nodes in memory, by default
-NODE_BYTES = PAGE + 768  # of memory that a full node takes: columns, objects, entries here
+NODE_BYTES = PAGE + 768  # memory of a full node: columns, objects, entries here
 LEAST_CLEAN = 4  # nodes on the media that may always be in memory
 LEAST_DIRTY = 64  # the same of the others
 MISS = "map-miss"  # the cause of a device read of a node that an operation needs
@@ -57,14 +57,14 @@ class PageStore:
         self.clock = clock
         self.nodes: dict[int, Node] = {}  # page -> node, of those in memory
         self.dirty: dict[int, Node] = {}  # born since the maps were frozen, and only in memory
-        self._frozen: dict[int, Node] = {}  # of a checkpoint, not written yet
+        self._frozen: dict[int, Node] = {}  # nodes of a checkpoint that are not written yet
         self._in_order = True  # whether these are in the order of writing
         self._clean: OrderedDict[int, None] = OrderedDict()  # the other pages, first evicted first
         self.in_use = PagesInUse(self.unused)
         self._lows: dict[int, int] = {}  # page -> the lowest key that its node leads to
         self.checksums = Checksums()
         self.pending: list[int] = []  # freed, but a checkpoint may refer to them
-        self._freed_before = 0  # how many of them were freed before the maps were frozen
+        self._freed_before = 0  # number of those freed before the maps were frozen
         self._most = MEMORY // NODE_BYTES  # nodes in memory
         self._holders = 0  # steps that need what they have loaded
         self._opened = False
@@ -96,7 +96,7 @@ class PageStore:
         return self.in_use.damaged
 
     def limit_memory(self, memory: int) -> None:
-        """Let nodes take at most so many bytes of memory.
+        """Let nodes take at most `memory` bytes.
 
         More only if a checkpoint cannot write them fast enough.
         """
@@ -204,7 +204,7 @@ class PageStore:
         self._freed_before = len(self.pending)
 
     def write_frozen(self, most: int) -> None:
-        """Write at most so many nodes of the frozen maps; neighbours go in one I/O.
+        """Write at most `most` nodes of the frozen maps; neighbours go in one I/O.
 
         Raises DataLost; then they may be written again.
         """
@@ -240,13 +240,14 @@ class PageStore:
         self.clock.commit()
 
     def free_pending(self, count: int) -> None:
-        """Make the first so many pages free that wait for a durable checkpoint."""
+        """Make the first `count` pages free that wait for a durable checkpoint."""
         for page in self.pending[:count]:
             self.unused.release(page)
         del self.pending[:count]
 
     def load(self, first_unused: int, used: Counter[MapKind]) -> None:
-        """Let nobody know which pages below the first unused one are in use, but how many are.
+        """Begin with the number of pages in use; which ones below the first unused page is not
+        known.
 
         If the first unused one is 0, that is not known either.
         """
@@ -262,7 +263,7 @@ class PageStore:
                 root = node.values[bisect_right(node.keys, low, 1) - 1] if node.level else 0
 
     def opened(self) -> None:
-        """Note that what is read from now on is read for somebody."""
+        """Note that the disk is open: from now on a read serves an operation."""
         self._opened = True
 
     def learn_first_unused(self) -> None:
@@ -271,7 +272,7 @@ class PageStore:
         self.unused.load(max(self.in_use, default=0) + 1)
 
     def learn_free(self, most: int) -> None:
-        """Find out which of the next unknown pages, at most so many, are free.
+        """Find out which of the next unknown pages, at most `most`, are free.
 
         Nothing can be found out if not all pages in use are marked.
         """

@@ -24,10 +24,10 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
         self._marked = 0
         self.all_marked = True
         self.counts: Counter[MapKind] = Counter()  # marked or not
-        self.total = 0  # of these counts
+        self.total = 0  # the sum of these counts
         self.damaged: list[int] = []  # pages that no component could give
         self._unused = unused
-        self._unmarked: dict[int, MapKind] = {}  # what is not marked, for events
+        self._unmarked: dict[int, MapKind] = {}  # pages that are not marked, for events
         self._gone: set[int] = set()  # pages freed before all were marked
 
     def __contains__(self, page: object) -> bool:
@@ -55,7 +55,7 @@ class PagesInUse(MutableMapping[int, tuple[MapKind, int]]):
         return self._marked
 
     def load(self, counts: Counter[MapKind]) -> None:
-        """Let no page be marked, but so many be in use of each map."""
+        """Begin with no page marked; `counts` is the number of pages in use, by map."""
         self.counts, self.total = counts, counts.total()
         self.all_marked = False
 

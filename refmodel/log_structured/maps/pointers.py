@@ -1,9 +1,9 @@
 """Pointers: how the media refer to a node, by its page and the checksum that it has there.
 
 A device that lost a write has another node in the page, which is whole. It may even be as old: of a
-checkpoint that was cut short before the disk was opened again. So whoever refers to a node says
-which one it means. A pointer is a u64: the page in its lower half, the checksum in the upper half.
-In memory the page alone is a reference, and the checksums are here.
+checkpoint that was cut short before the disk was opened again. So a pointer says which node it
+refers to. A pointer is a u64: the page in its lower half, the checksum in the upper half. In memory
+the page alone is a reference, and the checksums are here.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,8 @@ class Checksums:
     def pointer(self, page: int) -> int:
         """Return how the media refer to the node in a page; 0 stays 0, an empty tree.
 
-        What reclaim has freed before it was written has no checksum: nobody follows that pointer.
+        What reclaim has freed before it was written has no checksum: that pointer is never
+        followed.
         """
         return self._pointers[page] or page
 

@@ -7,7 +7,7 @@ little, and so does a wrong number of a page far behind the others.
 from array import array
 from collections.abc import Iterator
 
-BITS = 9  # of a place within its part
+BITS = 9  # bits of a place within its part
 PART = 1 << BITS  # numbers
 WITHIN = PART - 1
 

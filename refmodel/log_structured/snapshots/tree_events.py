@@ -12,7 +12,7 @@ from refmodel.log_structured.maps.node import MapKind, Node
 from refmodel.log_structured.maps.page_store import PageStore
 from refmodel.log_structured.snapshots.views import View, Views, ViewState
 
-LARGEST = 0x7FFFFFFF  # of a number in a trace
+LARGEST = 0x7FFFFFFF  # the largest number in a trace
 NodeFacts = list[int | list[int]]  # page, born, level, keys, values
 
 

@@ -48,7 +48,7 @@ class View:
     parent: int  # the id of a view; 0: none
     taken: int  # when it stopped changing
     fork: int  # when the newest removed view between it and its parent was taken; 0: none
-    cursor: int  # how far it is reclaimed: below this LBA it holds nothing any more
+    cursor: int  # progress of its reclaim: it holds nothing below this LBA
     state: ViewState
 
 
@@ -158,7 +158,7 @@ class Views:
         return not self.held_elsewhere(self.live, mba, lba, lambda view: view.map.get(lba) == mba)
 
     def merge(self, most: int, *, whole: bool = False) -> bool:
-        """Merge at most so many changes that wait; see MergeQueue. Raises NoSpace, DataLost."""
+        """Merge at most `most` changes that wait; see MergeQueue. Raises NoSpace, DataLost."""
         return self.frozen_maps.merge(most, self.live_map, whole=whole)
 
     def merge_all(self) -> None:

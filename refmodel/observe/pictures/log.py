@@ -1,4 +1,4 @@
-"""Draws the way of a write: the durable log, the bank, and the checkpoint slots."""
+"""Draws the path of a write: the durable log, the bank, and the checkpoint slots."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -39,7 +39,7 @@ class Negotiation:
     """The negotiation of one connection. `send` takes the bytes for the client."""
 
     def __init__(self, exports: Exports, send: Callable[[bytes], None]) -> None:
-        self.export: Export | None = None  # that the client chose: the negotiation is over
+        self.export: Export | None = None  # the client's choice: the negotiation is over
         self.refused = False  # whether the client is to be disconnected
         self.structured = False  # whether replies are structured
         self.allocation = False  # whether base:allocation may be asked for

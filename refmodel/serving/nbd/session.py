@@ -105,7 +105,7 @@ class Session:
         self._stopped = False  # whether it stopped taking requests because it was full
         self._negotiation: Negotiation | None = Negotiation(exports, self._send)
         self._structured = self._allocation = self._read_only = False
-        self._end = 0  # of the export, in bytes
+        self._end = 0  # the end of the export, in bytes
         self._usual = READ  # the last command that needs no check if it has no flags and is short
 
     @property

@@ -109,6 +109,8 @@ def test_inconclusive_is_three(tmp_path: Path) -> None:
         (["--target", "model", "--resume", "p.jsonl"], "needs its --seed"),
         (["--target", "model", "--crashes", "some"], "'none', 'random', 'exhaustive'"),
         (["--target", "model", "--traces", "0"], "0 is not in the range"),
+        (["--target", "model", "--minutes", "nan"], "nan is not a finite number"),
+        (["--target", "model", "--minutes", "inf"], "inf is not a finite number"),
         ([], "--target"),
     ],
 )

@@ -185,6 +185,7 @@ def test_what_is_missing_is_named_in_one_line(
 
 def test_an_unknown_run_is_a_wrong_usage() -> None:
     assert CliRunner().invoke(main, ["specs", "Nonsense"]).exit_code == 2
+    assert CliRunner().invoke(main, ["mutation", "VirtualDisk", "Nonsense"]).exit_code == 2
 
 
 def test_what_a_model_reaches_is_compared() -> None:

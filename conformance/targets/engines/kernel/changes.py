@@ -40,7 +40,7 @@ class Change:
 
 
 class Changes:
-    """The changes since `clear`. Who holds `lock` makes one, or opens a snapshot."""
+    """The changes since `clear`. The holder of `lock` makes one, or opens a snapshot."""
 
     def __init__(self, mark: Callable[[], Mark], known: Callable[[], Any]) -> None:
         self._mark, self._known = mark, known

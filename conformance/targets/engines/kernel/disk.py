@@ -6,7 +6,7 @@ written whole when the power fails.
 
 Several requests may be in flight, each on a line of its own to the agent. As LVM does it, one
 request at a time changes which snapshots there are; `delete` and `revert`, which close a device,
-wait until nobody uses any.
+wait until no device is in use.
 
 Drivers share in units that are much larger than a block. So a few blocks stand in each unit (option
 `spread`), and the rest of the unit is never used: a small disk spans many units."""
@@ -50,7 +50,7 @@ class KernelDisk(RecordedDisk):
     blind_to: frozenset[str] = frozenset()  # faults that change nothing that this driver promises
     data = range(0)  # bytes of the guest's disk where metadata never is
     in_flight = 1  # requests at once
-    breaks_off = True  # what a full disk has made in part ends as if the power had failed
+    breaks_off = True  # a request done in part ends as if the power had failed
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self._spread = int(options.get("spread", 4))

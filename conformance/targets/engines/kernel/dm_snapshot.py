@@ -167,7 +167,7 @@ class DmSnapshot(KernelDisk):
             yield
 
     def _require_room(self, copies: int, names: Iterable[str]) -> None:
-        """Raises Refusal if the stores are watched and one may lack room for so many copies."""
+        """Raises Refusal if the stores are watched and one may lack room for `copies` copies."""
         table = 1  # chunk, of exceptions: a full one is followed by another
         for name in names if self._watches else ():
             used, total = self._usage(name)

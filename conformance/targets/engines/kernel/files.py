@@ -25,11 +25,11 @@ _images: dict[tuple[int, tuple[str, ...]], bytes] = {}
 
 
 class FileDisk(KernelDisk):
-    """Whoever inherits says how the file system is made and mounted, and has the snapshots."""
+    """A disk that is a file. A subclass makes and mounts the file system, and has the snapshots."""
 
     unit = BLOCK
     blind_to = frozenset(["wild-discard"])  # it sends none
-    kind: str  # of file system, as mount calls it
+    kind: str  # type of the file system, as mount calls it
     mounted_with: tuple[str, ...] = ()  # options of mount
     tool: tuple[str, ...]  # makes one in the file named last
     _is_mounted = False

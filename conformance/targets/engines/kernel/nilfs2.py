@@ -25,7 +25,7 @@ from conformance.targets.engines.recorded_disk import Refusal
 from conformance.targets.threads import IN_FLIGHT
 
 SMALL = 16  # blocks of a segment, the least: a small disk has many
-SEGMENTS = 17  # of larger ones
+SEGMENTS = 17  # number of segments, if these are larger
 PAUSE = 2  # milliseconds, of a cleaner that is running
 
 

@@ -5,12 +5,13 @@ A part of a request is as many ranges as the agent takes in one line."""
 from conformance.targets.engines.recorded_disk import BLOCK
 
 Range = tuple[int, int]  # offset and length in bytes
-RANGES = 128  # of a part
+RANGES = 128  # ranges of a part
 
 
 def parts(lba: int, count: int, spread: int, unit: int) -> list[list[Range]]:
-    """Return the parts of `count` blocks from `lba` on; `spread` of them stand at the begin of each
-    unit of `unit` bytes.
+    """Return the parts of `count` blocks from `lba` on.
+
+    Each unit of `unit` bytes begins with `spread` of the blocks.
     """
     ranges: list[Range] = []
     while count:

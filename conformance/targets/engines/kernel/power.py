@@ -1,4 +1,4 @@
-"""The guest's disk as its power is cut: at random, or where an explorer says."""
+"""The guest's disk as its power is cut: at random, or at a chosen point."""
 
 from pathlib import Path
 from random import Random
@@ -11,7 +11,7 @@ from conformance.targets.engines.kernel.faults import Fault
 
 
 class Point(NamedTuple):
-    """A moment at which the power may fail, after so many writes of an operation."""
+    """A moment at which the power may fail, after a number of writes of an operation."""
 
     writes: int
     stable: bytes

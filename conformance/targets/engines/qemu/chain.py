@@ -180,7 +180,7 @@ class ChainTarget(QemuDisk):
         return layer
 
     def _tidy(self, layer: Layer | None) -> None:
-        """Merge the file away if nobody needs it by itself, and then perhaps the one under it."""
+        """Merge the file away if no view needs it by itself, and then perhaps the one under it."""
         while layer is not None and layer is not self._live and layer not in self._names.values():
             over = [other for other in self._layers if other.under is layer]
             if len(over) > 1:

@@ -29,7 +29,7 @@ class QemuDisk(RecordedDisk):
 
     With `power` "stays", the kit cuts no power, and writes to the same block race."""
 
-    export = "live"  # of the live disk
+    export = "live"  # name of the export of the live disk
     power = ("fails", "fails", "stays")  # values of the option `power`, for knobs
 
     def __init__(self, name: str, setup: storage_daemon.Setup, power: str) -> None:
@@ -45,7 +45,7 @@ class QemuDisk(RecordedDisk):
         self._overlapped = False  # several connections have written
         self._sound = True  # the daemon may be used again
         self._gate, self._ranges = Gate(), Ranges()
-        self._monitor = threading.Lock()  # of the request that gives commands to the daemon
+        self._monitor = threading.Lock()  # held by the request that gives commands to the daemon
         self._opening = threading.Lock()
 
     def _answer(self, message: Message) -> Message:

@@ -26,7 +26,7 @@ from conformance.targets.engines.qemu.window import Window
 from conformance.targets.engines.recorded_disk import BLOCK, Refusal, file_node
 
 ROOM = 16 << 20  # bytes of the file: qcow2 finds it large enough for whatever it allocates
-SIDES = "ab"  # of the files: see _lose
+SIDES = "ab"  # the two sets of files: see _lose
 CONFIRM = 64  # one view in so many is read by qemu-img too, and must be the same
 _images: dict[tuple[Any, ...], bytes] = {}  # empty ones, by size and options
 
@@ -197,7 +197,7 @@ def _setup(daemon: storage_daemon.Daemon) -> tuple[Window, Window, dict[str, mma
 
 
 def _empty(daemon: storage_daemon.Daemon, length: int, options: dict[str, Any]) -> bytes:
-    """Return an empty image of so many bytes."""
+    """Return an empty image of `length` bytes."""
     key = length, *sorted(options.items())
     if key not in _images:
         words = {"on": True, "off": False}

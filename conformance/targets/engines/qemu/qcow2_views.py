@@ -13,7 +13,7 @@ from mmap import mmap
 
 L1 = struct.Struct(">IQ")  # entries, offset in bytes
 L1_AT = 36  # in the header, bytes
-SNAPSHOTS = struct.Struct(">IQ")  # how many, offset in bytes
+SNAPSHOTS = struct.Struct(">IQ")  # number of snapshots, offset in bytes
 SNAPSHOTS_AT = 60
 SNAPSHOT = struct.Struct(
     ">QIHHIIQII"

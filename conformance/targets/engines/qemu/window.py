@@ -17,7 +17,7 @@ SIZE = (
 def connected(
     daemon: storage_daemon.Daemon, export: str, most: int = nbd.CONNECTIONS
 ) -> nbd.Connections:
-    """Return the export as a device, by so many connections at most."""
+    """Return the export as a device, by at most `most` connections."""
     return nbd.Connections(f"nbd+unix:///{export}?socket={daemon.nbd}", PATIENCE, most)
 
 

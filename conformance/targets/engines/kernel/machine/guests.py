@@ -1,4 +1,4 @@
-"""Guests that have booted and wait for the next who needs one: a boot takes seconds."""
+"""Guests that have booted and wait for their next use: a boot takes seconds."""
 
 from pathlib import Path
 
@@ -19,5 +19,5 @@ def borrow(size: int, linux: str = "") -> Guest:
 
 
 def give_back(guest: Guest, linux: str = "") -> None:
-    """Keep the guest for the next who borrows one. `linux` as it was borrowed."""
+    """Keep the guest for the next use. `linux` is as it was in `borrow`."""
     _idle[guest.size, linux].append(guest)

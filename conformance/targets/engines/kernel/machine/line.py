@@ -32,15 +32,18 @@ class Line:
         self._received = b""
 
     def await_ready(self, seconds: float) -> None:
-        """Wait until the agent says so; a firmware may say something before. Raises
-        TargetFailure."""
+        """Wait until the agent is ready; a firmware may print something before. Raises
+        TargetFailure.
+        """
         self._port.settimeout(seconds)
         while self._said() != "ready":
             pass
         self._port.settimeout(PATIENCE)
 
     def ask(self, *words: object) -> str:
-        """Have the agent do this; what it says. Raises GuestError, TargetFailure for no answer."""
+        """Have the agent do this. Return its answer. Raises GuestError, TargetFailure for no
+        answer.
+        """
         text = " ".join(map(str, words))
         try:
             self._port.sendall(text.encode() + b"\n")
