@@ -12,11 +12,14 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 
 from collections.abc import Sequence
 
+from conformance.contract.source import rarely
 from conformance.programs.full import FullWriter
 from conformance.programs.swarm import NEEDS
 from conformance.programs.writer import TIMES, Request
 
-CROWDS = (17, 17, 33, 65)  # snapshots that are there at once
+CROWDS = (17, 17, 33, 65, 257)  # snapshots that are there at once: one more than a power of 2
+NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share everything
+APART = (2, 8, NEVER, NEVER)  # about so many, in a crowd
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
 OPENINGS = ("restart", "crash")
@@ -97,16 +100,21 @@ class WideWriter(FullWriter):
             self._read_back()
 
     def _crowd(self) -> None:
-        """Many snapshots, small writes between some, an opening; then most of them are deleted."""
+        """Many snapshots, writes between some or none, an opening; then most are deleted."""
         if not {"snapshot", "delete"} <= self._capabilities:
             return
         names = [f"m{number}" for number in range(self._one_of(CROWDS))]
+        apart = self._one_of(APART)
+        self._write_at(0, self._blocks)
         for name in names:
-            if self._upto(2):
+            if rarely(self._choose, apart):
                 self._write_at(self._upto(self._blocks - 1))
             self._request_of_name("snapshot", name)
+        if "flush" in self._capabilities:  # a judge would follow every cut that takes some back
+            self._add("flush")
         self._open()
         self._read_back()
+        self._write_at(self._upto(self._blocks - 1))
         names.sort(key=lambda name: self._upto(1000))
         for name in names[self._upto(3) :]:
             self._request_of_name("delete", name)

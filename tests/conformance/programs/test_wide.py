@@ -64,6 +64,16 @@ def test_a_snapshot_goes_as_soon_as_live_is_what_it_was() -> None:
     assert gone > 8, gone
 
 
+def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> None:
+    most = 0
+    for program in programs(150):
+        in_a_row = 0
+        for request in program:
+            in_a_row = in_a_row + 1 if request["op"] == "snapshot" else 0
+            most = max(most, in_a_row)
+    assert most >= 257, most
+
+
 def test_every_fourth_program_of_a_campaign_is_wide() -> None:
     usual, mixed = (
         [
