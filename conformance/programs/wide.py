@@ -8,13 +8,15 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 - A change and an opening follow each other more often than a small counter counts.
 - A request that changes what a view is comes between two reads of the same blocks.
 - A power cut follows soon on a recovery, with few small changes in between.
+- All blocks are written again and again, durably: what was freed is used again while a log still has
+  what was there before, and the power fails.
 """
 
 from collections.abc import Sequence
 
 from conformance.contract.source import rarely
 from conformance.programs.full import FullWriter
-from conformance.programs.swarm import NEEDS
+from conformance.programs.swarm import FUA, NEEDS
 from conformance.programs.writer import TIMES, Request
 
 CROWDS = (17, 17, 33, 65, 257)  # snapshots that are there at once: one more than a power of 2
@@ -22,6 +24,8 @@ NEVER = 1 << 10  # snapshots of a crowd before one write comes: they share every
 APART = (2, 8, NEVER, NEVER)  # about so many, in a crowd
 STRIDES = (2, 2, 3, 5)  # blocks from one piece to the next
 MOST_PIECES = 120
+TURNS = (6, 12, 24)  # writes, most of the whole disk
+MOST_TURNED = 2000  # blocks
 OPENINGS = ("restart", "crash")
 CHANGES = ("write", "unmap", "flush", "revert", "snapshot")  # of which one comes between openings
 # What comes while much is left to do; `open` stands for an opening.
@@ -41,6 +45,7 @@ class WideWriter(FullWriter):
                     self._open_again_and_again,
                     self._fill_in_pieces,
                     self._put_off,
+                    self._turn_over,
                 )
             )()
             self._uncounted = len(self._requests)  # the program goes on for as long as any other
@@ -122,6 +127,25 @@ class WideWriter(FullWriter):
                 self._write_at(self._upto(self._blocks - 1))
         self._open()
         self._read_back()
+
+    def _turn_over(self) -> None:
+        """The whole disk is written again and again, a few blocks or none in between; mostly it is
+        made durable, and now and then the power fails.
+        """
+        ways = [way for way in (FUA, "flush") if way in self._capabilities]
+        for _ in range(min(self._one_of(TURNS), MOST_TURNED // self._blocks)):
+            if self._upto(2):
+                self._write_at(0, self._blocks)
+            else:
+                self._write_at(*self._ranges.between_borders())
+            way = self._one_of((*ways, "")) if ways else ""
+            if way == FUA and self._requests[-1]["op"] == "write":
+                self._requests[-1]["fua"] = True
+            elif way == "flush":
+                self._add(way)
+            if self._upto(7) == 0:
+                self._open()
+        self._open(("crash",))
 
     def _open_again_and_again(self) -> None:
         """Openings and one kind of change in turn, with a snapshot that lives through them."""

@@ -74,6 +74,16 @@ def test_a_crowd_of_snapshots_is_more_than_a_byte_counts_and_shares_all() -> Non
     assert most >= 257, most
 
 
+def test_all_blocks_are_written_again_and_again_durably() -> None:
+    turned = 0
+    for program in programs(120):
+        begins = program[1:40]
+        whole = [one for one in begins if len(one.get("tags", ())) == program[0]["blocks"]]
+        durably = [one for one in begins if one["op"] == "flush" or "fua" in one]
+        turned += program[0]["blocks"] > 3 and len(whole) > 5 and len(durably) > 3
+    assert turned > 4, turned
+
+
 def test_every_fourth_program_of_a_campaign_is_wide() -> None:
     usual, mixed = (
         [
