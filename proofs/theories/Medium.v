@@ -106,7 +106,7 @@ Lemma leaves_stable f f' : may_leave (Medium f []) f' → ∀ a, f' a = f a.
 Proof. intros Hs a. by destruct (Hs a) as [[|?%elem_of_nil]|[_ ?%elem_of_nil]]. Qed.
 
 Lemma survives_stable f f' : survives (Medium f []) f' → ∀ a, f' a = f a.
-Proof. intros Hf. by apply leaves_stable, survives_leaves. Qed.
+Proof. intros Hf a. by destruct (Hf a) as [|?%elem_of_nil]. Qed.
 
 Lemma overlay_out ws f a : a ∉ ws.*1 → overlay ws f a = f a.
 Proof.

@@ -13,9 +13,8 @@ From LogDisk Require Parity RedundancyHistory RedundancyRepair RedundancyPlaceme
   Composition CompositionAtWork CompositionWitnesses.
 From LogDisk Require LogStructuredDiskWitnesses SharedTreeExamples.
 From LogDisk Require ByteBlocks ProvedDiskTheorem ProvedDiskProgress ProvedDiskExecution.
-From LogDisk Require MirroredDiskTheorem MirroredDiskExecution MirroredDiskProgress
-  MirroredDiskProgressWitnesses MirroredDiskResync Progress.
-From LogDisk Require ParityLegTheorem ParityLegCode ParityLegDisk ParityLegExecution.
+From LogDisk Require LegCode LegDiskTheorem LegDiskExecution LegDiskRaid LegDiskProgress
+  LegDiskGroups LegDiskProgressWitnesses LegDiskResync Progress.
 
 (** ** The contract *)
 
@@ -521,63 +520,84 @@ Theorem served_disk_refines_contract `{blocks, EqDecision block} {torn : tearing
   admits_overlapping ByRequest Ack 0 (Alone (Event (Create n)) :: h).
 Proof. apply ProvedDiskTheorem.served_disk_refines_contract. Qed.
 
-(** 17. On mirrors, while devices fail, come back and are replaced: the contract admits every trace, with its
-operations on devices, of a disk that tolerates the failure of all devices but one. So data are never wrong,
-and are said to be lost only beyond that. *)
-Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
-  blocks_laws → MirroredDiskMachine.formatted size count n z → MirroredDiskMachine.lives size count z tr z' →
-  admits_recorded Ack (count - 1) (Event (Create n) :: tr).
-Proof. apply MirroredDiskTheorem.mirrored_disk_refines_contract. Qed.
+(** 17. On a leg of several devices: a block is cut into pieces, one for each device, and any [needed] of them
+give it back. While devices fail, come back, are replaced and copied to, the contract admits every trace, with
+its operations on devices, of a disk that tolerates the failure of all devices but [fewest]. So data are never
+wrong, and are said to be lost only beyond that. Only blocks of several pieces may tear. *)
+Import Leg LegDiskMachine.
+Theorem leg_disk_refines_contract `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr z' :
+  blocks_laws → LegCorrect.cutting_laws count → formatted size count n z → lives size count z tr z' →
+  admits_recorded Ack (count - fewest) (Event (Create n) :: tr).
+Proof. apply LegDiskTheorem.leg_disk_refines_contract. Qed.
 
-(** 18. Progress, with devices that fail between any two I/Os, but never the last member. [ends_well] says: at
-most so many turns, each of them possible, the last one with the end that is named. The scheduler is [plan]:
-  it
-proposes the first free places, and collects first where they are too few.
+(** Mirrors: every device has each block whole, and all but one may fail. *)
+Theorem mirrored_disk_refines_contract `{blocks} size count n z tr z' :
+  let code := LegCode.mirrors zero_block in let torn : tearing := λ _, False in
+  blocks_laws → 0 < count → formatted (cutting0 := code) size count n z → lives (cutting0 := code) size count
+    z tr z' → admits_recorded Ack (count - 1) (Event (Create n) :: tr).
+Proof.
+  intros code torn laws Hcount. apply (LegDiskTheorem.leg_disk_refines_contract (H0 := code)); [done|].
+  by apply LegCode.mirrors_laws.
+Qed.
+
+(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that tear are stripes of [k] pieces of so many bytes, and
+parity; every device has the others whole. *)
+Theorem raid_disk_refines_contract `{blocks} {torn : tearing} {decided : ∀ a, Decision (tears a)} bytes k m
+    (cut : block → vec (vec Parity.byte bytes) k) glue size n z tr z' :
+  blocks_laws → (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
+  let code := LegCode.raid_leg bytes k m cut glue in
+  formatted (cutting0 := code) size (k + m) n z → lives (cutting0 := code) size (k + m) z tr z' →
+  admits_recorded Ack m (Event (Create n) :: tr).
+Proof.
+  intros laws Hglue Hk Hm Hb code Hz Hlives.
+  pose proof (LegDiskTheorem.leg_disk_refines_contract (H0 := code) size (k + m) n z tr z' laws
+    (LegCode.raid_leg_laws bytes k m cut glue Hglue Hk Hm Hb) Hz Hlives) as Had.
+  simpl in Had. by replace (k + m - k) with m in Had by lia.
+Qed.
+
+(** 18. Progress, with devices that fail between any two I/Os, as long as [fewest] members answer. [ends_well]
+says: at most so many turns, each of them possible, the last one with the end that is named. The scheduler is
+[plan]: it proposes the first free places, and collects first where they are too few.
 
 A request within the stated sizes ([admissible]) is answered [Ok]: it takes four turns, and two I/Os and one
 more on each of [length ms] members for each block I/O of the request ([request_ios]). *)
-Theorem mirrored_requests_answered `{blocks} size count n z tr y ms c x h q :
-  blocks_laws → MirroredDiskMachine.formatted size count n z →
-  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
-  ProvedDiskBounds.device_blocks (shape y) ≤ size → MirroredDiskProgress.admissible y q →
-  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.turn size q)
-    (MirroredDiskProgress.answered_ok q) (MirroredDiskProgress.turns_of (shape y) (length ms) q)
-    (MirroredDiskMachine.Idle y ms c, x, h).
-Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.requests_are_answered _ _ _ _ _ _ _ _ _ _ _ Hz
-  Hlives). Qed.
+Import LegDiskProgress LegDiskGroups LegDiskResync Progress.
+Theorem leg_requests_answered `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
+    q :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible y q →
+  ends_well (weather count) (turn size q) (answered_ok q) (turns_of (shape y) (length ms) q)
+    (Idle y ms c, x, h).
+Proof. intros ?? Hz Hlives. by eapply requests_are_answered. Qed.
 
 (** 18. Several writes at once within the stated sizes ([admissible_group]) are performed, all of them: the
 bound is that of one request with as many I/Os ([group_ios]). *)
-Theorem mirrored_groups_performed `{blocks} size count n z tr y ms c x h ws :
-  blocks_laws → MirroredDiskMachine.formatted size count n z →
-  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
-  ProvedDiskBounds.device_blocks (shape y) ≤ size → MirroredDiskGroups.admissible_group y ws →
-  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskGroups.group_turn size ws)
-    (MirroredDiskGroups.group_ok ws) (MirroredDiskGroups.group_turns (shape y) (length ms) ws)
-    (MirroredDiskMachine.Idle y ms c, x, h).
-Proof.
-  intros ? Hz Hlives. exact (MirroredDiskGroups.groups_are_performed _ _ _ _ _ _ _ _ _ _ _ Hz Hlives).
-Qed.
+Theorem leg_groups_performed `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h
+    ws :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  ProvedDiskBounds.device_blocks (shape y) ≤ size → admissible_group y ws →
+  ends_well (weather count) (group_turn size ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
+    (Idle y ms c, x, h).
+Proof. intros ?? Hz Hlives. by eapply groups_are_performed. Qed.
 
-(** 18. Recovery ends, after a power cut and where all members were gone, and the disk is open. *)
-Theorem mirrored_recovery_ends `{blocks} size count n z tr c x h :
-  blocks_laws → MirroredDiskMachine.formatted size count n z →
-  MirroredDiskMachine.lives size count z tr (c, x, h) →
-  c = MirroredDiskMachine.Off ∨ c = MirroredDiskMachine.Lost → 0 < size →
-  MirroredDiskProgress.devices_suffice size x →
-  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskProgress.recovery_turn size)
-    MirroredDiskProgress.open_again (MirroredDiskProgress.recovery_turns size (length (Mirrors.members x)))
+(** 18. Recovery ends, after a power cut and where too few members answered, and the disk is open. *)
+Theorem leg_recovery_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr c x h :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted size count n z → lives size count z tr (c, x, h) →
+  c = Off ∨ c = Lost → 0 < size → devices_suffice size x →
+  ends_well (weather count) (recovery_turn size) open_again (recovery_turns size (length (Devices.members x)))
     (c, x, h).
-Proof. intros ? Hz Hlives. exact (MirroredDiskProgress.recovery_is_finished _ _ _ _ _ _ _ _ Hz Hlives). Qed.
+Proof. intros ?? Hz Hlives. by eapply recovery_is_finished. Qed.
 
 (** 18. Resync ends, whichever other devices fail meanwhile, and [Settle] is answered [Ok]. *)
-Theorem mirrored_resync_ends `{blocks} size count n z tr y ms c x h :
-  blocks_laws → MirroredDiskMachine.formatted size count n z →
-  MirroredDiskMachine.lives size count z tr (MirroredDiskMachine.Idle y ms c, x, h) →
-  Progress.ends_well (MirroredDiskProgress.weather count) (MirroredDiskResync.settle_turn size count)
-    MirroredDiskResync.settled_ok (MirroredDiskResync.settle_turns size count (length ms))
-    (MirroredDiskMachine.Idle y ms c, x, h).
-Proof. intros ? Hz Hlives. exact (MirroredDiskResync.resync_ends _ _ _ _ _ _ _ _ _ _ Hz Hlives). Qed.
+Theorem leg_resync_ends `{blocks} {C} `{cutting block C} {torn : tearing} size count n z tr y ms c x h :
+  blocks_laws → LegCorrect.cutting_laws count →
+  formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
+  ends_well (weather count) (settle_turn size count) settled_ok (settle_turns size count (length ms))
+    (Idle y ms c, x, h).
+Proof. intros ?? Hz Hlives. by eapply resync_ends. Qed.
 
 (** 12. This is more than safety: a machine that cannot go on does not have it, and neither does one whose
 turns are never good, such as one that refuses everything. *)
@@ -601,48 +621,6 @@ Theorem codecs_round_trip :
 Proof.
   split_and!; [apply ProvedDiskInvariant.log_round_trips|apply ProvedDiskInvariant.header_round_trips|
     apply ProvedDiskInvariant.superblock_round_trips|apply ProvedDiskInvariant.maps_round_trips].
-Qed.
-
-(** 19. A leg of several devices under it. A block is cut into pieces, one for each device; any [needed] of
-them give it back. Whoever runs programs of block I/O on the leg sees a device of blocks: what is read is
-what was written, while devices fail between any two I/Os and are absent or stale, after power cuts
-anywhere, after replacement and resync. The leg is lost only while more devices are absent or stale than
-the code can do without. Only blocks of several pieces may tear. *)
-Theorem leg_refines_device {B C A} `{ParityLeg.cutting B C} {torn : tearing} size count f
-    (tr : list (@ParityLegMachine.happening B A)) z :
-  ParityLegCorrect.cutting_laws count →
-  ParityLegMachine.lives size count (ParityLegMachine.new_leg count f) tr z →
-  ∃ v, ParityLegMachine.device_run count ParityLegMachine.nobody (ParityLegMachine.On (Medium f [])) tr v.
-Proof. intros ? Hlives. by eapply ParityLegTheorem.leg_refines_device. Qed.
-
-(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that tear are stripes of [k] pieces of [n] bytes and parity;
-every device has the others whole. *)
-Theorem raid_leg_refines_device {A} {torn : tearing} {decided : ∀ a, Decision (tears a)} n k m size f
-    (tr : list (@ParityLegMachine.happening (vec (vec Parity.byte n) k) A)) z :
-  1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) →
-  let code := ParityLegCode.raid_leg n k m in
-  ParityLegMachine.lives (H := code) size (k + m) (ParityLegMachine.new_leg (H := code) (k + m) f) tr z →
-  ∃ v, ParityLegMachine.device_run (H := code) (k + m) ParityLegMachine.nobody
-    (ParityLegMachine.On (Medium f [])) tr v.
-Proof.
-  intros Hk Hm Hb code Hlives. apply (ParityLegTheorem.leg_refines_device (H := code) size (k + m)
-    (laws := ParityLegCode.raid_leg_laws n k m Hk Hm Hb) f tr z Hlives).
-Qed.
-
-(** On such a device the programs of the disk answer as the contract says, and wherever they are interrupted
-they leave the disk before or after the request; recovery finds the disk again, however often it is cut. *)
-Theorem disk_on_torn_device `{blocks} {torn : tearing} g y f d places q :
-  blocks_laws →
-  (ProvedDiskInvariant.represents y f d →
-    let s := ProvedDiskRequests.settled (disk_blocks (shape y)) d in let p := perform y places q in
-    (∀ f', ParityLegMachine.left_by p (Medium f []) f' → ProvedDiskRequests.crash_outcome (shape y) s q f') ∧
-    ProvedDiskRequests.answers (shape y) s q (execute p (Medium f [])).1 (execute p (Medium f [])).2) ∧
-  (ProvedDiskInvariant.recoverable g d f →
-    let p := recover Done in
-    (∀ f', ParityLegMachine.left_by p (Medium f []) f' → ProvedDiskInvariant.recoverable g d f') ∧
-    ∃ y, (execute p (Medium f [])).1 = Some y ∧ ProvedDiskRequests.keeps g d y (execute p (Medium f [])).2).
-Proof.
-  intros laws. split; [apply ParityLegDisk.request_on_device|apply ParityLegDisk.recovery_on_device].
 Qed.
 
 (** 14. Every refusal has a reason. A request that changes a view is answered [Ok] unless: it has a fault; it
@@ -730,15 +708,25 @@ Proof. apply ProvedDiskExecution.served_life_exists. Qed.
 happened since one device has their record; a degraded write, all devices gone, one that comes back stale, the
 other one, resync, and the loss of the device that was never stale. *)
 Theorem mirrored_disk_execution : ∃ z z',
-  MirroredDiskMachine.formatted 20 2 4 z ∧
-  MirroredDiskMachine.lives 20 2 z MirroredDiskExecution.everything_on_mirrors_shows z'.
-Proof. apply MirroredDiskExecution.mirrored_life_exists. Qed.
-(** And a leg of RAID-5 over three devices: a block torn by a power cut, a degraded write, another device in
-the place of one, resync, the loss of a device that was never replaced, one too many, which comes back. *)
-Theorem raid5_leg_execution : ∃ z, ParityLegMachine.lives (H := ParityLegExecution.raid5_of_three) 4 3
-  (ParityLegMachine.new_leg (H := ParityLegExecution.raid5_of_three) 3 ParityLegExecution.nothing)
-  ParityLegExecution.much_shows z.
-Proof. apply ParityLegExecution.raid5_execution. Qed.
+  LegDiskMachine.formatted (cutting0 := LegDiskExecution.mirrored) (torn := LegDiskExecution.untorn) 20 2 4
+    z ∧ LegDiskMachine.lives (cutting0 := LegDiskExecution.mirrored) 20 2 z
+    LegDiskExecution.everything_on_mirrors_shows z'.
+Proof. apply LegDiskExecution.mirrored_life_exists. Qed.
+
+(** And on RAID-5 over three devices, of a checkpoint that a power cut tears, a degraded write, a write in
+which one device too many fails, which happened since another has its record, one that comes back stale, the
+right one, another device in the place of one, and the loss of a device that was never replaced. *)
+Import LegDiskRaid.
+Theorem raid5_disk_execution : ∃ z z',
+  LegDiskMachine.formatted (cutting0 := raid_of_two 1 5) (torn := tears_from 5) 20 3 4 z ∧
+  LegDiskMachine.lives (cutting0 := raid_of_two 1 5) 20 3 z everything_on_raid5_shows z'.
+Proof. apply LegDiskRaid.raid5_life_exists. Qed.
+
+(** And on RAID-6 over four: a degraded write while two devices are gone, a third, and resync. *)
+Theorem raid6_disk_execution : ∃ z z',
+  LegDiskMachine.formatted (cutting0 := raid_of_two 2 5) (torn := tears_from 5) 20 4 4 z ∧
+  LegDiskMachine.lives (cutting0 := raid_of_two 2 5) 20 4 z everything_on_raid6_shows z'.
+Proof. apply LegDiskRaid.raid6_life_exists. Qed.
 End Running.
 
 (** ** What they assume *)
@@ -762,16 +750,16 @@ Definition all_theorems :=
      @stale_never_read,
    @repair_stops_restored, @redundancy_restored, @rebuild_waits, @degraded_at_once, @one_use_per_device,
    @legs_suffice, @disk_over_legs_refines_contract, @disk_over_raid6_refines_contract, @composed_execution,
-   @proved_disk_refines_contract, @served_disk_refines_contract, @mirrored_disk_refines_contract,
-   @mirrored_requests_answered, @mirrored_groups_performed, @mirrored_recovery_ends, @mirrored_resync_ends,
+   @proved_disk_refines_contract, @served_disk_refines_contract, @leg_disk_refines_contract,
+   @mirrored_disk_refines_contract, @raid_disk_refines_contract,
+   @leg_requests_answered, @leg_groups_performed, @leg_recovery_ends, @leg_resync_ends,
    @progress_needs_turns, @progress_needs_good_turns,
    @bytes_round_trip, @codecs_round_trip,
-   @leg_refines_device, @raid_leg_refines_device, @disk_on_torn_device,
    @refusal_has_reason, @surplus_ignored, @update_cost, @group_cost, @read_cost, @write_is_taken,
    @group_is_taken,
    @used_at_most_mapped,
    @proved_disk_execution, @served_disk_execution, @mirrored_disk_execution,
-   @raid5_leg_execution).
+   @raid5_disk_execution, @raid6_disk_execution).
 Print Assumptions all_theorems.
 
 (** The counterexamples of the README: one hypothesis or rule dropped from each theorem. *)
@@ -795,13 +783,12 @@ Definition all_counterexamples :=
    @ProvedDiskExecution.round_trip_needed, @ProvedDiskExecution.whole_records_needed,
    @ProvedDiskExecution.served_round_trip_needed,
    @ByteBlocks.no_words, @ByteBlocks.word_too_large, @ProvedDiskExecution.refusals_happen,
-   @ParityLegExecution.code_needed, @ParityLegExecution.tearing_needed,
-   @MirroredDiskExecution.record_needed, @MirroredDiskExecution.round_trip_needed_on_mirrors,
-   @MirroredDiskProgressWitnesses.small_devices_block,
-   @MirroredDiskProgressWitnesses.snapshots_run_out, @MirroredDiskProgressWitnesses.groups_need_places,
-   @MirroredDiskProgressWitnesses.recovery_needs_a_member,
-  @MirroredDiskResync.resync_needs_members,
-  @ProvedDiskExecution.full_disk_refuses,
+   @LegDiskRaid.code_needed, @LegDiskRaid.tearing_needed,
+   @LegDiskExecution.record_needed, @LegDiskExecution.round_trip_needed_on_mirrors,
+   @LegDiskProgressWitnesses.small_devices_block,
+   @LegDiskProgressWitnesses.snapshots_run_out, @LegDiskProgressWitnesses.groups_need_places,
+   @LegDiskProgressWitnesses.recovery_needs_a_member, @LegDiskResync.resync_needs_members,
+   @ProvedDiskExecution.full_disk_refuses,
    @ProvedDiskExecution.full_log_costs_more, @OverlappingDiskWitnesses.overlapping_examples_hold,
    @OverlappingDiskWitnesses.overlapping_limit_gives_up, @OverlappingDiskWitnesses.apart_needs_profile,
    @OverlappingDiskWitnesses.queue_needs_contract).

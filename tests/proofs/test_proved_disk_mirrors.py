@@ -89,7 +89,7 @@ def test_the_kit_finds_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> 
             "members clean;\n      run set next",
             "      ignore (members, clean);\n      run set next",
         ),
-        ("None -> settle set.size", "None -> settle 0"),
+        ("settle_leg set.layout.code set.size", "settle_leg set.layout.code 0"),
     ],
     ids=["the record of the members is not written", "settle copies nothing"],
 )

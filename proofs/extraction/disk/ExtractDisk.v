@@ -4,7 +4,7 @@ Numbers are OCaml's integers (63 bits): what comes from outside is checked to be
 counted (records, MBAs) grows by at most a few thousand per request. Names are OCaml's strings. *)
 From Coq Require Import Extraction ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlNativeString.
 From stdpp Require Import strings numbers.
-From LogDisk Require Import ProvedDisk Mirrors ParityLeg.
+From LogDisk Require Import ProvedDisk Leg LegCode.
 
 Extract Inlined Constant Compare_dec.le_dec => "(fun (a : int) b -> a <= b)".
 Extract Inlined Constant Compare_dec.lt_dec => "(fun (a : int) b -> a < b)".
@@ -27,4 +27,4 @@ Extract Constant Pos.to_nat =>
   "(let rec number p = match p with XH -> 1 | XO p -> 2 * number p | XI p -> 2 * number p + 1 in number)".
 
 Extraction "proved_core.ml" perform write_group maintain recover format first_free is_free in_use listing live_blocks
-  mirrored opened settle on_leg open_leg settle_leg.
+  on_leg open_leg settle_leg mirrors.

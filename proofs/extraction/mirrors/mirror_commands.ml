@@ -18,7 +18,7 @@ let opened_mirrors ~sync folder action =
   | exception problem -> Mirror_set.close set; raise problem
   | disk ->
       let state = { Mirror_adapter.folder; random = Random.State.make_self_init (); records = 0;
-        count = Mirror_set.count set; raid5 = set.code <> None; set = Some set; disk = Some disk } in
+        count = Mirror_set.count set; raid5 = set.layout.whole < max_int; set = Some set; disk = Some disk } in
       let answer message =
         match Adapter.text "op" message with
         | "fail" | "return" | "replace" | "settle" ->

@@ -1,5 +1,5 @@
 (* Mirrors, or a leg with parity: a file per device, `device-0` and so on, and the file `members`, which is the
-   record of Mirrors.v. A device that fails is a file that is not there, or that gives an error. *)
+   record of Devices.v. A device that fails is a file that is not there, or that gives an error. *)
 
 open Proved_core
 
@@ -9,7 +9,7 @@ exception Past_end
 type t = {
   folder : string;
   size : int;  (* blocks of each device *)
-  code : Xor_pieces.t option;  (* none: mirrors *)
+  layout : Xor_pieces.t;
   devices : Device.t option array;  (* none: it does not answer *)
   mutable members : int list;  (* as the proved programs last returned them *)
   mutable clean : bool;
@@ -51,7 +51,7 @@ let read_record folder =
       with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
 
 let count set = Array.length set.devices
-let tolerates set = match set.code with None -> count set - 1 | Some _ -> 1
+let tolerates set = count set - set.layout.code.fewest
 
 let lose set i =
   let gone device =
@@ -80,18 +80,13 @@ let rec run set = function
 
 let remember set ((members, clean), result) = set.members <- members; set.clean <- clean; result
 
-let over set program =
-  match set.code with
-  | None -> mirrored set.size set.members set.clean program
-  | Some { code; _ } -> on_leg code set.size set.members set.clean program
+let over set program = on_leg set.layout.code set.size set.members set.clean program
 
 let medium set =
   { Engine.run = (fun program -> if set.lost then raise Lost else remember set (run set (over set program))) }
 
 let settle set =
-  let members, clean = run set (match set.code with
-    | None -> settle set.size (count set) set.members set.clean
-    | Some { code; _ } -> settle_leg code set.size (count set) set.members set.clean) in
+  let members, clean = run set (settle_leg set.layout.code set.size (count set) set.members set.clean) in
   remember set ((members, clean), ())
 
 (* Nothing is unflushed between two requests: who opens the disk next need not compare the members. *)
@@ -99,37 +94,33 @@ let rest set =
   if not (set.clean || set.lost) then
     remember set (run set (SetMembers (set.members, true, Finish ((set.members, true), ()))))
 
-(* The first block of which devices have pieces. *)
+(* With parity: the first block of which devices have pieces. *)
 let parity folder = Filename.concat folder "parity"
-let code_of folder count =
-  if not (Sys.file_exists (parity folder)) then None
+let layout_of folder count =
+  if not (Sys.file_exists (parity folder)) then Xor_pieces.mirrors
   else
     let file = open_in_bin (parity folder) in
     Fun.protect ~finally:(fun () -> close_in file) (fun () ->
-        try Some (Scanf.bscanf (Scanf.Scanning.from_channel file) "pieces from %d" (fun whole ->
-            Xor_pieces.raid5 ~whole ~data:(count - 1)))
+        try Scanf.bscanf (Scanf.Scanning.from_channel file) "pieces from %d" (fun whole ->
+            Xor_pieces.raid5 ~whole ~data:(count - 1))
         with Scanf.Scan_failure _ | End_of_file | Failure _ -> raise Engine.Not_a_disk)
 
-let extent = function None -> Device.whole_blocks | Some (code : Xor_pieces.t) -> Xor_pieces.extent code
-
-let open_device ~sync ~cut_after ~code folder i =
-  try Some (Device.open_file ~sync ~cut_after ~extent:(extent code) (device_file folder i))
+let open_device ~sync ~cut_after ~layout folder i =
+  try Some (Device.open_file ~sync ~cut_after ~extent:(Xor_pieces.extent layout) (device_file folder i))
   with Unix.Unix_error _ -> None
 
 (* The disk, once its members are equal. *)
 let recover set =
   let _, _, clean, members = read_record set.folder in
   let program members clean = over { set with members; clean } Engine.program_to_recover in
-  let memory = remember set (run set (match set.code with
-    | None -> opened set.size members clean program
-    | Some { code; _ } -> open_leg code set.size members clean program)) in
+  let memory = remember set (run set (open_leg set.layout.code set.size members clean program)) in
   set.lost <- false;
   Engine.with_memory (medium set) memory
 
 let open_set ?(sync = true) folder =
   let size, count, clean, members = read_record folder in
-  let cut_after = ref None and code = code_of folder count in
-  { folder; size; code; devices = Array.init count (open_device ~sync ~cut_after ~code folder); members; clean;
+  let cut_after = ref None and layout = layout_of folder count in
+  { folder; size; layout; devices = Array.init count (open_device ~sync ~cut_after ~layout folder); members; clean;
     lost = false; cut_after; sync; gone = [] }
 
 let close set = Array.iteri (fun i _ -> lose set i) set.devices
@@ -157,7 +148,7 @@ let fail set i = lose set i; if Sys.file_exists (device_file set.folder i) then
 let return set i =
   if Sys.file_exists (pulled set.folder i) then Unix.rename (pulled set.folder i) (device_file set.folder i);
   if set.devices.(i) = None then
-    set.devices.(i) <- open_device ~sync:set.sync ~cut_after:set.cut_after ~code:set.code set.folder i
+    set.devices.(i) <- open_device ~sync:set.sync ~cut_after:set.cut_after ~layout:set.layout set.folder i
 
 (* It leaves the record first. Raises Lost where too few members are left: what it held is gone. *)
 let replace set i =
@@ -170,5 +161,5 @@ let replace set i =
     [ device_file set.folder i; pulled set.folder i ];
   let path = device_file set.folder i in
   set.devices.(i) <-
-    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(extent set.code) path);
-  if List.length members < count set - tolerates set then begin set.lost <- true; raise Lost end
+    Some (Device.open_file ~sync:set.sync ~fresh:true ~cut_after:set.cut_after ~extent:(Xor_pieces.extent set.layout) path);
+  if List.length members < set.layout.code.fewest then begin set.lost <- true; raise Lost end

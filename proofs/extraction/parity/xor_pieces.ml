@@ -1,10 +1,10 @@
-(* RAID-5 as a cutting of ParityLeg.v: of the blocks from `whole` on each device has a piece, the last device
+(* RAID-5 as a cutting of Leg.v: of the blocks from `whole` on each device has a piece, the last device
    their sum; of the others each has all. The proofs ask that all pieces but one give the block back
-   (`cutting_laws`); ParityLegCode.v proves it of vectors of bytes. *)
+   (`cutting_laws`); LegCode.v proves it of vectors of bytes. *)
 
 open Proved_core
 
-type t = { data : int; whole : int; bytes : int; code : (block, block) cutting }
+type t = { whole : int; bytes : int; code : (block, block) cutting }
 
 let block_bytes = Bytes_blocks.block_bytes
 
@@ -12,6 +12,8 @@ let block_bytes = Bytes_blocks.block_bytes
 let extent t address =
   if address < t.whole then Device.whole_blocks address
   else ((t.whole * block_bytes) + ((address - t.whole) * t.bytes), t.bytes)
+
+let mirrors = { whole = max_int; bytes = block_bytes; code = mirrors (Bytes_blocks.to_block Bytes_blocks.zero) }
 
 let add sum piece =
   Bytes.iteri (fun i byte -> Bytes.set_uint8 sum i (Bytes.get_uint8 sum i lxor Char.code byte)) piece
@@ -35,5 +37,4 @@ let raid5 ~whole ~data =
       let missing = lazy (total (List.map snd got)) in
       let at i = match List.assoc_opt i got with Some piece -> piece | None -> Lazy.force missing in
       Bytes_blocks.to_block (Bytes.sub (Bytes.concat Bytes.empty (List.init data at)) 0 block_bytes) in
-  { data; whole; bytes;
-    code = { piece; joined; needed = (fun address -> if address < whole then 1 else data); fewest = data } }
+  { whole; bytes; code = { piece; joined; needed = (fun address -> if address < whole then 1 else data); fewest = data } }

@@ -1,31 +1,32 @@
-(** The proved disk on mirrors: the programs of [ProvedDisk.v], each block I/O on all members. Devices fail
+(** The proved disk on a leg: the programs of [ProvedDisk.v], each block I/O on the members. Devices fail
 between any two I/Os, also when the power is off; they come back, or are replaced, between two requests.
 
-While no member answers the disk is [Lost]: a read is answered [DataLost], and nothing else succeeds. It opens
-again when the last member is back. *)
+While fewer members answer than the code needs the disk is [Lost]: a read is answered [DataLost], and nothing
+else succeeds. It opens again when enough of them are back. *)
 From stdpp Require Import gmap strings.
-From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskRequests.
-From LogDisk Require Import Mirrors.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
+  ProvedDiskRequests.
+From LogDisk Require Import Devices Leg.
 
-Section MirroredDisk.
-Context `{!blocks}.
-Variables (size count : nat).    (* blocks of a device, devices *)
+Section LegDisk.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
+Variables (size count : nat).    (* blocks of the leg, devices *)
 
 Inductive control :=
   | Idle (y : memory) (ms : list nat) (c : bool)
-  | Busy (q : request) (p : array_program block (list nat * bool * outcome))
-  | Group (ws : list (nat * list block)) (p : array_program block (list nat * bool * (memory * bool)))
-  | Upkeep (p : array_program block (list nat * bool * memory))
-  | Settling (y : memory) (p : array_program block (list nat * bool))
+  | Busy (q : request) (p : array_program C (list nat * bool * outcome))
+  | Group (ws : list (nat * list block)) (p : array_program C (list nat * bool * (memory * bool)))
+  | Upkeep (p : array_program C (list nat * bool * memory))
+  | Settling (y : memory) (p : array_program C (list nat * bool))
   | Lost
   | Off
-  | Recovery (on : bool) (p : array_program block (list nat * bool * option memory)).
+  | Recovery (on : bool) (p : array_program C (list nat * bool * option memory)).
       (* [on]: the power is back, as far as anybody was told *)
 
 Definition powered (c : control) : bool := match c with Off | Recovery false _ => false | _ => true end.
 
 (** The last component: who failed since the power cut that nobody was told of yet. *)
-Definition machine : Type := control * array block * list nat.
+Definition machine : Type := control * array C * list nat.
 
 Definition when_cut (c : control) : list (entry block) :=
   match c with
@@ -35,33 +36,34 @@ Definition when_cut (c : control) : list (entry block) :=
   | _ => [Event (Crash CutShort)]
   end.
 
-(** What is answered when no member answers any more. *)
+(** What is answered when too few members answer. *)
 Definition when_lost (q : request) : entry block :=
   Event (event_of q (match q with DoRead _ _ _ => Refused DataLost | _ => UnknownOutcome end) []).
 
 Definition told (h : list nat) : list (entry block) := (λ i, Fail i Ok) <$> h.
 
-Definition device_fails (i : nat) (x x' : array block) : Prop :=
+Definition device_fails (i : nat) (x x' : array C) : Prop :=
   ∃ d, down (device_at x i) d ∧ x' = put_device x i d.
-Definition comes_back (i : nat) (x : array block) : array block :=
+Definition comes_back (i : nat) (x : array C) : array C :=
   put_device x i (Device true (store (device_at x i))).
+Definition others (i : nat) (ms : list nat) : list nat := filter (λ j, j ≠ i) ms.
 (** Another device, whatever is on it. *)
-Definition replaced (i : nat) (f : contents block) (ms : list nat) (c : bool) (x : array block) : array block
+Definition replaced (i : nat) (f : contents C) (ms : list nat) (c : bool) (x : array C) : array C
   :=
   put_device (Array (device_at x) ms c) i (Device true (Medium f [])).
 
-Definition reopen (x : array block) : array_program block (list nat * bool * option memory) :=
-  opened size (members x) (clean x) (λ ms c, mirrored size ms c (recover Done)).
+Definition reopen (x : array C) : array_program C (list nat * bool * option memory) :=
+  open_leg size (members x) (clean x) (λ ms c, on_leg size ms c (recover Done)).
 
 Inductive move : machine → list (entry block) → machine → Prop :=
   | Call y ms c q places x h :
-      move (Idle y ms c, x, h) [] (Busy q (mirrored size ms c (perform y places q)), x, h)
+      move (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (perform y places q)), x, h)
   | CallGroup y ms c ws places x h :
-      move (Idle y ms c, x, h) [] (Group ws (mirrored size ms c (write_group y places ws)), x, h)
+      move (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (write_group y places ws)), x, h)
   | Maintain y ms c u x h :
-      move (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y u)), x, h)
+      move (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y u)), x, h)
   | StartSettle y ms c x h :
-      move (Idle y ms c, x, h) [] (Settling y (settle size count ms c), x, h)
+      move (Idle y ms c, x, h) [] (Settling y (settle_leg size count ms c), x, h)
   | Rest y ms c x h :                       (* nothing is unflushed: the next opening need not compare *)
       move (Idle y ms c, x, h) [] (Idle y ms true, Array (device_at x) ms true, h)
   (* one I/O *)
@@ -82,7 +84,7 @@ Inductive move : machine → list (entry block) → machine → Prop :=
   | Recovered (on : bool) ms c y x h :
       move (Recovery on (Finish (ms, c, Some y)), x, h)
         ((if on then [] else [Event (Crash Ok)]) ++ told h) (Idle y ms c, x, [])
-  (* no member answers *)
+  (* too few members answer *)
   | BusyStops q x h : move (Busy q Stop, x, h) [when_lost q] (Lost, x, h)
   | GroupStops ws x h : move (Group ws Stop, x, h) (Event <$> writes_shown ws UnknownOutcome) (Lost, x, h)
   | UpkeepStops x h : move (Upkeep Stop, x, h) [] (Lost, x, h)
@@ -106,26 +108,26 @@ Inductive move : machine → list (entry block) → machine → Prop :=
   | LostReturn i x h : i < count → move (Lost, x, h) [Return i Ok] (Lost, comes_back i x, h)
   | OffReturn i x h : i < count → move (Off, x, h) [] (Off, comes_back i x, h)
   | IdleReplace y ms c i f x h :            (* the record goes first *)
-      i < count → filter (λ j, j ≠ i) ms ≠ [] →
-      move (Idle y ms c, x, h) [Replace i Ok]
-        (Idle y (filter (λ j, j ≠ i) ms) c, replaced i f (filter (λ j, j ≠ i) ms) c x, h)
-  | LastReplace y ms c i f x h :            (* the last member: all is lost for good *)
-      i < count → filter (λ j, j ≠ i) ms = [] →
-      move (Idle y ms c, x, h) [Replace i Ok] (Lost, replaced i f [] c x, h)
+      i < count → fewest ≤ length (others i ms) →
+      move (Idle y ms c, x, h) [Replace i Ok] (Idle y (others i ms) c, replaced i f (others i ms) c x, h)
+  | LastReplace y ms c i f x h :            (* too few members are left: data are lost for good *)
+      i < count → length (others i ms) < fewest →
+      move (Idle y ms c, x, h) [Replace i Ok] (Lost, replaced i f (others i ms) c x, h)
   | LostReplace i f x h :
       i < count →
-      move (Lost, x, h) [Replace i Ok] (Lost, replaced i f (filter (λ j, j ≠ i) (members x)) (clean x) x, h).
+      move (Lost, x, h) [Replace i Ok] (Lost, replaced i f (others i (members x)) (clean x) x, h).
 
-(** Devices that hold the same, formatted. *)
+(** Devices that have the pieces of the same blocks, formatted. *)
+Definition whole (f : contents block) : array C :=
+  Array (λ i, Device true (Medium (λ a, piece a i (f a)) [])) (seq 0 count) false.
 Definition formatted (n : nat) (s : machine) : Prop :=
-  ∃ g f ms c y x, disk_blocks g = n ∧ 0 < count ∧
-    complete (mirrored size (seq 0 count) false (format g)) (Array (λ _,
-      Device true (Medium f [])) (seq 0 count) false)
-      = (Some (ms, c, Some y), x) ∧ s = (Idle y ms c, x, []).
+  ∃ g f ms c y x, disk_blocks g = n ∧ whole_records g ∧
+    complete (on_leg size (seq 0 count) false (format g)) (whole f) = (Some (ms, c, Some y), x) ∧
+    s = (Idle y ms c, x, []).
 
 (** What the machine shows. *)
 Inductive lives : machine → list (entry block) → machine → Prop :=
   | lives_nil s : lives s [] s
   | lives_step s es s' tr s'' : move s es s' → lives s' tr s'' → lives s (es ++ tr) s''.
 
-End MirroredDisk.
+End LegDisk.

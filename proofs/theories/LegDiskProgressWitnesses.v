@@ -1,13 +1,17 @@
-(** What progress needs, computed: devices that are too small block the disk, one that has no snapshot left
-refuses, and while no member answers recovery does not end. *)
+(** What progress needs, computed on mirrors: devices that are too small block the disk, one that has no
+snapshot left refuses, and while no member answers recovery does not end. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ByteBlocks ProvedDisk ProvedDiskRequests
-  ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Mirrors MirrorsProgress MirroredDiskMachine
-  MirroredDiskExecution MirroredDiskProgress MirroredDiskGroups Progress.
+  ProvedDiskExecution ProvedDiskProgress ProvedDiskBounds Devices Leg LegCorrect LegCode LegProgress
+  LegDiskMachine LegDiskExecution LegDiskProgress LegDiskGroups Progress.
 Local Open Scope string_scope.
+
+Local Instance mirrored `{blocks} : cutting block block := mirrors zero_block.
+Local Instance untorn : tearing := λ _, False.
 
 Section Calm.
 Context `{!blocks}.
+Local Notation machine := (@machine _ block).
 Implicit Types x : array block.
 
 (** A program as it goes while nothing fails; nothing, where [calm] is not true on the way. *)
@@ -55,7 +59,11 @@ Qed.
 Definition somebody_up x : bool := existsb (λ i, up (device_at x i)) (members x).
 
 Lemma somebody_up_calm count c x h : somebody_up x = true → weather count (c, x, h) (c, x, h).
-Proof. intros (i&Hi%elem_of_list_In&Hup)%existsb_exists. split; [apply rtc_refl|by exists i]. Qed.
+Proof.
+  intros (i&Hi%elem_of_list_In&Hup)%existsb_exists. split; [apply rtc_refl|].
+  assert (i ∈ up_members x) as Hin by by apply elem_of_list_filter. unfold enough. simpl in *.
+  destruct (up_members x); [by apply elem_of_nil in Hin|simpl; lia].
+Qed.
 
 Definition admissible_here (y : memory) (q : request) : bool :=
   bool_decide (faults_of y q = []) && negb (one_too_many y q) &&
@@ -74,7 +82,7 @@ Qed.
 Definition comes_to (size : nat) (q : request) (y : memory) ms c x :
     option (array_program block (list nat * bool * outcome) * array block) :=
   if somebody_up x then
-    match plan y q with Some places => calmly somebody_up (mirrored size ms c (perform y places q)) x | None
+    match plan y q with Some places => calmly somebody_up (on_leg size ms c (perform y places q)) x | None
       => None end
   else None.
 
@@ -96,8 +104,7 @@ Qed.
 
 (** A new disk on two devices. *)
 Definition born (size : nat) (g : geometry) : option (memory * list nat * bool * array block) :=
-  match complete (mirrored size (seq 0 2) false (format g))
-    (Array (λ _, Device true (Medium (λ _, zero_block) [])) (seq 0 2) false) with
+  match complete (on_leg size (seq 0 2) false (format g)) (@whole _ _ mirrored 2 (λ _, zero_block)) with
   | (Some (ms, c, Some y), x) => Some (y, ms, c, x)
   | _ => None
   end.
@@ -106,9 +113,14 @@ Lemma born_formatted size g y ms c x :
   born size g = Some (y, ms, c, x) → formatted size 2 (disk_blocks g) (Idle y ms c, x, []).
 Proof.
   unfold born. destruct (complete _ _) as [[[[ms1 c1] [y1|]]|] x1] eqn:Hend; try done. intros [= <- <- <- <-].
-  exists g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|lia|done|done].
+  exists g, (λ _, zero_block), ms1, c1, y1, x1. split_and!; [done|by intros a _ []|done|done].
 Qed.
 End Calm.
+
+Local Notation formatted := (@formatted small _ mirrored untorn).
+Local Notation reopen := (@reopen small _ mirrored).
+Local Notation lives := (@lives small _ mirrored).
+Local Notation recovery_turn := (@recovery_turn small _ mirrored).
 
 (** The request is never answered well, in whatever number of turns. *)
 Definition stuck (size : nat) (q : @request small) (y : memory) (ms : list nat) (c : bool)

@@ -1,20 +1,20 @@
-(** Progress of the disk on mirrors that runs: as long as some member answers, every request within the stated
-sizes is answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail
-between any two I/Os.
+(** Progress of the disk on a leg: as long as enough members answer, every request within the stated sizes is
+answered [Ok] after a bounded number of turns, and so does recovery end, while other devices fail between any
+two I/Os.
 
 The scheduler is named: [plan] proposes the first free places; where there are too few, it collects first. It
 is what [build/proved-disk] falls back on where its own proposal is refused. *)
 From stdpp Require Import gmap strings relations.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
   ProvedDiskMaps
-  ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Mirrors
-  MirrorsCorrect MirrorsRefine MirrorsProgress MirroredDiskMachine MirroredDiskRefinement Progress.
+  ProvedDiskAppend ProvedDiskRecovery ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
+  LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement Progress.
 
 Section Progress.
-Context `{!blocks}.
-Local Existing Instance untorn.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
-Implicit Types (x : array block) (y : memory) (q : request) (ms h : list nat) (z : machine).
+Local Notation machine := (@machine _ C).
+Implicit Types (x : array C) (y : memory) (q : request) (ms h : list nat) (z : machine).
 
 (** ** The scheduler, and what may happen meanwhile *)
 
@@ -43,11 +43,11 @@ Qed.
 Inductive turn q : machine → list (entry block) → machine → Prop :=
   | Collects y ms c x h :
       plan y q = None →
-      turn q (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y Collect)), x, h)
+      turn q (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y Collect)), x, h)
   | Collected ms c y x h : turn q (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
   | Calls y ms c places x h :
       plan y q = Some places →
-      turn q (Idle y ms c, x, h) [] (Busy q (mirrored size ms c (perform y places q)), x, h)
+      turn q (Idle y ms c, x, h) [] (Busy q (on_leg size ms c (perform y places q)), x, h)
   | Performs p x p' x' h : array_io p x p' x' → turn q (Busy q p, x, h) [] (Busy q p', x', h)
   | Answers ms c y r data x h :
       turn q (Busy q (Finish (ms, c, (y, r, data))), x, h) [Event (event_of q r data)] (Idle y ms c, x, h).
@@ -72,8 +72,8 @@ Proof. destruct 1; by constructor. Qed.
 Definition one_fails z z' : Prop :=
   ∃ i x', i < count ∧ device_fails i z.1.2 x' ∧
     z' = (z.1.1, x', if powered z.1.1 then z.2 else i :: z.2).
-(** Any of them do, but not the last member. *)
-Definition weather z z' : Prop := rtc one_fails z z' ∧ somebody z'.1.2.
+(** Any of them do, but enough members are left. *)
+Definition weather z z' : Prop := rtc one_fails z z' ∧ enough z'.1.2.
 
 Lemma one_fails_is_move z z' : one_fails z z' → ∃ es, move size count z es z'.
 Proof. destruct z as [[c x] h]. intros (i&x'&Hi&Hx&->). eexists. by constructor. Qed.
@@ -87,7 +87,7 @@ Qed.
 
 (** ** I/O *)
 
-Lemma array_io_possible {A} (p : array_program block A) x :
+Lemma array_io_possible {A} (p : array_program C A) x :
   match p with Finish _ | Stop | PastEnd => True | _ => ∃ p' x', array_io p x p' x' end.
 Proof.
   destruct p as [r| | |i a k|i a b k|i k|ms c k]; try done; try (by do 2 eexists; constructor);
@@ -95,7 +95,7 @@ Proof.
       first [by apply write_io|by apply flush_io|by apply no_flush_io|by apply no_write_io; [|left]].
 Qed.
 
-Lemma array_ends_io {A} n (Q : A → array block → Prop) p x x1 :
+Lemma array_ends_io {A} n (Q : A → array C → Prop) p x x1 :
   array_ends n Q p x → tolerable x x1 →
   match p with
   | Finish r => Q r x1
@@ -111,7 +111,7 @@ Qed.
 
 (** A program that is under way ends, and then the machine does. *)
 Lemma machine_ends {A} (step : machine → list (entry block) → machine → Prop) good
-    (under_way : array_program block A → control) n n' (Q : A → array block → Prop) p x h :
+    (under_way : array_program C A → control) n n' (Q : A → array C → Prop) p x h :
   (∀ p x p' x' h, array_io p x p' x' → step (under_way p, x, h) [] (under_way p', x', h)) →
   (∀ p x h es z, step (under_way p, x, h) es z → match p with
      | Finish _ => True
@@ -208,7 +208,7 @@ Proof.
   - destruct (IH (λ bs, k (zero_block :: bs))) as [bs ->]. by eexists.
 Qed.
 
-Context `{!blocks_laws}.
+Context `{!blocks_laws} {laws : cutting_laws count}.
 
 Lemma recover_finds y f d : represents y f d → ∃ y', (execute (recover Done) (Medium f [])).1 = Some y'.
 Proof.
@@ -249,11 +249,12 @@ Definition turns_of (g : geometry) (w : nat) q : nat := 4 + ios_on w (request_io
 
 Lemma planned_ends y f d ms c x h q places :
   represents y f d → device_blocks (shape y) ≤ size → admissible y q → plan y q = Some places →
-  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  each_up ms (reads_as size f) x → members x = ms → proper count ms →
   ends_well weather (turn q) (answered_ok q) (S (ios_on (length ms) (request_ios (shape y) q) + 1))
     (Idle y ms c, x, h).
 Proof.
-  intros Hy Hsize Hq Hplan Hx Hms Hdup [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  intros Hy Hsize Hq Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
+  simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply Calls|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
   apply (machine_ends (turn q) (answered_ok q) (Busy q) _ _ (λ r _, r.2.1.2 = Ok)); [| | |lia|].
@@ -264,7 +265,7 @@ Proof.
     specialize (Hr _ H3). simpl in Hr. subst r. split; [do 2 eexists; by apply Answers|].
     intros es z2 Hstep. left. inversion Hstep; subst; [|by eexists].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - eapply (ends_mirrored size _ _ _ _ (Medium f [])); [|done..|].
+  - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
     + by eapply within_perform.
     + intros x2 ms2 c2 _. by eapply planned_answered.
 Qed.
@@ -282,10 +283,10 @@ Qed.
 
 Lemma request_ends y f d ms c x h q :
   represents y f d → device_blocks (shape y) ≤ size → admissible y q →
-  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  each_up ms (reads_as size f) x → members x = ms → proper count ms →
   ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
 Proof.
-  intros Hy Hsize Hq Hx Hms Hdup. unfold turns_of. destruct (plan y q) as [places|] eqn:Hplan.
+  intros Hy Hsize Hq Hx Hms Hproper. unfold turns_of. destruct (plan y q) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_ends]. lia. }
   intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
@@ -303,13 +304,16 @@ Qed.
 Definition open_again (es : list (entry block)) z : Prop := ∃ y ms c x, z = (Idle y ms c, x, []).
 Definition recovery_turns (w : nat) : nat := 2 + opening_ios size w + ios_on w size.
 
+Lemma holds_proper T M x : holds size count T M x → proper count (members x).
+Proof. intros Hx. split; [by eapply holds_distinct|]. intros i. by eapply holds_bound. Qed.
+
 Lemma reopen_ends (on : bool) T M x h :
-  holds size count T M x → (∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) →
-  ends_well weather recovery_turn open_again (opening_ios size (length (members x)) + ios_on (length
-    (members x)) size
-    + 1) (Recovery on (reopen size x), x, h).
+  holds size count T M x → (∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) →
+  ends_well weather recovery_turn open_again
+    (opening_ios size (length (members x)) + ios_on (length (members x)) size + 1)
+    (Recovery on (reopen size x), x, h).
 Proof.
-  intros [Hwithin Hclean _ Hdup _] HM.
+  intros Hx HM. pose proof (holds_proper _ _ _ Hx) as Hproper. destruct Hx as [Hwithin Hclean _ _ _ _].
   apply (machine_ends recovery_turn open_again (Recovery on) _ _ (λ r _, ∃ y, r.2 = Some y)); [| | |lia|].
   - intros. by apply Recovers.
   - intros p x2 h2 es z2 Hstep. destruct p; [done|..]; inversion Hstep; subst; eauto.
@@ -317,26 +321,24 @@ Proof.
     destruct (Hr _ H3) as [y Hy]. simpl in Hy. subst r. split; [do 2 eexists; by apply Opens|].
     intros es z2 Hstep. left. inversion Hstep; subst; [|by do 4 eexists].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - unfold reopen. apply (ends_opened size _ _ _ M); try done.
+  - unfold reopen. apply (ends_opened size count _ _ _ M); try done.
     intros f y ms' c Hf Hy Hms Hs. destruct (HM f Hf) as (y0&d&Hy0&Hsize).
     pose proof (sublist_length _ _ Hs) as Hlen. destruct (recover_finds y0 f d Hy0) as [y' Hy'].
-    eapply (ends_mirrored size _ _ _ _ (Medium f [])); try done.
+    eapply (ends_on_leg size count _ _ _ _ (Medium f [])); try done.
     + eapply (runs_within_more _ (recovery_ios (shape y0) + 0)); [|by eapply within_recover].
       unfold recovery_ios, device_blocks in *. lia.
-    + by eapply sublist_distinct.
+    + by eapply sublist_proper.
     + intros. exists y'. done.
 Qed.
 
 (** ** Every state that is reached *)
 
-Lemma lives_related n z tr z' :
-  formatted size count n z → lives size count z tr z' → ∃ v s, related size count z' v s.
+Lemma reached_related n z tr z' :
+  formatted size count n z → lives size count z tr z' → ∃ v S, related size count z' v S.
 Proof.
-  intros Hz Hlives. assert (0 < count) as Hpos by by destruct Hz as (?&?&?&?&?&?&_&?&_).
-  assert (∀ v s, related size count z v s → ∃ v' s', related size count z' v' s') as Hrun.
-  { clear Hz. induction Hlives as [z|z es z1 tr z2 Hmove _ IH]; intros v s Hrel; [by exists v, s|].
-    destruct (related_move size count _ _ _ _ _ Hpos Hrel Hmove) as (s1&_&Hrel1). by eapply IH. }
-  eapply Hrun. by apply formatted_related.
+  intros Hz Hlives. pose proof (formatted_related size count n z Hz) as Hrel.
+  destruct (lives_related size count _ _ _ _ _ Hlives Hrel) as (v&S&?&_).
+  by exists v, S.
 Qed.
 
 Theorem requests_are_answered n z tr y ms c x h q :
@@ -344,32 +346,36 @@ Theorem requests_are_answered n z tr y ms c x h q :
   device_blocks (shape y) ≤ size → admissible y q →
   ends_well weather (turn q) (answered_ok q) (turns_of (shape y) (length ms) q) (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives Hsize Hq. destruct (lives_related _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
-  destruct Hserves as (f&d&[Hholds Hreads]&Hms&_&Hy&_). eapply request_ends; try done.
-  - by rewrite <-Hms.
-  - rewrite <-Hms. apply (holds_distinct _ _ _ _ _ Hholds).
+  intros Hz Hlives Hsize Hq. destruct (reached_related _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply request_ends; try done. by eapply holds_proper.
 Qed.
 
 (** The disk is as large as a member's superblock says. *)
-Definition devices_suffice x : Prop :=
-  ∀ i g, i ∈ members x → unpack superblock_codec (read_block (store (device_at x i)) superblock) = Some g →
-    device_blocks g ≤ size.
+Definition devices_suffice x : Prop := ∀ i g, i ∈ members x →
+  unpack superblock_codec (joined superblock [(i, read_block (store (device_at x i)) superblock)]) = Some g →
+  device_blocks g ≤ size.
 
 Lemma found_sizes T M x (R : contents block → Prop) g :
-  0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) → somebody x →
-  devices_suffice x → ∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
+  0 < size → holds size count T M x → safe R M → (∀ f, R f → ∃ d, recoverable g d f) →
+  0 < length (members x) →
+  devices_suffice x → ∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size.
 Proof.
-  intros Hpos Hholds HM HR (i&Hi&_) Hsize f Hf. destruct (HR f (HM f (survives_leaves _ _ Hf)))
-    as (d&y&Hg&Hy).
-  exists y, d.
-    split; [done|].
+  intros Hpos Hholds HM HR Hmembers Hsize f Hf. destruct (HR f (HM f Hf)) as (d&y&Hg&Hy). exists y, d.
+  split; [done|]. destruct (members x) as [|i rest] eqn:Hms; [simpl in Hmembers; lia|].
+  assert (i ∈ members x) as Hi by (rewrite Hms; by left).
   apply (Hsize i); [done|]. rewrite Hg.
-  pose proof (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as Hb.
-  set (b := read_block _ superblock) in *. set (f' := λ a, if decide (a = superblock) then b else f a).
-  assert (survives M f') as Hf'.
+  assert (¬ tears superblock) as Hwhole.
+  { destruct Hy as [(m0&rs&[_ _ _ _ _ _ _ Hwhole]&_) _]. apply Hwhole. unfold superblock. lia. }
+  destruct (holds_within _ _ _ _ _ Hholds i Hi superblock _ Hpos (read_may_hold _ _)) as [[? _]|(b&Hb&->)];
+    [done|].
+  assert (joined superblock [(i, piece superblock i b)] = b) as ->.
+  { apply (joined_pieces (count := count) superblock b [i]); [apply NoDup_singleton| |].
+    - intros j ->%elem_of_list_singleton. by eapply holds_bound.
+    - by destruct (tears_or_whole (count := count) superblock). }
+  set (f' := λ a, if decide (a = superblock) then b else f a).
+  assert (may_leave M f') as Hf'.
   { intros a. unfold f'. destruct (decide (a = superblock)) as [->|]; [done|apply Hf]. }
-  destruct (HR f' (HM f' (survives_leaves _ _ Hf')))
-    as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
+  destruct (HR f' (HM f' Hf')) as (d'&y'&Hg'&[(m0&rs&[Hsuper _ _ _ _ _ _ _]&_) _]). rewrite Hg' in Hsuper.
   exact Hsuper.
 Qed.
 
@@ -378,19 +384,19 @@ Theorem recovery_is_finished n z tr c x h :
   devices_suffice x →
   ends_well weather recovery_turn open_again (recovery_turns (length (members x))) (c, x, h).
 Proof.
-  intros Hz Hlives Hc Hpos Hsize. destruct (lives_related _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
+  intros Hz Hlives Hc Hpos Hsize. destruct (reached_related _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
   assert (∃ T M R g, holds size count T M x ∧ safe R M ∧ ∀ f, R f → ∃ d, recoverable g d f) as
     (T&M&R&g&Hx&HM&HR).
   { destruct Hc as [-> | ->].
-    - destruct Hserves as (g&_&_&M&HM&Hx). exists (failed v ++ h), M, (survivor g s), g. split_and!;
-      [done..|].
+    - destruct Hserves as (g&M&HM&Hx). exists (failed v ++ h), M, (survivor g S), g. split_and!; [done..|].
       intros f (d&_&Hd). by exists d.
-    - destruct Hserves as (g&f&d&_&Hd&Hx&_). exists (failed v ++ h), (Medium f []), (recoverable g d), g.
-      split_and!; [done|by apply recoverable_safe|]. intros f' Hf'. by exists d. }
+    - destruct Hserves as (g&(M&HM&Hx)&_). exists (failed v ++ h), M, (remains g S), g. split_and!; [done..|].
+      intros f (d&_&Hd). by exists d. }
   intros [[c1 x1] h1] [Hc1 [H1 Hs]]%weather_tolerable. simpl in Hc1, H1, Hs. subst c1.
-  assert (∀ f, survives M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) as Hall.
-  { apply (found_sizes T M x R g); try done. destruct Hs as (i&Hi&Hup). exists i. destruct H1 as (Hm&_&Hd).
-    rewrite <-Hm. split; [done|]. by destruct (Hd i) as [<-|(f&_&Heq)]; [|rewrite Heq in Hup]. }
+  assert (∀ f, may_leave M f → ∃ y d, represents y f d ∧ device_blocks (shape y) ≤ size) as Hall.
+  { apply (found_sizes T M x R g); try done. pose proof (needed_bounds (count := count) superblock).
+    pose proof (filter_length (λ i, up (device_at x1 i) = true) (members x1)) as Hlen.
+    unfold enough, up_members in Hs. destruct H1 as (Hm&_&_). rewrite Hm in *. lia. }
   pose proof (holds_fails size count _ _ _ _ H1 Hx) as Hx1. destruct H1 as (Hm&_&_).
   destruct Hc as [-> | ->].
   - split; [do 2 eexists; apply Begins|]. intros es z1 Hz1. right. inversion Hz1; subst. split; [done|].

@@ -1,7 +1,7 @@
-(** A program that is crash safe on one device is so on a leg with parity, whatever fails, if it is crash safe
+(** A program that is crash safe on one device is so on a leg, whatever fails, if it is crash safe
 where blocks may tear; and so are opening and resync. *)
 From stdpp Require Import list numbers list_numbers.
-From LogDisk Require Import Medium Mirrors MirrorsCorrect ParityLeg ParityLegCorrect.
+From LogDisk Require Import Medium Devices Leg LegCorrect.
 
 Section Refine.
 Context {B C : Type} `{cutting B C} {torn : tearing}.
@@ -190,7 +190,7 @@ Proof.
   - destruct Hx as [Hx Hr].
     apply (safe_read_from size count T _ _ _ M HP HS (λ x, each_up ms (reads_as (read_block M)) x ∧
       each_up [i] (equal_from (S n) (read_block M)) x) (is_piece M n)); try done.
-    + apply (lasting_and (λ _, True) (λ _, True)); apply each_up_lasting.
+    + apply lasting_and; apply each_up_lasting.
     + split; [|done]. by rewrite <-Hms.
     + intros y j Hy [Ey _] _ Hj Hup. apply Ey; [done|done|lia].
     + intros y ms' got Hy [Ey Ei] Hm Hsub Hcy Hgot Hdup Hbound Hlen.

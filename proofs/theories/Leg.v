@@ -1,4 +1,4 @@
-(** A leg with parity: one device of blocks made of several, of which some may fail.
+(** A leg: one device of blocks made of several, of which some may fail.
 
 A block is cut into pieces, one for each device, so that each block is a full stripe of its own and no write
 reads what it does not write. From any [needed] pieces the block is put together again: one piece where every
@@ -6,11 +6,13 @@ device has the whole block (mirrors), all but one with RAID-5, all but two with 
 the writes of two pieces leaves a block that is neither the old nor the new one: so blocks of more than one
 piece are those that tear ([Medium.v]).
 
-Devices, the record of the members, and programs over several devices are those of [Mirrors.v]. A member that
-does not answer is dropped from the record before anything else happens, but never so that fewer than [fewest]
-members are left: then the leg stops. *)
+A block is read from the first members that answer, and written and flushed on all of them. A member that does
+not answer is dropped from the record before anything else happens, but never so that fewer than [fewest]
+members are left: then the leg stops. Between a power cut and a flush, the pieces of a block may be of
+different writes; so whoever opens the leg first makes them those of one block, unless the record says that
+they were left [clean]. *)
 From stdpp Require Import list.
-From LogDisk Require Import Medium Mirrors.
+From LogDisk Require Import Medium Devices.
 
 (** How blocks [B] are cut into pieces [C]. *)
 Class cutting (B C : Type) := Cutting {
@@ -61,6 +63,10 @@ Fixpoint flush_of (kept todo : list nat) (c : bool) k : array_program C A :=
         else without (kept ++ rest) c (flush_of kept rest c k))
   end.
 End Leg.
+
+(** Before the first write the record says that pieces may differ. *)
+Definition unclean {C A} (ms : list nat) (c : bool) (k : array_program C A) : array_program C A :=
+  if c then SetMembers ms false k else k.
 
 Section Programs.
 Context {B C : Type} `{cutting B C}.

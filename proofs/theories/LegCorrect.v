@@ -1,11 +1,12 @@
-(** A leg with parity behaves as one device does whose blocks may tear, whatever fails and whenever the power
+(** A leg behaves as one device does whose blocks may tear, whatever fails and whenever the power
 goes. Here: what the members hold of that device, and reading, writing and flushing it. *)
 From stdpp Require Import list.
-From LogDisk Require Import Medium Mirrors MirrorsCorrect ParityLeg.
+From LogDisk Require Import Medium Devices Leg.
 
 (** What a leg asks of its code. *)
 Class cutting_laws {B C} `{cutting B C} `{torn : tearing} (count : nat) := {
-  needed_fewest a : needed a ≤ fewest;
+  needed_bounds a : 0 < needed a ≤ fewest;
+  fewest_bound : fewest ≤ count;
   (** a block of several pieces is one that may tear *)
   tears_or_whole a : tears a ∨ needed a = 1;
   joined_pieces a b is : NoDup is → (∀ i, i ∈ is → i < count) → length is = needed a →
@@ -220,7 +221,7 @@ Proof.
       + rewrite Hkept, <-Hms. by eapply holds_distinct.
       + intros i. rewrite Hkept, <-Hms. by eapply holds_bound.
       + rewrite <-(fmap_length fst), Hkept. lia.
-    - rewrite Hms, app_nil_r. pose proof (needed_fewest (count := count) a). lia. }
+    - rewrite Hms, app_nil_r. pose proof (needed_bounds (count := count) a). lia. }
   destruct n as [|n]; simpl.
   - assert (∀ j, j ∈ kept → j ∈ members x) as Hin by (intros j Hj; rewrite Hms; apply elem_of_app; by left).
     pose proof (holds_distinct _ _ _ Hx) as Hdup. rewrite Hms in Hdup. apply NoDup_app in Hdup as (Hdup&_).
@@ -307,7 +308,7 @@ Proof.
     rewrite Hm in Hm2. assert (∀ j, j ≠ i → device_at x2 j = device_at x1 j) as Hsame.
     { intros j Hj. destruct Hx2' as [->| ->]; [done|]. simpl. by rewrite decide_False. }
     apply (safe_without (λ x, each_up kept φ' x ∧ each_up rest φ x) _ i); try done.
-    + apply (lasting_and P S); apply each_up_lasting.
+    + apply lasting_and; apply each_up_lasting.
     + split; intros j Hj; rewrite (Hsame j) by (by intros ->); [by apply Hkept|apply Htodo; by right].
     + by rewrite Hc2.
     + by rewrite Hups.
@@ -353,7 +354,7 @@ Proof.
     + done.
   - apply (safe_without (λ x, each_up (kept ++ i :: rest) (reads_as f) x ∧
       ∀ i, i ∈ kept → holds_only f i (store (device_at x i))) _ i); try done.
-    + exact (lasting_and P S _ _ (each_up_lasting _ _) Hlast).
+    + exact (lasting_and _ _ (each_up_lasting _ _) Hlast).
     + intros x3 Hx3 [Hall3 Hkept3] Hm3 Hc3. apply IH; try done.
       eapply each_up_sub; [|done]. intros j. rewrite !elem_of_app, elem_of_cons. naive_solver.
 Qed.

@@ -1,7 +1,7 @@
 (** Legs over the codes of [RedundancyCode.v] and [Parity.v]: blocks that tear are cut into data components,
 and parity is added; every device has each other block whole. *)
 From stdpp Require Import list.
-From LogDisk Require Import Medium RedundancyCode Parity ParityLeg ParityLegCorrect.
+From LogDisk Require Import Medium RedundancyCode Parity Leg LegCorrect.
 
 Section Code.
 Context {B V : Type} {torn : tearing} {decided : ∀ a, Decision (tears a)}.
@@ -55,6 +55,7 @@ Lemma of_code_laws : cutting_laws (H := of_code) (width c).
 Proof.
   split; simpl.
   - intros a. destruct (decide _); lia.
+  - unfold width. lia.
   - intros a. destruct (decide _); [by left|by right].
   - intros a b is Hdup Hbound. generalize (λ i, component_pieces b is i a). simpl.
     destruct (decide (tears a)) as [Ha|]; intros Hpieces Hlen.
@@ -80,21 +81,35 @@ Proof.
 Qed.
 End Code.
 
-
-(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks of [k] pieces of [n] bytes. *)
+(** RAID-5 ([m] = 1) and RAID-6 ([m] = 2): blocks that are cut into [k] pieces of [n] bytes. *)
 Section Raid.
-Context {torn : tearing} {decided : ∀ a, Decision (tears a)}.
-Variables (n k m : nat).
+Context {B : Type} {torn : tearing} {decided : ∀ a, Decision (tears a)}.
+Variables (n k m : nat) (cut : B → vec (vec byte n) k) (glue : vec (vec byte n) k → B).
 
 Definition vector_of (l : list (vec byte n)) : vec (vec byte n) k :=
   fun_to_vec (λ i, default zeroes (l !! fin_to_nat i)).
-Definition raid_leg : cutting (vec (vec byte n) k) (vec (vec byte n) k + vec byte n) :=
-  of_code (raid m k) vec_to_list vector_of.
+Definition raid_leg : cutting B (B + vec byte n) :=
+  of_code (raid m k) (vec_to_list ∘ cut) (glue ∘ vector_of).
 
-Lemma raid_leg_laws : 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) → cutting_laws (H := raid_leg) (k + m).
+Lemma raid_leg_laws :
+  (∀ b, glue (cut b) = b) → 1 ≤ k → 1 ≤ m ≤ 2 → (m = 2 → k ≤ 255) → cutting_laws (H := raid_leg) (k + m).
 Proof.
-  intros Hk Hm Hb. apply (of_code_laws (raid m k) vec_to_list vector_of); [by apply raid_good| |done].
-  intros b. split; [apply vec_to_list_length|]. apply vec_eq. intros i. unfold vector_of.
-  rewrite lookup_fun_to_vec. by rewrite (proj1 (vlookup_lookup b i _) eq_refl).
+  intros Hglue Hk Hm Hb.
+  apply (of_code_laws (raid m k) (vec_to_list ∘ cut) (glue ∘ vector_of)); [by apply raid_good| |done].
+  intros b. split; [apply vec_to_list_length|]. simpl. rewrite <-(Hglue b) at 2. f_equal. apply vec_eq.
+  intros i. unfold vector_of. rewrite lookup_fun_to_vec.
+  by rewrite (proj1 (vlookup_lookup (cut b) i _) eq_refl).
 Qed.
 End Raid.
+
+(** Mirrors: every device has each block whole. *)
+Definition mirrors {B} (nothing : B) : cutting B B := {|
+  piece _ _ b := b;
+  needed _ := 1;
+  joined _ got := match got with [] => nothing | e :: _ => e.2 end;
+  fewest := 1;
+|}.
+
+Lemma mirrors_laws {B} (nothing : B) {torn : tearing} count :
+  0 < count → cutting_laws (H := mirrors nothing) count.
+Proof. intros Hcount. split; simpl; [lia|lia|by right|]. by intros a b [|i [|]]. Qed.

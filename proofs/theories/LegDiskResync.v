@@ -1,15 +1,16 @@
-(** Progress of resync: as long as some member answers, it ends after a bounded number of turns, and [Settle]
-is answered [Ok], while other devices fail between any two I/Os. A device that does not answer, or fails while
-it is copied to, is left out. *)
+(** Progress of resync: as long as enough members answer, it ends after a bounded number of turns, and
+[Settle] is answered [Ok], while other devices fail between any two I/Os. A device that does not answer, or
+fails while it is copied to, is left out. *)
 From stdpp Require Import gmap.
-From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Mirrors MirrorsCorrect
-  MirrorsProgress MirroredDiskMachine MirroredDiskRefinement MirroredDiskProgress Progress.
+From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk Devices Leg LegCorrect
+  LegProgress LegDiskMachine LegDiskRefinement LegDiskProgress Progress.
 
 (** ** The program *)
 
 Section Program.
-Context {B A : Type} (size : nat) (Q : A → array B → Prop).
-Implicit Types (x : array B) (ms : list nat).
+Context {B C A : Type} `{cutting B C} {torn : tearing} (size : nat).
+Context {count : nat} {laws : cutting_laws count} (Q : A → array C → Prop).
+Implicit Types (x : array C) (ms : list nat).
 
 Definition copy_ios (w n : nat) : nat := n * (2 * w + 1) + 1.
 Definition resync_ios (w devices : nat) : nat := devices * (copy_ios w size + 1).
@@ -22,9 +23,9 @@ Proof.
   unfold copy_ios. intros Hms Hw Hk. revert ms x Hms Hw. induction j as [|j IH]; intros ms x Hms Hw.
   - intros x1 [(Hm&_&_) _]. simpl. destruct (up (device_at x1 i)); (apply Hk; [simpl; congruence|done]).
   - apply array_ends_more with (2 * length ms + S (j * (2 * w + 1) + 1 + n)); [simpl; lia|]. simpl copy_to.
-    apply (ends_read_from Q _ (λ _, True) ms c j (λ d, read_block (store d) j)); try done.
-    intros y i' rest _ Hy Hsuf _ x1 [(Hm&_&_) _].
-    assert (length (i' :: rest) ≤ w) as Hlen by (apply suffix_length in Hsuf; lia).
+    apply (ends_gather count Q _ (λ _, True) (λ _ _, True)); rewrite ?Nat.add_0_r; try done.
+    intros y ms' got _ Hy Hsub _ _ _ x1 [(Hm&_&_) _].
+    assert (length ms' ≤ w) as Hlen by (apply sublist_length in Hsub; simpl in Hsub; lia).
     destruct (up (device_at x1 i)).
     + apply IH; [simpl; congruence|done].
     + intros x2 Hx2. apply array_ends_more with n; [lia|]. apply Hk; [|done].
@@ -50,13 +51,14 @@ End Program.
 (** ** The machine *)
 
 Section Resync.
-Context `{!blocks, !blocks_laws}.
-Local Existing Instance untorn.
+Context `{!blocks, !blocks_laws} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
-Implicit Types (x : array block) (y : memory) (ms h : list nat) (z : machine).
+Context {laws : cutting_laws count}.
+Local Notation machine := (@machine _ C).
+Implicit Types (x : array C) (y : memory) (ms h : list nat) (z : machine).
 
 Inductive settle_turn : machine → list (entry block) → machine → Prop :=
-  | Starts y ms c x h : settle_turn (Idle y ms c, x, h) [] (Settling y (settle size count ms c), x, h)
+  | Starts y ms c x h : settle_turn (Idle y ms c, x, h) [] (Settling y (settle_leg size count ms c), x, h)
   | Copies y p x p' x' h : array_io p x p' x' → settle_turn (Settling y p, x, h) [] (Settling y p', x', h)
   | Ends y ms c x h : settle_turn (Settling y (Finish (ms, c)), x, h) [Settle Ok] (Idle y ms c, x, h).
 
@@ -81,31 +83,34 @@ Proof.
     split; [do 2 eexists; apply Ends|]. intros es z Hstep. left. inversion Hstep; subst; [|done].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
   - lia.
-  - unfold settle. set (todo := filter _ _).
+  - unfold settle_leg. set (todo := filter _ _).
     assert (length todo ≤ count) as Htodo.
     { unfold todo. etrans; [apply filter_length|]. by rewrite seq_length. }
     apply array_ends_more with (resync_ios size (length (members x1) + count) (length todo) + 0).
     { rewrite Hm. unfold resync_ios. nia. }
-    apply ends_resync; [done|rewrite Hm; lia|]. by intros x2 ms2 _ x3 _.
+    apply (ends_resync size (count := count)); [done|rewrite Hm; lia|]. by intros x2 ms2 _ x3 _.
 Qed.
 
 Theorem resync_ends n z tr y ms c x h :
   formatted size count n z → lives size count z tr (Idle y ms c, x, h) →
   ends_well (weather count) settle_turn settled_ok (settle_turns (length ms)) (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives. destruct (lives_related _ _ _ _ _ _ Hz Hlives) as (v&s&(f&d&_&Hms&_)&_).
+  intros Hz Hlives. destruct (reached_related _ _ _ _ _ _ Hz Hlives) as (v&S&(f&d&_&_&Hms&_)&_).
   by apply settling_ends.
 Qed.
 
 (** Where memory knows of no member there is none to copy from. *)
 Theorem resync_needs_members n y x :
-  0 < size → 0 < count → somebody x →
+  0 < size → enough x →
   ¬ ends_well (weather count) settle_turn settled_ok n (Idle y [] false, x, []).
 Proof.
-  intros Hsize Hcount Hx. assert (∀ c h, weather count (c, x, h) (c, x, h)) as Hcalm by (split; done).
-  assert (settle size count [] false = @Stop block _) as Hstop.
-  { rewrite <-(Nat.succ_pred size), <-(Nat.succ_pred count) by lia. unfold settle. cbn [seq].
-    by rewrite filter_cons_True by apply not_elem_of_nil. }
+  intros Hsize Hx. assert (∀ c h, weather count (c, x, h) (c, x, h)) as Hcalm by (split; done).
+  assert (settle_leg size count [] false = @Stop C _) as Hstop.
+  { pose proof (needed_bounds (count := count) (pred size)). pose proof (fewest_bound (count := count)).
+    assert (seq 0 count = 0 :: seq 1 (pred count)) as Hseq.
+    { assert (0 < count) as Hcount by lia. clear -Hcount. destruct count; [lia|done]. }
+    unfold settle_leg. rewrite Hseq, filter_cons_True by apply not_elem_of_nil. cbn [resync].
+    rewrite <-(Nat.succ_pred size) by lia. simpl. unfold read_from. destruct (needed _); [lia|done]. }
   destruct n as [|n]; [by intros []|]. intros Hends.
   destruct (Hends _ (Hcalm _ _)) as [_ Hall]. destruct (Hall _ _ (Starts y [] false x [])) as [[=]|[_ Hrest]].
   rewrite Hstop in Hrest. revert Hrest. apply no_progress_blocked; [done|].

@@ -1,17 +1,17 @@
-(** Progress of several writes at once, on mirrors: as long as some member answers they are performed after a
+(** Progress of several writes at once, on a leg: as long as enough members answer they are performed after a
 bounded number of turns, while other devices fail between any two I/Os. The scheduler is that of
-[MirroredDiskProgress.v]. *)
+[LegDiskProgress.v]. *)
 From stdpp Require Import gmap strings.
 From LogDisk Require Import VirtualDisk RecordedTrace Medium Codec ProvedDisk ProvedDiskInvariant
-  ProvedDiskMaps ProvedDiskAppend ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Mirrors
-  MirrorsCorrect MirrorsRefine MirrorsProgress MirroredDiskMachine MirroredDiskRefinement Progress
-  MirroredDiskProgress.
+  ProvedDiskMaps ProvedDiskAppend ProvedDiskRequests ProvedDiskProgress ProvedDiskBounds Devices Leg
+  LegCorrect LegRefine LegProgress LegDiskMachine LegDiskRefinement Progress
+  LegDiskProgress.
 
 Section Groups.
-Context `{!blocks}.
-Local Existing Instance untorn.
+Context `{!blocks} {C : Type} `{!cutting block C} {torn : tearing}.
 Variables (size count : nat).
-Implicit Types (x : array block) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
+Local Notation machine := (@machine _ C).
+Implicit Types (x : array C) (y : memory) (ms h : list nat) (ws : list (nat * list block)).
 
 Definition plan_group y ws : option (list nat) := places_for y (length (blocks_of ws)).
 
@@ -19,11 +19,11 @@ Definition plan_group y ws : option (list nat) := places_for y (length (blocks_o
 Inductive group_turn ws : machine → list (entry block) → machine → Prop :=
   | CollectsFirst y ms c x h :
       plan_group y ws = None →
-      group_turn ws (Idle y ms c, x, h) [] (Upkeep (mirrored size ms c (maintain y Collect)), x, h)
+      group_turn ws (Idle y ms c, x, h) [] (Upkeep (on_leg size ms c (maintain y Collect)), x, h)
   | CollectedFirst ms c y x h : group_turn ws (Upkeep (Finish (ms, c, y)), x, h) [] (Idle y ms c, x, h)
   | CallsAll y ms c places x h :
       plan_group y ws = Some places →
-      group_turn ws (Idle y ms c, x, h) [] (Group ws (mirrored size ms c (write_group y places ws)), x, h)
+      group_turn ws (Idle y ms c, x, h) [] (Group ws (on_leg size ms c (write_group y places ws)), x, h)
   | PerformsAll p x p' x' h : array_io p x p' x' → group_turn ws (Group ws p, x, h) [] (Group ws p', x', h)
   | AnswersAll ms c y x h :
       group_turn ws (Group ws (Finish (ms, c, (y, true))), x, h) (Event <$> writes_shown ws Ok)
@@ -48,7 +48,7 @@ Definition group_ok ws (es : list (entry block)) (_ : machine) : Prop := es = Ev
 (** Four turns, and those of the I/Os. *)
 Definition group_turns (g : geometry) (w : nat) ws : nat := 4 + ios_on w (group_ios g ws).
 
-Context `{!blocks_laws}.
+Context `{!blocks_laws} {laws : cutting_laws count}.
 
 Lemma planned_group_taken y f d ws places m :
   represents y f d → admissible_group y ws → plan_group y ws = Some places →
@@ -67,11 +67,12 @@ Qed.
 
 Lemma planned_group_ends y f d ms c x h ws places :
   represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws → plan_group y ws = Some places →
-  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  each_up ms (reads_as size f) x → members x = ms → proper count ms →
   ends_well (weather count) (group_turn ws) (group_ok ws)
     (S (ios_on (length ms) (group_ios (shape y) ws) + 1)) (Idle y ms c, x, h).
 Proof.
-  intros Hy Hsize Hws Hplan Hx Hms Hdup [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
+  intros Hy Hsize Hws Hplan Hx Hms Hproper [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable.
+  simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
   split; [do 2 eexists; by apply CallsAll|]. intros es z Hz. right. inversion Hz; simplify_eq. split; [done|].
   apply (machine_ends _ (group_turn ws) (group_ok ws) (Group ws) _ _ (λ r _, r.2.2 = true)); [| | |lia|].
@@ -81,7 +82,7 @@ Proof.
     specialize (Hr _ H3). simpl in Hr. subst all. split; [do 2 eexists; by apply AnswersAll|].
     intros es z2 Hstep. left. inversion Hstep; subst; [|done].
     match goal with H : array_io (Finish _) _ _ _ |- _ => inversion H end.
-  - eapply (ends_mirrored size _ _ _ _ (Medium f [])); [|done..|].
+  - eapply (ends_on_leg size count _ _ _ _ (Medium f [])); [|done..|].
     + by eapply within_write_group.
     + intros x2 ms2 c2 _. by eapply planned_group_taken.
 Qed.
@@ -94,11 +95,11 @@ Qed.
 
 Lemma group_ends_well y f d ms c x h ws :
   represents y f d → device_blocks (shape y) ≤ size → admissible_group y ws →
-  each_up ms (reads_as size f) x → members x = ms → NoDup ms →
+  each_up ms (reads_as size f) x → members x = ms → proper count ms →
   ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
     (Idle y ms c, x, h).
 Proof.
-  intros Hy Hsize Hws Hx Hms Hdup. unfold group_turns. destruct (plan_group y ws) as [places|] eqn:Hplan.
+  intros Hy Hsize Hws Hx Hms Hproper. unfold group_turns. destruct (plan_group y ws) as [places|] eqn:Hplan.
   { eapply ends_well_more; [|by eapply planned_group_ends]. lia. }
   intros [[c1 x1] h1] [Hc [H1 _]]%weather_tolerable. simpl in Hc, H1. subst c1.
   apply (each_up_fails _ _ _ _ H1) in Hx. destruct H1 as (Hm1&_&_). rewrite Hms in Hm1.
@@ -117,10 +118,9 @@ Theorem groups_are_performed n z tr y ms c x h ws :
   ends_well (weather count) (group_turn ws) (group_ok ws) (group_turns (shape y) (length ms) ws)
     (Idle y ms c, x, h).
 Proof.
-  intros Hz Hlives Hsize Hws. destruct (lives_related _ _ _ _ _ _ Hz Hlives) as (v&s&Hserves&_).
-  destruct Hserves as (f&d&[Hholds Hreads]&Hms&_&Hy&_). eapply group_ends_well; try done.
-  - by rewrite <-Hms.
-  - rewrite <-Hms. apply (holds_distinct _ _ _ _ _ Hholds).
+  intros Hz Hlives Hsize Hws. destruct (reached_related _ _ _ _ _ _ Hz Hlives) as (v&S&Hserves&_).
+  destruct Hserves as (f&d&_&[Hholds Hreads]&<-&_&Hy). eapply group_ends_well; try done.
+  by eapply holds_proper.
 Qed.
 
 End Groups.

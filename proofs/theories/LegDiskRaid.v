@@ -1,0 +1,163 @@
+(** Executions of the proved disk on RAID-5 and RAID-6, computed, and what its theorem needs of the code. *)
+From stdpp Require Import gmap strings vector.
+From LogDisk Require Import Parity RedundancyCode VirtualDisk RecordedTrace Checker CheckerCorrect Medium
+  Codec ProvedDisk ProvedDiskRequests ProvedDiskInvariant ProvedDiskExecution Devices Leg LegCorrect LegCode
+  LegDiskMachine LegDiskExecution.
+Local Open Scope string_scope.
+
+(** ** Blocks of [k] pieces of [n] bytes: the words go round the pieces *)
+
+Definition byte_of (w : nat) : byte := default Parity.zero (bytes !! w).
+Definition nat_of (b : byte) : nat := default 0 (fst <$> list_find (b =.) bytes).
+
+Definition striped_blocks (n k : nat) : blocks := {|
+  block := vec (vec byte n) k;
+  words := n * k;
+  limit := 256;
+  of_words ws := fun_to_vec (λ i, fun_to_vec (λ j,
+    byte_of (default 0 (ws !! (fin_to_nat j * k + fin_to_nat i)))));
+  to_words b := (λ a, nat_of (default Parity.zero
+    (vec_to_list (default Parity.zeroes (vec_to_list b !! (a `mod` k))) !! (a / k)))) <$> seq 0 (n * k);
+  zero_block := vreplicate k Parity.zeroes;
+|}.
+
+Lemma byte_round_trips w : w < 256 → nat_of (byte_of w) = w.
+Proof.
+  intros Hw. assert (Forall (λ w, nat_of (byte_of w) = w) (seq 0 256)) as Hall.
+  { apply (bool_decide_eq_true_1 _). by vm_compute. }
+  rewrite Forall_forall in Hall. apply Hall, elem_of_seq. lia.
+Qed.
+
+Lemma striped_blocks_laws n k : 0 < n → 0 < k → @blocks_laws (striped_blocks n k).
+Proof.
+  intros Hn Hk. split; [simpl; nia|]. intros ws Hlen Hws. simpl in *.
+  apply list_eq. intros a. destruct (decide (a < length ws)) as [Ha|Ha].
+  - rewrite lookup_take, list_lookup_fmap, lookup_seq_lt by lia. simpl.
+    destruct (lookup_lt_is_Some_2 ws a Ha) as [w Hw]. rewrite Hw. f_equal.
+    assert (a `mod` k < k) as Hmod by (apply Nat.mod_upper_bound; lia).
+    assert (a / k < n) as Hdiv by (apply Nat.div_lt_upper_bound; lia).
+    set (b := fun_to_vec _).
+    assert (vec_to_list b !! (a `mod` k) = Some (b !!! nat_to_fin Hmod)) as ->.
+    { apply vlookup_lookup'. exists Hmod. done. }
+    simpl. set (p := b !!! _).
+    assert (vec_to_list p !! (a / k) = Some (p !!! nat_to_fin Hdiv)) as ->.
+    { apply vlookup_lookup'. exists Hdiv. done. }
+    simpl. unfold p, b. rewrite !lookup_fun_to_vec, !fin_to_nat_to_fin.
+    replace (a / k * k + a `mod` k) with a by (rewrite (Nat.div_mod a k) at 1; lia). rewrite Hw. simpl.
+    apply byte_round_trips. rewrite Forall_forall in Hws. by eapply Hws, elem_of_list_lookup_2.
+  - rewrite !(proj2 (lookup_ge_None _ _)); [done|lia|].
+    rewrite take_length, fmap_length, seq_length. lia.
+Qed.
+
+(** ** A life with everything in it, on RAID-5: two pieces and their sum, on three devices *)
+
+Definition two_pieces : blocks := striped_blocks 40 2.
+Definition content (b : nat) : @block two_pieces := @of_words two_pieces [b].
+Definition tears_from (a : nat) : tearing := le a.
+(** Of the blocks from address [a] devices have pieces, of the others each has all. *)
+Definition raid_of_two (m a : nat) : cutting (@block two_pieces) (@block two_pieces + vec byte 40) :=
+  raid_leg (torn := tears_from a) (decided := le_dec a) 40 2 m id id.
+Local Notation happening := (@happening two_pieces (@block two_pieces + vec byte 40)).
+Local Notation shown := (list (entry (@block two_pieces))).
+
+Definition everything_on_raid5 : list happening :=
+  [Asks (DoWrite 0 [content 1; content 2]) [0; 1]; Asks (DoSnapshot "s") [];
+   Cuts (DoWrite 0 [content 3]) [2] 2;         (* device 0 has a piece of a block of the checkpoint *)
+   Asks (DoRead Live 0 2) [];
+   Fails 0; Asks (DoWrite 0 [content 4]) [4]; Asks (DoRead Live 0 2) [];    (* degraded *)
+   Breaks (DoWrite 1 [content 5]) [5] 7 2;     (* device 1 has flushed the record, device 2 loses it *)
+   Asks (DoRead Live 0 2) []; Returns 0; Opens; Asks (DoRead Live 0 2) [];  (* what is back is stale *)
+   Returns 2; Opens; Asks (DoRead Live 0 2) []; Settles;
+   Gets 1 (inr Parity.zeroes); Asks (DoRead Live 0 2) []; Settles;
+   Fails 2; Asks (DoRead Live 0 2) []; Asks (DoRead (Named "s") 0 2) []].
+
+Definition everything_on_raid5_shows : shown :=
+  [Event (Write 0 [content 1; content 2] Ok); Event (Snapshot "s" Ok);
+   Event (Write 0 [content 3] CutShort); Event (Crash Ok);
+   Event (Read Live 0 2 Ok [content 1; content 2]);
+   Fail 0 Ok; Event (Write 0 [content 4] Ok); Event (Read Live 0 2 Ok [content 4; content 2]);
+   Fail 2 Ok; Event (Write 1 [content 5] UnknownOutcome);
+   Event (Read Live 0 2 (Refused DataLost) []); Return 0 Ok; Event (Read Live 0 2 (Refused DataLost) []);
+   Return 2 Ok; Event (Read Live 0 2 Ok [content 4; content 5]); Settle Ok;
+   Replace 1 Ok; Event (Read Live 0 2 Ok [content 4; content 5]); Settle Ok;
+   Fail 2 Ok; Event (Read Live 0 2 Ok [content 4; content 5]);
+   Event (Read (Named "s") 0 2 Ok [content 1; content 2])].
+
+Lemma raid_of_two_laws m a : 1 ≤ m ≤ 2 → cutting_laws (H := raid_of_two m a) (torn := tears_from a) (2 + m).
+Proof. intros Hm. by apply raid_leg_laws; [|lia|lia|lia]. Qed.
+
+(** Superblock, headers and the log of [shape_of_small] are below 5. *)
+Lemma raid_life_lives m es (tr : shown) :
+  @leg_life two_pieces _ (raid_of_two m 5) 20 (2 + m) shape_of_small es = Some tr →
+  ∃ z z', @formatted two_pieces _ (raid_of_two m 5) (tears_from 5) 20 (2 + m) 4 z ∧
+    @lives two_pieces _ (raid_of_two m 5) 20 (2 + m) z tr z'.
+Proof. apply leg_life_lives. unfold whole_records, tears, tears_from. simpl. lia. Qed.
+
+Theorem raid5_life_exists : ∃ z z',
+  @formatted two_pieces _ (raid_of_two 1 5) (tears_from 5) 20 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 5) 20 3 z everything_on_raid5_shows z'.
+Proof. apply (raid_life_lives 1 everything_on_raid5). by vm_compute. Qed.
+
+(** ** On RAID-6: P and Q, on four devices of which two fail at a time *)
+
+Definition everything_on_raid6 : list happening :=
+  [Asks (DoWrite 0 [content 1; content 2]) [0; 1]; Fails 0; Fails 1; Asks (DoRead Live 0 2) [];
+   Asks (DoWrite 0 [content 3]) [2]; Asks (DoRead Live 0 2) []; Fails 2; Asks (DoRead Live 0 2) [];
+   Returns 2; Opens; Returns 0; Gets 1 (inr Parity.zeroes); Settles; Fails 2; Fails 3;
+   Asks (DoRead Live 0 2) []].
+Definition everything_on_raid6_shows : shown :=
+  [Event (Write 0 [content 1; content 2] Ok); Fail 0 Ok; Fail 1 Ok;
+   Event (Read Live 0 2 Ok [content 1; content 2]); Event (Write 0 [content 3] Ok);
+   Event (Read Live 0 2 Ok [content 3; content 2]); Fail 2 Ok; Event (Read Live 0 2 (Refused DataLost) []);
+   Return 2 Ok; Return 0 Ok; Replace 1 Ok; Settle Ok; Fail 2 Ok; Fail 3 Ok;
+   Event (Read Live 0 2 Ok [content 3; content 2])].
+
+Theorem raid6_life_exists : ∃ z z',
+  @formatted two_pieces _ (raid_of_two 2 5) (tears_from 5) 20 4 4 z ∧
+  @lives two_pieces _ (raid_of_two 2 5) 20 4 z everything_on_raid6_shows z'.
+Proof. apply (raid_life_lives 2 everything_on_raid6). by vm_compute. Qed.
+
+(** ** What the theorem needs of the code *)
+
+(** Parity that is not the sum of the data: without a device, what is read is not what was written. *)
+Definition no_parity : RedundancyCode.code (vec byte 40) :=
+  RedundancyCode.Code _ 2 1 Parity.zeroes (λ _, [Parity.zeroes]) (RedundancyCode.decode (raid 1 2)).
+Definition without_parity : cutting (@block two_pieces) (@block two_pieces + vec byte 40) :=
+  of_code (torn := tears_from 5) (decided := le_dec 5) no_parity vec_to_list (vector_of 40 2).
+
+Definition one_fails : list happening :=
+  [Asks (DoWrite 0 [content 1]) [0]; Fails 0; Asks (DoRead Live 0 1) []].
+Definition wrong_without_parity : shown :=
+  [Event (Write 0 [content 1] Ok); Fail 0 Ok; Event (Read Live 0 1 Ok [zero_block])].
+
+Local Instance two_pieces_eq_dec : EqDecision (@block two_pieces) := (_ : EqDecision (vec (vec byte 40) 2)).
+
+Theorem code_needed : ∃ z z',
+  @formatted two_pieces _ without_parity (tears_from 5) 20 3 4 z ∧
+  @lives two_pieces _ without_parity 20 3 z wrong_without_parity z' ∧
+  ¬ admits_recorded Ack 1 (Event (Create 4) :: wrong_without_parity).
+Proof.
+  destruct (@leg_life_lives two_pieces _ without_parity (tears_from 5) 20 3 shape_of_small one_fails
+    wrong_without_parity) as (z&z'&Hz&Hlives); [|by vm_compute|].
+  { unfold whole_records, tears, tears_from. simpl. lia. }
+  exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct. by vm_compute in Had.
+Qed.
+
+(** Blocks of several pieces that are thought not to tear: the log is of such. The record of a write that the
+power cut has a piece of an older one, and so it unmaps. *)
+Definition torn_record : list happening :=
+  [Asks (DoUnmap 0 1) []; Asks (DoWrite 0 [content 1; content 2]) [0; 1];
+   Cuts (DoWrite 0 [content 3]) [2] 19; Asks (DoRead Live 0 2) []].
+Definition torn_record_shows : shown :=
+  [Event (Unmap 0 1 Ok); Event (Write 0 [content 1; content 2] Ok);
+   Event (Write 0 [content 3] CutShort); Event (Crash Ok); Event (Read Live 0 2 Ok [zero_block; zero_block])].
+
+Theorem tearing_needed : ∃ z z',
+  @formatted two_pieces _ (raid_of_two 1 0) (λ _, False) 20 3 4 z ∧
+  @lives two_pieces _ (raid_of_two 1 0) 20 3 z torn_record_shows z' ∧
+  ¬ admits_recorded Ack 1 (Event (Create 4) :: torn_record_shows).
+Proof.
+  destruct (@leg_life_lives two_pieces _ (raid_of_two 1 0) (λ _, False) 20 3 shape_of_small torn_record
+    torn_record_shows) as (z&z'&Hz&Hlives); [by intros a _ []|by vm_compute|].
+  exists z, z'. split_and!; [done..|]. intros Had%check_recorded_correct. by vm_compute in Had.
+Qed.
