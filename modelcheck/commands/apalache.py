@@ -42,7 +42,7 @@ def apalache(names: tuple[str, ...], jobs: int) -> None:
         run for run in models.runs(tool="apalache") if not names or run.name.startswith(names)
     ]
     if not chosen:
-        raise click.UsageError("no run has such a name; specs/models.toml lists them")
+        raise click.UsageError("no run has this name; specs/models.toml lists them")
     try:
         symbolic.command()
     except tlc.Unavailable:

@@ -35,7 +35,7 @@ def distributed(name: str, hosts: str, server: str, port: int, jar: str, timeout
     config with one of them is refused."""
     run = next((run for run in models.runs() if run.name == name), None)
     if run is None:
-        raise click.UsageError("no run has such a name; specs/models.toml lists them")
+        raise click.UsageError("no run has this name; specs/models.toml lists them")
     workers = [host.strip() for host in hosts.split(",") if host.strip()]
     with console.status(f"{name}, {len(workers)} workers"):
         result = mode.check(run, workers, server=server, port=port, jar=jar, timeout=timeout)

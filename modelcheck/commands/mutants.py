@@ -39,7 +39,7 @@ def mutants(names: tuple[str, ...], group: str, show: bool, write: Path | None, 
         if (mutant.name.startswith(names) if names else mutant.group == group)
     ]
     if not chosen:
-        raise click.UsageError("no mutant has such a name")
+        raise click.UsageError("no mutant has this name; specs/mutants has them")
     if write is not None:
         _write(chosen, write)
         return

@@ -35,7 +35,7 @@ def specs(names: tuple[str, ...], group: str, workers: int, jobs: int) -> None:
         if not names or run.name.startswith(names)
     ]
     if not chosen:
-        raise click.UsageError("no run has such a name; specs/models.toml lists them")
+        raise click.UsageError("no run has this name; specs/models.toml lists them")
     longest_first = sorted(chosen, key=lambda run: -(run.seconds or 0))
     started = time.monotonic()
     checked = done(

@@ -38,14 +38,14 @@ def _of_kernel(factory: Factory) -> bool:
     return factory.name.partition(":")[0] == "kernel"
 
 
-def _states(factory: Factory) -> ModuleType:
+def _module_of(factory: Factory) -> ModuleType:
     """Return the module that has the workloads of such a target."""
     return kernel_crash_states if _of_kernel(factory) else crash_states
 
 
 def total(factory: Factory, longest: int) -> int:
     """Return the number of workloads."""
-    return sum(1 for _ in _states(factory).workloads(factory.fixed, longest))
+    return sum(1 for _ in _module_of(factory).workloads(factory.fixed, longest))
 
 
 def campaign(
@@ -83,7 +83,7 @@ def campaign(
     batch: list[tuple[Workload, int, list[Trace]]] = []
     together = BATCH if oracles.keys() - {"model"} else 1
     try:
-        for workload in islice(_states(factory).workloads(factory.fixed, longest), most):
+        for workload in islice(_module_of(factory).workloads(factory.fixed, longest), most):
             result.workloads += 1
             if workload.name in done:
                 result.resumed += 1
