@@ -8,8 +8,8 @@ a campaign is such a one (conformance.programs.generate.cases), unless TLC judge
 - A change and an opening follow each other more often than a small counter counts.
 - A request that changes what a view is comes between two reads of the same blocks.
 - A power cut follows soon on a recovery, with few small changes in between.
-- All blocks are written again and again, durably: what was freed is used again while a log still has
-  what was there before, and the power fails.
+- All blocks are written again and again, durably: what was freed is used again while a log still
+  has what was there before, and the power fails.
 """
 
 from collections.abc import Sequence
